@@ -1,0 +1,640 @@
+//! A scenario, parsed and trusted: what is in the store, what the client is told, where the server lies, and what
+//! must come of it. Nothing past `scenario::load` asks whether a step is legal.
+//!
+//! The file's own shape (spans, short forms) is [`raw`]; [`load`] reads it strictly and turns it into these types, or
+//! into *all* of its errors with file, line, column and a hint.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::fault::{Cut, Ending, Pace};
+
+/// A place in a scenario file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1, in characters.
+    pub column: u32,
+}
+
+/// One behaviour, one file.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// `gone/expired-mid-stream-forces-relist`: the path below the scenarios folder, without its ending.
+    pub id: String,
+    /// Where it was read from.
+    pub path: PathBuf,
+    /// The claim, one sentence.
+    pub title: String,
+    /// The reason the claim matters.
+    pub why: String,
+    /// Requirement ids (`PAGE-06`) this scenario can tell broken from kept.
+    pub covers: Vec<Covered>,
+    /// Where it comes from: URLs or `owner/repo#number`.
+    pub refs: Vec<String>,
+    /// The collection the client is told to watch.
+    pub target: Target,
+    /// What the server is.
+    pub server: ServerSettings,
+    /// What the client is told.
+    pub client: ClientSettings,
+    /// In the store before the client starts, in order of creation.
+    pub objects: Vec<Manifest>,
+    /// What happens, read top to bottom.
+    pub steps: Vec<Step>,
+    /// What must come of it.
+    pub expect: Expect,
+}
+
+/// A requirement id with the place that names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Covered {
+    /// E.g. `PAGE-06`.
+    pub id: String,
+    /// Where the file says so.
+    pub at: Place,
+}
+
+/// The collection under watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// API group, empty for core.
+    pub group: String,
+    /// `v1`.
+    pub version: String,
+    /// `configmaps`.
+    pub plural: String,
+    /// `ConfigMap`.
+    pub kind: String,
+    /// `None`: all namespaces, or a cluster-scoped kind.
+    pub namespace: Option<String>,
+}
+
+/// Which Kubernetes minor the fake answers as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Version {
+    /// 1.33: `WatchList` off, `creationTimestamp: null`, future exact lists are 500.
+    V1_33,
+    /// 1.34.
+    V1_34,
+    /// 1.35.
+    V1_35,
+    /// 1.36, the newest.
+    #[default]
+    V1_36,
+}
+
+/// What the server is, where it differs from the default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// The Kubernetes minor.
+    pub version: Version,
+    /// The revision the store starts at; the first object written gets the next one. Default 1000.
+    pub revision: u64,
+    /// Events the watch cache keeps a resource before it evicts the oldest. Default 100.
+    pub watch_cache_capacity: usize,
+    /// Milliseconds between periodic bookmarks. Default 60 000.
+    pub bookmark_interval_ms: u64,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self { version: Version::default(), revision: 1000, watch_cache_capacity: 100, bookmark_interval_ms: 60_000 }
+    }
+}
+
+/// How the client under test is driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClientMode {
+    /// `watcher(api, config)`.
+    #[default]
+    Watcher,
+    /// `metadata_watcher(api, config)`.
+    Metadata,
+    /// `watch_object(api, name)`; the name is in [`ClientSettings::object`].
+    Object,
+}
+
+/// How the first set is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InitialList {
+    /// LIST, then WATCH.
+    #[default]
+    ListWatch,
+    /// One WATCH with `sendInitialEvents=true`.
+    StreamingList,
+}
+
+/// Which state a LIST may answer from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ListSemantic {
+    /// The newest (`resourceVersion` unset).
+    #[default]
+    MostRecent,
+    /// Any (`resourceVersion=0`).
+    Any,
+}
+
+/// What the client is told. Every field has the meaning and default of the same-named option of `watcher::Config`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// Which entry point.
+    pub mode: ClientMode,
+    /// The one object to watch, in [`ClientMode::Object`].
+    pub object: Option<String>,
+    /// Label selector.
+    pub labels: Option<String>,
+    /// Field selector.
+    pub fields: Option<String>,
+    /// `timeoutSeconds` of each watch; `None`: the client's default (290).
+    pub timeout_s: Option<u32>,
+    /// Which state LIST may answer from.
+    pub list_semantic: ListSemantic,
+    /// How the first set is read.
+    pub initial_list: InitialList,
+    /// Items a page; `None`: no paging. Default 500.
+    pub page_size: Option<u32>,
+    /// Ask for bookmarks. Default true.
+    pub bookmarks: bool,
+    /// Silence in bytes after which a watch is abandoned; `None`: the client's default.
+    pub idle_timeout_ms: Option<u64>,
+    /// Milliseconds the consumer takes an event; 0: none (slow consumer).
+    pub consumer_delay_ms: u64,
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        Self {
+            mode: ClientMode::default(),
+            object: None,
+            labels: None,
+            fields: None,
+            timeout_s: None,
+            list_semantic: ListSemantic::default(),
+            initial_list: InitialList::default(),
+            page_size: Some(500),
+            bookmarks: true,
+            idle_timeout_ms: None,
+            consumer_delay_ms: 0,
+        }
+    }
+}
+
+/// An object to write: the collection it belongs to and its JSON (`apiVersion`, `kind` and `metadata.name` present,
+/// `metadata.namespace` filled in for namespaced kinds).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// API group, empty for core.
+    pub group: String,
+    /// `configmaps`.
+    pub plural: String,
+    /// `None` for cluster-scoped objects.
+    pub namespace: Option<String>,
+    /// `metadata.name`.
+    pub name: String,
+    /// The object.
+    pub json: Value,
+    /// Where the file says so.
+    pub at: Place,
+}
+
+/// Names one object: by default of the target's kind and namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectName {
+    /// API group, empty for core.
+    pub group: String,
+    /// `configmaps`.
+    pub plural: String,
+    /// `None` for cluster-scoped objects.
+    pub namespace: Option<String>,
+    /// `metadata.name`.
+    pub name: String,
+}
+
+impl ObjectName {
+    /// `namespace/name`, or `name`.
+    pub fn key(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{namespace}/{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+/// A trigger and what to do when it is met. A step is armed when the one before it is done.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Where the step begins.
+    pub at: Place,
+    /// `as:`, under which other parts of the file refer to the request or write of this step.
+    pub name: Option<String>,
+    /// When it runs.
+    pub when: Trigger,
+    /// How often a request trigger may be met before the step is done.
+    pub times: Times,
+    /// What is done, in order. Truth first, then the answer, then the socket: an answer is computed from the truth as
+    /// the earlier actions left it.
+    pub actions: Vec<Action>,
+    /// How long the step may wait before the verdict is *stuck*, in milliseconds. Default 5 min in `sim`, 20 s in `live`.
+    pub within_ms: Option<u64>,
+}
+
+/// How often a request trigger is met before its step is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    /// So many requests. Default 1.
+    Count(u32),
+    /// Every matching request in this many milliseconds from the first one.
+    For(u64),
+}
+
+/// When a step runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trigger {
+    /// As soon as the step before it is done.
+    Now,
+    /// When a matching request arrives, before it is answered.
+    Request(RequestTrigger),
+    /// When the client reports a matching event (counted from when the step is armed).
+    Emitted(EmittedMatch),
+    /// So many milliseconds after the step is armed.
+    After(u64),
+    /// When neither side did anything for so many milliseconds (bookmarks do not count).
+    Quiet(u64),
+}
+
+/// Which request meets a step's trigger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestTrigger {
+    /// LIST, a later page, WATCH, any.
+    pub kind: RequestKind,
+    /// The n-th of its kind since the client started; `None`: the next one.
+    pub nth: Option<u32>,
+    /// Query parameters it must have.
+    pub query: Vec<QueryMatch>,
+}
+
+/// What kind of request a trigger or an expectation means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    /// A LIST without a continue token. Its `nth` counts LIST attempts.
+    List,
+    /// Page `page` (from 2) of the latest LIST attempt, or of attempt `nth`.
+    Page {
+        /// The page's number; the first page is 1 and is [`RequestKind::List`].
+        page: u32,
+    },
+    /// A WATCH, streaming lists included.
+    Watch,
+    /// Any of the above.
+    Any,
+}
+
+/// A condition on one query parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryMatch {
+    /// The parameter's name, e.g. `resourceVersion`.
+    pub name: String,
+    /// What it must be.
+    pub value: Expected,
+    /// Where the file says so.
+    pub at: Place,
+}
+
+/// What a value must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expected {
+    /// This text, verbatim.
+    Is(String),
+    /// Anything but this text (absent counts as different).
+    Not(Box<Expected>),
+    /// Not there, or empty.
+    Absent,
+    /// There and not empty.
+    Present,
+    /// What a name stands for when it is compared.
+    Ref(Ref),
+}
+
+/// `$name`, `$name.rv`, `$name.continue`, `$start`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ref {
+    /// `$start`: the store's resourceVersion when the client starts.
+    Start,
+    /// `$name` or `$name.rv`: the resourceVersion of the write, list or watch bookmark named so.
+    ResourceVersion(String),
+    /// `$name.continue`: the continue token the answer named so carried.
+    Continue(String),
+}
+
+/// Which reported event is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmittedMatch {
+    /// `init`, `init_apply`, `init_done`, `apply`, `delete` or `error`.
+    pub kind: EmittedKind,
+    /// The object's name (`name` or `namespace/name`); `None`: any.
+    pub name: Option<String>,
+    /// Its resourceVersion.
+    pub resource_version: Option<Expected>,
+    /// The n-th such event; default 1.
+    pub nth: u32,
+    /// Where the file says so.
+    pub at: Place,
+}
+
+/// Kube's names for emitted events, and `error`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the words are those of report::Report")]
+pub enum EmittedKind {
+    Init,
+    InitApply,
+    InitDone,
+    Apply,
+    Delete,
+    Error,
+}
+
+impl EmittedKind {
+    /// The word for it in scenario files and transcripts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Init => "init",
+            Self::InitApply => "init_apply",
+            Self::InitDone => "init_done",
+            Self::Apply => "apply",
+            Self::Delete => "delete",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// One thing a step does. The first group changes the truth, the second the answer, the third the socket.
+///
+/// Answer and socket actions of a step that waits for a request concern that request; those of any other step concern
+/// the newest open watch, and wait for one if there is none.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    // ---- the truth
+    /// Create the object, or replace it if it exists.
+    Apply(Vec<Manifest>),
+    /// Delete the objects.
+    Delete(Vec<ObjectName>),
+    /// Change labels; `None` removes one.
+    Relabel {
+        /// Which object.
+        object: ObjectName,
+        /// Label to value.
+        labels: Vec<(String, Option<String>)>,
+    },
+    /// Forget history: exact lists and continue tokens below the current revision are 410 from now on, and so are
+    /// watches below it (the watch cache is evicted up to now).
+    Compact,
+    /// Relist the watch cache: every open watch of the target ends cleanly, and older starts are 410.
+    ClearWatchCache,
+    /// The watch cache stops following the store: cached reads are stale, nothing new reaches watches.
+    FreezeWatchCache,
+    /// It catches up again.
+    ThawWatchCache,
+    /// The store goes back to an earlier state and revision, as after restoring a backup.
+    Restore {
+        /// The resourceVersion to go back to.
+        to: Ref,
+    },
+
+    // ---- the answer
+    /// Answer the request with this instead of the truth.
+    Reply(Reply),
+    /// Answer a LIST truthfully but for this.
+    EditPage(PageEdit),
+    /// Send these bytes on the watch, each entry with a newline at its end unless it says otherwise.
+    Send(Vec<RawFrame>),
+    /// Send a watch event the truth knows nothing of.
+    SendEvent {
+        /// `ADDED`, `MODIFIED`, `DELETED`, or any other word.
+        kind: String,
+        /// The object, written as is.
+        object: Value,
+        /// Overrides `metadata.resourceVersion`; `Expected::Absent` removes it.
+        resource_version: Option<Expected>,
+    },
+    /// Send an ERROR event with this Status. The stream stays open until an `end` says otherwise.
+    SendError(StatusSpec),
+    /// Send a bookmark now.
+    SendBookmark {
+        /// Its resourceVersion; `None`: the current one; `Expected::Absent` or `Is("")`: as written.
+        resource_version: Option<Expected>,
+        /// Value of `k8s.io/initial-events-end`; `None`: no annotation.
+        initial_events_end: Option<String>,
+    },
+    /// The next so many truthful events of the stream are never sent, though the truth moved on.
+    DropEvents(u32),
+    /// The next truthful event is sent so many times.
+    RepeatEvent(u32),
+    /// The next so many truthful events are held and sent in reverse order.
+    ReorderEvents(u32),
+    /// The stream sends no bookmarks from now on: neither periodic ones nor the end marker.
+    NoBookmarks,
+    /// The end marker's annotation has this value instead of `"true"`; `None`: the bookmark comes without it.
+    EndMarker(Option<String>),
+
+    // ---- the socket
+    /// The answer's head (and all after it) comes so many milliseconds late.
+    Delay(u64),
+    /// How the body is cut into writes.
+    Pace(Pace),
+    /// The body is cut there and ends so.
+    Truncate {
+        /// Where.
+        cut: Cut,
+        /// How.
+        ending: Ending,
+    },
+    /// The answer ends so, now (after what this step already sent).
+    End(Ending),
+    /// New connections are refused for so many milliseconds.
+    Refuse(u64),
+}
+
+/// A scripted answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers beside those every answer has; replaces `Content-Type` if given.
+    pub headers: Vec<(String, String)>,
+    /// `Retry-After`, verbatim (seconds or a date).
+    pub retry_after: Option<String>,
+    /// The body.
+    pub body: ReplyBody,
+}
+
+/// The body of a scripted answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReplyBody {
+    /// A Status.
+    Status(StatusSpec),
+    /// Text, as is.
+    Raw(String),
+    /// JSON.
+    Json(Value),
+    /// What the truthful answer would have been (with another status or headers).
+    Truth,
+}
+
+/// A Kubernetes Status, as scripted. What is `None` is left out of the JSON.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StatusSpec {
+    /// `code`.
+    pub code: Option<u16>,
+    /// `reason`.
+    pub reason: Option<String>,
+    /// `message`.
+    pub message: Option<String>,
+    /// `details.retryAfterSeconds`.
+    pub retry_after_seconds: Option<u32>,
+    /// `details.causes[].reason`.
+    pub causes: Vec<String>,
+    /// `metadata.continue`: offer an inconsistent token made from the one in the request.
+    pub inconsistent_token: bool,
+}
+
+/// What to change in a truthful LIST answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PageEdit {
+    /// `metadata.resourceVersion`; `Expected::Absent` removes it.
+    pub resource_version: Option<Expected>,
+    /// `metadata.continue`; `Expected::Absent` removes it. Any other text is made up: a request that brings it back is
+    /// answered as if it had brought the truthful token.
+    pub continue_token: Option<Expected>,
+    /// `metadata.remainingItemCount`.
+    pub remaining: Option<i64>,
+    /// Names of items to leave out (`*`: all).
+    pub without: Vec<String>,
+    /// Items to add at the end, as is.
+    pub add: Vec<Value>,
+    /// `items` is `null` instead of `[]`, or missing.
+    pub items: Option<ItemsShape>,
+    /// Replaces `kind` of the list.
+    pub kind: Option<String>,
+}
+
+/// How an empty `items` is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemsShape {
+    /// `"items":null`.
+    Null,
+    /// No `items` key.
+    Missing,
+}
+
+/// Bytes to put on a watch stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawFrame {
+    /// The bytes, UTF-8.
+    pub text: String,
+    /// Add `\n`. Default true.
+    pub newline: bool,
+}
+
+/// What must come of a scenario.
+#[derive(Debug, Clone, Default)]
+pub struct Expect {
+    /// These requests, in this order; others may come between them.
+    pub requests: Vec<RequestExpect>,
+    /// None but those in `requests` (continuation pages count).
+    pub only: bool,
+    /// Never such a request.
+    pub never: Vec<RequestNever>,
+    /// At most, or at least, so many such requests.
+    pub counts: Vec<RequestCount>,
+    /// These events, in this order; others may come between them.
+    pub events: Vec<EmittedMatch>,
+    /// Never such an event.
+    pub never_emitted: Vec<EmittedNever>,
+    /// The cache at the end, as names (`name` or `namespace/name`); `None`: whatever the truth is.
+    pub cache: Option<Vec<String>>,
+    /// Must the cache equal the truth at the end? Default true; `Some(reason)` when it cannot.
+    pub not_converged_because: Option<String>,
+    /// The end comes at the latest so long after the last step, in milliseconds. Default 180 000 in `sim`.
+    pub within_ms: Option<u64>,
+    /// After convergence the scenario goes on for so long, in milliseconds, so that what must not happen could.
+    pub settle_ms: u64,
+    /// Invariants that do not hold here because the server lies, each with the reason.
+    pub excused: Vec<Excuse>,
+}
+
+/// A request that must come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestExpect {
+    /// What kind.
+    pub kind: RequestKind,
+    /// Alternatives, each a set of conditions on the query; any one suffices. One empty alternative: anything goes.
+    pub any_of: Vec<Vec<QueryMatch>>,
+    /// At least so many milliseconds after the request expected before it.
+    pub at_least_after_ms: Option<u64>,
+    /// At most so many milliseconds after the request expected before it.
+    pub at_most_after_ms: Option<u64>,
+    /// `as:`, so that later expectations can name its list.
+    pub name: Option<String>,
+    /// Where the file says so.
+    pub at: Place,
+}
+
+/// A request that must not come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestNever {
+    /// What kind.
+    pub kind: RequestKind,
+    /// The query of the forbidden request.
+    pub query: Vec<QueryMatch>,
+    /// Forbidden only after the step of this name was done; `None`: ever.
+    pub after: Option<String>,
+    /// Where the file says so.
+    pub at: Place,
+}
+
+/// How many such requests may come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestCount {
+    /// What kind.
+    pub kind: RequestKind,
+    /// The query.
+    pub query: Vec<QueryMatch>,
+    /// At least so many.
+    pub at_least: Option<u32>,
+    /// At most so many.
+    pub at_most: Option<u32>,
+    /// Where the file says so.
+    pub at: Place,
+}
+
+/// An event that must not be reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmittedNever {
+    /// The event.
+    pub event: EmittedMatch,
+    /// Forbidden only before the step of this name was done.
+    pub before: Option<String>,
+    /// Forbidden only after the step of this name was done.
+    pub after: Option<String>,
+}
+
+/// An invariant that does not hold in a scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excuse {
+    /// `INV-07`.
+    pub invariant: String,
+    /// Why.
+    pub because: String,
+    /// Where the file says so.
+    pub at: Place,
+}
+
+/// Shared scenarios are cheap to hand to drivers and checks.
+pub type SharedScenario = Arc<Scenario>;
+
+/// A JSON object, in the order written.
+pub type JsonMap = Map<String, Value>;
