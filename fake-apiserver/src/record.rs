@@ -252,9 +252,21 @@ pub enum What {
         /// Who ended it.
         by: Side,
     },
+    /// A truthful event was due on a watch and the script kept it back for good.
+    Withheld {
+        /// The watch.
+        stream: StreamId,
+        /// The event's object.
+        object: ObjectRef,
+    },
     /// The truth changed.
     Wrote(Truth),
-    /// The truth changed in another way: compaction, watch cache cleared, frozen, thawed, restored.
+    /// The store went back to an earlier revision, as after restoring a backup: later writes never happened.
+    Restored {
+        /// The revision it is at now.
+        to: u64,
+    },
+    /// The truth changed in another way: compaction, watch cache cleared, frozen, thawed.
     Turned {
         /// In words, e.g. `compacted below 1007`.
         how: String,
@@ -267,6 +279,15 @@ pub enum What {
         step: usize,
         /// In words, for the transcript.
         how: String,
+    },
+    /// A name of the scenario file got its value.
+    Bound {
+        /// The name, without the `$`.
+        name: String,
+        /// What `$name` stands for: a resourceVersion.
+        value: String,
+        /// What `$name.continue` stands for.
+        continue_token: Option<String>,
     },
     /// Every step is done.
     ScriptDone,
