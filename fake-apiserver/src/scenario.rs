@@ -483,6 +483,39 @@ pub enum Action {
 }
 
 impl Action {
+    /// The word for it in scenario files and transcripts.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Apply(_) => "apply",
+            Self::Delete(_) => "delete",
+            Self::Relabel { .. } => "relabel",
+            Self::Compact => "compact",
+            Self::ClearWatchCache => "clear_watch_cache",
+            Self::FreezeWatchCache => "freeze_watch_cache",
+            Self::ThawWatchCache => "thaw_watch_cache",
+            Self::Restore { .. } => "restore",
+            Self::Refuse(_) => "refuse",
+            Self::Reply(_) => "reply",
+            Self::EditPage(_) => "edit_page",
+            Self::Send(_) => "send",
+            Self::SendEvent { .. } => "event",
+            Self::SendError(_) => "error",
+            Self::SendBookmark { .. } => "bookmark",
+            Self::DropEvents(_) => "drop_events",
+            Self::RepeatEvent(_) => "repeat_event",
+            Self::ReorderEvents(_) => "reorder_events",
+            Self::NoBookmarks => "no_bookmarks",
+            Self::EndMarker(_) => "end_marker",
+            Self::Delay(_) => "delay",
+            Self::Pace(Pace::Drip { .. }) => "drip",
+            Self::Pace(Pace::SplitUtf8) => "split_utf8",
+            Self::Pace(Pace::Coalesce { .. }) => "coalesce",
+            Self::Truncate { .. } => "truncate",
+            Self::NoAnswer(_) => "no_answer",
+            Self::End(_) => "end",
+        }
+    }
+
     /// Does it concern an answer (its content or its socket), rather than the truth or the server as a whole?
     pub fn concerns_answer(&self) -> bool {
         match self {

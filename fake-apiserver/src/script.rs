@@ -15,7 +15,8 @@ use std::time::Duration;
 use crate::record::Verb;
 use crate::report::Report;
 use crate::scenario::{
-    EmittedKind, EmittedMatch, Expected, QueryMatch, RequestKind, RequestTrigger, SharedScenario, Times, Trigger,
+    EmittedKind, EmittedMatch, Expected, QueryMatch, RequestKind, RequestTrigger, SharedScenario, Times,
+    Trigger,
 };
 
 /// What a step's trigger may know of a request.
@@ -30,7 +31,11 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     /// The value of a query parameter; `None` when absent or empty.
     fn param(&self, name: &str) -> Option<&str> {
-        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        self.query
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
     }
 
     fn continues(&self) -> bool {
@@ -111,7 +116,9 @@ impl Script {
     pub fn new(scenario: SharedScenario) -> Self {
         let mut script = Self {
             scenario,
-            standing: Standing::Done { since: Duration::ZERO },
+            standing: Standing::Done {
+                since: Duration::ZERO,
+            },
             counts: Counts::default(),
             met: 0,
             first_met: None,
@@ -169,7 +176,9 @@ impl Script {
     ) -> Option<usize> {
         self.on_activity(now);
         let step = self.armed()?;
-        let Trigger::Emitted(wanted) = &self.scenario.steps[step].when else { return None };
+        let Trigger::Emitted(wanted) = &self.scenario.steps[step].when else {
+            return None;
+        };
         if !report_meets(wanted, report, expand) {
             return None;
         }
@@ -184,7 +193,9 @@ impl Script {
     /// Time passed. `Some(step)`: a step without a trigger from outside is due; call again until `None`.
     /// `has_watch`: is a watch open that stream actions could concern?
     pub fn poll(&mut self, now: Duration, has_watch: bool) -> Option<usize> {
-        let Standing::Armed { step, since } = self.standing else { return None };
+        let Standing::Armed { step, since } = self.standing else {
+            return None;
+        };
         if let (Times::For(for_ms), Some(first)) = (self.scenario.steps[step].times, self.first_met)
             && now >= first + Duration::from_millis(for_ms)
         {
@@ -201,7 +212,9 @@ impl Script {
 
     /// When [`Script::poll`] is due if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Duration> {
-        let Standing::Armed { step, since } = self.standing else { return None };
+        let Standing::Armed { step, since } = self.standing else {
+            return None;
+        };
         match (self.scenario.steps[step].times, self.first_met) {
             (Times::For(for_ms), Some(first)) => Some(first + Duration::from_millis(for_ms)),
             (Times::For(_) | Times::Count(_), _) => self.due_by_time(step, since),
@@ -210,7 +223,9 @@ impl Script {
 
     /// What the armed step waits for, in words.
     pub fn waiting_for(&self) -> String {
-        let Standing::Armed { step, .. } = self.standing else { return String::new() };
+        let Standing::Armed { step, .. } = self.standing else {
+            return String::new();
+        };
         let step = &self.scenario.steps[step];
         match &step.when {
             Trigger::Request(trigger) => {
@@ -254,8 +269,12 @@ impl Script {
     }
 
     fn check_missed(&mut self) {
-        let Standing::Armed { step, .. } = self.standing else { return };
-        let Trigger::Request(trigger) = &self.scenario.steps[step].when else { return };
+        let Standing::Armed { step, .. } = self.standing else {
+            return;
+        };
+        let Trigger::Request(trigger) = &self.scenario.steps[step].when else {
+            return;
+        };
         if self.met == 0
             && let Some(because) = past(trigger, self.counts)
         {
@@ -280,7 +299,12 @@ fn request_meets(
     };
     // An ordinal names the first request of a step that takes several.
     let ordinal_meets = again || trigger.nth.is_none_or(|nth| nth == ordinal);
-    kind_meets && ordinal_meets && trigger.query.iter().all(|wanted| query_meets(wanted, asked, expand))
+    kind_meets
+        && ordinal_meets
+        && trigger
+            .query
+            .iter()
+            .all(|wanted| query_meets(wanted, asked, expand))
 }
 
 fn query_meets(wanted: &QueryMatch, asked: &Asked<'_>, expand: &dyn Fn(&Expected) -> Option<String>) -> bool {
@@ -288,7 +312,11 @@ fn query_meets(wanted: &QueryMatch, asked: &Asked<'_>, expand: &dyn Fn(&Expected
 }
 
 /// Does `value` (absent and empty are `None`) meet what is `wanted`?
-pub fn value_meets(wanted: &Expected, value: Option<&str>, expand: &dyn Fn(&Expected) -> Option<String>) -> bool {
+pub fn value_meets(
+    wanted: &Expected,
+    value: Option<&str>,
+    expand: &dyn Fn(&Expected) -> Option<String>,
+) -> bool {
     match wanted {
         Expected::Is(_) | Expected::Ref(_) => match expand(wanted) {
             Some(text) => value.unwrap_or_default() == text,
@@ -301,7 +329,11 @@ pub fn value_meets(wanted: &Expected, value: Option<&str>, expand: &dyn Fn(&Expe
 }
 
 /// Is this the report that is wanted, whatever its ordinal?
-pub fn report_meets(wanted: &EmittedMatch, report: &Report, expand: &dyn Fn(&Expected) -> Option<String>) -> bool {
+pub fn report_meets(
+    wanted: &EmittedMatch,
+    report: &Report,
+    expand: &dyn Fn(&Expected) -> Option<String>,
+) -> bool {
     let kind = match report {
         Report::Init => EmittedKind::Init,
         Report::InitApply(_) => EmittedKind::InitApply,
@@ -317,7 +349,11 @@ pub fn report_meets(wanted: &EmittedMatch, report: &Report, expand: &dyn Fn(&Exp
         .as_ref()
         .is_none_or(|name| object.is_some_and(|object| object.name == *name || object.key() == *name));
     let version_meets = wanted.resource_version.as_ref().is_none_or(|wanted| {
-        value_meets(wanted, object.and_then(|object| object.resource_version.as_deref()), expand)
+        value_meets(
+            wanted,
+            object.and_then(|object| object.resource_version.as_deref()),
+            expand,
+        )
     });
     kind == wanted.kind && name_meets && version_meets
 }
@@ -327,10 +363,17 @@ fn past(trigger: &RequestTrigger, counts: Counts) -> Option<String> {
     match trigger.kind {
         RequestKind::List if counts.lists >= nth => Some(format!("LIST {} has come already", counts.lists)),
         RequestKind::Page { page } if counts.lists > nth || (counts.lists == nth && counts.pages >= page) => {
-            Some(format!("page {} of LIST {} has come already", counts.pages, counts.lists))
+            Some(format!(
+                "page {} of LIST {} has come already",
+                counts.pages, counts.lists
+            ))
         }
-        RequestKind::Watch if counts.watches >= nth => Some(format!("WATCH {} has come already", counts.watches)),
-        RequestKind::Any if counts.requests >= nth => Some(format!("request {} has come already", counts.requests)),
+        RequestKind::Watch if counts.watches >= nth => {
+            Some(format!("WATCH {} has come already", counts.watches))
+        }
+        RequestKind::Any if counts.requests >= nth => {
+            Some(format!("request {} has come already", counts.requests))
+        }
         RequestKind::List | RequestKind::Page { .. } | RequestKind::Watch | RequestKind::Any => None,
     }
 }
@@ -348,21 +391,39 @@ pub fn words_for_request(trigger: &RequestTrigger) -> String {
         (RequestKind::Page { page }, Some(nth)) => format!("page {page} of the {} LIST", ordinal(nth)),
         (_, Some(nth)) => format!("the {} {what}", ordinal(nth)),
     };
-    let query: Vec<String> =
-        trigger.query.iter().map(|wanted| format!("{} {}", wanted.name, words_for_expected(&wanted.value))).collect();
-    if query.is_empty() { which } else { format!("{which} with {}", query.join(", ")) }
+    let query: Vec<String> = trigger
+        .query
+        .iter()
+        .map(|wanted| format!("{} {}", wanted.name, words_for_expected(&wanted.value)))
+        .collect();
+    if query.is_empty() {
+        which
+    } else {
+        format!("{which} with {}", query.join(", "))
+    }
 }
 
 /// `the client to report apply b`.
 pub fn words_for_emitted(wanted: &EmittedMatch) -> String {
-    let name = wanted.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    let name = wanted
+        .name
+        .as_ref()
+        .map(|name| format!(" {name}"))
+        .unwrap_or_default();
     let version = wanted
         .resource_version
         .as_ref()
         .map(|version| format!(" with resourceVersion {}", words_for_expected(version)))
         .unwrap_or_default();
-    let times = if wanted.nth > 1 { format!(" for the {} time", ordinal(wanted.nth)) } else { String::new() };
-    format!("the client to report {}{name}{version}{times}", wanted.kind.word())
+    let times = if wanted.nth > 1 {
+        format!(" for the {} time", ordinal(wanted.nth))
+    } else {
+        String::new()
+    };
+    format!(
+        "the client to report {}{name}{version}{times}",
+        wanted.kind.word()
+    )
 }
 
 /// `= "1003"`, `absent`, `= $b`.

@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::api::{self, Answer, HttpRequest, ListRequest, Request, Status};
+use crate::api::{self, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request};
 use crate::fault::Ending;
-use crate::model::{ListOutcome, Model, Page, WatchPoll, WatchSession, error_frame};
+use crate::model::selector::Selector;
+use crate::model::{GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession};
 use crate::record::{ConnId, ObjectRef, Record, RunEnd, Side, StreamId, Verb, What};
 use crate::report::Report;
 use crate::scenario::{Expected, Ref, SharedScenario};
-use crate::script::{Asked, Script, Standing};
+use crate::script::{Asked, Script};
 use exchange::{Exchange, Fate, Head};
 use goal::Goal;
 pub use goal::Limits;
@@ -90,7 +91,11 @@ struct Log {
 impl Log {
     fn push(&mut self, at: Duration, what: What) {
         tracing::debug!(at_ms = at.as_millis() as u64, what = what.name(), "recorded");
-        self.records.push(Record { seq: self.records.len() as u64, at, what });
+        self.records.push(Record {
+            seq: self.records.len() as u64,
+            at,
+            what,
+        });
     }
 }
 
@@ -100,7 +105,9 @@ enum Source {
     /// Nothing is decided yet: the script's actions come first.
     Undecided(Request),
     /// A LIST that waits for the watch cache to reach a resourceVersion.
-    Waiting { request: ListRequest, arrived: Duration, until: Duration },
+    Waiting { request: ListRequest, arrived: Duration },
+    /// A GET that does.
+    WaitingGet { request: GetRequest, arrived: Duration },
     /// A watch session of the model.
     Watch(Box<WatchSession>),
     /// Everything there will be is queued.
@@ -120,11 +127,11 @@ struct Open {
 }
 
 /// What of a request is needed after it is parsed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct AskedBy {
-    audit_id: Option<String>,
-    metadata_only: bool,
-    collection: Option<api::Collection>,
+    headers: Vec<(String, String)>,
+    form: Form,
+    collection: Option<Collection>,
     /// The continue token it carried, as the truth knows it.
     continue_token: Option<String>,
 }
@@ -143,6 +150,8 @@ pub struct Server {
     model: Model,
     script: Script,
     goal: Goal,
+    /// What the client is told to select.
+    selector: Selector,
     log: Log,
     outputs: VecDeque<Output>,
     open: BTreeMap<StreamId, Open>,
@@ -171,6 +180,7 @@ impl Server {
         let mut server = Self {
             script: Script::new(scenario.clone()),
             goal: Goal::new(scenario.clone(), limits),
+            selector: Selector::default(),
             scenario: scenario.clone(),
             model,
             log: Log::default(),
@@ -189,7 +199,14 @@ impl Server {
             server.apply(Duration::ZERO, manifest);
         }
         let start = server.model.revision().to_string();
-        server.bind(Duration::ZERO, "start", Binding { resource_version: start, continue_token: None });
+        server.bind(
+            Duration::ZERO,
+            "start",
+            Binding {
+                resource_version: start,
+                continue_token: None,
+            },
+        );
         server.advance(Duration::ZERO);
         server
     }
@@ -212,7 +229,11 @@ impl Server {
         match input {
             Input::Connected(conn) => self.log.push(now, What::Connected { conn }),
             Input::Disconnected(conn) => self.disconnected(now, conn),
-            Input::Request { stream, conn, request } => self.request(now, stream, conn, request),
+            Input::Request {
+                stream,
+                conn,
+                request,
+            } => self.request(now, stream, conn, request),
             Input::Abandoned(stream) => self.abandoned(now, stream),
             Input::Report(report) => self.report(now, report),
             Input::StopRequested => self.log.push(now, What::StopRequested),
@@ -229,11 +250,15 @@ impl Server {
     /// When to hand in [`Input::Tick`], if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let goal = self.goal.poll_timeout(self.script.standing());
-        [self.wakes.first().map(|(at, _)| *at), self.script.poll_timeout(), goal]
-            .into_iter()
-            .flatten()
-            .min()
-            .map(|at| at.max(self.now))
+        [
+            self.wakes.first().map(|(at, _)| *at),
+            self.script.poll_timeout(),
+            goal,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .map(|at| at.max(self.now))
     }
 
     /// Why the run is over, once it is.
@@ -259,7 +284,7 @@ impl Server {
     // ---- what happened
 
     fn request(&mut self, now: Duration, stream: StreamId, conn: ConnId, request: HttpRequest) {
-        let query = api::decode_query(&request.query);
+        let query = api::query_pairs(&request.query);
         let (parsed, continue_token) = self.parse(&request, &query);
         let verb = verb(&parsed, &request, &query);
         self.log.push(
@@ -273,7 +298,7 @@ impl Server {
                 query: query.clone(),
                 accept: header(&request, "accept"),
                 violations: api::violations(
-                    request.method.as_str(),
+                    &request.method,
                     &request.path,
                     &query,
                     self.scenario.server.version,
@@ -283,12 +308,12 @@ impl Server {
         self.count_request(now);
 
         let asked = AskedBy {
-            audit_id: header(&request, "audit-id"),
-            metadata_only: parsed.as_ref().is_ok_and(Request::metadata_only),
-            collection: parsed.as_ref().ok().and_then(|request| request.collection().cloned()),
+            headers: api::common_headers(&request, stream.0),
+            form: parsed.as_ref().map_or(Form::Full, form_of),
+            collection: parsed.as_ref().ok().and_then(collection_of).cloned(),
             continue_token,
         };
-        let mut exchange = Exchange::new(stream, conn, verb);
+        let mut exchange = Exchange::new(stream, conn);
         let source = match parsed {
             Ok(request) => Source::Undecided(request),
             Err(refusal) => {
@@ -296,14 +321,24 @@ impl Server {
                 Source::Decided
             }
         };
-        self.open.insert(stream, Open { exchange, source, asked, edit: None, bind: None });
+        self.open.insert(
+            stream,
+            Open {
+                exchange,
+                source,
+                asked,
+                edit: None,
+                bind: None,
+            },
+        );
         self.touched.insert(stream);
 
         if verb != Verb::Other {
             let step = {
                 let bindings = &self.bindings;
                 let asked = Asked { verb, query: &query };
-                self.script.on_request(now, &asked, &|wanted| expand(bindings, wanted))
+                self.script
+                    .on_request(now, &asked, &|wanted| expand(bindings, wanted))
             };
             if let Some(step) = step {
                 self.run_step(now, step, Some(stream));
@@ -320,7 +355,10 @@ impl Server {
         request: &HttpRequest,
         query: &[(String, String)],
     ) -> (Result<Request, Answer>, Option<String>) {
-        let sent = query.iter().find(|(name, _)| name == "continue").map(|(_, token)| token.clone());
+        let sent = query
+            .iter()
+            .find(|(name, _)| name == "continue")
+            .map(|(_, token)| token.clone());
         let (catalog, version) = (self.model.catalog(), self.scenario.server.version);
         match sent.as_ref().and_then(|token| self.aliases.get(token)) {
             None => (api::parse(request, catalog, version), sent),
@@ -332,7 +370,10 @@ impl Server {
                         (name.clone(), value.clone())
                     })
                     .collect();
-                let request = HttpRequest { query: api::encode_query(&query), ..request.clone() };
+                let request = HttpRequest {
+                    query: encode_query(&query),
+                    ..request.clone()
+                };
                 (api::parse(&request, catalog, version), Some(truthful.clone()))
             }
         }
@@ -348,7 +389,8 @@ impl Server {
         self.goal.on_report(now, &report);
         let step = {
             let bindings = &self.bindings;
-            self.script.on_report(now, &report, &|wanted| expand(bindings, wanted))
+            self.script
+                .on_report(now, &report, &|wanted| expand(bindings, wanted))
         };
         if let Some(step) = step {
             self.run_step(now, step, None);
@@ -357,17 +399,34 @@ impl Server {
 
     fn abandoned(&mut self, now: Duration, stream: StreamId) {
         if self.open.remove(&stream).is_some() {
-            self.log.push(now, What::End { stream, how: Ending::Fin, by: Side::Client });
+            self.log.push(
+                now,
+                What::End {
+                    stream,
+                    how: Ending::Fin,
+                    by: Side::Client,
+                },
+            );
         }
     }
 
     fn disconnected(&mut self, now: Duration, conn: ConnId) {
-        let streams: Vec<StreamId> =
-            self.open.iter().filter(|(_, open)| open.exchange.conn == conn).map(|(stream, _)| *stream).collect();
+        let streams: Vec<StreamId> = self
+            .open
+            .iter()
+            .filter(|(_, open)| open.exchange.conn == conn)
+            .map(|(stream, _)| *stream)
+            .collect();
         for stream in streams {
             self.abandoned(now, stream);
         }
-        self.log.push(now, What::Disconnected { conn, by: Side::Client });
+        self.log.push(
+            now,
+            What::Disconnected {
+                conn,
+                by: Side::Client,
+            },
+        );
     }
 
     // ---- onwards from here
@@ -403,16 +462,12 @@ impl Server {
     }
 
     fn refill(&mut self, now: Duration, stream: StreamId) {
-        let Some(open) = self.open.get_mut(&stream) else { return };
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
         match &mut open.source {
             Source::Undecided(_) | Source::Decided => {}
-            Source::Waiting { until, .. } => {
-                let until = *until;
-                self.decide(now, stream);
-                if let Some(Open { source: Source::Waiting { .. }, .. }) = self.open.get(&stream) {
-                    self.wakes.insert((until.max(now + Duration::from_millis(1)), stream));
-                }
-            }
+            Source::Waiting { .. } | Source::WaitingGet { .. } => self.decide(now, stream),
             Source::Watch(session) => loop {
                 match session.poll(&self.model, now) {
                     WatchPoll::Frame(frame) => {
@@ -427,14 +482,22 @@ impl Server {
                                         self.log.push(now, What::Withheld { stream, object });
                                     }
                                 }
-                                Fate::Remark { frame, initial_events_end } => {
-                                    let Some(collection) = &open.asked.collection else { continue };
-                                    let version = frame.object.map(|object| object.resource_version).unwrap_or_default();
+                                Fate::Remark {
+                                    frame,
+                                    initial_events_end,
+                                } => {
+                                    let Some(collection) = &open.asked.collection else {
+                                        continue;
+                                    };
+                                    let version = frame
+                                        .object
+                                        .map(|object| object.resource_version)
+                                        .unwrap_or_default();
                                     let marker = self.model.bookmark_frame(
                                         collection,
                                         &version,
                                         initial_events_end.as_deref(),
-                                        open.asked.metadata_only,
+                                        open.asked.form,
                                     );
                                     open.exchange.push_line(&marker, true);
                                 }
@@ -458,21 +521,33 @@ impl Server {
     }
 
     fn flush(&mut self, now: Duration, stream: StreamId) {
-        let Some(open) = self.open.get_mut(&stream) else { return };
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
         let before = self.log.records.len();
         if let Some(at) = open.exchange.flush(now, &mut self.log, &mut self.outputs) {
             self.wakes.insert((at, stream));
         }
         if let Some(name) = &open.bind
-            && let Some(binding) = self.log.records[before..].iter().find_map(|record| binding_of(&record.what))
+            && let Some(binding) = self.log.records[before..]
+                .iter()
+                .find_map(|record| binding_of(&record.what))
         {
             let name = name.clone();
             open.bind = None;
             self.bind(now, &name, binding);
         }
-        let Some(open) = self.open.get(&stream) else { return };
+        let Some(open) = self.open.get(&stream) else {
+            return;
+        };
         if open.exchange.is_over() {
-            let stalled = matches!(self.log.records.last().map(|record| &record.what), Some(What::End { how: Ending::Stall, .. }));
+            let stalled = matches!(
+                self.log.records.last().map(|record| &record.what),
+                Some(What::End {
+                    how: Ending::Stall,
+                    ..
+                })
+            );
             if !stalled {
                 self.open.remove(&stream);
             }
@@ -481,7 +556,9 @@ impl Server {
 
     /// Computes the truthful answer of a request nothing is decided about yet.
     fn decide(&mut self, now: Duration, stream: StreamId) {
-        let Some(open) = self.open.get_mut(&stream) else { return };
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
         if open.exchange.decided() {
             return;
         }
@@ -492,37 +569,56 @@ impl Server {
                 let lifetime = self.draw_lifetime();
                 match self.model.open_watch(now, &request, lifetime) {
                     Ok(session) => {
-                        let head = self.head(stream, 200, watch_headers(), false);
+                        let head = self.head(stream, 200, api::watch_headers(), false);
                         self.with(stream, |open| {
                             open.exchange.set_head(head);
                             open.source = Source::Watch(Box::new(session));
                         });
                     }
-                    Err(status) => self.answer_status(stream, status),
+                    Err(status) => self.answer(stream, status.into_answer()),
                 }
             }
             Source::Undecided(Request::List(request)) => self.decide_list(now, stream, request, now),
             Source::Waiting { request, arrived, .. } => self.decide_list(now, stream, request, arrived),
-            Source::Undecided(Request::Get(request)) => {
-                let answer = self.model.get(now, &request);
-                self.answer(stream, answer);
-            }
+            Source::Undecided(Request::Get(request)) => self.decide_get(now, stream, request, now),
+            Source::WaitingGet { request, arrived, .. } => self.decide_get(now, stream, request, arrived),
             Source::Undecided(Request::Document(document)) => {
-                let answer = self.model.document(&document);
+                let answer = document.answer(self.model.catalog(), self.scenario.server.version);
                 self.answer(stream, answer);
             }
         }
-        self.touched.insert(stream);
+        if self.open.get(&stream).is_some_and(|open| open.exchange.decided()) {
+            self.touched.insert(stream);
+        }
     }
 
     fn decide_list(&mut self, now: Duration, stream: StreamId, request: ListRequest, arrived: Duration) {
         match self.model.list(now, arrived, &request) {
             ListOutcome::Page(page) => self.answer_page(stream, &page),
-            ListOutcome::Refused(status) => self.answer_status(stream, status),
+            ListOutcome::Refused(status) => self.answer(stream, status.into_answer()),
             ListOutcome::Wait { until } => {
-                self.with(stream, |open| open.source = Source::Waiting { request, arrived, until });
+                self.wait(now, stream, until, Source::Waiting { request, arrived });
             }
         }
+    }
+
+    fn decide_get(&mut self, now: Duration, stream: StreamId, request: GetRequest, arrived: Duration) {
+        match self.model.get(now, arrived, &request) {
+            GetOutcome::Found { body, .. } => self.answer(stream, api::ok(body)),
+            GetOutcome::Refused(status) => self.answer(stream, status.into_answer()),
+            GetOutcome::Wait { until } => {
+                self.wait(now, stream, until, Source::WaitingGet { request, arrived });
+            }
+        }
+    }
+
+    /// Comes back to the request when the truth changes, and at `until`.
+    fn wait(&mut self, now: Duration, stream: StreamId, until: Duration, source: Source) {
+        if let Some(open) = self.open.get_mut(&stream) {
+            open.source = source;
+        }
+        self.wakes
+            .insert((until.max(now + Duration::from_millis(1)), stream));
     }
 
     fn answer_page(&mut self, stream: StreamId, page: &Page) {
@@ -531,37 +627,43 @@ impl Server {
             None => (page.encode(), page_record(stream, page)),
             Some(edit) => self.edited_page(stream, page, &edit),
         };
-        let head = self.head(stream, 200, vec![("Content-Type".to_owned(), "application/json".to_owned())], false);
+        let head = self.head(stream, 200, api::watch_headers(), false);
         self.with(stream, |open| {
             open.exchange.set_head(head);
             open.exchange.set_body(bytes, record);
         });
     }
 
-    fn answer_status(&mut self, stream: StreamId, status: Status) {
-        self.answer(stream, Answer::from(status));
-    }
-
     fn answer(&mut self, stream: StreamId, answer: Answer) {
-        let Some(mut open) = self.open.remove(&stream) else { return };
+        let Some(mut open) = self.open.remove(&stream) else {
+            return;
+        };
         self.answer_with(&mut open.exchange, &open.asked, answer, false);
         self.open.insert(stream, open);
     }
 
     fn answer_with(&mut self, exchange: &mut Exchange, asked: &AskedBy, answer: Answer, scripted: bool) {
         let record = body_record(exchange.id, &answer.body);
-        let headers = common_headers(exchange.id, asked, answer.headers);
-        exchange.set_head(Head { status: answer.status, headers, scripted });
+        let headers = all_headers(asked, answer.headers);
+        exchange.set_head(Head {
+            status: answer.status,
+            headers,
+            scripted,
+        });
         exchange.set_body(answer.body, record);
     }
 
     fn head(&self, stream: StreamId, status: u16, headers: Vec<(String, String)>, scripted: bool) -> Head {
         let asked = self.open.get(&stream).map(|open| &open.asked);
         let headers = match asked {
-            Some(asked) => common_headers(stream, asked, headers),
+            Some(asked) => all_headers(asked, headers),
             None => headers,
         };
-        Head { status, headers, scripted }
+        Head {
+            status,
+            headers,
+            scripted,
+        }
     }
 
     fn with(&mut self, stream: StreamId, change: impl FnOnce(&mut Open)) {
@@ -606,11 +708,15 @@ impl Server {
 fn expand(bindings: &BTreeMap<String, Binding>, wanted: &Expected) -> Option<String> {
     match wanted {
         Expected::Is(text) => Some(text.clone()),
-        Expected::Ref(Ref::Start) => bindings.get("start").map(|binding| binding.resource_version.clone()),
+        Expected::Ref(Ref::Start) => bindings
+            .get("start")
+            .map(|binding| binding.resource_version.clone()),
         Expected::Ref(Ref::ResourceVersion(name)) => {
             bindings.get(name).map(|binding| binding.resource_version.clone())
         }
-        Expected::Ref(Ref::Continue(name)) => bindings.get(name).and_then(|binding| binding.continue_token.clone()),
+        Expected::Ref(Ref::Continue(name)) => bindings
+            .get(name)
+            .and_then(|binding| binding.continue_token.clone()),
         Expected::Not(_) | Expected::Absent | Expected::Present => None,
     }
 }
@@ -618,49 +724,111 @@ fn expand(bindings: &BTreeMap<String, Binding>, wanted: &Expected) -> Option<Str
 fn verb(parsed: &Result<Request, Answer>, request: &HttpRequest, query: &[(String, String)]) -> Verb {
     match parsed {
         Ok(Request::List(_)) => Verb::List,
-        Ok(Request::Watch(watch)) if watch.sends_initial_events() => Verb::WatchList,
-        Ok(Request::Watch(_)) => Verb::Watch,
+        Ok(Request::Watch(_)) => watch_verb(query),
         Ok(Request::Get(_) | Request::Document(_)) => Verb::Other,
         // Refused for its options: still a read of a collection, and counted as one.
-        Err(_) if request.method == http::Method::GET && api::names_collection(&request.path) => {
-            if !api::is_watch(query) {
-                Verb::List
-            } else if query.iter().any(|(name, value)| name == "sendInitialEvents" && value == "true") {
-                Verb::WatchList
+        Err(_) if request.method == http::Method::GET && names_collection(&request.path) => {
+            if is_watch(query) {
+                watch_verb(query)
             } else {
-                Verb::Watch
+                Verb::List
             }
         }
         Err(_) => Verb::Other,
     }
 }
 
-fn header(request: &HttpRequest, name: &str) -> Option<String> {
-    request.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
-}
-
-fn watch_headers() -> Vec<(String, String)> {
-    vec![("Content-Type".to_owned(), "application/json".to_owned())]
-}
-
-/// Headers every answer of a real apiserver has (wire-truth: "Headers on every response"), before those of its own.
-fn common_headers(stream: StreamId, asked: &AskedBy, own: Vec<(String, String)>) -> Vec<(String, String)> {
-    let audit_id =
-        asked.audit_id.clone().unwrap_or_else(|| format!("00000000-0000-4000-8000-{:012x}", stream.0));
-    let mut headers = vec![("Audit-Id".to_owned(), audit_id)];
-    if !own.iter().any(|(name, _)| name.eq_ignore_ascii_case("cache-control")) {
-        headers.push(("Cache-Control".to_owned(), "no-cache, private".to_owned()));
+/// A streaming list is one that asks for it: the server's own defaulting is not the client's doing.
+fn watch_verb(query: &[(String, String)]) -> Verb {
+    if query
+        .iter()
+        .any(|(name, value)| name == "sendInitialEvents" && value == "true")
+    {
+        Verb::WatchList
+    } else {
+        Verb::Watch
     }
+}
+
+fn form_of(request: &Request) -> Form {
+    match request {
+        Request::List(request) => request.form,
+        Request::Watch(request) => request.form,
+        Request::Get(request) => request.form,
+        Request::Document(_) => Form::Full,
+    }
+}
+
+fn collection_of(request: &Request) -> Option<&Collection> {
+    match request {
+        Request::List(request) => Some(&request.collection),
+        Request::Watch(request) => Some(&request.collection),
+        Request::Get(request) => Some(&request.collection),
+        Request::Document(_) => None,
+    }
+}
+
+/// Does the path end where a collection would, under `/api` or `/apis`?
+fn names_collection(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let rest = match parts.as_slice() {
+        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+        _ => return false,
+    };
+    matches!(rest, [_] | ["namespaces", _, _])
+}
+
+/// As the server reads it: only absent, `0` and `false` are false.
+fn is_watch(query: &[(String, String)]) -> bool {
+    query
+        .iter()
+        .find(|(name, _)| name == "watch")
+        .is_some_and(|(_, value)| value != "0" && !value.eq_ignore_ascii_case("false"))
+}
+
+fn encode_query(query: &[(String, String)]) -> String {
+    let mut text = String::new();
+    for (name, value) in query {
+        if !text.is_empty() {
+            text.push('&');
+        }
+        encode_into(&mut text, name);
+        text.push('=');
+        encode_into(&mut text, value);
+    }
+    text
+}
+
+fn encode_into(text: &mut String, part: &str) {
+    for byte in part.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
+
+fn header(request: &HttpRequest, name: &str) -> Option<String> {
+    request
+        .headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned)
+}
+
+/// The headers every answer has, and then its own; its own `Cache-Control` replaces the common one.
+fn all_headers(asked: &AskedBy, own: Vec<(String, String)>) -> Vec<(String, String)> {
+    let replaced = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    let mut headers: Vec<(String, String)> = asked
+        .headers
+        .iter()
+        .filter(|(name, _)| !replaced(name))
+        .cloned()
+        .collect();
     headers.extend(own);
-    headers.push(("X-Kubernetes-Pf-Flowschema-Uid".to_owned(), FLOWSCHEMA_UID.to_owned()));
-    headers.push(("X-Kubernetes-Pf-Prioritylevel-Uid".to_owned(), PRIORITYLEVEL_UID.to_owned()));
     headers
 }
-
-/// Made up, and constant: there is one flow schema here.
-const FLOWSCHEMA_UID: &str = "6a3f7e1c-0f6b-4a52-9c0e-7d1b2f4e8a01";
-/// Made up, and constant: there is one priority level here.
-const PRIORITYLEVEL_UID: &str = "6a3f7e1c-0f6b-4a52-9c0e-7d1b2f4e8a02";
 
 fn page_record(stream: StreamId, page: &Page) -> What {
     What::Page {
@@ -668,7 +836,11 @@ fn page_record(stream: StreamId, page: &Page) -> What {
         resource_version: page.resource_version.to_string(),
         continue_token: page.continue_token.clone().unwrap_or_default(),
         remaining: page.remaining,
-        items: page.items.iter().map(|item| item.object_ref()).collect::<Vec<ObjectRef>>(),
+        items: page
+            .items
+            .iter()
+            .map(|item| item.object_ref())
+            .collect::<Vec<ObjectRef>>(),
         scripted: false,
     }
 }
@@ -678,7 +850,11 @@ fn body_record(stream: StreamId, body: &Bytes) -> What {
         .ok()
         .filter(|value: &serde_json::Value| value.get("kind").is_some_and(|kind| kind == "Status"));
     let text = |pointer: &str| {
-        status.as_ref().and_then(|status| status.pointer(pointer)).and_then(|value| value.as_str()).map(str::to_owned)
+        status
+            .as_ref()
+            .and_then(|status| status.pointer(pointer))
+            .and_then(|value| value.as_str())
+            .map(str::to_owned)
     };
     What::Body {
         stream,
@@ -691,13 +867,18 @@ fn body_record(stream: StreamId, body: &Bytes) -> What {
 
 fn binding_of(what: &What) -> Option<Binding> {
     match what {
-        What::Page { resource_version, continue_token, .. } => Some(Binding {
+        What::Page {
+            resource_version,
+            continue_token,
+            ..
+        } => Some(Binding {
             resource_version: resource_version.clone(),
             continue_token: Some(continue_token.clone()).filter(|token| !token.is_empty()),
         }),
-        What::Body { continue_token, .. } => {
-            Some(Binding { resource_version: String::new(), continue_token: continue_token.clone() })
-        }
+        What::Body { continue_token, .. } => Some(Binding {
+            resource_version: String::new(),
+            continue_token: continue_token.clone(),
+        }),
         What::Connected { .. }
         | What::Refused
         | What::Disconnected { .. }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::fault::{Cut, Ending, Pace};
 use crate::model::WatchFrame;
-use crate::record::{ConnId, Frame, FrameType, Side, StreamId, Verb, What};
+use crate::record::{ConnId, Frame, FrameType, Side, StreamId, What};
 use crate::server::{Log, Output};
 
 /// The head of an answer.
@@ -22,7 +22,10 @@ pub(super) struct Head {
 
 impl Head {
     fn retry_after(&self) -> Option<String> {
-        self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("retry-after")).map(|(_, value)| value.clone())
+        self.headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
+            .map(|(_, value)| value.clone())
     }
 }
 
@@ -62,7 +65,10 @@ pub(super) enum Fate {
     /// It is never sent.
     Withhold(WatchFrame),
     /// It is sent as another end marker.
-    Remark { frame: WatchFrame, initial_events_end: Option<String> },
+    Remark {
+        frame: WatchFrame,
+        initial_events_end: Option<String>,
+    },
 }
 
 impl EventRules {
@@ -71,12 +77,21 @@ impl EventRules {
         if let FrameType::Bookmark { initial_events_end } = &frame.kind {
             return match (&self.end_marker, initial_events_end) {
                 _ if self.no_bookmarks => Vec::new(),
-                (Some(value), Some(_)) => vec![Fate::Remark { initial_events_end: value.clone(), frame }],
-                (_, _) => vec![Fate::Send { frame, scripted: false }],
+                (Some(value), Some(_)) => vec![Fate::Remark {
+                    initial_events_end: value.clone(),
+                    frame,
+                }],
+                (_, _) => vec![Fate::Send {
+                    frame,
+                    scripted: false,
+                }],
             };
         }
         if frame.object.is_none() {
-            return vec![Fate::Send { frame, scripted: false }];
+            return vec![Fate::Send {
+                frame,
+                scripted: false,
+            }];
         }
         if self.drop > 0 {
             self.drop -= 1;
@@ -84,7 +99,12 @@ impl EventRules {
         }
         if self.repeat > 0 {
             let copies = std::mem::take(&mut self.repeat);
-            return (0..copies).map(|copy| Fate::Send { frame: frame.clone(), scripted: copy > 0 }).collect();
+            return (0..copies)
+                .map(|copy| Fate::Send {
+                    frame: frame.clone(),
+                    scripted: copy > 0,
+                })
+                .collect();
         }
         if self.reorder > 0 {
             self.held.push(frame);
@@ -93,9 +113,19 @@ impl EventRules {
                 return Vec::new();
             }
             let held = std::mem::take(&mut self.held);
-            return held.into_iter().rev().map(|frame| Fate::Send { frame, scripted: true }).collect();
+            return held
+                .into_iter()
+                .rev()
+                .map(|frame| Fate::Send {
+                    frame,
+                    scripted: true,
+                })
+                .collect();
         }
-        vec![Fate::Send { frame, scripted: false }]
+        vec![Fate::Send {
+            frame,
+            scripted: false,
+        }]
     }
 }
 
@@ -104,7 +134,6 @@ impl EventRules {
 pub(super) struct Exchange {
     pub(super) id: StreamId,
     pub(super) conn: ConnId,
-    pub(super) verb: Verb,
     head: Option<Head>,
     head_sent: bool,
     /// A body of one piece whose length can be announced.
@@ -120,11 +149,10 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn new(id: StreamId, conn: ConnId, verb: Verb) -> Self {
+    pub(super) fn new(id: StreamId, conn: ConnId) -> Self {
         Self {
             id,
             conn,
-            verb,
             head: None,
             head_sent: false,
             whole: false,
@@ -152,7 +180,11 @@ impl Exchange {
     /// Queues a body that is one piece, and the clean end after it.
     pub(super) fn set_body(&mut self, bytes: Bytes, record: What) {
         self.whole = true;
-        self.queue.push_back(Piece { bytes, sent: 0, meaning: Meaning::Whole(record) });
+        self.queue.push_back(Piece {
+            bytes,
+            sent: 0,
+            meaning: Meaning::Whole(record),
+        });
         self.ending.get_or_insert(Ending::Eof);
     }
 
@@ -165,7 +197,11 @@ impl Exchange {
             sent: 0,
             scripted,
         };
-        self.queue.push_back(Piece { bytes: frame.line.clone(), sent: 0, meaning: Meaning::Line(record) });
+        self.queue.push_back(Piece {
+            bytes: frame.line.clone(),
+            sent: 0,
+            meaning: Meaning::Line(record),
+        });
     }
 
     /// The answer ends so after what is queued; what was decided first stands, unless nothing of it was meant to end.
@@ -196,7 +232,12 @@ impl Exchange {
     }
 
     /// Sends all that may leave at `now`. Returns when to come back for more, if it is a matter of time.
-    pub(super) fn flush(&mut self, now: Duration, log: &mut Log, outputs: &mut VecDeque<Output>) -> Option<Duration> {
+    pub(super) fn flush(
+        &mut self,
+        now: Duration,
+        log: &mut Log,
+        outputs: &mut VecDeque<Output>,
+    ) -> Option<Duration> {
         loop {
             if self.ended || !self.decided() {
                 return None;
@@ -238,13 +279,25 @@ impl Exchange {
         );
         let length = (self.whole && self.cut.is_none() && self.pace.is_none())
             .then(|| self.queue.iter().map(|piece| piece.bytes.len() as u64).sum());
-        outputs.push_back(Output::Head { stream: self.id, status: head.status, headers: head.headers, length });
+        outputs.push_back(Output::Head {
+            stream: self.id,
+            status: head.status,
+            headers: head.headers,
+            length,
+        });
     }
 
     fn finish(&mut self, now: Duration, how: Ending, log: &mut Log, outputs: &mut VecDeque<Output>) {
         self.ended = true;
         self.queue.clear();
-        log.push(now, What::End { stream: self.id, how, by: Side::Server });
+        log.push(
+            now,
+            What::End {
+                stream: self.id,
+                how,
+                by: Side::Server,
+            },
+        );
         outputs.push_back(Output::End { stream: self.id, how });
     }
 
@@ -296,7 +349,10 @@ impl Exchange {
         if let Some((Cut::AfterBytes(left), _)) = &mut self.cut {
             *left -= bytes.len() as u64;
         }
-        outputs.push_back(Output::Data { stream: self.id, bytes });
+        outputs.push_back(Output::Data {
+            stream: self.id,
+            bytes,
+        });
     }
 
     /// Takes `count` bytes off the first piece, and records it when it is out.
@@ -306,7 +362,9 @@ impl Exchange {
         piece.sent += count;
         if piece.sent == piece.bytes.len() {
             let piece = self.queue.pop_front().expect("it was just looked at");
-            if let (Meaning::Line(_), Some((Cut::AfterEvents { events, .. }, _))) = (&piece.meaning, &mut self.cut) {
+            if let (Meaning::Line(_), Some((Cut::AfterEvents { events, .. }, _))) =
+                (&piece.meaning, &mut self.cut)
+            {
                 *events = events.saturating_sub(1);
             }
             record(now, self.id, piece, log);
@@ -318,7 +376,15 @@ impl Exchange {
         let mut together = Vec::new();
         while let Some(piece) = self.queue.pop_front() {
             together.extend_from_slice(&piece.bytes[piece.sent..]);
-            record(now, self.id, Piece { sent: piece.bytes.len(), ..piece }, log);
+            record(
+                now,
+                self.id,
+                Piece {
+                    sent: piece.bytes.len(),
+                    ..piece
+                },
+                log,
+            );
         }
         Bytes::from(together)
     }
@@ -334,7 +400,13 @@ fn record(now: Duration, stream: StreamId, piece: Piece, log: &mut Log) {
     let (sent, bytes) = (piece.sent as u64, piece.bytes.len() as u64);
     match piece.meaning {
         Meaning::Line(_) if sent == 0 => {}
-        Meaning::Line(frame) => log.push(now, What::Frame { stream, frame: Frame { sent, ..frame } }),
+        Meaning::Line(frame) => log.push(
+            now,
+            What::Frame {
+                stream,
+                frame: Frame { sent, ..frame },
+            },
+        ),
         Meaning::Whole(what) if sent == bytes => log.push(now, what),
         Meaning::Whole(_) => log.push(now, What::Torn { stream, sent, bytes }),
     }
@@ -347,6 +419,12 @@ fn share(len: usize, percent: u8) -> usize {
 /// Bytes up to and including the first byte of the next multi-byte character, or all of them.
 fn up_to_inside_character(bytes: &[u8]) -> usize {
     // A continuation byte at the start belongs to a character that was split before: it must not be split there again.
-    let rest = bytes.iter().take_while(|byte| (0x80..0xC0).contains(*byte)).count();
-    bytes[rest..].iter().position(|byte| *byte >= 0xC0).map_or(bytes.len(), |lead| rest + lead + 1)
+    let rest = bytes
+        .iter()
+        .take_while(|byte| (0x80..0xC0).contains(*byte))
+        .count();
+    bytes[rest..]
+        .iter()
+        .position(|byte| *byte >= 0xC0)
+        .map_or(bytes.len(), |lead| rest + lead + 1)
 }
