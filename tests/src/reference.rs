@@ -123,10 +123,6 @@ impl Client for Reference {
         stream::unfold(run, |mut run| async move {
             loop {
                 if let Some(report) = run.reports.pop_front() {
-                    let dawdle_ms = run.start.settings.consumer_delay_ms;
-                    if dawdle_ms > 0 {
-                        wait(Duration::from_millis(dawdle_ms)).await;
-                    }
                     return Some((report, run));
                 }
                 run.step().await;
