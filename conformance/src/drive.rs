@@ -29,7 +29,7 @@ use crate::client::{Client, Start};
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 
 /// Turns of a client without any time passing after which it counts as spinning.
-const TURNS_AT_ONE_INSTANT_MAX: u32 = 1_000_000;
+const TURNS_AT_ONE_INSTANT_MAX: u32 = 300_000;
 
 /// What one run left.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use fake_apiserver::scenario::SharedScenario;
 
-use super::{Run, sim};
-use crate::client::Client;
+use super::Run;
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +13,7 @@ pub struct Measured {
     pub runs: u64,
     /// Records they left.
     pub records: u64,
-    /// Real time all of it took, `then` included.
+    /// Real time all of it took.
     pub elapsed: Duration,
 }
 
@@ -25,23 +24,19 @@ impl Measured {
     }
 }
 
-/// Plays all of `scenarios` with `client`, in order and again from the first, in this thread, for at least
-/// `at_least`; every run is handed to `then`, so that checks and transcript can be part of what is measured.
+/// Plays all of `scenarios`, in order and again from the first, in this thread, for at least `at_least`. `play` is what
+/// is measured: one run, with whatever belongs to it (checks, transcript).
 pub fn measure(
     scenarios: &[SharedScenario],
-    client: &dyn Client,
-    seed: u64,
     at_least: Duration,
-    mut then: impl FnMut(&SharedScenario, Run),
+    mut play: impl FnMut(&SharedScenario) -> Run,
 ) -> Measured {
     let start = clock();
     let mut measured = Measured { runs: 0, records: 0, elapsed: Duration::ZERO };
     while measured.elapsed < at_least && !scenarios.is_empty() {
         for scenario in scenarios {
-            let run = sim(scenario, client, seed);
             measured.runs += 1;
-            measured.records += run.records.len() as u64;
-            then(scenario, run);
+            measured.records += play(scenario).records.len() as u64;
         }
         measured.elapsed = start.elapsed();
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use fake_apiserver::net::{Edge, Limits, serve};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::SharedScenario;
-use fake_apiserver::server::Server;
+use fake_apiserver::server::{self, Server};
 use kube_client::client::ClientBuilder;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -57,7 +57,7 @@ async fn play_over_sockets(
     config.default_retry = false;
     let kube = ClientBuilder::try_from(config).map_err(LiveError::Stack)?.build();
 
-    let edge = Edge::new(Server::new(scenario.clone(), seed));
+    let edge = Edge::new(Server::with_limits(scenario.clone(), seed, server::Limits::live()));
     let time = edge.clone();
     let time = tokio::spawn(async move { time.keep_time().await });
     let (stop, stopped) = oneshot::channel::<()>();

@@ -8,7 +8,7 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use fake_apiserver::net::{Edge, serve_connection};
+use fake_apiserver::net::{Core, Edge, serve_connection};
 use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::server::Server;
 use http::Uri;
@@ -29,6 +29,11 @@ const TIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 ///
 /// Must not be called inside a tokio runtime.
 pub fn sim(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Run {
+    sim_against(Server::new(scenario.clone(), seed), scenario, client, seed)
+}
+
+/// The same against any server that fits the edge; of `scenario`, only what the client is told is used.
+pub fn sim_against(core: impl Core + 'static, scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Run {
     // Some libraries under test draw their jitter from the thread's own generator.
     fastrand::seed(seed);
     // A runtime of its own: nothing of an earlier run can reach into this one.
@@ -38,7 +43,7 @@ pub fn sim(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Run {
         .build()
         .expect("a runtime without I/O asks the system for nothing");
     let records = runtime.block_on(async {
-        let edge = Edge::new(Server::new(scenario.clone(), seed));
+        let edge = Edge::new(core);
         let time = edge.clone();
         tokio::spawn(async move { time.keep_time().await });
         play(&edge, scenario, client, kube(edge.clone()), seed, TIME_MAX).await;
