@@ -9,6 +9,7 @@ use adapter_kube_runtime::KubeRuntime;
 use bytes::Bytes;
 use conformance::client::Client;
 use conformance::drive::Run;
+use conformance::drive::live::live_against;
 use conformance::drive::sim::sim_against;
 use fake_apiserver::fault::Ending;
 use fake_apiserver::net::Core;
@@ -190,6 +191,13 @@ fn what_the_library_does_is_reported_in_order(
     #[case] expected: &[&str],
 ) {
     assert_eq!(said(&play(&scenario(mode, group, plural, kind), &KubeRuntime, 7)), expected);
+}
+
+#[test]
+fn it_tells_the_same_over_sockets() {
+    let scenario = scenario(ClientMode::Watcher, "", "configmaps", "ConfigMap");
+    let run = live_against(OneRelist::default(), &scenario, &KubeRuntime, 7).unwrap();
+    assert_eq!(said(&run), WHOLE);
 }
 
 #[test]

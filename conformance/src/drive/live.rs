@@ -6,7 +6,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use fake_apiserver::net::{Edge, Limits, serve};
+use fake_apiserver::net::{Core, Edge, Limits, serve};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::server::{self, Server};
@@ -39,14 +39,28 @@ pub enum LiveError {
 /// # Errors
 /// If the run could not begin, for want of a socket above all.
 pub fn live(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Result<Run, LiveError> {
+    live_against(Server::with_limits(scenario.clone(), seed, server::Limits::live()), scenario, client, seed)
+}
+
+/// The same against any server that fits the edge; of `scenario`, only what the client is told is used.
+///
+/// # Errors
+/// As [`live`].
+pub fn live_against(
+    core: impl Core + 'static,
+    scenario: &SharedScenario,
+    client: &dyn Client,
+    seed: u64,
+) -> Result<Run, LiveError> {
     fastrand::seed(seed);
     // One thread: the client is to be polled where it was started, as in `sim`.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let records = runtime.block_on(play_over_sockets(scenario, client, seed))?;
+    let records = runtime.block_on(play_over_sockets(core, scenario, client, seed))?;
     Ok(Run { records })
 }
 
 async fn play_over_sockets(
+    core: impl Core + 'static,
     scenario: &SharedScenario,
     client: &dyn Client,
     seed: u64,
@@ -57,7 +71,7 @@ async fn play_over_sockets(
     config.default_retry = false;
     let kube = ClientBuilder::try_from(config).map_err(LiveError::Stack)?.build();
 
-    let edge = Edge::new(Server::with_limits(scenario.clone(), seed, server::Limits::live()));
+    let edge = Edge::new(core);
     let time = edge.clone();
     let time = tokio::spawn(async move { time.keep_time().await });
     let (stop, stopped) = oneshot::channel::<()>();
