@@ -4,6 +4,7 @@
 //! [`Server`](fake_apiserver::server::Server) and carry out the same endings; what they hand back is the trace and
 //! nothing else. A driver must not know what a scenario expects: when the run is over is the server's decision.
 
+mod alarm;
 pub mod bench;
 pub mod live;
 pub mod pipe;
@@ -50,7 +51,11 @@ async fn play(
     seed: u64,
     time_max: Duration,
 ) {
-    let start = Start { target: scenario.target.clone(), settings: scenario.client.clone(), seed };
+    let start = Start {
+        target: scenario.target.clone(),
+        settings: scenario.client.clone(),
+        seed,
+    };
     let reports = Guarded::start(client, kube, start, edge.clone());
     let delay = Duration::from_millis(scenario.client.consumer_delay_ms);
     tokio::select! {
@@ -83,7 +88,10 @@ async fn hand_in(mut reports: Guarded, edge: &Edge, delay: Duration) {
     edge.finished().await;
 }
 
-#[expect(clippy::disallowed_methods, reason = "a driver is an edge; what it waits for comes from the scenario")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a driver is an edge; what it waits for comes from the scenario"
+)]
 async fn wait(time: Duration) {
     tokio::time::sleep(time).await;
 }
@@ -105,7 +113,13 @@ impl Guarded {
             Ok(reports) => (Some(reports), None),
             Err(panic) => (None, Some(panic_text(&*panic))),
         };
-        Self { reports, crash, edge, turns: 0, instant: Duration::ZERO }
+        Self {
+            reports,
+            crash,
+            edge,
+            turns: 0,
+            instant: Duration::ZERO,
+        }
     }
 
     /// A client that wakes itself for ever keeps virtual time from passing, and nothing else would stop it.
@@ -127,12 +141,16 @@ impl Stream for Guarded {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Report>> {
         if self.spins() {
             self.reports = None;
-            self.crash = Some(format!("spins: polled {TURNS_AT_ONE_INSTANT_MAX} times while no time passed"));
+            self.crash = Some(format!(
+                "spins: polled {TURNS_AT_ONE_INSTANT_MAX} times while no time passed"
+            ));
         }
         if let Some(message) = self.crash.take() {
             return Poll::Ready(Some(Report::Crashed { message }));
         }
-        let Some(reports) = &mut self.reports else { return Poll::Ready(None) };
+        let Some(reports) = &mut self.reports else {
+            return Poll::Ready(None);
+        };
         match catch_unwind(AssertUnwindSafe(|| reports.poll_next_unpin(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(Some(report))) => Poll::Ready(Some(report)),
@@ -144,7 +162,9 @@ impl Stream for Guarded {
                 // What is left of it may panic again when it is dropped.
                 let rest = self.reports.take();
                 drop(catch_unwind(AssertUnwindSafe(|| drop(rest))));
-                Poll::Ready(Some(Report::Crashed { message: panic_text(&*panic) }))
+                Poll::Ready(Some(Report::Crashed {
+                    message: panic_text(&*panic),
+                }))
             }
         }
     }

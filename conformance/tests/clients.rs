@@ -1,5 +1,10 @@
 //! Clients that misbehave as clients, not as watchers: whatever they do, the run comes to an end and says why.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test looks at the few records it is about"
+)]
+
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -39,7 +44,11 @@ impl Core for Listener {
             Input::StopRequested => What::StopRequested,
             _ => return,
         };
-        self.records.push(Record { seq: self.records.len() as u64, at, what });
+        self.records.push(Record {
+            seq: self.records.len() as u64,
+            at,
+            what,
+        });
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -102,7 +111,13 @@ impl Client for Habit {
 }
 
 fn object() -> ReportedObject {
-    ReportedObject { namespace: None, name: "a".to_owned(), uid: None, resource_version: None, content: None }
+    ReportedObject {
+        namespace: None,
+        name: "a".to_owned(),
+        uid: None,
+        resource_version: None,
+        content: None,
+    }
 }
 
 fn scenario(consumer_delay_ms: u64) -> SharedScenario {
@@ -121,7 +136,10 @@ fn scenario(consumer_delay_ms: u64) -> SharedScenario {
             namespace: None,
         },
         server: Default::default(),
-        client: ClientSettings { consumer_delay_ms, ..ClientSettings::default() },
+        client: ClientSettings {
+            consumer_delay_ms,
+            ..ClientSettings::default()
+        },
         objects: Vec::new(),
         steps: Vec::new(),
         expect: Expect::default(),
@@ -148,7 +166,10 @@ fn told(run: &Run) -> Vec<String> {
 #[case(Habit::Spins, &["crashed: spins: polled 300000 times while no time passed", "stop"])]
 #[case(Habit::SaysNothing, &["harness: the run took more than 604800 s"])]
 fn a_run_always_ends(#[case] habit: Habit, #[case] expected: &[&str]) {
-    assert_eq!(told(&sim_against(Listener::default(), &scenario(0), &habit, 1)), expected);
+    assert_eq!(
+        told(&sim_against(Listener::default(), &scenario(0), &habit, 1)),
+        expected
+    );
 }
 
 #[test]

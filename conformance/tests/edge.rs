@@ -1,5 +1,7 @@
 //! What an HTTP client sees of each ending and each write, over a pipe under virtual time and over a real socket.
 
+#![expect(clippy::unwrap_used, reason = "the helpers of a test may fail it")]
+
 use std::collections::VecDeque;
 use std::error::Error as _;
 use std::io;
@@ -10,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use conformance::drive::sim::Dialer;
 use fake_apiserver::fault::Ending;
-use fake_apiserver::net::{Core, Edge, Limits, serve};
+use fake_apiserver::net::{Core, Edge, ListenerLimits, serve};
 use fake_apiserver::record::{Record, RunEnd, StreamId, What};
 use fake_apiserver::server::{Input, Output};
 use http::{Request, StatusCode};
@@ -42,22 +44,28 @@ impl Core for Scripted {
         !self.refuses
     }
 
-    fn handle(&mut self, now: Duration, input: Input) {
+    fn handle(&mut self, _: Duration, input: Input) {
         let heard = match input {
             Input::Connected(conn) => format!("connected {}", conn.0),
             Input::Disconnected(conn) => format!("disconnected {}", conn.0),
             Input::Abandoned(stream) => format!("abandoned {}", stream.0),
-            Input::Request { stream, conn, request } => {
+            Input::Request {
+                stream,
+                conn,
+                request,
+            } => {
                 assert_ne!(request.path, "/panic", "as asked");
                 for piece in &self.pieces {
                     self.outputs.push_back(piece.clone().output(stream));
                 }
-                format!("request {} on {}: {}?{}", stream.0, conn.0, request.path, request.query)
+                format!(
+                    "request {} on {}: {}?{}",
+                    stream.0, conn.0, request.path, request.query
+                )
             }
             Input::Report(_) | Input::StopRequested => unreachable!("nobody reports here"),
             Input::Tick => return,
         };
-        let _ = now;
         self.heard.lock().unwrap().push(heard);
     }
 
@@ -85,10 +93,16 @@ impl Core for Scripted {
 impl Out {
     fn output(self, stream: StreamId) -> Output {
         match self {
-            Self::Head(length) => {
-                Output::Head { stream, status: 200, headers: vec![("X-Probe".into(), "1".into())], length }
-            }
-            Self::Data(text) => Output::Data { stream, bytes: Bytes::from_static(text) },
+            Self::Head(length) => Output::Head {
+                stream,
+                status: 200,
+                headers: vec![("X-Probe".into(), "1".into())],
+                length,
+            },
+            Self::Data(text) => Output::Data {
+                stream,
+                bytes: Bytes::from_static(text),
+            },
             Self::End(how) => Output::End { stream, how },
         }
     }
@@ -122,7 +136,10 @@ async fn look<C: Connect + Clone + Send + Sync + 'static>(
 }
 
 fn broken(error: &hyper::Error) -> &'static str {
-    let kind = error.source().and_then(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
+    let kind = error
+        .source()
+        .and_then(|source| source.downcast_ref::<io::Error>())
+        .map(io::Error::kind);
     match kind {
         Some(io::ErrorKind::ConnectionReset) => "reset",
         Some(io::ErrorKind::UnexpectedEof) => "incomplete",
@@ -139,7 +156,10 @@ fn no_answer(error: &Error) -> &'static str {
             Some(io::ErrorKind::ConnectionReset) => return "reset before the head",
             _ => {}
         }
-        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message) {
+        if error
+            .downcast_ref::<hyper::Error>()
+            .is_some_and(hyper::Error::is_incomplete_message)
+        {
             return "closed before the head";
         }
         source = error.source();
@@ -154,12 +174,24 @@ fn over_pipe(core: Scripted) -> Client<Dialer, Full<Bytes>> {
 async fn over_socket(core: Scripted) -> (Client<HttpConnector, Full<Bytes>>, String) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, Edge::new(core), Limits::default(), std::future::pending()));
-    (Client::builder(TokioExecutor::new()).build_http(), format!("http://{address}"))
+    tokio::spawn(serve(
+        listener,
+        Edge::new(core),
+        ListenerLimits::default(),
+        std::future::pending(),
+    ));
+    (
+        Client::builder(TokioExecutor::new()).build_http(),
+        format!("http://{address}"),
+    )
 }
 
 fn runtime(paused: bool) -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().start_paused(paused).build().unwrap()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(paused)
+        .build()
+        .unwrap()
 }
 
 const WHOLE: Ending = Ending::Eof;
@@ -181,11 +213,16 @@ fn every_ending_looks_alike_over_pipe_and_socket(
     #[case] body: &[&str],
     #[case] ended: &str,
 ) {
-    let expected = (body.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>(), ended);
-    let core = || Scripted { pieces: pieces.to_vec(), ..Scripted::default() };
-    let piped = runtime(true).block_on(async {
-        look(&over_pipe(core()), "http://fake/x", Duration::from_secs(3600)).await
-    });
+    let expected = (
+        body.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>(),
+        ended,
+    );
+    let core = || Scripted {
+        pieces: pieces.to_vec(),
+        ..Scripted::default()
+    };
+    let piped = runtime(true)
+        .block_on(async { look(&over_pipe(core()), "http://fake/x", Duration::from_secs(3600)).await });
     assert_eq!(piped, expected, "over a pipe");
     let socketed = runtime(false).block_on(async {
         let (http, base) = over_socket(core()).await;
@@ -200,7 +237,10 @@ fn every_ending_looks_alike_over_pipe_and_socket(
 fn every_piece_is_a_write_of_its_own(#[case] length: Option<u64>) {
     // The second piece begins inside a character: no client may decode what it reads piece by piece.
     let pieces = vec![Head(length), Data(b"sn\xc3"), Data(b"\xb6w"), End(WHOLE)];
-    let core = Scripted { pieces, ..Scripted::default() };
+    let core = Scripted {
+        pieces,
+        ..Scripted::default()
+    };
     let (seen, _) = runtime(true)
         .block_on(async { look(&over_pipe(core), "http://fake/x", Duration::from_secs(1)).await });
     assert_eq!(seen, [r"sn\xc3", r"\xb6w"]);
@@ -208,7 +248,10 @@ fn every_piece_is_a_write_of_its_own(#[case] length: Option<u64>) {
 
 #[test]
 fn a_refused_connection_looks_like_a_server_that_is_down() {
-    let core = || Scripted { refuses: true, ..Scripted::default() };
+    let core = || Scripted {
+        refuses: true,
+        ..Scripted::default()
+    };
     let (_, ended) = runtime(true)
         .block_on(async { look(&over_pipe(core()), "http://fake/x", Duration::from_secs(1)).await });
     assert_eq!(ended, "refused");
@@ -226,7 +269,11 @@ fn a_refused_connection_looks_like_a_server_that_is_down() {
 #[case::whole_answer(&[Head(None), Data(b"one\n"), End(WHOLE)], false)]
 fn an_answer_given_up_is_told_before_its_connection(#[case] pieces: &[Out], #[case] abandoned: bool) {
     let heard = Arc::<Mutex<Vec<String>>>::default();
-    let core = Scripted { pieces: pieces.to_vec(), heard: heard.clone(), ..Scripted::default() };
+    let core = Scripted {
+        pieces: pieces.to_vec(),
+        heard: heard.clone(),
+        ..Scripted::default()
+    };
     runtime(true).block_on(async {
         let edge = Edge::new(core);
         let http: Client<_, Full<Bytes>> =
@@ -245,8 +292,16 @@ fn an_answer_given_up_is_told_before_its_connection(#[case] pieces: &[Out], #[ca
 #[test]
 fn a_body_beyond_three_mebibytes_never_reaches_the_server() {
     let heard = Arc::<Mutex<Vec<String>>>::default();
-    let core = Scripted { pieces: vec![Head(None), End(WHOLE)], heard: heard.clone(), ..Scripted::default() };
-    let send = |size: usize| Request::post("http://fake/x").body(Full::new(Bytes::from(vec![b' '; size]))).unwrap();
+    let core = Scripted {
+        pieces: vec![Head(None), End(WHOLE)],
+        heard: heard.clone(),
+        ..Scripted::default()
+    };
+    let send = |size: usize| {
+        Request::post("http://fake/x")
+            .body(Full::new(Bytes::from(vec![b' '; size])))
+            .unwrap()
+    };
     runtime(true).block_on(async {
         let http = over_pipe(core);
         let limit = 3 * 1024 * 1024;
@@ -256,7 +311,12 @@ fn a_body_beyond_three_mebibytes_never_reaches_the_server() {
         let body = response.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(body, "Request entity too large: limit is 3145728\n");
     });
-    let requests = heard.lock().unwrap().iter().filter(|heard| heard.starts_with("request")).count();
+    let requests = heard
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|heard| heard.starts_with("request"))
+        .count();
     assert_eq!(requests, 1);
 }
 
@@ -270,7 +330,13 @@ fn a_panic_of_the_server_ends_the_run_as_the_harness_own_fault() {
         edge.finished().await;
         edge.take_records()
     });
-    let [Record { what: What::RunEnded(RunEnd::Harness { message }), .. }] = records.as_slice() else {
+    let [
+        Record {
+            what: What::RunEnded(RunEnd::Harness { message }),
+            ..
+        },
+    ] = records.as_slice()
+    else {
         panic!("unexpected: {records:?}");
     };
     assert!(message.contains("as asked"), "{message}");
@@ -280,7 +346,13 @@ fn a_panic_of_the_server_ends_the_run_as_the_harness_own_fault() {
 fn only_loopback_is_served() {
     runtime(false).block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.unwrap();
-        let served = serve(listener, Edge::new(Scripted::default()), Limits::default(), std::future::pending()).await;
+        let served = serve(
+            listener,
+            Edge::new(Scripted::default()),
+            ListenerLimits::default(),
+            std::future::pending(),
+        )
+        .await;
         assert!(served.is_err());
     });
 }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use fake_apiserver::net::{Edge, Limits, serve};
+use fake_apiserver::net::{Edge, ListenerLimits, serve};
 use fake_apiserver::record::{Frame, FrameType, Record, Side, What};
 use fake_apiserver::scenario::{self, SharedScenario};
 use fake_apiserver::server::{self, Server};
@@ -19,7 +19,11 @@ use tokio::net::TcpListener;
 
 /// A Kubernetes apiserver that is truthful on the wire by default and lies on cue.
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = "Exit codes: 0 stopped, 1 the system refused something, 2 the scenario file or the command line is wrong.\nRUST_LOG=fake_apiserver=debug shows every decision.")]
+#[command(
+    version,
+    about,
+    after_help = "Exit codes: 0 stopped, 1 the system refused something, 2 the scenario file or the command line is wrong.\nRUST_LOG=fake_apiserver=debug shows every decision."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -85,25 +89,40 @@ async fn serve_until_interrupted(scenario: SharedScenario, port: u16, seed: u64)
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
         .map_err(|error| Failure::System(format!("cannot listen on 127.0.0.1:{port}"), error))?;
-    let address = listener.local_addr().map_err(|error| Failure::System("no address".to_owned(), error))?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| Failure::System("no address".to_owned(), error))?;
     let kubeconfig = Kubeconfig::write(&format!("http://{address}"), scenario.target.namespace.as_deref())?;
     eprintln!("{}: {}", scenario.id, scenario.title);
     writeln!(io::stdout(), "export KUBECONFIG={}", kubeconfig.path.display())
         .map_err(|error| Failure::System("standard output is closed".to_owned(), error))?;
 
     let edge = Edge::new(Server::with_limits(scenario, seed, server::Limits::endless()));
-    let stop = async {
-        // Without a signal handler the system's own way of stopping a program remains.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
     let served = tokio::select! {
-        served = serve(listener, edge.clone(), Limits::default(), stop) => served,
+        served = serve(listener, edge.clone(), ListenerLimits::default(), told_to_stop()) => served,
         () = edge.keep_time() => Ok(()),
         () = show(&edge) => Ok(()),
     };
     served.map_err(|error| Failure::System("cannot serve".to_owned(), io::Error::other(error)))
+}
+
+/// Completes on Ctrl-C, and on the signal `kill` sends.
+async fn told_to_stop() {
+    // Without a handler the system's own way of stopping a program remains.
+    let interrupted = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    #[cfg(unix)]
+    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            () = interrupted => {}
+            _ = terminate.recv() => {}
+        }
+        return;
+    }
+    interrupted.await;
 }
 
 /// Writes every record on standard error as it comes. Never ends by itself.
@@ -170,41 +189,127 @@ fn line(record: &Record) -> String {
     let _ = match &record.what {
         What::Connected { conn } => write!(line, "client > connects (c{})", conn.0),
         What::Refused => write!(line, "server ~ refuses a connection"),
-        What::Disconnected { conn, by: Side::Client } => write!(line, "client > disconnects (c{})", conn.0),
-        What::Disconnected { conn, by: Side::Server } => write!(line, "server < disconnects (c{})", conn.0),
-        What::Request { stream, verb, method, path, query, violations, .. } => {
-            let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        What::Disconnected {
+            conn,
+            by: Side::Client,
+        } => write!(line, "client > disconnects (c{})", conn.0),
+        What::Disconnected {
+            conn,
+            by: Side::Server,
+        } => write!(line, "server < disconnects (c{})", conn.0),
+        What::Request {
+            stream,
+            verb,
+            method,
+            path,
+            query,
+            violations,
+            ..
+        } => {
+            let query: Vec<String> = query
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
             let (word, query) = (verb.word(), query.join("&"));
-            let broken = if violations.is_empty() { String::new() } else { format!("  ! {}", violations.join("; ")) };
-            write!(line, "client > #{} {word} {method} {path}?{query}{broken}", stream.0)
+            let broken = if violations.is_empty() {
+                String::new()
+            } else {
+                format!("  ! {}", violations.join("; "))
+            };
+            write!(
+                line,
+                "client > #{} {word} {method} {path}?{query}{broken}",
+                stream.0
+            )
         }
-        What::Head { stream, status, retry_after, scripted } => {
-            let retry = retry_after.as_ref().map(|after| format!(" retry-after={after}")).unwrap_or_default();
+        What::Head {
+            stream,
+            status,
+            retry_after,
+            scripted,
+        } => {
+            let retry = retry_after
+                .as_ref()
+                .map(|after| format!(" retry-after={after}"))
+                .unwrap_or_default();
             write!(line, "server < #{} {status}{retry}{}", stream.0, lie(*scripted))
         }
-        What::Page { stream, resource_version, continue_token, items, scripted, .. } => {
-            let more = if continue_token.is_empty() { "" } else { " continue=yes" };
+        What::Page {
+            stream,
+            resource_version,
+            continue_token,
+            items,
+            scripted,
+            ..
+        } => {
+            let more = if continue_token.is_empty() {
+                ""
+            } else {
+                " continue=yes"
+            };
             let items = items.len();
-            write!(line, "server < #{} items={items} rv={resource_version}{more}{}", stream.0, lie(*scripted))
+            write!(
+                line,
+                "server < #{} items={items} rv={resource_version}{more}{}",
+                stream.0,
+                lie(*scripted)
+            )
         }
-        What::Body { stream, bytes, reason, .. } => {
-            write!(line, "server < #{} {bytes} bytes {}", stream.0, reason.as_deref().unwrap_or_default())
+        What::Body {
+            stream,
+            bytes,
+            reason,
+            ..
+        } => {
+            write!(
+                line,
+                "server < #{} {bytes} bytes {}",
+                stream.0,
+                reason.as_deref().unwrap_or_default()
+            )
         }
-        What::Torn { stream, sent, bytes } => write!(line, "server ~ #{} torn: {sent} of {bytes} bytes", stream.0),
+        What::Torn { stream, sent, bytes } => {
+            write!(line, "server ~ #{} torn: {sent} of {bytes} bytes", stream.0)
+        }
         What::Frame { stream, frame } => {
-            write!(line, "server < #{} {}{}", stream.0, event(frame), lie(frame.scripted))
+            write!(
+                line,
+                "server < #{} {}{}",
+                stream.0,
+                event(frame),
+                lie(frame.scripted)
+            )
         }
         What::Withheld { stream, object } => {
-            write!(line, "server ~ #{} withholds {} rv={}", stream.0, object.key, object.resource_version)
+            write!(
+                line,
+                "server ~ #{} withholds {} rv={}",
+                stream.0, object.key, object.resource_version
+            )
         }
-        What::End { stream, how, by: Side::Client } => write!(line, "client > #{} gives up ({})", stream.0, how.word()),
-        What::End { stream, how, by: Side::Server } => write!(line, "server < #{} {}", stream.0, how.word()),
+        What::End {
+            stream,
+            how,
+            by: Side::Client,
+        } => write!(line, "client > #{} gives up ({})", stream.0, how.word()),
+        What::End {
+            stream,
+            how,
+            by: Side::Server,
+        } => write!(line, "server < #{} {}", stream.0, how.word()),
         What::Wrote(truth) => {
             let (resource, object, op) = (&truth.resource, &truth.object, truth.op);
-            write!(line, "truth  = {op:?} {resource} {} rv={}", object.key, object.resource_version)
+            write!(
+                line,
+                "truth  = {op:?} {resource} {} rv={}",
+                object.key, object.resource_version
+            )
         }
         What::Restored { to, .. } => write!(line, "truth  = restored to rv={to}"),
-        What::Turned { how, resource_version } => write!(line, "truth  = {how} (rv={resource_version})"),
+        What::Turned {
+            how,
+            resource_version,
+        } => write!(line, "truth  = {how} (rv={resource_version})"),
         What::Step { step, how } => write!(line, "script : step {}: {how}", step + 1),
         What::Bound { name, value, .. } => write!(line, "script : ${name} is {value}"),
         What::ScriptDone => write!(line, "script : every step is done"),
@@ -224,12 +329,23 @@ fn event(frame: &Frame) -> String {
         FrameType::Added => ("ADDED", String::new()),
         FrameType::Modified => ("MODIFIED", String::new()),
         FrameType::Deleted => ("DELETED", String::new()),
-        FrameType::Bookmark { initial_events_end: None } => ("BOOKMARK", String::new()),
-        FrameType::Bookmark { initial_events_end: Some(value) } => ("BOOKMARK", format!(" initial-events-end={value}")),
+        FrameType::Bookmark {
+            initial_events_end: None,
+        } => ("BOOKMARK", String::new()),
+        FrameType::Bookmark {
+            initial_events_end: Some(value),
+        } => ("BOOKMARK", format!(" initial-events-end={value}")),
         FrameType::Error { code, reason } => ("ERROR", format!(" {code} {reason}")),
         FrameType::Raw => ("(raw)", format!(" {} bytes", frame.bytes)),
     };
-    let object = frame.object.as_ref().map(|object| format!(" {} rv={}", object.key, object.resource_version));
-    let torn = if frame.whole() { String::new() } else { format!(" torn: {} of {} bytes", frame.sent, frame.bytes) };
+    let object = frame
+        .object
+        .as_ref()
+        .map(|object| format!(" {} rv={}", object.key, object.resource_version));
+    let torn = if frame.whole() {
+        String::new()
+    } else {
+        format!(" torn: {} of {} bytes", frame.sent, frame.bytes)
+    };
     format!("{word}{}{more}{torn}", object.unwrap_or_default())
 }

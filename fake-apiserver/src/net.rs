@@ -24,7 +24,7 @@ use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 pub use self::connection::serve_connection;
-pub use self::serve::{Limits, ServeError, serve};
+pub use self::serve::{ListenerLimits, ServeError, serve};
 pub use self::wire::Transport;
 use crate::api::HttpRequest;
 use crate::fault::Ending;
@@ -204,9 +204,16 @@ impl Edge {
             state.streams += 1;
             stream = StreamId(state.streams);
             state.answers.insert(stream, Answer::default());
-            Input::Request { stream, conn, request }
+            Input::Request {
+                stream,
+                conn,
+                request,
+            }
         });
-        Ticket { edge: self.clone(), stream }
+        Ticket {
+            edge: self.clone(),
+            stream,
+        }
     }
 
     /// The client under test reported something.
@@ -220,7 +227,10 @@ impl Edge {
     }
 
     /// Hands in a tick whenever one is due. Never ends by itself.
-    #[expect(clippy::disallowed_methods, reason = "the edge carries out the waiting that poll_timeout decides")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the edge carries out the waiting that poll_timeout decides"
+    )]
     pub async fn keep_time(&self) {
         let (mut last, mut ticks) = (Duration::MAX, 0);
         loop {
@@ -244,7 +254,9 @@ impl Edge {
                     ticks = if now == last { ticks + 1 } else { 1 };
                     last = now;
                     if ticks > TICKS_AT_ONE_INSTANT_MAX {
-                        self.fail(format!("the server asks again and again to be woken at {due:?}, and it is {now:?}"));
+                        self.fail(format!(
+                            "the server asks again and again to be woken at {due:?}, and it is {now:?}"
+                        ));
                         return;
                     }
                     self.hand_in(|_, _| Input::Tick);
@@ -305,7 +317,11 @@ impl Edge {
         let mut records = core.map(|core| core.into_records()).unwrap_or_default();
         if let Some(message) = broken {
             let what = What::RunEnded(RunEnd::Harness { message });
-            records.push(Record { seq: records.len() as u64, at: now, what });
+            records.push(Record {
+                seq: records.len() as u64,
+                at: now,
+                what,
+            });
         }
         records
     }
@@ -337,7 +353,10 @@ impl Edge {
                 state.armed = due;
             }
             let after = (state.finished, state.conns_open);
-            (sooner, before != after && (state.finished || state.conns_open == 0))
+            (
+                sooner,
+                before != after && (state.finished || state.conns_open == 0),
+            )
         };
         // Outside the lock: waking may drop a task, and with it a ticket.
         woken.into_iter().for_each(Waker::wake);
@@ -358,13 +377,17 @@ impl Edge {
 
 impl std::fmt::Debug for Edge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Edge").field("connections", &self.connections()).finish_non_exhaustive()
+        f.debug_struct("Edge")
+            .field("connections", &self.connections())
+            .finish_non_exhaustive()
     }
 }
 
 impl State {
     fn handle(&mut self, now: Duration, input: Input, woken: &mut Vec<Waker>) {
-        let (Some(core), None) = (&mut self.core, &self.broken) else { return };
+        let (Some(core), None) = (&mut self.core, &self.broken) else {
+            return;
+        };
         let answers = &mut self.answers;
         let handled = catch_unwind(AssertUnwindSafe(|| {
             core.handle(now, input);
@@ -388,9 +411,22 @@ fn lay_out(answers: &mut BTreeMap<StreamId, Answer>, output: Output, woken: &mut
         Output::Head { stream, .. } | Output::Data { stream, .. } | Output::End { stream, .. } => *stream,
     };
     // The client may have gone while the server was deciding.
-    let Some(answer) = answers.get_mut(&stream) else { return };
+    let Some(answer) = answers.get_mut(&stream) else {
+        return;
+    };
     match output {
-        Output::Head { status, headers, length, .. } => answer.head = Some(Head { status, headers, length }),
+        Output::Head {
+            status,
+            headers,
+            length,
+            ..
+        } => {
+            answer.head = Some(Head {
+                status,
+                headers,
+                length,
+            })
+        }
         Output::Data { bytes, .. } => answer.pieces.push_back(Piece::Data(bytes)),
         Output::End { how, .. } => {
             answer.over = how != Ending::Stall;
@@ -428,12 +464,18 @@ impl Ticket {
     pub(crate) fn ends_cleanly_now(&self) -> bool {
         let state = self.edge.lock();
         let answer = state.answers.get(&self.stream);
-        matches!(answer.and_then(|answer| answer.pieces.front()), Some(Piece::End(Ending::Eof)))
+        matches!(
+            answer.and_then(|answer| answer.pieces.front()),
+            Some(Piece::End(Ending::Eof))
+        )
     }
 
     fn poll<T>(&mut self, cx: &mut Context<'_>, take: impl FnOnce(&mut Answer) -> Option<T>) -> Poll<T> {
         let mut state = self.edge.lock();
-        let answer = state.answers.get_mut(&self.stream).expect("an answer leaves only when its ticket is dropped");
+        let answer = state
+            .answers
+            .get_mut(&self.stream)
+            .expect("an answer leaves only when its ticket is dropped");
         match take(answer) {
             Some(taken) => Poll::Ready(taken),
             None => {
@@ -456,10 +498,14 @@ impl Drop for Ticket {
 /// The text of a panic, where it has one.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(no text)".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "(no text)".to_owned())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the edge reads the clock, so that nothing behind it has to")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge reads the clock, so that nothing behind it has to"
+)]
 fn clock() -> Instant {
     Instant::now()
 }

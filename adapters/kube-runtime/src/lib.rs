@@ -14,6 +14,7 @@ use futures::stream::{self, BoxStream, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube_client::Api;
 use kube_core::metadata::PartialObjectMeta;
+use kube_core::response::Status;
 use kube_core::{ApiResource, DynamicObject, DynamicResourceScope, NamespaceResourceScope, Resource};
 use kube_runtime::WatchStreamExt as _;
 use kube_runtime::watcher::{self, Event, watch_object, watcher as watch};
@@ -34,7 +35,13 @@ impl Client for KubeRuntime {
     }
 
     fn start(&self, kube: kube_client::Client, start: Start) -> BoxStream<'static, Report> {
-        let Target { group, version, plural, kind, namespace } = &start.target;
+        let Target {
+            group,
+            version,
+            plural,
+            kind,
+            namespace,
+        } = &start.target;
         match (group.as_str(), version.as_str(), plural.as_str()) {
             ("", "v1", "configmaps") => typed::<ConfigMap>(kube, &start),
             ("", "v1", "pods") => typed::<Pod>(kube, &start),
@@ -42,7 +49,11 @@ impl Client for KubeRuntime {
                 let resource = ApiResource {
                     group: group.clone(),
                     version: version.clone(),
-                    api_version: if group.is_empty() { version.clone() } else { format!("{group}/{version}") },
+                    api_version: if group.is_empty() {
+                        version.clone()
+                    } else {
+                        format!("{group}/{version}")
+                    },
                     kind: kind.clone(),
                     plural: plural.clone(),
                 };
@@ -59,7 +70,10 @@ where
     K: Watched + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
     let (whole, partial) = match &start.target.namespace {
-        Some(namespace) => (Api::<K>::namespaced(kube.clone(), namespace), Api::namespaced(kube, namespace)),
+        Some(namespace) => (
+            Api::<K>::namespaced(kube.clone(), namespace),
+            Api::namespaced(kube, namespace),
+        ),
         None => (Api::all(kube.clone()), Api::all(kube)),
     };
     follow(whole, partial, start)
@@ -186,14 +200,18 @@ fn failure(error: &watcher::Error) -> Report {
     let status = match error {
         watcher::Error::InitialListFailed(error)
         | watcher::Error::WatchStartFailed(error)
-        | watcher::Error::WatchFailed(error) => match error {
-            kube_client::Error::Api(status) => Some(status),
-            _ => None,
-        },
-        watcher::Error::WatchError(status) => Some(status),
+        | watcher::Error::WatchFailed(error) => api_status(error),
+        watcher::Error::WatchError(status) => Some(&**status),
         watcher::Error::NoResourceVersion => None,
     };
     // The library stands in 0 for a code it did not find.
     let code = status.map(|status| status.code).filter(|code| *code != 0);
-    Report::Error { message: error.to_string(), code }
+    Report::Error {
+        message: error.to_string(),
+        code,
+    }
+}
+
+fn api_status(error: &kube_client::Error) -> Option<&Status> {
+    if let kube_client::Error::Api(status) = error { Some(status) } else { None }
 }

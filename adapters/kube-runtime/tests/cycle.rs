@@ -1,6 +1,11 @@
 //! The library against a server of a few lines: what it does reaches the server as reports, in order, and the same
 //! seed gives the same run.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test looks at the few records it is about"
+)]
+
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,14 +35,26 @@ struct OneRelist {
 
 impl OneRelist {
     fn push(&mut self, at: Duration, what: What) {
-        self.records.push(Record { seq: self.records.len() as u64, at, what });
+        self.records.push(Record {
+            seq: self.records.len() as u64,
+            at,
+            what,
+        });
     }
 
     fn answer(&mut self, stream: StreamId, body: &str, ending: Option<Ending>) {
         let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
-        self.outputs.push_back(Output::Head { stream, status: 200, headers, length: None });
+        self.outputs.push_back(Output::Head {
+            stream,
+            status: 200,
+            headers,
+            length: None,
+        });
         for line in body.split_inclusive('\n') {
-            self.outputs.push_back(Output::Data { stream, bytes: Bytes::copy_from_slice(line.as_bytes()) });
+            self.outputs.push_back(Output::Data {
+                stream,
+                bytes: Bytes::copy_from_slice(line.as_bytes()),
+            });
         }
         self.outputs.extend(ending.map(|how| Output::End { stream, how }));
     }
@@ -54,9 +71,22 @@ impl Core for OneRelist {
     fn handle(&mut self, now: Duration, input: Input) {
         match input {
             Input::Connected(conn) => self.push(now, What::Connected { conn }),
-            Input::Disconnected(conn) => self.push(now, What::Disconnected { conn, by: Side::Client }),
+            Input::Disconnected(conn) => self.push(
+                now,
+                What::Disconnected {
+                    conn,
+                    by: Side::Client,
+                },
+            ),
             Input::Abandoned(stream) => {
-                self.push(now, What::End { stream, how: Ending::Fin, by: Side::Client });
+                self.push(
+                    now,
+                    What::End {
+                        stream,
+                        how: Ending::Fin,
+                        by: Side::Client,
+                    },
+                );
             }
             Input::Request { stream, request, .. } if request.query.contains("watch=true") => {
                 let event = OBJECT.replace("RV", "11");
@@ -127,7 +157,11 @@ fn scenario(mode: ClientMode, group: &str, plural: &str, kind: &str) -> SharedSc
             namespace: Some("default".to_owned()),
         },
         server: Default::default(),
-        client: ClientSettings { mode, object: Some("a".to_owned()), ..ClientSettings::default() },
+        client: ClientSettings {
+            mode,
+            object: Some("a".to_owned()),
+            ..ClientSettings::default()
+        },
         objects: Vec::new(),
         steps: Vec::new(),
         expect: Expect::default(),
@@ -190,7 +224,10 @@ fn what_the_library_does_is_reported_in_order(
     #[case] kind: &str,
     #[case] expected: &[&str],
 ) {
-    assert_eq!(said(&play(&scenario(mode, group, plural, kind), &KubeRuntime, 7)), expected);
+    assert_eq!(
+        said(&play(&scenario(mode, group, plural, kind), &KubeRuntime, 7)),
+        expected
+    );
 }
 
 #[test]
@@ -206,7 +243,10 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another_backoff() {
     let runs = [7, 7, 8].map(|seed| play(&scenario, &KubeRuntime, seed));
     assert_eq!(runs[0], runs[1]);
     let relisted_at = |run: &Run| {
-        run.records.iter().rfind(|record| matches!(record.what, What::Reported(_))).map(|record| record.at)
+        run.records
+            .iter()
+            .rfind(|record| matches!(record.what, What::Reported(_)))
+            .map(|record| record.at)
     };
     assert_ne!(relisted_at(&runs[0]), relisted_at(&runs[2]));
     assert!(relisted_at(&runs[0]) >= Some(Duration::from_millis(800)));
@@ -214,7 +254,11 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another_backoff() {
 
 #[test]
 fn every_connection_is_seen_to_close() {
-    let run = play(&scenario(ClientMode::Watcher, "", "configmaps", "ConfigMap"), &KubeRuntime, 7);
+    let run = play(
+        &scenario(ClientMode::Watcher, "", "configmaps", "ConfigMap"),
+        &KubeRuntime,
+        7,
+    );
     let mut open = BTreeSet::<ConnId>::new();
     let mut stopped = false;
     for record in &run.records {

@@ -32,7 +32,11 @@ pub fn measure(
     mut play: impl FnMut(&SharedScenario) -> Run,
 ) -> Measured {
     let start = clock();
-    let mut measured = Measured { runs: 0, records: 0, elapsed: Duration::ZERO };
+    let mut measured = Measured {
+        runs: 0,
+        records: 0,
+        elapsed: Duration::ZERO,
+    };
     while measured.elapsed < at_least && !scenarios.is_empty() {
         for scenario in scenarios {
             measured.runs += 1;
@@ -43,7 +47,10 @@ pub fn measure(
     measured
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time, and decides nothing by it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a benchmark measures real time, and decides nothing by it"
+)]
 fn clock() -> Instant {
     Instant::now()
 }

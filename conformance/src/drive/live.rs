@@ -6,7 +6,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use fake_apiserver::net::{Core, Edge, Limits, serve};
+use fake_apiserver::net::{Core, Edge, ListenerLimits, serve};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::server::{self, Server};
@@ -39,7 +39,12 @@ pub enum LiveError {
 /// # Errors
 /// If the run could not begin, for want of a socket above all.
 pub fn live(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Result<Run, LiveError> {
-    live_against(Server::with_limits(scenario.clone(), seed, server::Limits::live()), scenario, client, seed)
+    live_against(
+        Server::with_limits(scenario.clone(), seed, server::Limits::live()),
+        scenario,
+        client,
+        seed,
+    )
 }
 
 /// The same against any server that fits the edge; of `scenario`, only what the client is told is used.
@@ -54,7 +59,9 @@ pub fn live_against(
 ) -> Result<Run, LiveError> {
     fastrand::seed(seed);
     // One thread: the client is to be polled where it was started, as in `sim`.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let records = runtime.block_on(play_over_sockets(core, scenario, client, seed))?;
     Ok(Run { records })
 }
@@ -79,7 +86,7 @@ async fn play_over_sockets(
         // The sender gone is a stop as well.
         let _ = stopped.await;
     };
-    let serving = tokio::spawn(serve(listener, edge.clone(), Limits::default(), stopped));
+    let serving = tokio::spawn(serve(listener, edge.clone(), ListenerLimits::default(), stopped));
     play(&edge, scenario, client, kube, seed, TIME_MAX).await;
     let records = edge.take_records();
     drop(stop);

@@ -27,7 +27,16 @@ pub struct Pipe {
 /// Two ends joined.
 pub fn pipe() -> (Pipe, Pipe) {
     let (there, back) = (Arc::new(Lane::default()), Arc::new(Lane::default()));
-    (Pipe { incoming: back.clone(), outgoing: there.clone() }, Pipe { incoming: there, outgoing: back })
+    (
+        Pipe {
+            incoming: back.clone(),
+            outgoing: there.clone(),
+        },
+        Pipe {
+            incoming: there,
+            outgoing: back,
+        },
+    )
 }
 
 /// One direction.
@@ -221,8 +230,14 @@ mod tests {
         drop(near);
         let mut read = Vec::new();
         let error = far.read_to_end(&mut read).await.unwrap_err();
-        assert_eq!((error.kind(), read.as_slice()), (io::ErrorKind::ConnectionReset, &b"last"[..]));
-        assert_eq!(far.write(b"x").await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+        assert_eq!(
+            (error.kind(), read.as_slice()),
+            (io::ErrorKind::ConnectionReset, &b"last"[..])
+        );
+        assert_eq!(
+            far.write(b"x").await.unwrap_err().kind(),
+            io::ErrorKind::ConnectionReset
+        );
     }
 
     #[tokio::test(flavor = "current_thread", start_paused = true)]
@@ -233,7 +248,10 @@ mod tests {
         let mut read = Vec::new();
         far.read_to_end(&mut read).await.unwrap();
         assert_eq!(read, b"last");
-        assert_eq!(far.write(b"x").await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(
+            far.write(b"x").await.unwrap_err().kind(),
+            io::ErrorKind::BrokenPipe
+        );
     }
 
     #[tokio::test(flavor = "current_thread", start_paused = true)]

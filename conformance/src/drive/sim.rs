@@ -19,11 +19,14 @@ use kube_client::client::middleware::BaseUriLayer;
 use tower::{Layer as _, Service};
 
 use super::pipe::{Pipe, pipe};
-use super::{Run, play};
+use super::{Run, alarm, play};
 use crate::client::Client;
 
 /// Longest run, in virtual time. A server that never ends a run is a bug of the harness.
 const TIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Longest run, in real time. Runs take about a millisecond.
+const REAL_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Plays `scenario` with `client` in virtual time, in the calling thread.
 ///
@@ -33,7 +36,12 @@ pub fn sim(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Run {
 }
 
 /// The same against any server that fits the edge; of `scenario`, only what the client is told is used.
-pub fn sim_against(core: impl Core + 'static, scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Run {
+pub fn sim_against(
+    core: impl Core + 'static,
+    scenario: &SharedScenario,
+    client: &dyn Client,
+    seed: u64,
+) -> Run {
     // Some libraries under test draw their jitter from the thread's own generator.
     fastrand::seed(seed);
     // A runtime of its own: nothing of an earlier run can reach into this one.
@@ -44,6 +52,7 @@ pub fn sim_against(core: impl Core + 'static, scenario: &SharedScenario, client:
         .expect("a runtime without I/O asks the system for nothing");
     let records = runtime.block_on(async {
         let edge = Edge::new(core);
+        let _alarm = alarm::set(edge.clone(), REAL_TIME_MAX);
         let time = edge.clone();
         tokio::spawn(async move { time.keep_time().await });
         play(&edge, scenario, client, kube(edge.clone()), seed, TIME_MAX).await;
@@ -87,7 +96,12 @@ impl Service<Uri> for Dialer {
             return ready(Err(io::ErrorKind::ConnectionRefused.into()));
         };
         let (near, far) = pipe();
-        tokio::spawn(serve_connection(self.edge.clone(), conn, far, std::future::pending()));
+        tokio::spawn(serve_connection(
+            self.edge.clone(),
+            conn,
+            far,
+            std::future::pending(),
+        ));
         ready(Ok(TokioIo::new(near)))
     }
 }

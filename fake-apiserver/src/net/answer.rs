@@ -31,7 +31,11 @@ pub(crate) async fn answer(mut ticket: Ticket, flow: Arc<Flow>) -> http::Respons
             Poll::Pending
         }
     });
-    let Head { status, headers, length } = head.await;
+    let Head {
+        status,
+        headers,
+        length,
+    } = head.await;
     let mut response = http::Response::new(AnswerBody { ticket, flow });
     match http::StatusCode::from_u16(status) {
         Ok(status) => *response.status_mut() = status,
@@ -46,7 +50,9 @@ pub(crate) async fn answer(mut ticket: Ticket, flow: Arc<Flow>) -> http::Respons
         }
     }
     if let Some(length) = length {
-        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        response
+            .headers_mut()
+            .insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
     response
 }

@@ -14,9 +14,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 
+use super::Edge;
 use super::answer::{AnswerBody, answer};
 use super::wire::{Flow, Transport, Wire};
-use super::Edge;
 use crate::api::HttpRequest;
 use crate::record::ConnId;
 
@@ -35,7 +35,12 @@ const HEAD_WAIT: Duration = Duration::from_secs(90);
 /// Serves the requests of an accepted connection until either side ends it, and tells the server so.
 ///
 /// When `stop` completes, no further request is taken; an answer that has begun may come to its end.
-pub async fn serve_connection<T: Transport>(edge: Edge, conn: ConnId, transport: T, stop: impl Future<Output = ()>) {
+pub async fn serve_connection<T: Transport>(
+    edge: Edge,
+    conn: ConnId,
+    transport: T,
+    stop: impl Future<Output = ()>,
+) {
     let open = Open { edge, conn };
     let flow = Arc::new(Flow::default());
     let service = service_fn(|request| respond(open.edge.clone(), conn, flow.clone(), request));
@@ -113,7 +118,10 @@ fn too_large() -> Response {
     let mut response = http::Response::new(Either::Right(Full::new(Bytes::from(text))));
     *response.status_mut() = http::StatusCode::PAYLOAD_TOO_LARGE;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     // The rest of the body is still on its way; only closing gets rid of it.
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     response

@@ -14,16 +14,19 @@ use super::{Edge, serve_connection};
 
 /// What a listener bears.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ListenerLimits {
     /// Connections open at one time; more are reset.
     pub connections: usize,
     /// How long answers may go on after the stop.
     pub grace: Duration,
 }
 
-impl Default for Limits {
+impl Default for ListenerLimits {
     fn default() -> Self {
-        Self { connections: 1024, grace: Duration::from_secs(1) }
+        Self {
+            connections: 1024,
+            grace: Duration::from_secs(1),
+        }
     }
 }
 
@@ -39,14 +42,14 @@ pub enum ServeError {
 }
 
 /// Serves `edge` on `listener` until `stop` completes, then lets answers that have begun come to their end for
-/// [`Limits::grace`], and breaks off the rest.
+/// [`ListenerLimits::grace`], and breaks off the rest.
 ///
 /// # Errors
 /// If the listener is not bound to a loopback address. A connection that fails to be accepted is logged and passed by.
 pub async fn serve(
     listener: TcpListener,
     edge: Edge,
-    limits: Limits,
+    limits: ListenerLimits,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let address = listener.local_addr().map_err(ServeError::Address)?;
@@ -80,16 +83,21 @@ pub async fn serve(
 fn admit(
     mut socket: TcpStream,
     edge: &Edge,
-    limits: &Limits,
+    limits: &ListenerLimits,
     connections: &mut JoinSet<()>,
     mut stopped: watch::Receiver<bool>,
 ) {
     if connections.len() >= limits.connections {
-        tracing::warn!(limit = limits.connections, "too many connections; one more was reset");
+        tracing::warn!(
+            limit = limits.connections,
+            "too many connections; one more was reset"
+        );
         return socket.reset();
     }
     // A listening socket cannot refuse: the nearest thing to a server that is down is a reset before any byte.
-    let Some(conn) = edge.accept() else { return socket.reset() };
+    let Some(conn) = edge.accept() else {
+        return socket.reset();
+    };
     // Every write is to leave at once, as a piece of its own.
     if let Err(error) = socket.set_nodelay(true) {
         tracing::warn!(%error, "writes may be merged");

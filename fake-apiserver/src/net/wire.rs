@@ -94,7 +94,11 @@ impl<T> Wire<T> {
 }
 
 impl<T: Transport> AsyncRead for Wire<T> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.transport).poll_read(cx, buf)
     }
 }
@@ -124,7 +128,10 @@ impl<T: Transport> AsyncWrite for Wire<T> {
             Some(Ending::Rst) => self.transport.reset(),
         }
         // An error is what makes the HTTP machinery let go of the connection at once and write nothing more.
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionAborted, "ended as the script says")))
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::ConnectionAborted,
+            "ended as the script says",
+        )))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
