@@ -4,3 +4,4 @@
 //! [`judge`] reads a [`verdict::Verdict`] off the trace alone, and [`report`] prints.
 
 pub mod client;
+pub mod drive;
