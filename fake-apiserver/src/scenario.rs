@@ -102,7 +102,12 @@ pub struct ServerSettings {
 
 impl Default for ServerSettings {
     fn default() -> Self {
-        Self { version: Version::default(), revision: 1000, watch_cache_capacity: 100, bookmark_interval_ms: 60_000 }
+        Self {
+            version: Version::default(),
+            revision: 1000,
+            watch_cache_capacity: 100,
+            bookmark_interval_ms: 60_000,
+        }
     }
 }
 
