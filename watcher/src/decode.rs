@@ -35,8 +35,8 @@ impl WatchDecoder {
         }
     }
 
-    /// Takes more of the body and tells what became whole. After an [`Answer::Malformed`] nothing more is told: where
-    /// the next event begins is unknown.
+    /// Takes more of the body and tells what became whole. After bytes that are no JSON nothing more is told: where the
+    /// next event begins is unknown.
     pub fn push<K: DeserializeOwned>(
         &mut self,
         chunk: &[u8],
