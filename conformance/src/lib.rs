@@ -8,6 +8,8 @@ pub mod cache;
 pub mod check;
 pub mod client;
 pub mod history;
+pub mod invariants;
+pub mod judge;
 pub mod trace;
 pub mod verdict;
 pub mod words;
