@@ -7,6 +7,7 @@
 pub mod cache;
 pub mod check;
 pub mod client;
+pub mod drive;
 pub mod history;
 pub mod invariants;
 pub mod judge;
