@@ -329,8 +329,7 @@ fn page(
     let last = items.last().filter(|_| more > 0);
     let continue_token = last.map(|last| {
         let relative = namespace.map_or(last.key.as_str(), |namespace| &last.key[namespace.len() + 1..]);
-        let inconsistent = token.is_some_and(|token| token.revision < 0);
-        ContinueToken::after(state.revision, relative, state.cached && !inconsistent).encode()
+        ContinueToken::after(state.revision, relative, state.cached).encode()
     });
     tracing::trace!(
         resource = request.collection.kind.plural,
