@@ -92,6 +92,16 @@ pub enum FrameType {
     Raw,
 }
 
+impl FrameType {
+    /// `ADDED`, `MODIFIED` or `DELETED`.
+    pub fn is_change(&self) -> bool {
+        match self {
+            Self::Added | Self::Modified | Self::Deleted => true,
+            Self::Bookmark { .. } | Self::Error { .. } | Self::Raw => false,
+        }
+    }
+}
+
 /// One line of a watch stream as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
@@ -252,9 +262,21 @@ pub enum What {
         /// Who ended it.
         by: Side,
     },
+    /// A truthful event was due on a watch and the script kept it back for good.
+    Withheld {
+        /// The watch.
+        stream: StreamId,
+        /// The event's object.
+        object: ObjectRef,
+    },
     /// The truth changed.
     Wrote(Truth),
-    /// The truth changed in another way: compaction, watch cache cleared, frozen, thawed, restored.
+    /// The store went back to an earlier revision, as after restoring a backup: later writes never happened.
+    Restored {
+        /// The revision it is at now.
+        to: u64,
+    },
+    /// The truth changed in another way: compaction, watch cache cleared, frozen, thawed.
     Turned {
         /// In words, e.g. `compacted below 1007`.
         how: String,
@@ -268,6 +290,15 @@ pub enum What {
         /// In words, for the transcript.
         how: String,
     },
+    /// A name of the scenario file got its value.
+    Bound {
+        /// The name, without the `$`.
+        name: String,
+        /// What `$name` stands for: a resourceVersion.
+        value: String,
+        /// What `$name.continue` stands for.
+        continue_token: Option<String>,
+    },
     /// Every step is done.
     ScriptDone,
     /// The client reported something.
@@ -276,6 +307,34 @@ pub enum What {
     StopRequested,
     /// The run is over.
     RunEnded(RunEnd),
+}
+
+impl What {
+    /// The name of its kind, for logs: nothing of its content.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Connected { .. } => "connected",
+            Self::Refused => "refused",
+            Self::Disconnected { .. } => "disconnected",
+            Self::Request { .. } => "request",
+            Self::Head { .. } => "head",
+            Self::Page { .. } => "page",
+            Self::Body { .. } => "body",
+            Self::Torn { .. } => "torn",
+            Self::Frame { .. } => "frame",
+            Self::End { .. } => "end",
+            Self::Withheld { .. } => "withheld",
+            Self::Wrote(_) => "wrote",
+            Self::Restored { .. } => "restored",
+            Self::Turned { .. } => "turned",
+            Self::Step { .. } => "step",
+            Self::Bound { .. } => "bound",
+            Self::ScriptDone => "script_done",
+            Self::Reported(_) => "reported",
+            Self::StopRequested => "stop_requested",
+            Self::RunEnded(_) => "run_ended",
+        }
+    }
 }
 
 /// Why a run is over.
