@@ -28,7 +28,7 @@ pub enum ListOutcome {
     Page(Page),
     /// A refusal.
     Refused(Status),
-    /// Not yet: ask again when something was written, and at `until`.
+    /// Not yet: ask again after every change of the model (a write, a thaw, a relist, a restore), and at `until`.
     Wait {
         /// When the server gives up waiting.
         until: Duration,
@@ -47,7 +47,7 @@ pub enum GetOutcome {
     },
     /// A refusal.
     Refused(Status),
-    /// Not yet: ask again when something was written, and at `until`.
+    /// Not yet: ask again after every change of the model (a write, a thaw, a relist, a restore), and at `until`.
     Wait {
         /// When the server gives up waiting.
         until: Duration,
