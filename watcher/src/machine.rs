@@ -152,7 +152,7 @@ impl<O> Machine<O> {
         match std::mem::replace(&mut self.state, State::Empty) {
             State::Empty => self.start(now),
             State::Listing(listing) => self.list_silent(now, listing),
-            State::InitialWatch(initial) => self.initial_watch_silent(now, initial),
+            State::InitialWatch(initial) => self.initial_watch_silent(now, &initial),
             State::Listed(listed) => self.watch_start_silent(now, listed),
             State::Watching(watching) => self.watch_silent(now, watching),
             State::BackingOff { then, .. } => self.proceed(now, then),

@@ -138,7 +138,7 @@ impl<O> Machine<O> {
                 self.cancel(initial.request);
                 self.report(Error::Undecodable {
                     during,
-                    object,
+                    object: Box::new(object),
                     source: error,
                 });
                 self.relist(now, Pause::STEP);
@@ -174,7 +174,7 @@ impl<O> Machine<O> {
         }
     }
 
-    pub(super) fn initial_watch_silent(&mut self, now: Duration, initial: Box<InitialWatch<O>>) {
+    pub(super) fn initial_watch_silent(&mut self, now: Duration, initial: &InitialWatch<O>) {
         self.cancel(initial.request);
         match initial.opened {
             Some(opened) if now >= initial.marker_due.min(initial.marker_due_latest) => {
