@@ -182,7 +182,7 @@ impl<O> Machine<O> {
                     after: now.saturating_sub(opened),
                 });
                 self.memory.streaming = Streaming::Refused;
-                self.relist(now, Pause::Skip);
+                self.relist(now, Pause::First);
             }
             Some(_) | None => {
                 self.report(Error::Silence {
@@ -317,7 +317,8 @@ impl<O> Machine<O> {
             400 | 403 | 405 | 422 => {
                 tracing::info!(%error, "streaming lists are refused: using LIST and WATCH");
                 self.memory.streaming = Streaming::Refused;
-                self.relist(now, Pause::Skip);
+                // A refusal inside a stream leaves a connection that must close first.
+                self.relist(now, if http == 200 { Pause::First } else { Pause::Skip });
             }
             429 | 503 => {
                 self.report(error);

@@ -303,7 +303,7 @@ fn a_set_is_read(#[case] steps: &[Do], #[case] expected: &str) {
 #[case::a_deletion_resumes_at_its_own_version(&[Deleted("a", "30"), Pass(5), Eof], "-a W(30)")]
 #[case::a_version_that_is_no_number_is_carried(&[Modified("a", "v2:b"), Pass(5), Eof], "a W(v2:b)")]
 #[case::a_cut_resumes(&[Modified("a", "11"), Pass(5), Refused], "a ~ W(11)")]
-#[case::silence_resumes(&[Modified("a", "11"), Silence], "a x W(11)")]
+#[case::silence_resumes(&[Modified("a", "11"), Silence], "a x ~ W(11)")]
 #[case::an_expired_event_lists_anew(
     &[Modified("a", "11"), Error(410, "Expired"), Late("z", "99"), Page("50", "", &["a"])],
     "a x ~ L Init +a Done W(50)"
@@ -445,13 +445,13 @@ fn any_state_is_never_an_older_one(#[case] steps: &[Do], #[case] expected: &str)
 )]
 #[case::a_marker_that_does_not_come_is_not_waited_for(
     &[Opened, Added("a", "7"), Bookmark("8"), Silence, Page("10", "", &["a"])],
-    "S x !NoInitialEventsEnd L Init +a Done W(10)"
+    "S x !NoInitialEventsEnd ~ L Init +a Done W(10)"
 )]
 #[case::refused_with_422(&[Rejected(422), Page("10", "", &[]), Opened, Error(410, "")], "S L Init Done W(10) x ~ L")]
 #[case::refused_with_400(&[Rejected(400), Page("10", "", &[])], "S L Init Done W(10)")]
 #[case::refused_with_403(&[Rejected(403), Page("10", "", &[])], "S L Init Done W(10)")]
 #[case::refused_with_405(&[Rejected(405), Page("10", "", &[])], "S L Init Done W(10)")]
-#[case::refused_by_an_error_event(&[Opened, Error(422, "Invalid"), Page("10", "", &[])], "S x L Init Done W(10)")]
+#[case::refused_by_an_error_event(&[Opened, Error(422, "Invalid"), Page("10", "", &[])], "S x ~ L Init Done W(10)")]
 #[case::failed_otherwise(&[Rejected(500), Page("10", "", &[])], "S !Rejected ~ L Init Done W(10)")]
 #[case::busy_is_asked_again(&[Rejected(429), Rejected(429), Opened], "S !Rejected ~ S !Rejected ~ S")]
 #[case::away_is_asked_again(&[Refused, Refused, Opened], "S !Transport ~ S !Transport ~ S")]

@@ -265,13 +265,13 @@ impl<O> Machine<O> {
         } = watching;
         let lived = now.saturating_sub(opened) >= LIVED;
         match end {
-            End::Eof | End::Silence if lived => {
+            End::Eof if lived => {
                 self.memory.setbacks = 0;
                 self.pause(now, Pause::Skip, Then::Listed(resume));
             }
             End::Eof | End::Silence | End::Cut(_) if lived || moved => {
-                // Cuts come to all watchers of a server at once: each waits a little, by its own lot. A stream that
-                // brought something and ended at once must not spin, but it is no reason to slow down for long.
+                // Cuts and silence come to all watchers of a server at once: each waits a little, by its own lot. A
+                // stream that brought something and ended at once must not spin, but is no reason to slow down for long.
                 self.memory.setbacks = 0;
                 self.pause(now, Pause::First, Then::Listed(resume));
             }
