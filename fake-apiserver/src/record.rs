@@ -92,6 +92,16 @@ pub enum FrameType {
     Raw,
 }
 
+impl FrameType {
+    /// `ADDED`, `MODIFIED` or `DELETED`.
+    pub fn is_change(&self) -> bool {
+        match self {
+            Self::Added | Self::Modified | Self::Deleted => true,
+            Self::Bookmark { .. } | Self::Error { .. } | Self::Raw => false,
+        }
+    }
+}
+
 /// One line of a watch stream as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
@@ -297,6 +307,34 @@ pub enum What {
     StopRequested,
     /// The run is over.
     RunEnded(RunEnd),
+}
+
+impl What {
+    /// The name of its kind, for logs: nothing of its content.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Connected { .. } => "connected",
+            Self::Refused => "refused",
+            Self::Disconnected { .. } => "disconnected",
+            Self::Request { .. } => "request",
+            Self::Head { .. } => "head",
+            Self::Page { .. } => "page",
+            Self::Body { .. } => "body",
+            Self::Torn { .. } => "torn",
+            Self::Frame { .. } => "frame",
+            Self::End { .. } => "end",
+            Self::Withheld { .. } => "withheld",
+            Self::Wrote(_) => "wrote",
+            Self::Restored { .. } => "restored",
+            Self::Turned { .. } => "turned",
+            Self::Step { .. } => "step",
+            Self::Bound { .. } => "bound",
+            Self::ScriptDone => "script_done",
+            Self::Reported(_) => "reported",
+            Self::StopRequested => "stop_requested",
+            Self::RunEnded(_) => "run_ended",
+        }
+    }
 }
 
 /// Why a run is over.

@@ -3,6 +3,7 @@
 //! The fake must not know which client speaks: these are the only facts it may react to
 //! (`when: {emitted: …}`) and the only ones a verdict may use beside the wire.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,14 @@ impl ReportedObject {
         match &self.namespace {
             Some(namespace) => format!("{namespace}/{}", self.name),
             None => self.name.clone(),
+        }
+    }
+
+    /// Its identity and state.
+    pub fn version(&self) -> Version {
+        Version {
+            uid: self.uid.clone().unwrap_or_default(),
+            resource_version: self.resource_version.clone().unwrap_or_default(),
         }
     }
 }
@@ -83,5 +92,56 @@ impl Report {
             Self::Ended => "ended",
             Self::Crashed { .. } => "crashed",
         }
+    }
+}
+
+/// The cache a consumer would hold who applies the reports as kube documents them: `Init … InitDone` replaces it,
+/// `Apply` and `Delete` change it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fold {
+    cache: BTreeMap<String, Version>,
+    building: BTreeMap<String, Version>,
+    synced: bool,
+}
+
+/// Which object, and which state of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// `metadata.uid`; empty when absent.
+    pub uid: String,
+    /// `metadata.resourceVersion`; empty when absent.
+    pub resource_version: String,
+}
+
+impl Fold {
+    /// Applies one report.
+    pub fn take(&mut self, report: &Report) {
+        match report {
+            Report::Init => self.building.clear(),
+            Report::InitApply(object) => {
+                self.building.insert(object.key(), object.version());
+            }
+            Report::InitDone => {
+                self.cache = std::mem::take(&mut self.building);
+                self.synced = true;
+            }
+            Report::Apply(object) => {
+                self.cache.insert(object.key(), object.version());
+            }
+            Report::Delete(object) => {
+                self.cache.remove(&object.key());
+            }
+            Report::Error { .. } | Report::Ended | Report::Crashed { .. } => {}
+        }
+    }
+
+    /// The cache, by `namespace/name`.
+    pub fn cache(&self) -> &BTreeMap<String, Version> {
+        &self.cache
+    }
+
+    /// Was there ever an `InitDone`?
+    pub fn synced(&self) -> bool {
+        self.synced
     }
 }

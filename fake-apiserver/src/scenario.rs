@@ -266,6 +266,13 @@ pub struct Step {
     pub within_ms: Option<u64>,
 }
 
+impl Step {
+    /// Does it act on a watch without being triggered by a request, so that one must be open?
+    pub fn needs_watch(&self) -> bool {
+        !matches!(self.when, Trigger::Request(_)) && self.actions.iter().any(Action::concerns_answer)
+    }
+}
+
 /// How often a request trigger is met before its step is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
@@ -352,6 +359,16 @@ pub enum Ref {
     ResourceVersion(String),
     /// `$name.continue`: the continue token the answer named so carried.
     Continue(String),
+}
+
+impl std::fmt::Display for Ref {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Start => write!(f, "$start"),
+            Self::ResourceVersion(name) => write!(f, "${name}"),
+            Self::Continue(name) => write!(f, "${name}.continue"),
+        }
+    }
 }
 
 /// Which reported event is meant.
@@ -485,10 +502,78 @@ pub enum Action {
         /// How.
         ending: Ending,
     },
-    /// The answer ends so, now (after what this step already sent).
+    /// The request is never answered, not even with a head: the connection ends so, or stays silent.
+    NoAnswer(Ending),
+    /// The answer ends so, now (after its head and what this step already sent).
     End(Ending),
     /// New connections are refused for so many milliseconds.
     Refuse(u64),
+}
+
+impl Action {
+    /// The word for it in scenario files and transcripts.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Apply(_) => "apply",
+            Self::Delete(_) => "delete",
+            Self::Relabel { .. } => "relabel",
+            Self::Compact => "compact",
+            Self::ClearWatchCache => "clear_watch_cache",
+            Self::FreezeWatchCache => "freeze_watch_cache",
+            Self::ThawWatchCache => "thaw_watch_cache",
+            Self::Restore { .. } => "restore",
+            Self::Refuse(_) => "refuse",
+            Self::Reply(_) => "reply",
+            Self::EditPage(_) => "edit_page",
+            Self::Send(_) => "send",
+            Self::SendEvent { .. } => "event",
+            Self::SendError(_) => "error",
+            Self::SendBookmark { .. } => "bookmark",
+            Self::DropEvents(_) => "drop_events",
+            Self::RepeatEvent(_) => "repeat_event",
+            Self::ReorderEvents(_) => "reorder_events",
+            Self::NoBookmarks => "no_bookmarks",
+            Self::EndMarker(_) => "end_marker",
+            Self::Delay(_) => "delay",
+            Self::Pace(Pace::Drip { .. }) => "drip",
+            Self::Pace(Pace::SplitUtf8) => "split_utf8",
+            Self::Pace(Pace::Coalesce { .. }) => "coalesce",
+            Self::Truncate { .. } => "truncate",
+            Self::NoAnswer(_) => "no_answer",
+            Self::End(_) => "end",
+        }
+    }
+
+    /// Does it concern an answer (its content or its socket), rather than the truth or the server as a whole?
+    pub fn concerns_answer(&self) -> bool {
+        match self {
+            Self::Apply(_)
+            | Self::Delete(_)
+            | Self::Relabel { .. }
+            | Self::Compact
+            | Self::ClearWatchCache
+            | Self::FreezeWatchCache
+            | Self::ThawWatchCache
+            | Self::Restore { .. }
+            | Self::Refuse(_) => false,
+            Self::Reply(_)
+            | Self::EditPage(_)
+            | Self::Send(_)
+            | Self::SendEvent { .. }
+            | Self::SendError(_)
+            | Self::SendBookmark { .. }
+            | Self::DropEvents(_)
+            | Self::RepeatEvent(_)
+            | Self::ReorderEvents(_)
+            | Self::NoBookmarks
+            | Self::EndMarker(_)
+            | Self::Delay(_)
+            | Self::Pace(_)
+            | Self::Truncate { .. }
+            | Self::NoAnswer(_)
+            | Self::End(_) => true,
+        }
+    }
 }
 
 /// A scripted answer.

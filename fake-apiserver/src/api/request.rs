@@ -1,0 +1,109 @@
+//! What was asked, once parsed: past this point nobody asks whether an option is legal.
+
+use crate::model::catalog::Kind;
+use crate::model::continue_token::ContinueToken;
+use crate::model::selector::Selector;
+
+use super::document::Document;
+
+/// A request that is legal, for a collection or object of a kind that is served.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// A collection read.
+    List(ListRequest),
+    /// A watch.
+    Watch(WatchRequest),
+    /// One object.
+    Get(GetRequest),
+    /// Discovery, version, health.
+    Document(Document),
+}
+
+/// A kind and perhaps a namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collection {
+    /// The kind.
+    pub kind: &'static Kind,
+    /// `None`: all namespaces, or a cluster-scoped kind.
+    pub namespace: Option<String>,
+}
+
+/// `resourceVersion` of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestedVersion {
+    /// Absent or empty: the newest.
+    Newest,
+    /// `0`: whatever is at hand.
+    Any,
+    /// A revision.
+    At(u64),
+}
+
+/// `resourceVersionMatch`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VersionMatch {
+    /// `Exact`.
+    Exact,
+    /// `NotOlderThan`.
+    NotOlderThan,
+}
+
+/// How much of each object is answered, from `Accept`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// All of it.
+    Full,
+    /// `as=PartialObjectMetadata` or `as=PartialObjectMetadataList`.
+    Metadata,
+}
+
+/// A legal LIST.
+#[derive(Debug, Clone)]
+pub struct ListRequest {
+    /// Of what.
+    pub collection: Collection,
+    /// Which objects of it.
+    pub selector: Selector,
+    /// `resourceVersion`.
+    pub resource_version: RequestedVersion,
+    /// `resourceVersionMatch`.
+    pub version_match: Option<VersionMatch>,
+    /// `limit`; `None`: all.
+    pub limit: Option<usize>,
+    /// `continue`.
+    pub continue_token: Option<ContinueToken>,
+    /// How much of each object.
+    pub form: Form,
+}
+
+/// A legal WATCH.
+#[derive(Debug, Clone)]
+pub struct WatchRequest {
+    /// Of what.
+    pub collection: Collection,
+    /// Which objects of it.
+    pub selector: Selector,
+    /// `resourceVersion`.
+    pub resource_version: RequestedVersion,
+    /// `sendInitialEvents`, after the server's own defaulting.
+    pub send_initial_events: Option<bool>,
+    /// `allowWatchBookmarks`.
+    pub bookmarks: bool,
+    /// `timeoutSeconds`.
+    pub timeout_seconds: Option<i64>,
+    /// How much of each object.
+    pub form: Form,
+}
+
+/// A legal GET of one object.
+#[derive(Debug, Clone)]
+pub struct GetRequest {
+    /// Where it is.
+    pub collection: Collection,
+    /// `metadata.name`.
+    pub name: String,
+    /// `resourceVersion`.
+    pub resource_version: RequestedVersion,
+    /// How much of it.
+    pub form: Form,
+}

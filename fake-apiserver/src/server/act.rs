@@ -1,0 +1,671 @@
+//! What the actions of a step do: to the truth, to an answer, to the socket.
+//!
+//! Actions run in the order written. Those on an answer first let out what the truth already had to say, except on a
+//! request the same step was just triggered by: there the script speaks first.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use super::{Binding, Open, Server, Source, expand};
+use crate::api::{Answer, Request, Status};
+use crate::fault::Ending;
+use crate::model::continue_token::ContinueToken;
+use crate::model::{Page, Stored, WatchFrame, Written, encode_json};
+use crate::record::{FrameType, ObjectRef, StreamId, Truth, What, WriteOp};
+use crate::report::Version;
+use crate::scenario::{
+    Action, Expected, ItemsShape, Manifest, PageEdit, RawFrame, Ref, Reply, ReplyBody, StatusSpec,
+};
+
+impl Server {
+    /// Carries out a step. `triggered_by`: the request that met it, not yet answered.
+    pub(super) fn run_step(&mut self, now: Duration, step: usize, triggered_by: Option<StreamId>) {
+        let scenario = self.scenario.clone();
+        let step_of = &scenario.steps[step];
+        self.log.push(
+            now,
+            What::Step {
+                step,
+                how: words(&step_of.actions),
+            },
+        );
+        tracing::debug!(step, "step met");
+        let mut stream = triggered_by;
+        // On the request that met the step the script speaks first, until it changes the truth.
+        let mut truth_first = triggered_by.is_none();
+        if let (Some(id), Some(name)) = (triggered_by, &step_of.name)
+            && let Some(open) = self.open.get_mut(&id)
+        {
+            open.bind = Some(name.clone());
+        }
+        for action in &step_of.actions {
+            if action.concerns_answer() {
+                stream = stream
+                    .filter(|id| self.open.contains_key(id))
+                    .or_else(|| self.newest_watch());
+                let Some(id) = stream else { continue };
+                self.act_on_answer(now, id, action, truth_first);
+            } else {
+                truth_first = true;
+                self.act_on_truth(
+                    now,
+                    action,
+                    step_of.name.as_deref().filter(|_| triggered_by.is_none()),
+                );
+            }
+        }
+    }
+
+    fn act_on_truth(&mut self, now: Duration, action: &Action, name: Option<&str>) {
+        let (group, plural) = (
+            self.scenario.target.group.clone(),
+            self.scenario.target.plural.clone(),
+        );
+        match action {
+            Action::Apply(manifests) => {
+                for manifest in manifests {
+                    self.apply(now, manifest);
+                }
+                self.bind_write(now, name);
+            }
+            Action::Delete(objects) => {
+                for object in objects {
+                    let written = self.model.delete(now, object);
+                    self.wrote(now, &object.group, &object.plural, written);
+                }
+                self.bind_write(now, name);
+            }
+            Action::Relabel { object, labels } => {
+                let written = self.model.relabel(now, object, labels);
+                self.wrote(now, &object.group, &object.plural, written);
+                self.bind_write(now, name);
+            }
+            Action::Compact => {
+                self.model.compact();
+                self.turned(now, format!("compacted up to {}", self.model.revision()));
+            }
+            Action::ClearWatchCache => {
+                self.model.clear_watch_cache(&group, &plural);
+                self.turned(now, format!("watch cache of {plural} cleared"));
+            }
+            Action::FreezeWatchCache => {
+                self.model.freeze_watch_cache(&group, &plural);
+                self.turned(now, format!("watch cache of {plural} frozen"));
+            }
+            Action::ThawWatchCache => {
+                self.model.thaw_watch_cache(&group, &plural);
+                self.turned(now, format!("watch cache of {plural} thawed"));
+            }
+            Action::Restore { to } => self.restore(now, to),
+            Action::Refuse(ms) => {
+                self.refused_until = now + Duration::from_millis(*ms);
+                self.turned(now, format!("connections refused for {ms} ms"));
+            }
+            Action::Reply(_)
+            | Action::EditPage(_)
+            | Action::Send(_)
+            | Action::SendEvent { .. }
+            | Action::SendError(_)
+            | Action::SendBookmark { .. }
+            | Action::DropEvents(_)
+            | Action::RepeatEvent(_)
+            | Action::ReorderEvents(_)
+            | Action::NoBookmarks
+            | Action::EndMarker(_)
+            | Action::Delay(_)
+            | Action::Pace(_)
+            | Action::Truncate { .. }
+            | Action::NoAnswer(_)
+            | Action::End(_) => {}
+        }
+        self.touched.extend(self.open.keys().copied());
+    }
+
+    fn act_on_answer(&mut self, now: Duration, stream: StreamId, action: &Action, truth_first: bool) {
+        match action {
+            Action::Reply(reply) => return self.reply(stream, reply),
+            Action::NoAnswer(ending) => {
+                return self.with(stream, |open| {
+                    open.source = Source::Decided;
+                    open.exchange.refuse_to_answer(*ending);
+                });
+            }
+            Action::EditPage(edit) => return self.with(stream, |open| open.edit = Some(edit.clone())),
+            Action::Delay(ms) => {
+                let at = now + Duration::from_millis(*ms);
+                return self.with(stream, |open| open.exchange.delay_until(at));
+            }
+            Action::Pace(pace) => return self.with(stream, |open| open.exchange.pace = Some(*pace)),
+            Action::Send(_)
+            | Action::SendEvent { .. }
+            | Action::SendError(_)
+            | Action::SendBookmark { .. }
+            | Action::DropEvents(_)
+            | Action::RepeatEvent(_)
+            | Action::ReorderEvents(_)
+            | Action::NoBookmarks
+            | Action::EndMarker(_)
+            | Action::Truncate { .. }
+            | Action::End(_)
+            | Action::Apply(_)
+            | Action::Delete(_)
+            | Action::Relabel { .. }
+            | Action::Compact
+            | Action::ClearWatchCache
+            | Action::FreezeWatchCache
+            | Action::ThawWatchCache
+            | Action::Restore { .. }
+            | Action::Refuse(_) => {}
+        }
+        self.decide(now, stream);
+        if truth_first {
+            self.pump(now, stream);
+        }
+        match action {
+            Action::Send(frames) => {
+                for frame in frames {
+                    self.push_scripted(stream, &raw_frame(frame));
+                }
+            }
+            Action::SendEvent {
+                kind,
+                object,
+                resource_version,
+            } => {
+                let version = resource_version
+                    .as_ref()
+                    .map(|wanted| (wanted, self.value(wanted)));
+                self.push_scripted(stream, &event_frame(kind, object, version));
+            }
+            Action::SendError(spec) => {
+                let object = self.status_json(spec, None, None);
+                self.push_scripted(stream, &error_event(&object));
+            }
+            Action::SendBookmark {
+                resource_version,
+                initial_events_end,
+            } => {
+                self.send_bookmark(stream, resource_version.as_ref(), initial_events_end.as_deref());
+            }
+            Action::DropEvents(count) => self.with(stream, |open| open.exchange.rules.drop += count),
+            Action::RepeatEvent(count) => self.with(stream, |open| open.exchange.rules.repeat = *count),
+            Action::ReorderEvents(count) => self.with(stream, |open| open.exchange.rules.reorder = *count),
+            Action::NoBookmarks => self.with(stream, |open| open.exchange.rules.no_bookmarks = true),
+            Action::EndMarker(value) => {
+                self.with(stream, |open| {
+                    open.exchange.rules.end_marker = Some(value.clone())
+                });
+            }
+            Action::Truncate { cut, ending } => {
+                self.with(stream, |open| open.exchange.cut = Some((*cut, *ending)));
+            }
+            Action::End(ending) => self.end(stream, *ending),
+            Action::Reply(_)
+            | Action::NoAnswer(_)
+            | Action::EditPage(_)
+            | Action::Delay(_)
+            | Action::Pace(_)
+            | Action::Apply(_)
+            | Action::Delete(_)
+            | Action::Relabel { .. }
+            | Action::Compact
+            | Action::ClearWatchCache
+            | Action::FreezeWatchCache
+            | Action::ThawWatchCache
+            | Action::Restore { .. }
+            | Action::Refuse(_) => {}
+        }
+    }
+
+    // ---- the truth
+
+    pub(super) fn apply(&mut self, now: Duration, manifest: &Manifest) {
+        let written = self.model.apply(now, manifest);
+        self.wrote(now, &manifest.group, &manifest.plural, written);
+    }
+
+    fn wrote(&mut self, now: Duration, group: &str, plural: &str, written: Result<Written, Status>) {
+        let written = match written {
+            Ok(written) => written,
+            Err(status) => return self.turned(now, format!("write refused: {}", status.message)),
+        };
+        let Some(op) = written.op else { return };
+        self.script.on_activity(now);
+        let of_target = group == self.scenario.target.group && plural == self.scenario.target.plural;
+        let selected = of_target && self.selects(&written.stored);
+        if of_target {
+            let state = (selected && op != WriteOp::Delete).then(|| Version {
+                uid: written.uid.clone(),
+                resource_version: written.revision.to_string(),
+            });
+            self.goal.on_write(now, &written.key, state);
+        }
+        self.log.push(
+            now,
+            What::Wrote(Truth {
+                resource: plural.to_owned(),
+                object: ObjectRef {
+                    key: written.key,
+                    uid: written.uid,
+                    resource_version: written.revision.to_string(),
+                },
+                op,
+                selected,
+                content: written.stored.json.clone(),
+            }),
+        );
+    }
+
+    fn bind_write(&mut self, now: Duration, name: Option<&str>) {
+        if let Some(name) = name {
+            let resource_version = self.model.revision().to_string();
+            self.bind(
+                now,
+                name,
+                Binding {
+                    resource_version,
+                    continue_token: None,
+                },
+            );
+        }
+    }
+
+    /// Is the object one the client was told to keep?
+    fn selects(&self, stored: &Stored) -> bool {
+        let scenario = &self.scenario;
+        let namespace = scenario.target.namespace.as_deref();
+        let here = namespace.is_none_or(|namespace| stored.key.split('/').next() == Some(namespace));
+        let named = scenario
+            .client
+            .object
+            .as_ref()
+            .is_none_or(|name| stored.key.rsplit('/').next() == Some(name));
+        here && named && self.selector.matches(stored)
+    }
+
+    fn restore(&mut self, now: Duration, to: &Ref) {
+        let wanted = Expected::Ref(to.clone());
+        let revision = self.value(&wanted).and_then(|text| text.parse::<u64>().ok());
+        let Some(revision) = revision else {
+            return self.turned(now, format!("restore refused: {to} stands for no revision"));
+        };
+        match self.model.restore(revision) {
+            Err(refused) => self.turned(now, format!("restore refused: {refused}")),
+            Ok(()) => {
+                self.script.on_activity(now);
+                let target = self.scenario.target.clone();
+                let truth: BTreeMap<String, Version> = self
+                    .model
+                    .objects_at(
+                        &target.group,
+                        &target.plural,
+                        target.namespace.as_deref(),
+                        revision,
+                    )
+                    .filter(|stored| self.selects(stored))
+                    .map(|stored| {
+                        let version = Version {
+                            uid: stored.uid.clone(),
+                            resource_version: stored.revision.to_string(),
+                        };
+                        (stored.key.clone(), version)
+                    })
+                    .collect();
+                self.goal.on_restore(now, truth);
+                self.log.push(now, What::Restored { to: revision });
+            }
+        }
+    }
+
+    fn turned(&mut self, now: Duration, how: String) {
+        self.log.push(
+            now,
+            What::Turned {
+                how,
+                resource_version: self.model.revision(),
+            },
+        );
+    }
+
+    // ---- the answer
+
+    fn reply(&mut self, stream: StreamId, reply: &Reply) {
+        let Some(mut open) = self.open.remove(&stream) else {
+            return;
+        };
+        if !open.exchange.decided() {
+            let (body, content_type) = match &reply.body {
+                ReplyBody::Status(spec) => {
+                    let status =
+                        self.status_json(spec, Some(reply.status), open.asked.continue_token.as_deref());
+                    (with_newline(encode_json(&status)), "application/json")
+                }
+                ReplyBody::Json(value) => (with_newline(encode_json(value)), "application/json"),
+                ReplyBody::Raw(text) => (text.clone().into_bytes(), "text/plain; charset=utf-8"),
+                ReplyBody::Truth => (self.truthful_body(&open.source), "application/json"),
+            };
+            let mut headers = reply.headers.clone();
+            if !headers
+                .iter()
+                .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+            {
+                headers.push(("Content-Type".to_owned(), content_type.to_owned()));
+            }
+            if let Some(after) = &reply.retry_after {
+                headers.push(("Retry-After".to_owned(), after.clone()));
+            }
+            open.source = Source::Decided;
+            let answer = Answer {
+                status: reply.status,
+                headers,
+                body: Bytes::from(body),
+            };
+            self.answer_with(&mut open.exchange, &open.asked, answer, true);
+        }
+        self.open.insert(stream, open);
+        self.touched.insert(stream);
+    }
+
+    /// The body the truth would give now, for an answer that lies about its head only.
+    fn truthful_body(&self, source: &Source) -> Vec<u8> {
+        match source {
+            Source::Undecided(Request::List(request)) => match self.model.list(self.now, self.now, request) {
+                crate::model::ListOutcome::Page(page) => page.encode().to_vec(),
+                crate::model::ListOutcome::Refused(status) => status.to_bytes().to_vec(),
+                crate::model::ListOutcome::Wait { .. } => Vec::new(),
+            },
+            Source::Undecided(Request::Watch(_) | Request::Get(_) | Request::Document(_))
+            | Source::Waiting { .. }
+            | Source::WaitingGet { .. }
+            | Source::Watch(_)
+            | Source::Decided => Vec::new(),
+        }
+    }
+
+    fn status_json(&self, spec: &StatusSpec, http: Option<u16>, sent: Option<&str>) -> Value {
+        let mut metadata = Map::new();
+        if spec.inconsistent_token
+            && let Some(token) = sent.and_then(|text| ContinueToken::decode(text).ok())
+        {
+            let start = token.start.trim_start_matches('/').to_owned();
+            let token = ContinueToken { revision: -1, start }.encode();
+            metadata.insert("continue".to_owned(), Value::String(token));
+        }
+        let mut status = Map::new();
+        status.insert("kind".to_owned(), json!("Status"));
+        status.insert("apiVersion".to_owned(), json!("v1"));
+        status.insert("metadata".to_owned(), Value::Object(metadata));
+        status.insert("status".to_owned(), json!("Failure"));
+        if let Some(message) = &spec.message {
+            status.insert("message".to_owned(), json!(message));
+        }
+        if let Some(reason) = &spec.reason {
+            status.insert("reason".to_owned(), json!(reason));
+        }
+        if !spec.causes.is_empty() || spec.retry_after_seconds.is_some() {
+            let mut details = Map::new();
+            if !spec.causes.is_empty() {
+                let causes: Vec<Value> = spec
+                    .causes
+                    .iter()
+                    .map(|reason| json!({ "reason": reason }))
+                    .collect();
+                details.insert("causes".to_owned(), Value::Array(causes));
+            }
+            if let Some(seconds) = spec.retry_after_seconds {
+                details.insert("retryAfterSeconds".to_owned(), json!(seconds));
+            }
+            status.insert("details".to_owned(), Value::Object(details));
+        }
+        if let Some(code) = spec.code.or(http) {
+            status.insert("code".to_owned(), json!(code));
+        }
+        Value::Object(status)
+    }
+
+    pub(super) fn edited_page(&mut self, stream: StreamId, page: &Page, edit: &PageEdit) -> (Bytes, What) {
+        let mut json = page.to_json();
+        let keep = |name: &str| {
+            !edit
+                .without
+                .iter()
+                .any(|without| without == "*" || without == name)
+        };
+        let mut items: Vec<ObjectRef> = page
+            .items
+            .iter()
+            .map(|item| item.object_ref())
+            .filter(|item| keep(item.key.rsplit('/').next().unwrap_or_default()))
+            .collect();
+        let all_left_out = items.is_empty() && !page.items.is_empty();
+        if let Some(list) = json.get_mut("items").and_then(Value::as_array_mut) {
+            list.retain(|item| {
+                item.pointer("/metadata/name")
+                    .and_then(Value::as_str)
+                    .is_none_or(keep)
+            });
+            list.extend(edit.add.iter().cloned());
+        }
+        items.extend(edit.add.iter().map(object_ref));
+
+        let resource_version = match &edit.resource_version {
+            None => page.resource_version.to_string(),
+            Some(wanted) => self.value(wanted).unwrap_or_default(),
+        };
+        let continue_token = match &edit.continue_token {
+            None => page.continue_token.clone().unwrap_or_default(),
+            Some(wanted) => {
+                let token = self.value(wanted).unwrap_or_default();
+                if !token.is_empty() {
+                    let truthful = self.continues_at(stream, page, all_left_out);
+                    self.aliases.insert(token.clone(), truthful);
+                }
+                token
+            }
+        };
+        let remaining = edit.remaining.or(page.remaining);
+        if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.clear();
+            if edit.resource_version != Some(Expected::Absent) {
+                metadata.insert("resourceVersion".to_owned(), json!(resource_version));
+            }
+            if !continue_token.is_empty() || edit.continue_token == Some(Expected::Is(String::new())) {
+                metadata.insert("continue".to_owned(), json!(continue_token));
+            }
+            if let Some(remaining) = remaining {
+                metadata.insert("remainingItemCount".to_owned(), json!(remaining));
+            }
+        }
+        if let Some(object) = json.as_object_mut() {
+            match edit.items {
+                None => {}
+                Some(ItemsShape::Null) => {
+                    object.insert("items".to_owned(), Value::Null);
+                }
+                Some(ItemsShape::Missing) => {
+                    object.shift_remove("items");
+                }
+            }
+            if let Some(kind) = &edit.kind {
+                object.insert("kind".to_owned(), json!(kind));
+            }
+        }
+        if edit.items.is_some() {
+            items.clear();
+        }
+        let record = What::Page {
+            stream,
+            resource_version,
+            continue_token,
+            remaining,
+            items,
+            scripted: true,
+        };
+        (Bytes::from(with_newline(encode_json(&json))), record)
+    }
+
+    /// Where a made-up token goes on: where the page it stood on would have, or at that page's own beginning if none
+    /// of it was sent.
+    fn continues_at(&self, stream: StreamId, page: &Page, all_left_out: bool) -> String {
+        let own = self
+            .open
+            .get(&stream)
+            .and_then(|open| open.asked.continue_token.clone());
+        match (&page.continue_token, own) {
+            (_, Some(own)) if all_left_out => own,
+            (Some(next), _) => next.clone(),
+            // Nothing is left: a token behind the last key gives an empty last page.
+            (None, _) => ContinueToken {
+                revision: i64::try_from(page.resource_version).unwrap_or(i64::MAX),
+                start: "/\u{10FFFF}".to_owned(),
+            }
+            .encode(),
+        }
+    }
+
+    fn send_bookmark(
+        &mut self,
+        stream: StreamId,
+        version: Option<&Expected>,
+        initial_events_end: Option<&str>,
+    ) {
+        let version = match version {
+            None => self.model.revision().to_string(),
+            Some(wanted) => self.value(wanted).unwrap_or_default(),
+        };
+        let frame = self.open.get(&stream).and_then(|open| {
+            let collection = open.asked.collection.as_ref()?;
+            Some(
+                self.model
+                    .bookmark_frame(collection, &version, initial_events_end, open.asked.form),
+            )
+        });
+        if let Some(frame) = frame {
+            self.push_scripted(stream, &frame);
+        }
+    }
+
+    fn end(&mut self, stream: StreamId, ending: Ending) {
+        self.with(stream, |open: &mut Open| {
+            if matches!(open.source, Source::Watch(_)) {
+                open.source = Source::Decided;
+                open.exchange.end(ending);
+            } else {
+                open.source = Source::Decided;
+                open.exchange.end_without_body(ending);
+            }
+        });
+    }
+
+    fn push_scripted(&mut self, stream: StreamId, frame: &WatchFrame) {
+        self.with(stream, |open| open.exchange.push_line(frame, true));
+    }
+
+    fn value(&self, wanted: &Expected) -> Option<String> {
+        expand(&self.bindings, wanted)
+    }
+}
+
+fn raw_frame(frame: &RawFrame) -> WatchFrame {
+    let mut line = frame.text.clone().into_bytes();
+    if frame.newline {
+        line.push(b'\n');
+    }
+    WatchFrame {
+        kind: FrameType::Raw,
+        object: None,
+        line: Bytes::from(line),
+    }
+}
+
+/// An event the truth knows nothing of. `version`: what was wanted, and what it stands for.
+fn event_frame(kind: &str, object: &Value, version: Option<(&Expected, Option<String>)>) -> WatchFrame {
+    let mut object = object.clone();
+    if let (Some((wanted, version)), Some(map)) = (version, object.as_object_mut()) {
+        let metadata = map.entry("metadata").or_insert_with(|| json!({}));
+        if let Some(metadata) = metadata.as_object_mut() {
+            match (wanted, version) {
+                (_, Some(version)) => {
+                    metadata.insert("resourceVersion".to_owned(), json!(version));
+                }
+                (_, None) => {
+                    metadata.shift_remove("resourceVersion");
+                }
+            }
+        }
+    }
+    let frame_type = match kind {
+        "ADDED" => FrameType::Added,
+        "MODIFIED" => FrameType::Modified,
+        "DELETED" => FrameType::Deleted,
+        "BOOKMARK" => FrameType::Bookmark {
+            initial_events_end: object
+                .pointer("/metadata/annotations/k8s.io~1initial-events-end")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+        },
+        "ERROR" => return error_event(&object),
+        _ => FrameType::Raw,
+    };
+    let line = with_newline(encode_json(&json!({ "type": kind, "object": object })));
+    WatchFrame {
+        kind: frame_type,
+        object: Some(object_ref(&object)),
+        line: Bytes::from(line),
+    }
+}
+
+fn error_event(status: &Value) -> WatchFrame {
+    let code = status
+        .get("code")
+        .and_then(Value::as_u64)
+        .and_then(|code| u16::try_from(code).ok())
+        .unwrap_or(0);
+    let reason = status
+        .get("reason")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let line = with_newline(encode_json(&json!({ "type": "ERROR", "object": status })));
+    WatchFrame {
+        kind: FrameType::Error { code, reason },
+        object: None,
+        line: Bytes::from(line),
+    }
+}
+
+fn object_ref(object: &Value) -> ObjectRef {
+    let text = |pointer: &str| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+    let key = if namespace.is_empty() {
+        name
+    } else {
+        format!("{namespace}/{name}")
+    };
+    ObjectRef {
+        key,
+        uid: text("/metadata/uid"),
+        resource_version: text("/metadata/resourceVersion"),
+    }
+}
+
+fn with_newline(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.push(b'\n');
+    bytes
+}
+
+/// A step in words, for the transcript.
+fn words(actions: &[Action]) -> String {
+    let mut words: Vec<&'static str> = actions.iter().map(Action::word).collect();
+    words.dedup();
+    words.join(", ")
+}

@@ -1,0 +1,430 @@
+//! One request and its answer on the way out: what is decided but not yet sent, and the rules the script put on it.
+//!
+//! It decides which bytes leave when, and where they are torn; it knows neither the model nor the script's steps.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::fault::{Cut, Ending, Pace};
+use crate::model::WatchFrame;
+use crate::record::{ConnId, Frame, FrameType, Side, StreamId, What};
+use crate::server::{Log, Output};
+
+/// The head of an answer.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) scripted: bool,
+}
+
+impl Head {
+    fn retry_after(&self) -> Option<String> {
+        self.headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
+            .map(|(_, value)| value.clone())
+    }
+}
+
+/// What a piece of a body is, for the trace.
+#[derive(Debug)]
+pub(super) enum Meaning {
+    /// One line of a watch stream.
+    Line(Frame),
+    /// A whole body; the record to append once it is out.
+    Whole(What),
+}
+
+#[derive(Debug)]
+struct Piece {
+    bytes: Bytes,
+    sent: usize,
+    meaning: Meaning,
+}
+
+/// What the script does to the truthful events of a watch.
+#[derive(Debug, Default)]
+pub(super) struct EventRules {
+    pub(super) drop: u32,
+    pub(super) repeat: u32,
+    pub(super) reorder: u32,
+    held: Vec<WatchFrame>,
+    pub(super) no_bookmarks: bool,
+    /// `Some(value)`: the end marker carries this annotation value, or none.
+    pub(super) end_marker: Option<Option<String>>,
+}
+
+/// What became of a truthful event.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// It is sent; `scripted` when the script repeated or moved it.
+    Send { frame: WatchFrame, scripted: bool },
+    /// It is never sent.
+    Withhold(WatchFrame),
+    /// It is sent as another end marker.
+    Remark {
+        frame: WatchFrame,
+        initial_events_end: Option<String>,
+    },
+}
+
+impl EventRules {
+    /// Decides over one truthful event, in the order in which the results are to be carried out.
+    pub(super) fn decide(&mut self, frame: WatchFrame) -> Vec<Fate> {
+        if let FrameType::Bookmark { initial_events_end } = &frame.kind {
+            return match (&self.end_marker, initial_events_end) {
+                _ if self.no_bookmarks => Vec::new(),
+                (Some(value), Some(_)) => vec![Fate::Remark {
+                    initial_events_end: value.clone(),
+                    frame,
+                }],
+                (_, _) => vec![Fate::Send {
+                    frame,
+                    scripted: false,
+                }],
+            };
+        }
+        if frame.object.is_none() {
+            return vec![Fate::Send {
+                frame,
+                scripted: false,
+            }];
+        }
+        if self.drop > 0 {
+            self.drop -= 1;
+            return vec![Fate::Withhold(frame)];
+        }
+        if self.repeat > 0 {
+            let copies = std::mem::take(&mut self.repeat);
+            return (0..copies)
+                .map(|copy| Fate::Send {
+                    frame: frame.clone(),
+                    scripted: copy > 0,
+                })
+                .collect();
+        }
+        if self.reorder > 0 {
+            self.held.push(frame);
+            self.reorder -= 1;
+            if self.reorder > 0 {
+                return Vec::new();
+            }
+            let held = std::mem::take(&mut self.held);
+            return held
+                .into_iter()
+                .rev()
+                .map(|frame| Fate::Send {
+                    frame,
+                    scripted: true,
+                })
+                .collect();
+        }
+        vec![Fate::Send {
+            frame,
+            scripted: false,
+        }]
+    }
+}
+
+/// A request and its answer.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) id: StreamId,
+    pub(super) conn: ConnId,
+    head: Option<Head>,
+    head_sent: bool,
+    /// A body of one piece whose length can be announced.
+    whole: bool,
+    queue: VecDeque<Piece>,
+    /// The answer ends so once the queue is out.
+    ending: Option<Ending>,
+    ended: bool,
+    not_before: Duration,
+    pub(super) pace: Option<Pace>,
+    pub(super) cut: Option<(Cut, Ending)>,
+    pub(super) rules: EventRules,
+}
+
+impl Exchange {
+    pub(super) fn new(id: StreamId, conn: ConnId) -> Self {
+        Self {
+            id,
+            conn,
+            head: None,
+            head_sent: false,
+            whole: false,
+            queue: VecDeque::new(),
+            ending: None,
+            ended: false,
+            not_before: Duration::ZERO,
+            pace: None,
+            cut: None,
+            rules: EventRules::default(),
+        }
+    }
+
+    /// Nothing leaves before `at`.
+    pub(super) fn delay_until(&mut self, at: Duration) {
+        self.not_before = self.not_before.max(at);
+    }
+
+    /// Sets the head, once.
+    pub(super) fn set_head(&mut self, head: Head) {
+        debug_assert!(self.head.is_none() && !self.head_sent, "an answer has one head");
+        self.head = Some(head);
+    }
+
+    /// Queues a body that is one piece, and the clean end after it.
+    pub(super) fn set_body(&mut self, bytes: Bytes, record: What) {
+        self.whole = true;
+        self.queue.push_back(Piece {
+            bytes,
+            sent: 0,
+            meaning: Meaning::Whole(record),
+        });
+        self.ending.get_or_insert(Ending::Eof);
+    }
+
+    /// Queues one line of a watch stream.
+    pub(super) fn push_line(&mut self, frame: &WatchFrame, scripted: bool) {
+        let record = Frame {
+            kind: frame.kind.clone(),
+            object: frame.object.clone(),
+            bytes: frame.line.len() as u64,
+            sent: 0,
+            scripted,
+        };
+        self.queue.push_back(Piece {
+            bytes: frame.line.clone(),
+            sent: 0,
+            meaning: Meaning::Line(record),
+        });
+    }
+
+    /// The answer ends so after what is queued; what was decided first stands, unless nothing of it was meant to end.
+    pub(super) fn end(&mut self, ending: Ending) {
+        self.ending = Some(ending);
+    }
+
+    /// Drops what is queued and ends at once.
+    pub(super) fn end_without_body(&mut self, ending: Ending) {
+        self.queue.clear();
+        self.whole = false;
+        self.ending = Some(ending);
+    }
+
+    /// Ends without even a head.
+    pub(super) fn refuse_to_answer(&mut self, ending: Ending) {
+        self.end_without_body(ending);
+        self.head = None;
+        self.head_sent = true;
+    }
+
+    pub(super) fn decided(&self) -> bool {
+        self.head.is_some() || self.head_sent
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.ended
+    }
+
+    /// Sends all that may leave at `now`. Returns when to come back for more, if it is a matter of time.
+    pub(super) fn flush(
+        &mut self,
+        now: Duration,
+        log: &mut Log,
+        outputs: &mut VecDeque<Output>,
+    ) -> Option<Duration> {
+        loop {
+            if self.ended || !self.decided() {
+                return None;
+            }
+            if now < self.not_before {
+                return Some(self.not_before);
+            }
+            if let Some(head) = self.head.take() {
+                self.send_head(now, head, log, outputs);
+                continue;
+            }
+            if self.cut_is_due() {
+                let (_, ending) = self.cut.take().expect("a due cut is armed");
+                self.record_torn(now, log);
+                self.finish(now, ending, log, outputs);
+                continue;
+            }
+            let Some(count) = self.next_write() else {
+                match self.ending {
+                    Some(ending) if self.queue.is_empty() => self.finish(now, ending, log, outputs),
+                    Some(_) | None => return None,
+                }
+                continue;
+            };
+            self.write(now, count, log, outputs);
+        }
+    }
+
+    fn send_head(&mut self, now: Duration, head: Head, log: &mut Log, outputs: &mut VecDeque<Output>) {
+        self.head_sent = true;
+        log.push(
+            now,
+            What::Head {
+                stream: self.id,
+                status: head.status,
+                retry_after: head.retry_after(),
+                scripted: head.scripted,
+            },
+        );
+        let length = (self.whole && self.cut.is_none() && self.pace.is_none())
+            .then(|| self.queue.iter().map(|piece| piece.bytes.len() as u64).sum());
+        outputs.push_back(Output::Head {
+            stream: self.id,
+            status: head.status,
+            headers: head.headers,
+            length,
+        });
+    }
+
+    fn finish(&mut self, now: Duration, how: Ending, log: &mut Log, outputs: &mut VecDeque<Output>) {
+        self.ended = true;
+        self.queue.clear();
+        log.push(
+            now,
+            What::End {
+                stream: self.id,
+                how,
+                by: Side::Server,
+            },
+        );
+        outputs.push_back(Output::End { stream: self.id, how });
+    }
+
+    fn cut_is_due(&self) -> bool {
+        match self.cut {
+            Some((Cut::AfterBytes(left), _)) => left == 0,
+            Some((Cut::AfterEvents { events: 0, percent }, _)) => match self.queue.front() {
+                None => percent == 0,
+                Some(piece) => piece.sent >= share(piece.bytes.len(), percent),
+            },
+            Some((Cut::AfterEvents { .. }, _)) | None => false,
+        }
+    }
+
+    /// How many bytes the next write has; `None`: nothing may be written now.
+    fn next_write(&self) -> Option<usize> {
+        let piece = self.queue.front()?;
+        let left = &piece.bytes[piece.sent..];
+        let paced = match self.pace {
+            None => left.len(),
+            Some(Pace::Drip { bytes, .. }) => left.len().min(bytes.max(1) as usize),
+            Some(Pace::SplitUtf8) => up_to_inside_character(left),
+            Some(Pace::Coalesce { events }) => {
+                if self.queue.len() < events as usize && self.ending.is_none() {
+                    return None;
+                }
+                left.len()
+            }
+        };
+        Some(match self.cut {
+            Some((Cut::AfterBytes(bytes), _)) => paced.min(usize::try_from(bytes).unwrap_or(usize::MAX)),
+            Some((Cut::AfterEvents { events: 0, percent }, _)) => {
+                paced.min(share(piece.bytes.len(), percent).saturating_sub(piece.sent))
+            }
+            Some((Cut::AfterEvents { .. }, _)) | None => paced,
+        })
+    }
+
+    fn write(&mut self, now: Duration, count: usize, log: &mut Log, outputs: &mut VecDeque<Output>) {
+        let bytes = match self.pace {
+            Some(Pace::Coalesce { .. }) if self.cut.is_none() => self.coalesced(now, log),
+            Some(_) | None => self.take(now, count, log),
+        };
+        match self.pace {
+            Some(Pace::Drip { every_ms, .. }) => self.not_before = now + Duration::from_millis(every_ms),
+            Some(Pace::SplitUtf8) => self.not_before = now + Duration::from_millis(1),
+            Some(Pace::Coalesce { .. }) | None => {}
+        }
+        if let Some((Cut::AfterBytes(left), _)) = &mut self.cut {
+            *left -= bytes.len() as u64;
+        }
+        outputs.push_back(Output::Data {
+            stream: self.id,
+            bytes,
+        });
+    }
+
+    /// Takes `count` bytes off the first piece, and records it when it is out.
+    fn take(&mut self, now: Duration, count: usize, log: &mut Log) -> Bytes {
+        let piece = self.queue.front_mut().expect("only a queued piece is written");
+        let bytes = piece.bytes.slice(piece.sent..piece.sent + count);
+        piece.sent += count;
+        if piece.sent == piece.bytes.len() {
+            let piece = self.queue.pop_front().expect("it was just looked at");
+            if let (Meaning::Line(_), Some((Cut::AfterEvents { events, .. }, _))) =
+                (&piece.meaning, &mut self.cut)
+            {
+                *events = events.saturating_sub(1);
+            }
+            record(now, self.id, piece, log);
+        }
+        bytes
+    }
+
+    fn coalesced(&mut self, now: Duration, log: &mut Log) -> Bytes {
+        let mut together = Vec::new();
+        while let Some(piece) = self.queue.pop_front() {
+            together.extend_from_slice(&piece.bytes[piece.sent..]);
+            record(
+                now,
+                self.id,
+                Piece {
+                    sent: piece.bytes.len(),
+                    ..piece
+                },
+                log,
+            );
+        }
+        Bytes::from(together)
+    }
+
+    fn record_torn(&mut self, now: Duration, log: &mut Log) {
+        if let Some(piece) = self.queue.pop_front() {
+            record(now, self.id, piece, log);
+        }
+    }
+}
+
+fn record(now: Duration, stream: StreamId, piece: Piece, log: &mut Log) {
+    let (sent, bytes) = (piece.sent as u64, piece.bytes.len() as u64);
+    match piece.meaning {
+        Meaning::Line(_) if sent == 0 => {}
+        Meaning::Line(frame) => log.push(
+            now,
+            What::Frame {
+                stream,
+                frame: Frame { sent, ..frame },
+            },
+        ),
+        Meaning::Whole(what) if sent == bytes => log.push(now, what),
+        Meaning::Whole(_) => log.push(now, What::Torn { stream, sent, bytes }),
+    }
+}
+
+fn share(len: usize, percent: u8) -> usize {
+    len * usize::from(percent) / 100
+}
+
+/// Bytes up to and including the first byte of the next multi-byte character, or all of them.
+fn up_to_inside_character(bytes: &[u8]) -> usize {
+    // A continuation byte at the start belongs to a character that was split before: it must not be split there again.
+    let rest = bytes
+        .iter()
+        .take_while(|byte| (0x80..0xC0).contains(*byte))
+        .count();
+    bytes[rest..]
+        .iter()
+        .position(|byte| *byte >= 0xC0)
+        .map_or(bytes.len(), |lead| rest + lead + 1)
+}
