@@ -515,7 +515,7 @@ impl Action {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Apply(_) => "apply",
-            Self::Delete(_) => "delete",
+            Self::Delete { .. } => "delete",
             Self::Relabel { .. } => "relabel",
             Self::Compact => "compact",
             Self::ClearWatchCache => "clear_watch_cache",
@@ -548,7 +548,7 @@ impl Action {
     pub fn concerns_answer(&self) -> bool {
         match self {
             Self::Apply(_)
-            | Self::Delete(_)
+            | Self::Delete { .. }
             | Self::Relabel { .. }
             | Self::Compact
             | Self::ClearWatchCache

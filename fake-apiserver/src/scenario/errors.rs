@@ -72,6 +72,36 @@ pub enum Code {
 }
 
 impl Code {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Unreadable,
+        Self::EmptyFile,
+        Self::BadId,
+        Self::NotYaml,
+        Self::NotInSubset,
+        Self::DuplicateKey,
+        Self::UnknownKey,
+        Self::MissingKey,
+        Self::WrongType,
+        Self::NotOneOf,
+        Self::OutOfRange,
+        Self::BadForm,
+        Self::Conflict,
+        Self::UnknownRequirement,
+        Self::UnknownInvariant,
+        Self::UnknownKind,
+        Self::UndefinedName,
+        Self::TooEarly,
+        Self::DuplicateName,
+        Self::NoSuchValue,
+        Self::UnknownObject,
+        Self::NeverMet,
+        Self::Misplaced,
+        Self::Unreachable,
+        Self::Repeated,
+        Self::Empty,
+    ];
+
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {

@@ -276,12 +276,12 @@ pub(crate) struct ShortObject {
     pub(crate) pod: Option<At<ShortBody>>,
     /// A Service.
     pub(crate) service: Option<At<ShortBody>>,
-    /// A ServiceAccount.
-    pub(crate) serviceaccount: Option<At<ShortBody>>,
     /// A Namespace (cluster-scoped).
     pub(crate) namespace: Option<At<ShortBody>>,
     /// A Node (cluster-scoped).
     pub(crate) node: Option<At<ShortBody>>,
+    /// An Event (the object, of the core group).
+    pub(crate) event: Option<At<ShortBody>>,
     /// A Deployment (apps/v1).
     pub(crate) deployment: Option<At<ShortBody>>,
     /// A Job (batch/v1).
@@ -312,6 +312,8 @@ pub(crate) struct ShortBody {
     /// `data.filler` of a ConfigMap: so many letters, for objects of a certain size.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub(crate) filler: Option<At<u64>>,
+    /// Any other keys beside `metadata`, as is: `{immutable: true}`, `{type: Warning}`.
+    pub(crate) fields: Option<At<Entries<Json>>>,
     /// `spec`, as is.
     pub(crate) spec: Option<At<Json>>,
     /// `status`, as is.

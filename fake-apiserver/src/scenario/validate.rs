@@ -2,7 +2,11 @@
 //!
 //! Structure is no concern of this module: what comes here has the right keys and types.
 
+mod actions;
+mod answers;
+mod events;
 mod expect;
+mod fit;
 mod names;
 mod objects;
 mod reach;
@@ -13,12 +17,13 @@ use std::path::Path;
 use self::names::Names;
 use self::objects::World;
 use self::reach::Reach;
+use crate::model::catalog::Kind;
+use crate::model::selector::{FieldSelector, LabelSelector};
+
 use super::errors::{Code, Problem, place};
 use super::read::At;
 use super::tree::Span;
-use super::words::{
-    duration_ms, field_selector_fault, is_dns_label, is_kebab_case, label_selector_fault, suggest,
-};
+use super::words::{duration_ms, is_dns_label, is_kebab_case, suggest};
 use super::{
     ClientMode, ClientSettings, Covered, InitialList, ListSemantic, Place, Scenario, ServerSettings, Target,
     Version, catalogue, kinds, raw,
@@ -196,7 +201,7 @@ impl Validator<'_> {
             None => None,
             Some(resource) => self.resource(resource),
         };
-        let info = info.unwrap_or(&kinds::KINDS[0]);
+        let info = info.unwrap_or(&kinds::all()[0]);
         let namespace = match target.as_ref().and_then(|target| target.namespace.as_ref()) {
             Some(namespace) if !info.namespaced => {
                 self.problem(
@@ -225,10 +230,10 @@ impl Validator<'_> {
     }
 
     /// The kind a resource's name means.
-    fn resource(&mut self, resource: &At<String>) -> Option<&'static kinds::KindInfo> {
+    fn resource(&mut self, resource: &At<String>) -> Option<&'static Kind> {
         let known = kinds::by_resource(&resource.value);
         if known.is_none() {
-            let resources: Vec<String> = kinds::KINDS.iter().map(kinds::KindInfo::resource).collect();
+            let resources: Vec<String> = kinds::all().iter().map(Kind::qualified).collect();
             self.problem(
                 Problem::new(
                     Code::UnknownKind,
@@ -321,8 +326,12 @@ impl Validator<'_> {
         ClientSettings {
             mode,
             object: client.object.as_ref().map(|object| object.value.clone()),
-            labels: self.selector(client.labels.as_ref(), "label", label_selector_fault),
-            fields: self.selector(client.fields.as_ref(), "field", field_selector_fault),
+            labels: self.selector(client.labels.as_ref(), "label", |text| {
+                LabelSelector::parse(text).err()
+            }),
+            fields: self.selector(client.fields.as_ref(), "field", |text| {
+                FieldSelector::parse(text).err()
+            }),
             timeout_s: self.timeout_s(client.timeout.as_ref()),
             list_semantic: client
                 .list_semantic

@@ -95,85 +95,6 @@ pub(crate) fn suggest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
     }
 }
 
-/// Why a label selector does not parse, by the grammar of `k8s.io/apimachinery/pkg/labels`; `None`: it does.
-pub(crate) fn label_selector_fault(text: &str) -> Option<String> {
-    split_requirements(text)
-        .and_then(|parts| parts.iter().try_for_each(|part| requirement(part.trim())))
-        .err()
-}
-
-/// Why a field selector does not parse; `None`: it does.
-pub(crate) fn field_selector_fault(text: &str) -> Option<String> {
-    text.split(',').find_map(|part| {
-        let (key, _) = part
-            .split_once("!=")
-            .or_else(|| part.split_once("=="))
-            .or_else(|| part.split_once('='))
-            .unwrap_or(("", ""));
-        key.trim()
-            .is_empty()
-            .then(|| format!("`{part}` is not `field=value` or `field!=value`"))
-    })
-}
-
-/// Splits at the commas that are not inside parentheses.
-fn split_requirements(text: &str) -> Result<Vec<&str>, String> {
-    let mut parts = Vec::new();
-    let (mut open, mut start) = (false, 0);
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' if !open => open = true,
-            ')' if open => open = false,
-            '(' | ')' => return Err(format!("unbalanced parentheses in `{text}`")),
-            ',' if !open => {
-                parts.push(&text[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    if open {
-        return Err(format!("unbalanced parentheses in `{text}`"));
-    }
-    parts.push(&text[start..]);
-    Ok(parts)
-}
-
-fn requirement(part: &str) -> Result<(), String> {
-    if let Some(key) = part.strip_prefix('!') {
-        return label_key(key.trim());
-    }
-    if let Some((head, values)) = part.split_once('(') {
-        let mut words = head.split_whitespace();
-        let (key, operator) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-        if !matches!(operator, "in" | "notin") || words.next().is_some() || !values.trim_end().ends_with(')')
-        {
-            return Err(format!("`{part}` is not `key in (a, b)` or `key notin (a, b)`"));
-        }
-        label_key(key)?;
-        return values
-            .trim_end()
-            .trim_end_matches(')')
-            .split(',')
-            .try_for_each(|value| label_value(value.trim()));
-    }
-    for operator in ["!=", "==", "="] {
-        if let Some((key, value)) = part.split_once(operator) {
-            label_key(key.trim())?;
-            return label_value(value.trim());
-        }
-    }
-    if let Some((key, number)) = part.split_once(['<', '>']) {
-        label_key(key.trim())?;
-        return number
-            .trim()
-            .parse::<i64>()
-            .map(|_| ())
-            .map_err(|_| format!("`{}` is not a whole number", number.trim()));
-    }
-    label_key(part)
-}
-
 /// Why a label's key is not one.
 pub(crate) fn label_key(key: &str) -> Result<(), String> {
     let (prefix, name) = key
@@ -233,36 +154,6 @@ mod tests {
     #[case("", false)]
     fn names(#[case] text: &str, #[case] good: bool) {
         assert_eq!(is_dns_subdomain(text), good);
-    }
-
-    #[rstest]
-    #[case("app=x", true)]
-    #[case("app==x,!gone,there", true)]
-    #[case("env in (a,b),tier notin (x)", true)]
-    #[case("probe.example.com/size>3", true)]
-    #[case("app=", true)]
-    #[case("", false)]
-    #[case("env in a", false)]
-    #[case("env in (a", false)]
-    #[case("=x", false)]
-    #[case("a=b c", false)]
-    #[case("size>big", false)]
-    fn label_selectors(#[case] text: &str, #[case] good: bool) {
-        assert_eq!(
-            label_selector_fault(text).is_none(),
-            good,
-            "{:?}",
-            label_selector_fault(text)
-        );
-    }
-
-    #[rstest]
-    #[case("metadata.name=a", true)]
-    #[case("metadata.name!=a,spec.nodeName=n", true)]
-    #[case("metadata.name", false)]
-    #[case("=a", false)]
-    fn field_selectors(#[case] text: &str, #[case] good: bool) {
-        assert_eq!(field_selector_fault(text).is_none(), good);
     }
 
     #[rstest]

@@ -223,7 +223,10 @@ pub(crate) struct ActionKeys {
     pub(crate) coalesce: Option<At<u64>>,
     /// The body is cut there and ends so.
     pub(crate) truncate: Option<At<Truncate>>,
-    /// The answer ends so, after what this step already sent.
+    /// The request is never answered, not even with a head: the connection is closed (`fin`), reset (`rst`), or silent
+    /// (`stall`).
+    pub(crate) no_answer: Option<At<EndingWord>>,
+    /// The answer ends so, after its head and what this step already sent.
     pub(crate) end: Option<At<EndingWord>>,
     /// `end: eof`: a clean end; the connection may be used again.
     #[serde(default, deserialize_with = "given")]
@@ -339,7 +342,8 @@ pub(crate) struct EditPage {
     pub(crate) without: Option<At<OneOrMany<At<Text>>>>,
     /// Items to add at the end.
     pub(crate) add: Option<At<OneOrMany<At<Loose>>>>,
-    /// How an empty `items` is written: `null`, or `missing` altogether. Only with `without: "*"` or no items.
+    /// How an empty `items` is written: `"null"`, or `missing` altogether.
+    #[serde(default, deserialize_with = "given")]
     pub(crate) items: Option<At<ItemsWord>>,
     /// Replaces the list's `kind`, e.g. `Table`.
     pub(crate) kind: Option<At<Text>>,
@@ -349,7 +353,7 @@ pub(crate) struct EditPage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ItemsWord {
-    /// `"items": null`. Quote the word: `items: "null"`.
+    /// As `"items": null`.
     #[serde(rename = "null")]
     Null,
     /// No `items` key.

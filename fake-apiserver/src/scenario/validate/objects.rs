@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::Validator;
 use super::names::Named;
+use crate::model::catalog::Kind;
 use crate::scenario::errors::{Code, Problem};
-use crate::scenario::kinds::{self, KindInfo};
+use crate::scenario::kinds;
 use crate::scenario::raw::{self, Loose, Name, Object, ShortBody, ShortObject};
 use crate::scenario::read::{At, Entries, First, Json, Text};
 use crate::scenario::tree::Span;
@@ -305,12 +306,7 @@ impl Validator<'_> {
         }
     }
 
-    fn short(
-        &mut self,
-        world: &World,
-        short: &ShortObject,
-        span: Span,
-    ) -> Option<(&'static KindInfo, Value)> {
+    fn short(&mut self, world: &World, short: &ShortObject, span: Span) -> Option<(&'static Kind, Value)> {
         let bodies = short.bodies();
         let &[(word, body)] = bodies.as_slice() else {
             self.problem(
@@ -332,7 +328,7 @@ impl Validator<'_> {
         Some((info, self.body(info, body)))
     }
 
-    fn body(&mut self, info: &'static KindInfo, at: &At<ShortBody>) -> Value {
+    fn body(&mut self, info: &'static Kind, at: &At<ShortBody>) -> Value {
         let body = &at.value;
         let mut metadata = Map::new();
         if let Some(name) = &body.name {
@@ -375,7 +371,7 @@ impl Validator<'_> {
         object.insert("kind".into(), Value::String(info.kind.to_owned()));
         object.insert("metadata".into(), Value::Object(metadata));
 
-        let keeps_data = matches!(info.word, "configmap" | "secret");
+        let keeps_data = matches!(info.singular, "configmap" | "secret");
         let misplaced = [
             body.data
                 .as_ref()
@@ -383,7 +379,7 @@ impl Validator<'_> {
                 .map(|data| (data.span, "data")),
             body.filler
                 .as_ref()
-                .filter(|_| info.word != "configmap")
+                .filter(|_| info.singular != "configmap")
                 .map(|filler| (filler.span, "filler")),
             body.spec
                 .as_ref()
@@ -411,6 +407,23 @@ impl Validator<'_> {
         }
         let spec = body.spec.as_ref().map(|spec| spec.value.0.clone());
         let status = body.status.as_ref().map(|status| status.value.0.clone());
+        for (key, value) in body.fields.iter().flat_map(|fields| &fields.value.0) {
+            if matches!(
+                key.value.as_str(),
+                "apiVersion" | "kind" | "metadata" | "data" | "spec" | "status"
+            ) {
+                self.problem(
+                    Problem::new(
+                        Code::Conflict,
+                        key.span,
+                        format!("`{}` is not for `fields`", key.value),
+                    )
+                    .label("does not belong here")
+                    .hint("it has a key of its own, or follows from the kind"),
+                );
+            }
+            object.insert(key.value.clone(), value.0.clone());
+        }
         for (key, value) in [("data", data), ("spec", spec), ("status", status)] {
             if let Some(value) = value {
                 object.insert(key.into(), value);
@@ -433,12 +446,12 @@ impl Validator<'_> {
         }
     }
 
-    fn kind_of(&mut self, json: &Value, span: Span) -> Option<&'static KindInfo> {
+    fn kind_of(&mut self, json: &Value, span: Span) -> Option<&'static Kind> {
         let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
         let known = kinds::by_api_version(text("apiVersion"), text("kind"));
         if known.is_none() {
-            let kinds: Vec<&str> = kinds::KINDS.iter().map(|kind| kind.kind).collect();
-            let hint = match kinds::KINDS.iter().find(|kind| kind.kind == text("kind")) {
+            let kinds: Vec<&str> = kinds::all().iter().map(|kind| kind.kind).collect();
+            let hint = match kinds::all().iter().find(|kind| kind.kind == text("kind")) {
                 Some(kind) => format!("a {} is of apiVersion `{}`", kind.kind, kind.api_version()),
                 None => suggest(text("kind"), kinds),
             };
@@ -463,7 +476,7 @@ impl Validator<'_> {
         &mut self,
         world: &World,
         mut json: Value,
-        info: &'static KindInfo,
+        info: &'static Kind,
         span: Span,
     ) -> Option<Manifest> {
         let metadata = json.get_mut("metadata").and_then(Value::as_object_mut)?;
@@ -505,26 +518,16 @@ impl ShortObject {
             secret,
             pod,
             service,
-            serviceaccount,
             namespace,
             node,
+            event,
             deployment,
             job,
             lease,
             widget,
         } = self;
         let bodies = [
-            configmap,
-            secret,
-            pod,
-            service,
-            serviceaccount,
-            namespace,
-            node,
-            deployment,
-            job,
-            lease,
-            widget,
+            configmap, secret, pod, service, namespace, node, event, deployment, job, lease, widget,
         ];
         kinds::SHORT_WORDS
             .iter()
