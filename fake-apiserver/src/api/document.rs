@@ -198,15 +198,3 @@ fn server_version(version: Version) -> Value {
         "platform": "linux/amd64",
     })
 }
-
-impl Document {
-    /// The document, ready to be sent.
-    pub fn answer(
-        &self,
-        catalog: &crate::model::catalog::Catalog,
-        version: crate::scenario::Version,
-    ) -> super::Answer {
-        let _ = (catalog, version);
-        super::ok(bytes::Bytes::new())
-    }
-}
