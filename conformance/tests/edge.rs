@@ -290,6 +290,31 @@ fn an_answer_given_up_is_told_before_its_connection(#[case] pieces: &[Out], #[ca
 }
 
 #[test]
+fn an_answer_given_up_before_its_head_is_told_too() {
+    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let core = Scripted {
+        heard: heard.clone(),
+        ..Scripted::default()
+    };
+    runtime(true).block_on(async {
+        let edge = Edge::new(core);
+        let http: Client<_, Full<Bytes>> =
+            Client::builder(TokioExecutor::new()).build(Dialer::new(edge.clone()));
+        let seen = look(&http, "http://fake/x", Duration::from_secs(1)).await;
+        assert_eq!(seen, (Vec::new(), "silence"));
+        drop(http);
+        edge.deserted().await;
+    });
+    let expected = [
+        "connected 1",
+        "request 1 on 1: /x?",
+        "abandoned 1",
+        "disconnected 1",
+    ];
+    assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+#[test]
 fn a_body_beyond_three_mebibytes_never_reaches_the_server() {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {

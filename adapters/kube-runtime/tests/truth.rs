@@ -106,3 +106,21 @@ fn it_converges(#[case] client: ClientSettings, #[case] steps: Vec<Step>) {
         over_sockets.records
     );
 }
+
+#[test]
+fn neither_the_thread_nor_what_ran_before_can_be_seen() {
+    let cut = scenario(ClientSettings::default(), cut_in_mid_stream(Ending::Rst));
+    let other = scenario(ClientSettings::default(), cut_in_mid_stream(Ending::Eof));
+    let first = sim(&cut, &KubeRuntime, 3);
+    std::thread::scope(|threads| {
+        for before in 0..4 {
+            let (cut, other, first) = (&cut, &other, &first);
+            threads.spawn(move || {
+                for seed in 0..before {
+                    sim(other, &KubeRuntime, seed);
+                }
+                assert_eq!(*first, sim(cut, &KubeRuntime, 3));
+            });
+        }
+    });
+}
