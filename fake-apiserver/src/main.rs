@@ -210,7 +210,11 @@ fn line(record: &Record) -> String {
                 .iter()
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect();
-            let (word, query) = (verb.word(), query.join("&"));
+            let asked = if query.is_empty() {
+                String::new()
+            } else {
+                format!("?{}", query.join("&"))
+            };
             let broken = if violations.is_empty() {
                 String::new()
             } else {
@@ -218,8 +222,9 @@ fn line(record: &Record) -> String {
             };
             write!(
                 line,
-                "client > #{} {word} {method} {path}?{query}{broken}",
-                stream.0
+                "client > #{} {} {method} {path}{asked}{broken}",
+                stream.0,
+                verb.word()
             )
         }
         What::Head {
@@ -261,12 +266,11 @@ fn line(record: &Record) -> String {
             reason,
             ..
         } => {
-            write!(
-                line,
-                "server < #{} {bytes} bytes {}",
-                stream.0,
-                reason.as_deref().unwrap_or_default()
-            )
+            let reason = reason
+                .as_ref()
+                .map(|reason| format!(" {reason}"))
+                .unwrap_or_default();
+            write!(line, "server < #{} {bytes} bytes{reason}", stream.0)
         }
         What::Torn { stream, sent, bytes } => {
             write!(line, "server ~ #{} torn: {sent} of {bytes} bytes", stream.0)
