@@ -15,7 +15,7 @@ use crate::words;
 
 mod matching;
 
-use matching::{Names, asked_words, emitted, emitted_words, matches, of_kind, query_words, same_name};
+use matching::{Names, emitted, emitted_words, matches, of_kind, query_words, same_name};
 
 /// Everything the scenario expects and the trace does not show, or shows though it must not.
 pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {

@@ -9,6 +9,8 @@ pub mod check;
 pub mod client;
 pub mod drive;
 pub mod history;
+pub mod invariants;
+pub mod judge;
 pub mod trace;
 pub mod verdict;
 pub mod words;

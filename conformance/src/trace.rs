@@ -277,6 +277,8 @@ pub struct Snapshot<'a> {
     pub resume: Vec<&'a str>,
     /// The states it showed, in order; a later state of a key stands for an earlier one.
     pub items: Vec<(&'a ObjectRef, Op)>,
+    /// All of it is of one resourceVersion: every page agrees with the first.
+    pub consistent: bool,
     /// The script changed a part of it.
     pub scripted: bool,
     /// A scripted body whose content the trace does not know: it may or may not have been a set.
@@ -410,9 +412,7 @@ impl<'a> Exchange<'a> {
         }
         let at = self.frames.iter().position(|sent| !readable(sent.frame)).unwrap_or(self.frames.len());
         self.frames[..at].iter().find_map(|sent| match &sent.frame.kind {
-            FrameType::Error { code, reason } if *code == 410 || reason == "Expired" || reason == "Gone" => {
-                Some(sent.sent)
-            }
+            FrameType::Error { code: 410, .. } => Some(sent.sent),
             FrameType::Error { .. }
             | FrameType::Added
             | FrameType::Modified

@@ -139,7 +139,7 @@ pub(super) fn query_words(names: &Names<'_, '_>, kind: RequestKind, query: &[Que
 }
 
 /// `LIST`, `page 2 of a LIST`, `WATCH`, `any request`.
-pub(super) fn asked_words(kind: RequestKind) -> String {
+fn asked_words(kind: RequestKind) -> String {
     match kind {
         RequestKind::List => "LIST".to_owned(),
         RequestKind::Page { page } => format!("LIST (page {page})"),

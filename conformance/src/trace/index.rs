@@ -227,6 +227,7 @@ fn listed<'a>(stream: StreamId, began: Moment, done: Moment, pages: &[Page<'a>])
             .filter(|version| !version.is_empty() && (*version == first || lower(version)))
             .collect(),
         items: pages.iter().flat_map(|page| page.items).map(|object| (object, Op::Set)).collect(),
+        consistent: pages.iter().all(|page| page.resource_version == first),
         scripted: pages.iter().any(|page| page.scripted),
         opaque: false,
     }
@@ -249,6 +250,7 @@ fn streamed<'a>(exchange: &Exchange<'a>, done: Moment) -> Snapshot<'a> {
             .filter(|sent| readable(sent.frame))
             .filter_map(|sent| state(sent.frame))
             .collect(),
+        consistent: true,
         scripted: exchange.frames.iter().any(|sent| sent.frame.scripted),
         opaque: exchange.frames.iter().any(|sent| !readable(sent.frame)),
     }
@@ -261,6 +263,7 @@ fn opaque<'a>(stream: StreamId, began: Moment, done: Moment) -> Snapshot<'a> {
         stream,
         resume: Vec::new(),
         items: Vec::new(),
+        consistent: false,
         scripted: true,
         opaque: true,
     }
