@@ -13,7 +13,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 use fake_apiserver::net::{Edge, ListenerLimits, serve};
 use fake_apiserver::record::{Frame, FrameType, Record, Side, What};
-use fake_apiserver::scenario::{self, SharedScenario};
+use fake_apiserver::scenario::{self, Scenario, SharedScenario, Style};
 use fake_apiserver::server::{self, Server};
 use tokio::net::TcpListener;
 
@@ -178,8 +178,14 @@ impl Drop for Kubeconfig {
     }
 }
 
-fn read(file: &Path) -> Result<scenario::Scenario, Failure> {
-    scenario::load(file).map_err(|errors| Failure::Scenario(errors.render(scenario::Style::for_stderr())))
+fn read(file: &Path) -> Result<Scenario, Failure> {
+    // Ids are paths below the scenarios folder, where the file is in one.
+    let root = file
+        .ancestors()
+        .skip(1)
+        .find(|folder| folder.ends_with("scenarios"));
+    let root = root.or(file.parent()).unwrap_or(Path::new(""));
+    scenario::load(file, root).map_err(|errors| Failure::Scenario(errors.render(Style::for_stderr())))
 }
 
 /// One record as one line: when, who, what. Versions and names, never content.
