@@ -255,15 +255,13 @@ impl Server {
     /// When to hand in [`Input::Tick`], if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let goal = self.goal.poll_timeout(self.script.standing());
-        [
-            self.wakes.first().map(|(at, _)| *at),
-            self.script.poll_timeout(),
-            goal,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .map(|at| at.max(self.now))
+        // A step that is due and still there waits for an open watch: no tick can help it.
+        let script = self.script.poll_timeout().filter(|at| *at > self.now);
+        [self.wakes.first().map(|(at, _)| *at), script, goal]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|at| at.max(self.now))
     }
 
     /// Why the run is over, once it is.
