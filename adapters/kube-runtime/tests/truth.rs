@@ -29,6 +29,7 @@ fn config_map(name: &str, value: u32) -> Manifest {
             "metadata": {"name": name, "namespace": "default"},
             "data": {"value": value.to_string()},
         }),
+        binds: None,
         at: Place::default(),
     }
 }
