@@ -149,7 +149,7 @@ mod tests {
     #[rstest]
     #[case::unknown_key("- {scenario: a/b, outcome: stuck, reason: r, issue: none public, why: x}\n", "k.yaml:1:")]
     #[case::passing("- {scenario: a/b, outcome: pass, reason: r, issue: none public}\n", "outcome must be mismatch, stuck or crash")]
-    #[case::no_issue("- {scenario: a/b, outcome: stuck, reason: r, issue: later}\n", "k.yaml:1:51: issue is neither")]
+    #[case::no_issue("- {scenario: a/b, outcome: stuck, reason: r, issue: later}\n", "k.yaml:1:53: issue is neither")]
     #[case::no_reason("- {scenario: a/b, outcome: stuck, reason: '', issue: none public}\n", "reason is empty")]
     #[case::twice("- {scenario: a/b, outcome: stuck, reason: r, issue: none public}\n- {scenario: a/b, outcome: crash, reason: r, issue: none public}\n", "k.yaml:2:14: a/b is listed already in line 1")]
     fn a_faulty_file_says_where(#[case] text: &str, #[case] fault: &str) {

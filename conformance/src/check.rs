@@ -3,7 +3,7 @@
 //! Two readings: [`unmet`] for a run that came to its end, and [`broken`] for one that did not, where what is merely
 //! missing proves nothing and only what must not be counts.
 
-use fake_apiserver::record::{RunEnd, What};
+use fake_apiserver::record::RunEnd;
 use fake_apiserver::scenario::{
     EmittedMatch, EmittedNever, Place, QueryMatch, RequestCount, RequestExpect, RequestKind, Scenario,
 };
@@ -347,29 +347,7 @@ impl<'t, 'a> Check<'t, 'a> {
     /// The record with which the step of that name was done.
     fn done(&self, name: &str) -> Option<u64> {
         let index = self.scenario.steps.iter().position(|step| step.name.as_deref() == Some(name))?;
-        self.trace.records().iter().rev().find_map(|record| match &record.what {
-            What::Step { step, .. } if *step == index => Some(record.seq),
-            What::Step { .. }
-            | What::Connected { .. }
-            | What::Refused
-            | What::Disconnected { .. }
-            | What::Request { .. }
-            | What::Head { .. }
-            | What::Page { .. }
-            | What::Body { .. }
-            | What::Torn { .. }
-            | What::Frame { .. }
-            | What::End { .. }
-            | What::Withheld { .. }
-            | What::Wrote(_)
-            | What::Restored { .. }
-            | What::Turned { .. }
-            | What::Bound { .. }
-            | What::ScriptDone
-            | What::Reported(_)
-            | What::StopRequested
-            | What::RunEnded(_) => None,
-        })
+        self.trace.steps.iter().rev().find(|(_, step)| *step == index).map(|(at, _)| at.seq)
     }
 
     fn contradiction(

@@ -7,7 +7,7 @@
 //! The names Ordered, Unique, Reliable, Resumable and Bookmarkable are those of etcd's watch guarantees (etcd v3.6,
 //! "API guarantees", and its robustness tests); Kubernetes adds the rest.
 
-use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::{Place, Scenario};
 
 use crate::history::History;
 use crate::trace::{Delivery, Op, Reported, Trace};
@@ -179,8 +179,8 @@ pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
             (invariant.find)(&ground).into_iter().take(SHOWN).map(|finding| Contradiction {
                 check: invariant.id.to_owned(),
                 requirements: invariant.requirements.iter().map(|id| (*id).to_owned()).collect(),
+                place: ground.step_before(&finding.evidence),
                 sentence: finding.sentence,
-                place: None,
                 evidence: finding.evidence,
                 expected: finding.expected,
                 actual: finding.actual,
@@ -234,6 +234,13 @@ impl<'t, 'a> Ground<'t, 'a> {
             .collect();
         lies.sort_unstable();
         Self { scenario, trace, history: History::of(scenario, trace.records()), delivered, opaque, lies }
+    }
+
+    /// Where the file tells the last step that ran before a violation: an invariant has no line of its own.
+    fn step_before(&self, evidence: &[u64]) -> Option<Place> {
+        let last = evidence.iter().max()?;
+        let before = self.trace.steps.iter().rev().find(|(at, _)| at.seq < *last)?;
+        self.scenario.steps.get(before.1).map(|step| step.at)
     }
 
     /// Deliveries of the state a report is about, up to the report.

@@ -32,6 +32,8 @@ pub struct Trace<'a> {
     pub snapshots: Vec<Snapshot<'a>>,
     /// What the scenario's names came to stand for, in order.
     pub bindings: Vec<Binding<'a>>,
+    /// Steps whose trigger was met, by index, in order.
+    pub steps: Vec<(Moment, usize)>,
     /// Times at which the script refused a connection.
     pub refused: Vec<Moment>,
     /// Truthful events that the script kept back for good, in order.

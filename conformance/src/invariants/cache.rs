@@ -297,8 +297,8 @@ fn difference<'k>(
     (!wrong.is_empty()).then(|| wrong.join("; "))
 }
 
-/// The first place where two objects differ, with both values. What an encoder may leave out is no difference: type
-/// names, `null`, and in metadata mode all but the metadata.
+/// The first place where two objects differ, with both values. A typed client drops what it does not know, so what is
+/// missing is no difference; what is different, or still there, is. In metadata mode only the metadata count.
 fn unlike(right: &Value, held: &Value, mode: ClientMode) -> Option<(String, String, String)> {
     let top = |value: &Value| -> BTreeMap<String, Value> {
         let Value::Object(fields) = value else { return BTreeMap::new() };
@@ -315,25 +315,32 @@ fn unlike(right: &Value, held: &Value, mode: ClientMode) -> Option<(String, Stri
 }
 
 fn below(path: &str, right: Option<&Value>, held: Option<&Value>) -> Option<(String, String, String)> {
-    let present = |value: Option<&Value>| value.filter(|value| !value.is_null()).cloned();
-    match (present(right), present(held)) {
-        (None, None) => None,
-        (Some(Value::Object(right)), Some(Value::Object(held))) => {
-            let keys: std::collections::BTreeSet<&String> = right.keys().chain(held.keys()).collect();
-            keys.into_iter().find_map(|key| below(&format!("{path}.{key}"), right.get(key), held.get(key)))
+    match (right, held.filter(|held| !empty(held))?) {
+        (Some(Value::Object(right)), Value::Object(held)) => {
+            held.iter().find_map(|(key, held)| below(&format!("{path}.{key}"), right.get(key), Some(held)))
         }
-        (Some(Value::Array(right)), Some(Value::Array(held))) if right.len() == held.len() => right
+        (Some(Value::Array(right)), Value::Array(held)) if right.len() == held.len() => right
             .iter()
-            .zip(&held)
+            .zip(held)
             .enumerate()
             .find_map(|(at, (right, held))| below(&format!("{path}[{at}]"), Some(right), Some(held))),
-        (right, held) if right == held => None,
+        (Some(right), held) if right == held => None,
         (right, held) => {
-            let word = |value: Option<Value>| match value {
+            let word = |value: Option<&Value>| match value {
                 None => "absent".to_owned(),
                 Some(value) => value.to_string().chars().take(60).collect(),
             };
-            Some((path.to_owned(), word(right), word(held)))
+            Some((path.to_owned(), word(right), word(Some(held))))
         }
+    }
+}
+
+/// What an encoder may add or leave out at will.
+fn empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

@@ -18,6 +18,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
         deliveries: Vec::new(),
         snapshots: Vec::new(),
         bindings: Vec::new(),
+        steps: Vec::new(),
         refused: Vec::new(),
         withheld: Vec::new(),
         rolled_back: None,
@@ -29,7 +30,8 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
     for record in records {
         let at = Moment::of(record);
         match &record.what {
-            What::Connected { .. } | What::Step { .. } | What::Turned { .. } | What::ScriptDone => {}
+            What::Step { step, how: _ } => trace.steps.push((at, *step)),
+            What::Connected { .. } | What::Turned { .. } | What::ScriptDone => {}
             What::Refused => trace.refused.push(at),
             What::Disconnected { conn, by } => {
                 for exchange in trace.exchanges.iter_mut().filter(|exchange| exchange.conn == *conn) {
