@@ -125,6 +125,9 @@ impl Client for Reference {
                 if let Some(report) = run.reports.pop_front() {
                     return Some((report, run));
                 }
+                if let Some(pause) = run.pause.take() {
+                    wait(pause).await;
+                }
                 run.step().await;
             }
         })
@@ -179,6 +182,8 @@ struct Run {
     streaming: bool,
     synced: bool,
     leftovers: Vec<Value>,
+    /// How long to wait before the next step, once everything is told.
+    pause: Option<Duration>,
 }
 
 impl Run {
@@ -197,6 +202,7 @@ impl Run {
             streaming,
             synced: false,
             leftovers: Vec::new(),
+            pause: None,
         };
         run.start_over();
         run
@@ -286,7 +292,7 @@ impl Run {
                 } else {
                     again(self, found);
                 }
-                self.back_off(trouble.retry_after).await;
+                self.back_off(trouble.retry_after);
             }
             Ok(response) => {
                 let list = match collect(response)
@@ -299,7 +305,7 @@ impl Run {
                         self.reports
                             .push_back(error("the list is no list of this kind", None));
                         self.start_over();
-                        return self.back_off(None).await;
+                        return self.back_off(None);
                     }
                 };
                 let version = text(&list, "/metadata/resourceVersion");
@@ -332,7 +338,7 @@ impl Run {
                     self.reports
                         .push_back(error("the list has no resourceVersion", None));
                     self.start_over();
-                    self.back_off(None).await;
+                    self.back_off(None);
                 } else {
                     self.publish(found, version);
                 }
@@ -408,7 +414,7 @@ impl Run {
                 } else {
                     self.phase = Phase::Open { initial };
                 }
-                self.back_off(trouble.retry_after).await;
+                self.back_off(trouble.retry_after);
             }
         }
     }
@@ -457,7 +463,7 @@ impl Run {
             self.failures += 1;
             self.streaming = self.failures < DISTRUST;
             self.start_over();
-            return self.back_off(None).await;
+            return self.back_off(None);
         }
         let lived = now() - opened;
         self.phase = Phase::Open { initial: false };
@@ -468,7 +474,7 @@ impl Run {
             if self.failures >= DISTRUST {
                 self.start_over();
             }
-            self.back_off(None).await;
+            self.back_off(None);
         }
     }
 
@@ -617,7 +623,7 @@ impl Run {
             .pointer("/details/retryAfterSeconds")
             .and_then(Value::as_u64)
             .map(Duration::from_secs);
-        self.back_off(after).await;
+        self.back_off(after);
         Flow::Leave
     }
 
@@ -628,7 +634,7 @@ impl Run {
         }
         self.failures += 1;
         self.start_over();
-        self.back_off(None).await;
+        self.back_off(None);
         Flow::Leave
     }
 
@@ -717,7 +723,7 @@ impl Run {
     }
 
     /// Waits before the next request: at least as long as the server asked.
-    async fn back_off(&mut self, retry_after: Option<Duration>) {
+    fn back_off(&mut self, retry_after: Option<Duration>) {
         if self.is(Mistake::NeverBacksOff) {
             return;
         }
@@ -725,7 +731,7 @@ impl Run {
         let asked = retry_after
             .filter(|_| !self.is(Mistake::IgnoresRetryAfter))
             .unwrap_or_default();
-        wait(own.max(asked).min(Duration::from_secs(120))).await;
+        self.pause = Some(own.max(asked).min(Duration::from_secs(120)));
     }
 
     fn reported(&self, object: &Value) -> ReportedObject {

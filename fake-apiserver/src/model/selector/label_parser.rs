@@ -1,6 +1,8 @@
 //! The grammar of label selectors (apimachinery `labels/selector.go`): a lexer and a parser that refuse in the
 //! server's own words.
 
+use crate::api::go_text::quote;
+
 use super::{Operator, Requirement};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,8 +107,8 @@ impl<'a> Parser<'a> {
             Token::NotIn => Operator::NotIn(self.set()?),
             Token::Equals => Operator::In(vec![self.value()?]),
             Token::NotEquals => Operator::NotIn(vec![self.value()?]),
-            Token::Greater => Operator::Greater(self.number(&key)?),
-            Token::Less => Operator::Less(self.number(&key)?),
+            Token::Greater => Operator::Greater(self.number()?),
+            Token::Less => Operator::Less(self.number()?),
             Token::Comma | Token::Open | Token::Close | Token::Not | Token::Word | Token::End => {
                 return Err(format!(
                     "found '{literal}', expected: in, notin, =, ==, !=, gt, lt"
@@ -134,10 +136,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn number(&mut self, key: &str) -> Result<i64, String> {
+    fn number(&mut self) -> Result<i64, String> {
         let value = self.value()?;
         value.parse().map_err(|_| {
-            format!("values[0][{key}]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, the value must be an integer")
+            format!(
+                "values[0]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must be an integer",
+                quote(&value)
+            )
         })
     }
 
@@ -243,7 +248,7 @@ fn check_key(key: &str) -> Result<(), String> {
         None => key,
         Some((_, rest)) if rest.contains('/') => {
             return Err(invalid(
-                "key",
+                "<nil>",
                 key,
                 "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
             ));
@@ -268,7 +273,7 @@ fn check_key(key: &str) -> Result<(), String> {
     if faults.is_empty() {
         Ok(())
     } else {
-        Err(invalid("key", key, &faults.join("; ")))
+        Err(invalid("<nil>", key, &faults.join("; ")))
     }
 }
 
@@ -292,7 +297,7 @@ fn check_value(key: &str, index: usize, value: &str) -> Result<(), String> {
 }
 
 fn invalid(path: &str, value: &str, fault: &str) -> String {
-    format!("{path}: Invalid value: {value:?}: {fault}")
+    format!("{path}: Invalid value: {}: {fault}", quote(value))
 }
 
 fn is_label_text(text: &str) -> bool {
