@@ -34,7 +34,9 @@ pub const INVARIANTS: [Invariant; 22] = [
     Invariant {
         id: "INV-01",
         statement: "a watch starts from the version of the last complete list, or of an event or bookmark received whole since",
-        requirements: &["LIST-02", "WATCH-01", "WATCH-05", "PAGE-04", "WLIST-05", "CONN-01"],
+        requirements: &[
+            "LIST-02", "WATCH-01", "WATCH-05", "PAGE-04", "WLIST-05", "CONN-01",
+        ],
         find: resume::from_what_was_sent,
     },
     Invariant {
@@ -171,20 +173,29 @@ const SHOWN: usize = 3;
 /// Every violation of every invariant the scenario does not excuse, in order of ids.
 pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let ground = Ground::new(scenario, trace);
-    let excused = |id: &str| scenario.expect.excused.iter().any(|excuse| excuse.invariant == id);
+    let excused = |id: &str| {
+        scenario
+            .expect
+            .excused
+            .iter()
+            .any(|excuse| excuse.invariant == id)
+    };
     INVARIANTS
         .iter()
         .filter(|invariant| !excused(invariant.id))
         .flat_map(|invariant| {
-            (invariant.find)(&ground).into_iter().take(SHOWN).map(|finding| Contradiction {
-                check: invariant.id.to_owned(),
-                requirements: invariant.requirements.iter().map(|id| (*id).to_owned()).collect(),
-                place: ground.step_before(&finding.evidence),
-                sentence: finding.sentence,
-                evidence: finding.evidence,
-                expected: finding.expected,
-                actual: finding.actual,
-            })
+            (invariant.find)(&ground)
+                .into_iter()
+                .take(SHOWN)
+                .map(|finding| Contradiction {
+                    check: invariant.id.to_owned(),
+                    requirements: invariant.requirements.iter().map(|id| (*id).to_owned()).collect(),
+                    place: ground.step_before(&finding.evidence),
+                    sentence: finding.sentence,
+                    evidence: finding.evidence,
+                    expected: finding.expected,
+                    actual: finding.actual,
+                })
         })
         .collect()
 }
@@ -215,14 +226,19 @@ impl<'t, 'a> Ground<'t, 'a> {
     fn new(scenario: &'t Scenario, trace: &'t Trace<'a>) -> Self {
         let mut delivered = std::collections::BTreeMap::<_, Vec<usize>>::new();
         for (index, delivery) in trace.deliveries.iter().enumerate() {
-            let state = (delivery.object.key.as_str(), delivery.object.resource_version.as_str());
+            let state = (
+                delivery.object.key.as_str(),
+                delivery.object.resource_version.as_str(),
+            );
             delivered.entry(state).or_default().push(index);
         }
         let frames = || trace.exchanges.iter().flat_map(|exchange| &exchange.frames);
         let raw = frames().filter(|sent| sent.frame.kind == fake_apiserver::record::FrameType::Raw);
         let unknown_sets = trace.snapshots.iter().filter(|snapshot| snapshot.opaque);
-        let mut opaque: Vec<u64> =
-            raw.map(|sent| sent.sent.seq).chain(unknown_sets.map(|snapshot| snapshot.done.seq)).collect();
+        let mut opaque: Vec<u64> = raw
+            .map(|sent| sent.sent.seq)
+            .chain(unknown_sets.map(|snapshot| snapshot.done.seq))
+            .collect();
         opaque.sort_unstable();
         let pages = trace.exchanges.iter().filter_map(|exchange| exchange.page_sent());
         let mut lies: Vec<u64> = frames()
@@ -233,7 +249,14 @@ impl<'t, 'a> Ground<'t, 'a> {
             .chain(opaque.iter().copied())
             .collect();
         lies.sort_unstable();
-        Self { scenario, trace, history: History::of(scenario, trace.records()), delivered, opaque, lies }
+        Self {
+            scenario,
+            trace,
+            history: History::of(scenario, trace.records()),
+            delivered,
+            opaque,
+            lies,
+        }
     }
 
     /// Where the file tells the last step that ran before a violation: an invariant has no line of its own.

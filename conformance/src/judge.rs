@@ -21,7 +21,15 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
     let mut outcome = Outcome::Pass;
     if let Some((at, message)) = crash(&trace) {
         outcome = Outcome::Crash;
-        contradictions.insert(0, run(format!("the client crashed: {message}"), "the client goes on", message, vec![at.seq]));
+        contradictions.insert(
+            0,
+            run(
+                format!("the client crashed: {message}"),
+                "the client goes on",
+                message,
+                vec![at.seq],
+            ),
+        );
     }
     match end {
         RunEnd::Complete | RunEnd::NotConverged { .. } => {
@@ -42,7 +50,11 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
                 ));
             }
         }
-        RunEnd::Stuck { step, waited_ms, waiting_for } => {
+        RunEnd::Stuck {
+            step,
+            waited_ms,
+            waiting_for,
+        } => {
             contradictions.extend(check::broken(scenario, &trace));
             if outcome == Outcome::Pass {
                 outcome = Outcome::Stuck;
@@ -55,7 +67,10 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
             if outcome == Outcome::Pass {
                 outcome = Outcome::Stuck;
                 let mut missed = run(
-                    format!("the client took another way: {} can no longer happen, because {because}", step_words(scenario, *step)),
+                    format!(
+                        "the client took another way: {} can no longer happen, because {because}",
+                        step_words(scenario, *step)
+                    ),
                     &step_words(scenario, *step),
                     because,
                     vec![ended.seq],
@@ -82,7 +97,10 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
             contradictions.extend(check::broken(scenario, &trace));
             if !contradictions.iter().any(|found| found.check == "INV-16") {
                 let mut runaway = run(
-                    format!("the client span: {requests} requests came within {}", words::time(ended.at)),
+                    format!(
+                        "the client span: {requests} requests came within {}",
+                        words::time(ended.at)
+                    ),
                     "retries that keep to the budget",
                     &format!("{requests} requests"),
                     vec![ended.seq],
@@ -97,7 +115,10 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
         outcome = Outcome::Mismatch;
     }
     tracing::debug!(scenario = %scenario.id, outcome = outcome.word(), contradictions = contradictions.len(), "judged");
-    Verdict { outcome, contradictions }
+    Verdict {
+        outcome,
+        contradictions,
+    }
 }
 
 fn crash<'a>(trace: &Trace<'a>) -> Option<(Moment, &'a str)> {
@@ -124,7 +145,10 @@ fn stuck(
     let last = words::last_of_client(scenario, trace, ended.seq);
     let waited = words::span(waited_ms);
     let mut stuck = run(
-        format!("the client never did it: {} waited {waited} for {waiting_for}; {last}", step_words(scenario, step)),
+        format!(
+            "the client never did it: {} waited {waited} for {waiting_for}; {last}",
+            step_words(scenario, step)
+        ),
         waiting_for,
         &format!("nothing of the kind in {waited}; {last}"),
         vec![ended.seq],
@@ -155,5 +179,8 @@ fn run(sentence: String, expected: &str, actual: &str, evidence: Vec<u64>) -> Co
 fn harness(trace: &Trace<'_>, sentence: String) -> Verdict {
     let evidence = trace.last().map(|last| last.seq).into_iter().collect();
     let found = run(sentence.clone(), "a run that ends by itself", &sentence, evidence);
-    Verdict { outcome: Outcome::HarnessError, contradictions: vec![found] }
+    Verdict {
+        outcome: Outcome::HarnessError,
+        contradictions: vec![found],
+    }
 }

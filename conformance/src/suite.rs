@@ -43,8 +43,14 @@ impl Driver {
             Self::Live => match drive::live(scenario, client, seed) {
                 Ok(run) => run.records,
                 Err(error) => {
-                    let what = What::RunEnded(RunEnd::Harness { message: error.to_string() });
-                    vec![Record { seq: 0, at: std::time::Duration::ZERO, what }]
+                    let what = What::RunEnded(RunEnd::Harness {
+                        message: error.to_string(),
+                    });
+                    vec![Record {
+                        seq: 0,
+                        at: std::time::Duration::ZERO,
+                        what,
+                    }]
                 }
             },
         }
@@ -175,8 +181,13 @@ pub fn files(root: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 /// The scenarios whose id begins with one of `prefixes`; all, if there is none.
 pub fn select(scenarios: &[SharedScenario], prefixes: &[String]) -> Vec<SharedScenario> {
-    let chosen = |id: &str| prefixes.is_empty() || prefixes.iter().any(|prefix| id.starts_with(prefix.as_str()));
-    scenarios.iter().filter(|scenario| chosen(&scenario.id)).map(Arc::clone).collect()
+    let chosen =
+        |id: &str| prefixes.is_empty() || prefixes.iter().any(|prefix| id.starts_with(prefix.as_str()));
+    scenarios
+        .iter()
+        .filter(|scenario| chosen(&scenario.id))
+        .map(Arc::clone)
+        .collect()
 }
 
 /// Plays and judges all of `scenarios`, several at a time, and hands them back in their order. `done` hears of each as
@@ -204,7 +215,9 @@ pub fn run(
             });
         }
     });
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut results = results
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     results.sort_by_key(|(index, _)| *index);
     results.into_iter().map(|(_, judged)| judged).collect()
 }

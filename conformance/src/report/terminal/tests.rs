@@ -8,7 +8,10 @@ use crate::trace::sample::{Sample, scenario};
 
 fn failed() -> Judged {
     let mut s = Sample::new();
-    s.wrote("a", "5").list(&[]).page("10", "", &[("a", "5")]).emit_init(&[("a", "5")]);
+    s.wrote("a", "5")
+        .list(&[])
+        .page("10", "", &[("a", "5")])
+        .emit_init(&[("a", "5")]);
     s.watch("5");
     let records = s.complete();
     let scenario = Arc::new(scenario());
