@@ -143,7 +143,7 @@ impl Baseline {
     }
 
     /// Entries whose scenario does not exist, as `path:line: what`.
-    pub fn orphans<'a>(&'a self, path: &Path, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    pub fn orphans(&self, path: &Path, exists: impl Fn(&str) -> bool) -> Vec<String> {
         self.entries
             .iter()
             .filter(|known| !exists(&known.scenario))

@@ -4,9 +4,7 @@
 //! missing proves nothing and only what must not be counts.
 
 use fake_apiserver::record::RunEnd;
-use fake_apiserver::scenario::{
-    EmittedMatch, EmittedNever, Place, QueryMatch, RequestCount, RequestExpect, RequestKind, Scenario,
-};
+use fake_apiserver::scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario};
 
 use crate::cache::Cache;
 use crate::trace::{Exchange, Moment, Reported, Trace};
@@ -21,7 +19,7 @@ use matching::{Names, emitted, emitted_words, matches, of_kind, query_words, sam
 pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
     let check = Check { scenario, trace };
-    check.requests(&mut found, true);
+    check.requests(&mut found);
     check.counts(&mut found, true);
     check.never(&mut found);
     check.events(&mut found);
@@ -46,7 +44,7 @@ struct Check<'t, 'a> {
 }
 
 impl<'t, 'a> Check<'t, 'a> {
-    fn requests(&self, found: &mut Vec<Contradiction>, _whole: bool) {
+    fn requests(&self, found: &mut Vec<Contradiction>) {
         let expect = &self.scenario.expect;
         let reads: Vec<&Exchange<'a>> = self.trace.reads().collect();
         let mut names = Names::new(self.trace);

@@ -90,29 +90,7 @@ impl<'a> History<'a> {
 }
 
 fn written<'a>(record: &'a Record, plural: &str) -> Option<&'a Truth> {
-    match &record.what {
-        What::Wrote(truth) if truth.resource == plural => Some(truth),
-        What::Wrote(_)
-        | What::Connected { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Request { .. }
-        | What::Head { .. }
-        | What::Page { .. }
-        | What::Body { .. }
-        | What::Torn { .. }
-        | What::Frame { .. }
-        | What::End { .. }
-        | What::Withheld { .. }
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::StopRequested
-        | What::RunEnded(_) => None,
-    }
+    crate::trace::written(&record.what).filter(|truth| truth.resource == plural)
 }
 
 fn revision(truth: &Truth) -> u64 {

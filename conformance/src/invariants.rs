@@ -167,10 +167,7 @@ pub const INVARIANTS: [Invariant; 22] = [
     },
 ];
 
-/// Violations of one invariant beyond this many add nothing.
-const SHOWN: usize = 3;
-
-/// Every violation of every invariant the scenario does not excuse, in order of ids.
+/// The first violation of each invariant the scenario does not excuse, in order of ids; it says how many more there are.
 pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let ground = Ground::new(scenario, trace);
     let excused = |id: &str| {
@@ -183,19 +180,28 @@ pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     INVARIANTS
         .iter()
         .filter(|invariant| !excused(invariant.id))
-        .flat_map(|invariant| {
-            (invariant.find)(&ground)
-                .into_iter()
-                .take(SHOWN)
-                .map(|finding| Contradiction {
-                    check: invariant.id.to_owned(),
-                    requirements: invariant.requirements.iter().map(|id| (*id).to_owned()).collect(),
-                    place: ground.step_before(&finding.evidence),
-                    sentence: finding.sentence,
-                    evidence: finding.evidence,
-                    expected: finding.expected,
-                    actual: finding.actual,
-                })
+        .filter_map(|invariant| {
+            let mut findings = (invariant.find)(&ground).into_iter();
+            let Finding {
+                mut sentence,
+                expected,
+                actual,
+                evidence,
+            } = findings.next()?;
+            match findings.count() {
+                0 => {}
+                1 => sentence.push_str(" (and once more)"),
+                more => sentence.push_str(&format!(" (and {more} more times)")),
+            }
+            Some(Contradiction {
+                check: invariant.id.to_owned(),
+                requirements: invariant.requirements.iter().map(|id| (*id).to_owned()).collect(),
+                place: ground.step_before(&evidence),
+                sentence,
+                evidence,
+                expected,
+                actual,
+            })
         })
         .collect()
 }

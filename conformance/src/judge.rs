@@ -184,3 +184,93 @@ fn harness(trace: &Trace<'_>, sentence: String) -> Verdict {
         contradictions: vec![found],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fake_apiserver::record::What;
+    use fake_apiserver::scenario::{Place, Step, Times, Trigger};
+    use rstest::rstest;
+
+    use super::*;
+    use crate::trace::sample::{Sample, scenario};
+
+    fn ended(end: RunEnd) -> Vec<Record> {
+        let mut s = Sample::new();
+        s.wrote("a", "5")
+            .list(&[("limit", "2")])
+            .page("10", "", &[("a", "5")])
+            .emit_init(&[("a", "5")]);
+        s.after(800).push(What::RunEnded(end)).records()
+    }
+
+    #[rstest]
+    #[case::complete(RunEnd::Complete, Outcome::Pass, "")]
+    #[case::not_converged(
+        RunEnd::NotConverged { waited_ms: 180_000 },
+        Outcome::Mismatch,
+        "the client never came to hold what the server holds, though it was left in peace for 3 min"
+    )]
+    #[case::stuck(
+        RunEnd::Stuck { step: 0, waited_ms: 300_000, waiting_for: "a WATCH".to_owned() },
+        Outcome::Stuck,
+        "the client never did it: step 1 (line 12) waited 5 min for a WATCH; its last act was init_done at 0.000s"
+    )]
+    #[case::missed(
+        RunEnd::Missed { step: 0, because: "the 3rd WATCH came".to_owned() },
+        Outcome::Stuck,
+        "the client took another way: step 1 (line 12) can no longer happen, because the 3rd WATCH came"
+    )]
+    #[case::gone(
+        RunEnd::ClientGone,
+        Outcome::Mismatch,
+        "the client gave up for good before the scenario was over; its last act was init_done at 0.000s"
+    )]
+    #[case::runaway(
+        RunEnd::Runaway { requests: 9000 },
+        Outcome::Mismatch,
+        "the client span: 9000 requests came within 0.800s"
+    )]
+    #[case::harness(
+        RunEnd::Harness { message: "no socket".to_owned() },
+        Outcome::HarnessError,
+        "the harness broke: no socket"
+    )]
+    fn the_end_of_a_run_decides_the_outcome(
+        #[case] end: RunEnd,
+        #[case] outcome: Outcome,
+        #[case] sentence: &str,
+    ) {
+        let mut scenario = scenario();
+        scenario.steps.push(Step {
+            at: Place { line: 12, column: 3 },
+            name: None,
+            when: Trigger::Now,
+            times: Times::Count(1),
+            actions: Vec::new(),
+            within_ms: None,
+        });
+        let verdict = judge(&scenario, &ended(end));
+        assert_eq!((verdict.outcome, verdict.message()), (outcome, sentence));
+    }
+
+    #[test]
+    fn a_crash_outweighs_what_came_of_it() {
+        let mut s = Sample::new();
+        s.list(&[]).emit(Report::Crashed {
+            message: "index out of bounds".to_owned(),
+        });
+        let records = s.push(What::RunEnded(RunEnd::ClientGone)).records();
+        let verdict = judge(&scenario(), &records);
+        assert_eq!(
+            (verdict.outcome, verdict.message()),
+            (Outcome::Crash, "the client crashed: index out of bounds")
+        );
+    }
+
+    #[test]
+    fn a_trace_without_an_end_blames_nobody_but_us() {
+        let mut s = Sample::new();
+        s.watch("10");
+        assert_eq!(judge(&scenario(), &s.records()).outcome, Outcome::HarnessError);
+    }
+}

@@ -459,6 +459,32 @@ pub fn readable(frame: &Frame) -> bool {
     frame.sent + 1 >= frame.bytes && frame.kind != FrameType::Raw
 }
 
+/// The change of the truth a record tells of, if it does.
+pub fn written(what: &What) -> Option<&Truth> {
+    match what {
+        What::Wrote(truth) => Some(truth),
+        What::Connected { .. }
+        | What::Refused
+        | What::Disconnected { .. }
+        | What::Request { .. }
+        | What::Head { .. }
+        | What::Page { .. }
+        | What::Body { .. }
+        | What::Torn { .. }
+        | What::Frame { .. }
+        | What::End { .. }
+        | What::Withheld { .. }
+        | What::Restored { .. }
+        | What::Turned { .. }
+        | What::Step { .. }
+        | What::Bound { .. }
+        | What::ScriptDone
+        | What::Reported(_)
+        | What::StopRequested
+        | What::RunEnded(_) => None,
+    }
+}
+
 /// Why a saved trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {

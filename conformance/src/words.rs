@@ -16,7 +16,7 @@ pub fn time(at: Duration) -> String {
 /// `800 ms`, `30 s`, `5 min`.
 pub fn span(ms: u64) -> String {
     match ms {
-        0..=9_999 if ms % 1000 != 0 => format!("{ms} ms"),
+        0..=9_999 if !ms.is_multiple_of(1000) => format!("{ms} ms"),
         _ if ms >= 120_000 && ms.is_multiple_of(60_000) => format!("{} min", ms / 60_000),
         _ if ms.is_multiple_of(1000) => format!("{} s", ms / 1000),
         _ => format!("{:.1} s", ms as f64 / 1000.0),

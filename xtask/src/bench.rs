@@ -32,7 +32,10 @@ enum Format {
 }
 
 /// Measures and prints.
-#[expect(clippy::disallowed_methods, reason = "a benchmark is an edge: it measures real time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a benchmark is an edge: it measures real time"
+)]
 pub(crate) fn sim(arguments: &Arguments) -> ExitCode {
     let loaded = clients::named(&arguments.client)
         .and_then(|client| clients::load(&clients::root()).map(|scenarios| (client, scenarios)));
@@ -48,7 +51,11 @@ pub(crate) fn sim(arguments: &Arguments) -> ExitCode {
         return ExitCode::from(4);
     }
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let plan = Plan { driver: Driver::Sim, seed: 0, jobs };
+    let plan = Plan {
+        driver: Driver::Sim,
+        seed: 0,
+        jobs,
+    };
     let baseline = Baseline::default();
     let written = |judged: &suite::Judged| {
         let trace = Trace::new(&judged.records);

@@ -7,12 +7,18 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod clients;
+mod pending;
 mod scenarios;
 mod schema;
 
 /// Repository chores.
 #[derive(Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask", about, disable_help_subcommand = true)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about,
+    disable_help_subcommand = true
+)]
 struct Arguments {
     #[command(subcommand)]
     chore: Chore,
@@ -45,6 +51,8 @@ fn main() -> ExitCode {
     match Arguments::parse().chore {
         Chore::Scenarios(arguments) => scenarios::run(&arguments),
         Chore::Schema => schema::write(),
-        Chore::Bench { what: Bench::Sim(arguments) } => bench::sim(&arguments),
+        Chore::Bench {
+            what: Bench::Sim(arguments),
+        } => bench::sim(&arguments),
     }
 }

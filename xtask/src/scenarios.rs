@@ -93,12 +93,18 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
     if !orphans.is_empty() {
         return Err(orphans.join("\n"));
     }
-    let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let jobs = arguments
+        .jobs
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let driver = match arguments.driver {
         Drivers::Sim => Driver::Sim,
         Drivers::Live => Driver::Live,
     };
-    let plan = Plan { driver, seed: arguments.seed, jobs };
+    let plan = Plan {
+        driver,
+        seed: arguments.seed,
+        jobs,
+    };
     if let Some(id) = &arguments.show {
         let Some(scenario) = all.iter().find(|scenario| scenario.id == *id) else {
             say(&format!("there is no scenario {id}"));
@@ -144,7 +150,10 @@ fn print(results: &[Judged], format: Format) {
         Format::Markdown => out(&markdown::failures(results)),
         Format::Human => {
             let style = style();
-            for judged in results.iter().filter(|judged| judged.standing == Standing::Failed) {
+            for judged in results
+                .iter()
+                .filter(|judged| judged.standing == Standing::Failed)
+            {
                 out(&format!("{}\n", terminal::failure(judged, style)));
             }
             for remark in results.iter().filter_map(terminal::remark) {
@@ -157,7 +166,9 @@ fn print(results: &[Judged], format: Format) {
 
 fn exit_code(counts: &Counts) -> u8 {
     match counts {
-        Counts { harness_errors: 1.., .. } => HARNESS,
+        Counts {
+            harness_errors: 1.., ..
+        } => HARNESS,
         Counts { failed: 1.., .. } => FAILED,
         Counts { stale: 1.., .. } => STALE,
         Counts { .. } => 0,
@@ -169,7 +180,10 @@ fn bless(results: &[Judged]) -> Result<(), String> {
     let mut written = 0;
     for judged in results {
         if judged.standing == Standing::Failed {
-            say(&format!("not accepted: {} failed unexpectedly", judged.scenario.id));
+            say(&format!(
+                "not accepted: {} failed unexpectedly",
+                judged.scenario.id
+            ));
             continue;
         }
         let trace = Trace::new(&judged.records);
@@ -205,8 +219,14 @@ fn progress(chosen: &[SharedScenario], format: Format) -> ProgressBar {
 /// Colours only for a terminal that wants them (<https://no-color.org>); the width the shell knows.
 fn style() -> Style {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100);
-    Style { colour: std::io::stdout().is_terminal() && !refused, columns }
+    let columns = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok())
+        .unwrap_or(100);
+    Style {
+        colour: std::io::stdout().is_terminal() && !refused,
+        columns,
+    }
 }
 
 // A reader that went away (`| head`) is no reason to fail.

@@ -5,6 +5,7 @@ use fake_apiserver::scenario::{
     EmittedKind, EmittedMatch, Expected, Ref, RequestNever, Step, Times, Trigger,
 };
 use fake_apiserver::scenario::{EmittedNever, Expect};
+use fake_apiserver::scenario::{QueryMatch, RequestKind};
 use rstest::rstest;
 
 use super::*;

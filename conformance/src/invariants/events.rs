@@ -327,7 +327,7 @@ fn from_nowhere_else<'a>(
         let Some(source) = ground.sources(reported).find(bad) else {
             continue;
         };
-        if ground.opaque_before(reported.at.seq) || ground.sources(reported).any(|source| good(source)) {
+        if ground.opaque_before(reported.at.seq) || ground.sources(reported).any(&good) {
             continue;
         }
         let what = words::report(ground.scenario, reported);

@@ -10,7 +10,7 @@ use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{Frame, FrameType, Record, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp};
 use fake_apiserver::scenario::Scenario;
 
-use crate::trace::{Exchange, Reported, Trace};
+use crate::trace::{Exchange, Reported, Trace, written};
 use crate::verdict::Verdict;
 use crate::words;
 
@@ -326,16 +326,14 @@ impl Writer<'_, '_> {
         };
         let mut text = format!("{} {}", op(truth), state(truth));
         let mut more = 0;
-        for next in rest {
-            match &next.what {
-                What::Wrote(also) if next.at == record.at && op(also) == op(truth) => {
-                    if more < 11 {
-                        text.push_str(&format!(" {}", state(also)));
-                    }
-                    more += 1;
-                }
-                _other_ends_the_line => break,
+        for next in rest.iter().take_while(|next| next.at == record.at) {
+            let Some(also) = written(&next.what).filter(|also| op(also) == op(truth)) else {
+                break;
+            };
+            if more < 11 {
+                text.push_str(&format!(" {}", state(also)));
             }
+            more += 1;
         }
         if more > 11 {
             text.push_str(&format!(" and {} more", more - 11));
