@@ -89,6 +89,7 @@ impl World {
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
             json,
+            binds: None,
             at: Place::default(),
         };
         self.model.apply(self.now, &manifest).unwrap()
