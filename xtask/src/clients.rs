@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use conformance::client::Client;
 use conformance::suite;
-use fake_apiserver::scenario::SharedScenario;
-
-use crate::pending::{self as scenario, Style};
+use fake_apiserver::scenario::{self, SharedScenario, Style};
 
 /// Every client, the default first.
 static CLIENTS: [&dyn Client; 2] = [

@@ -7,7 +7,6 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod clients;
-mod pending;
 mod scenarios;
 mod schema;
 
