@@ -38,6 +38,16 @@ pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     found
 }
 
+/// When the event a stuck step waits for was reported before the step began to wait, if it was.
+pub fn came_before(trace: &Trace<'_>, expected: &EmittedMatch) -> Option<Moment> {
+    let names = Names::new(trace);
+    trace
+        .reports
+        .iter()
+        .find(|reported| emitted(&names, expected, reported))
+        .map(|reported| reported.at)
+}
+
 struct Check<'t, 'a> {
     scenario: &'t Scenario,
     trace: &'t Trace<'a>,

@@ -2,7 +2,7 @@
 
 use fake_apiserver::record::{Record, RunEnd};
 use fake_apiserver::report::Report;
-use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::{Scenario, Trigger};
 
 use crate::trace::{Moment, Trace};
 use crate::verdict::{Contradiction, Outcome, Verdict};
@@ -144,6 +144,18 @@ fn stuck(
 ) -> Contradiction {
     let last = words::last_of_client(scenario, trace, ended.seq);
     let waited = words::span(waited_ms);
+    let waiting = scenario.steps.get(step).map(|step| &step.when);
+    let last = match waiting {
+        // A step only counts what comes while it waits; the author may have meant an earlier place for it.
+        Some(Trigger::Emitted(event)) => match check::came_before(trace, event) {
+            Some(at) => format!(
+                "it had done so at {}, before the step waited; {last}",
+                words::time(at.at)
+            ),
+            None => last,
+        },
+        Some(Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_)) | None => last,
+    };
     let mut stuck = run(
         format!(
             "the client never did it: {} waited {waited} for {waiting_for}; {last}",
@@ -188,7 +200,7 @@ fn harness(trace: &Trace<'_>, sentence: String) -> Verdict {
 #[cfg(test)]
 mod tests {
     use fake_apiserver::record::What;
-    use fake_apiserver::scenario::{Place, Step, Times, Trigger};
+    use fake_apiserver::scenario::{Place, Step, Times};
     use rstest::rstest;
 
     use super::*;

@@ -204,7 +204,9 @@ impl Writer<'_, '_> {
                 self.line(
                     record,
                     "script .",
-                    format!("step {} (line {line}): {how}", step + 1),
+                    format!("step {} (line {line}): {how}", step + 1)
+                        .trim_end_matches([':', ' '])
+                        .to_owned(),
                 );
             }
             What::ScriptDone => self.line(record, "script .", "done".to_owned()),
@@ -283,7 +285,10 @@ impl Writer<'_, '_> {
     }
 
     fn end(&mut self, record: &Record, stream: StreamId, how: Ending, by: Side) {
-        let watch = self.trace.exchange(stream).is_some_and(Exchange::is_watch);
+        let watch = self
+            .trace
+            .exchange(stream)
+            .is_some_and(|exchange| exchange.is_watch() && exchange.body_sent().is_none());
         match by {
             Side::Client => self.line(
                 record,
