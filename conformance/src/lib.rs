@@ -1,6 +1,16 @@
 //! Runs a watch client through a scenario and says what it got wrong, and why.
 //!
-//! [`client`] is the door for clients, [`drive`] joins client and fake and lets them play, [`trace`] is what both did,
-//! [`judge`] reads a [`verdict::Verdict`] off the trace alone, and [`report`] prints.
+//! [`client`] is the door for clients, `drive` joins client and fake and lets them play, [`trace`] is what both did,
+//! [`judge`] reads a [`verdict::Verdict`] off the trace alone, and [`report`] prints. [`suite`] does all of it for many
+//! scenarios at once; [`baseline`] knows which failures are old news.
 
+pub mod cache;
+pub mod check;
 pub mod client;
+pub mod drive;
+pub mod history;
+pub mod invariants;
+pub mod judge;
+pub mod trace;
+pub mod verdict;
+pub mod words;

@@ -1,15 +1,32 @@
-//! What was asked, and the bodies of refusals.
+//! What was asked, and the bodies of refusals: method, path, query and headers become a typed, legal [`Request`], or
+//! the whole truthful refusal.
+//!
+//! Nothing here looks at the store: what a request is refused for here, any server would refuse.
 
 use bytes::Bytes;
+use http::Method;
 
-use crate::model::catalog::Catalog;
+use crate::model::catalog::{Catalog, Kind};
+use crate::model::continue_token::ContinueToken;
+use crate::model::object::encode_json_indented;
+use crate::model::selector::{FieldSelector, LabelSelector, Selector};
 use crate::scenario::Version;
 
+mod accept;
 pub mod document;
+pub(crate) mod go_text;
+mod options;
+mod path;
 pub mod request;
 pub mod status;
 
+#[cfg(test)]
+mod tests;
+
+use accept::Shape;
 pub use document::Document;
+use options::{ListOptions, truthy};
+use path::Route;
 pub use request::{
     Collection, Form, GetRequest, ListRequest, Request, RequestedVersion, VersionMatch, WatchRequest,
 };
@@ -19,7 +36,7 @@ pub use status::{Cause, Details, Status};
 #[derive(Debug, Clone)]
 pub struct HttpRequest {
     /// The method.
-    pub method: http::Method,
+    pub method: Method,
     /// Path, still percent-encoded.
     pub path: String,
     /// Query, still percent-encoded, without the `?`; empty if there was none.
@@ -28,6 +45,29 @@ pub struct HttpRequest {
     pub headers: http::HeaderMap,
     /// The whole body, bounded by the edge.
     pub body: Bytes,
+}
+
+impl HttpRequest {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// Does the asker want indented JSON: by `pretty`, or by being a program that people read the output of?
+    fn wants_indentation(&self) -> bool {
+        let query = query_pairs(&self.query);
+        let by_query = query
+            .iter()
+            .find(|(name, _)| name == "pretty")
+            .map(|(_, value)| truthy(value));
+        let by_accept = self
+            .header("accept")
+            .is_some_and(|accept| accept.contains(";pretty=1"));
+        let agent = self.header("user-agent").unwrap_or_default();
+        let by_agent = ["curl", "Wget", "Mozilla/5.0"]
+            .iter()
+            .any(|name| agent.starts_with(name));
+        by_accept || by_query.unwrap_or(by_agent)
+    }
 }
 
 /// An answer that is ready to be sent.
@@ -41,34 +81,167 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// Turns a request into a legal one, or into the whole truthful refusal.
-pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Result<Request, Answer> {
-    let _ = (request, catalog, version);
-    Err(Status::default().into_answer())
+impl Answer {
+    /// JSON, as is.
+    pub fn json(status: u16, body: Bytes) -> Self {
+        Self {
+            status,
+            headers: vec![("Content-Type".to_owned(), "application/json".to_owned())],
+            body,
+        }
+    }
+
+    /// Plain text, as is.
+    pub fn text(status: u16, body: &str) -> Self {
+        let headers = vec![
+            ("Content-Type".to_owned(), "text/plain; charset=utf-8".to_owned()),
+            ("X-Content-Type-Options".to_owned(), "nosniff".to_owned()),
+        ];
+        Self {
+            status,
+            headers,
+            body: body.to_owned().into(),
+        }
+    }
+
+    /// The same answer, indented where the request wants it so (`pretty`). Never for watches.
+    #[must_use]
+    pub fn in_the_style_of(mut self, request: &HttpRequest) -> Self {
+        let json = self.headers.iter().any(|(_, value)| value == "application/json");
+        if json
+            && request.wants_indentation()
+            && let Ok(value) = serde_json::from_slice::<serde_json::Value>(&self.body)
+        {
+            self.body = encode_json_indented(&value).into();
+        }
+        self
+    }
 }
 
-/// Which option rules of the API a request breaks, in words (INV-15). Empty for a legal one.
-pub fn violations(
-    method: &http::Method,
-    path: &str,
-    query: &[(String, String)],
-    version: Version,
-) -> Vec<String> {
-    let _ = (method, path, query, version);
-    Vec::new()
+/// Turns a request into a legal one, or into the whole truthful refusal.
+///
+/// # Errors
+/// The refusal, ready to be sent: 400, 403 (writes: the fake's one user may only read), 404 in both dialects, 405, 406,
+/// 422, and 500 for an unreadable `resourceVersion` of a watch or a single object.
+pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Result<Request, Answer> {
+    let parsed = match path::route(&request.path, catalog) {
+        Route::UnknownText => return Err(Answer::text(404, "404 page not found\n")),
+        Route::Unknown => Err(Status::unknown_path()),
+        Route::Document(_) if request.method != Method::GET => Err(Status::method_not_allowed()),
+        Route::Document(document) => Ok(Request::Document(document)),
+        Route::Collection {
+            kind,
+            namespace,
+            watch,
+        } => {
+            let collection = Collection { kind, namespace };
+            if request.method == Method::GET {
+                read_collection(request, collection, watch, None, version)
+            } else if kind.custom && collection.namespace.is_none() && request.method == Method::DELETE {
+                return Err(Answer::text(404, "404 page not found\n"));
+            } else {
+                Err(write_collection(&request.method, &collection))
+            }
+        }
+        Route::Object {
+            kind,
+            namespace,
+            name,
+            subresource,
+            watch,
+        } => {
+            let collection = Collection { kind, namespace };
+            if subresource
+                .as_deref()
+                .is_some_and(|part| !(part == "status" && kind.status))
+            {
+                Err(if kind.custom {
+                    Status::not_found(kind, &name)
+                } else {
+                    Status::unknown_path()
+                })
+            } else if request.method != Method::GET {
+                Err(write_object(&request.method, &collection, &name))
+            } else if watch {
+                read_collection(request, collection, true, Some(&name), version)
+            } else {
+                read_object(request, collection, name)
+            }
+        }
+    };
+    parsed.map_err(|status| {
+        tracing::debug!(code = status.code, reason = status.reason, "refused");
+        status.into_answer().in_the_style_of(request)
+    })
+}
+
+/// Which option rules of the API a request breaks, in words (INV-15); empty for a legal one. The `continue` token and
+/// what a selector says are the server's or the user's and not judged.
+pub fn violations(method: &Method, path: &str, query: &[(String, String)], version: Version) -> Vec<String> {
+    let watch_path = match path::route(path, &Catalog::builtin()) {
+        Route::Collection { watch, .. } => watch,
+        Route::Object { watch: true, .. } => true,
+        Route::Object { .. } | Route::Document(_) | Route::Unknown | Route::UnknownText => return Vec::new(),
+    };
+    if method != Method::GET {
+        return Vec::new();
+    }
+    let options = match ListOptions::read(query) {
+        Ok(mut options) => {
+            options.set_defaults(version);
+            options
+        }
+        Err(message) => return vec![message],
+    };
+    let mut broken: Vec<String> = options
+        .faults(version)
+        .iter()
+        .map(|fault| format!("{}: {}", fault.field, fault.message))
+        .collect();
+    match requested_version(&options.resource_version) {
+        Err(message) => broken.push(message),
+        Ok(RequestedVersion::At(_))
+            if !(options.continue_token.is_empty() || options.watch || watch_path) =>
+        {
+            broken.push(VERSION_WITH_CONTINUE.to_owned());
+        }
+        Ok(RequestedVersion::At(_) | RequestedVersion::Newest | RequestedVersion::Any) => {}
+    }
+    broken
 }
 
 /// The query's parameters, decoded, in the order sent.
 pub fn query_pairs(query: &str) -> Vec<(String, String)> {
-    let _ = query;
-    Vec::new()
+    query
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (percent_decoded(name, true), percent_decoded(value, true))
+        })
+        .collect()
 }
 
 /// The headers every answer has (but `Date`): `Audit-Id` (echoed, or made from `nth`), `Cache-Control` and the
 /// flow-control uids.
 pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> {
-    let _ = (request, nth);
-    Vec::new()
+    let audit_id = request
+        .header("audit-id")
+        .map_or_else(|| format!("00000000-0000-4000-8000-{nth:012x}"), str::to_owned);
+    [
+        ("Audit-Id", audit_id.as_str()),
+        ("Cache-Control", "no-cache, private"),
+        (
+            "X-Kubernetes-Pf-Flowschema-Uid",
+            "00000000-0000-4000-9000-000000000001",
+        ),
+        (
+            "X-Kubernetes-Pf-Prioritylevel-Uid",
+            "00000000-0000-4000-9000-000000000002",
+        ),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into()
 }
 
 /// The head of a watch, beside [`common_headers`].
@@ -76,11 +249,189 @@ pub fn watch_headers() -> Vec<(String, String)> {
     vec![("Content-Type".to_owned(), "application/json".to_owned())]
 }
 
-/// A body of JSON: a page, an object.
+/// A body of JSON with status 200: a page, an object.
 pub fn ok(body: Bytes) -> Answer {
-    Answer {
-        status: 200,
-        headers: watch_headers(),
-        body,
+    Answer::json(200, body)
+}
+
+const VERSION_WITH_CONTINUE: &str = "specifying resource version is not allowed when using continue";
+
+fn read_collection(
+    request: &HttpRequest,
+    collection: Collection,
+    watch_path: bool,
+    name: Option<&str>,
+    version: Version,
+) -> Result<Request, Status> {
+    let query = query_pairs(&request.query);
+    let mut options = ListOptions::read(&query).map_err(Status::bad_request)?;
+    let watch = watch_path || options.watch;
+    if !watch {
+        check_timeout(&query)?;
     }
+    let kind = collection.kind;
+    let shape = if watch { Shape::Object } else { Shape::List };
+    let form = accept::form(request.header("accept"), shape, kind)?;
+    let selector = Selector {
+        labels: LabelSelector::parse(&options.label_selector).map_err(Status::bad_request)?,
+        fields: FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?,
+    };
+    options.set_defaults(version);
+    let faults = options.faults(version);
+    if !faults.is_empty() {
+        return Err(Status::invalid_list_options(&faults));
+    }
+    let selector = restricted_to(selector, name, kind)?;
+    if watch {
+        let resource_version = requested_version(&options.resource_version)
+            .map_err(|message| Status::unreadable_version(&message))?;
+        return Ok(Request::Watch(WatchRequest {
+            collection,
+            selector,
+            resource_version,
+            send_initial_events: options.send_initial_events,
+            bookmarks: options.allow_watch_bookmarks,
+            timeout_seconds: options.timeout_seconds,
+            form,
+        }));
+    }
+    let continue_token = continue_token(&options)?;
+    let resource_version = requested_version(&options.resource_version)
+        .map_err(|message| Status::bad_request(format!("invalid resource version: {message}")))?;
+    Ok(Request::List(ListRequest {
+        collection,
+        selector,
+        resource_version,
+        version_match: match options.version_match.as_str() {
+            "Exact" => Some(VersionMatch::Exact),
+            "NotOlderThan" => Some(VersionMatch::NotOlderThan),
+            _ => None,
+        },
+        limit: usize::try_from(options.limit).ok().filter(|limit| *limit > 0),
+        continue_token,
+        form,
+    }))
+}
+
+/// The selector with the name of a deprecated watch path, and only with fields the kind knows.
+fn restricted_to(mut selector: Selector, name: Option<&str>, kind: &Kind) -> Result<Selector, Status> {
+    selector.fields.check(kind).map_err(Status::bad_request)?;
+    if let Some(name) = name {
+        if selector
+            .fields
+            .exact_name()
+            .is_some_and(|selected| selected != name)
+        {
+            return Err(Status::bad_request(
+                "fieldSelector metadata.name doesn't match requested name",
+            ));
+        }
+        selector.fields = FieldSelector::name(name);
+    }
+    Ok(selector)
+}
+
+fn continue_token(options: &ListOptions) -> Result<Option<ContinueToken>, Status> {
+    if options.continue_token.is_empty() {
+        return Ok(None);
+    }
+    let token = ContinueToken::decode(&options.continue_token)
+        .map_err(|message| Status::bad_request(format!("invalid continue token: {message}")))?;
+    if !matches!(options.resource_version.as_str(), "" | "0") {
+        return Err(Status::bad_request(VERSION_WITH_CONTINUE));
+    }
+    Ok(Some(token))
+}
+
+fn read_object(request: &HttpRequest, collection: Collection, name: String) -> Result<Request, Status> {
+    let query = query_pairs(&request.query);
+    check_timeout(&query)?;
+    let form = accept::form(request.header("accept"), Shape::Object, collection.kind)?;
+    let resource_version = query.iter().find(|(name, _)| name == "resourceVersion");
+    let resource_version = requested_version(resource_version.map_or("", |(_, value)| value))
+        .map_err(|message| Status::unreadable_version(&message))?;
+    Ok(Request::Get(GetRequest {
+        collection,
+        name,
+        resource_version,
+        form,
+    }))
+}
+
+/// The refusal of a write to a collection: for its shape, where that is wrong, or for want of rights.
+fn write_collection(method: &Method, collection: &Collection) -> Status {
+    let kind = collection.kind;
+    // A namespaced kind is written in its namespace, never across all.
+    let placed = collection.namespace.is_some() || !kind.namespaced;
+    let verb = match *method {
+        Method::POST if placed => "create",
+        Method::DELETE if placed => "deletecollection",
+        Method::PUT | Method::PATCH if kind.custom => return Status::bad_request("name must be provided"),
+        _ => return Status::method_not_allowed(),
+    };
+    Status::forbidden(verb, kind, None, collection.namespace.as_deref())
+}
+
+/// The refusal of a write to an object.
+fn write_object(method: &Method, collection: &Collection, name: &str) -> Status {
+    let verb = match *method {
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        _ => return Status::method_not_allowed(),
+    };
+    Status::forbidden(verb, collection.kind, Some(name), collection.namespace.as_deref())
+}
+
+/// `resourceVersion`, or the server's words for one that is no number.
+fn requested_version(text: &str) -> Result<RequestedVersion, String> {
+    if text.is_empty() {
+        return Ok(RequestedVersion::Newest);
+    }
+    match go_text::parse_uint(text) {
+        Ok(0) => Ok(RequestedVersion::Any),
+        Ok(revision) => Ok(RequestedVersion::At(revision)),
+        Err(error) => Err(format!(
+            "resourceVersion: Invalid value: {}: {error}",
+            go_text::quote(text)
+        )),
+    }
+}
+
+/// `timeout` bounds every request but watches, and must be a duration.
+fn check_timeout(query: &[(String, String)]) -> Result<(), Status> {
+    match query
+        .iter()
+        .find(|(name, value)| name == "timeout" && !value.is_empty())
+    {
+        None => Ok(()),
+        Some((_, value)) => go_text::check_duration(value).map_err(|error| {
+            Status::bad_request(format!("invalid timeout specified in the request URL - {error}"))
+        }),
+    }
+}
+
+/// Percent-decoding; `+` is a space in queries. What is no escape stays as it is.
+fn percent_decoded(text: &str, query: bool) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let hex = |offset: usize| {
+            bytes
+                .get(at + offset)
+                .and_then(|digit| char::from(*digit).to_digit(16))
+        };
+        match (byte, hex(1), hex(2)) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push(u8::try_from(high * 16 + low).expect("two hex digits fit into a byte"));
+                at += 3;
+                continue;
+            }
+            (b'+', _, _) if query => decoded.push(b' '),
+            _ => decoded.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
 }

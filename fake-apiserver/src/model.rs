@@ -1,25 +1,35 @@
 //! The truth: what a real apiserver would answer. Pure and clock-free; knows nothing of scripts, faults or sockets.
+//!
+//! One global revision counts every write. Each resource keeps its objects as of every revision (`store`) and its
+//! newest events (`watch_cache`); `list` and `watch` decide which of the two answers a read.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use crate::api::{Collection, Form, GetRequest, ListRequest, Status, WatchRequest};
 use crate::record::WriteOp;
-use crate::scenario::{Manifest, ObjectName, ServerSettings};
+use crate::scenario::{Manifest, ObjectName, ServerSettings, Version};
 
 pub mod catalog;
 pub mod continue_token;
 pub mod list;
 pub mod object;
 pub mod selector;
+mod store;
 pub mod watch;
+mod watch_cache;
+mod write;
 
-use catalog::Catalog;
+#[cfg(test)]
+mod tests;
+
+use catalog::{Catalog, Kind};
 pub use list::{GetOutcome, ListOutcome, Page};
-pub use object::Stored;
-pub use watch::{WatchFrame, WatchPoll, WatchSession};
+pub use object::{Stored, encode_json};
+use store::{Objects, Store};
+pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
+use watch_cache::{Event, WatchCache};
+use write::Outcome;
 
 /// A write, done.
 #[derive(Debug, Clone)]
@@ -62,16 +72,56 @@ pub enum RestoreError {
 /// The truth.
 #[derive(Debug)]
 pub struct Model {
+    version: Version,
     catalog: Catalog,
     revision: u64,
+    /// The oldest revision that is left.
+    compacted: u64,
+    /// Writes ever made; unlike revisions, never taken back.
+    writes: u64,
+    bookmark_interval: Duration,
+    /// In the order of the catalog.
+    resources: Vec<Resource>,
+}
+
+/// One kind's objects and events.
+#[derive(Debug)]
+struct Resource {
+    kind: &'static Kind,
+    store: Store,
+    cache: WatchCache,
 }
 
 impl Model {
     /// An empty store. The first write gets `settings.revision + 1`.
     pub fn new(settings: &ServerSettings) -> Self {
+        let catalog = Catalog::builtin();
+        let revision = settings.revision;
+        let resources = catalog
+            .kinds()
+            .iter()
+            .map(|kind| {
+                // Where there is no watch cache, etcd itself has all events since compaction.
+                let capacity = if kind.watch_cached {
+                    settings.watch_cache_capacity
+                } else {
+                    usize::MAX
+                };
+                Resource {
+                    kind,
+                    store: Store::new(revision),
+                    cache: WatchCache::new(revision, capacity),
+                }
+            })
+            .collect();
         Self {
-            catalog: Catalog::builtin(),
-            revision: settings.revision,
+            version: settings.version,
+            catalog,
+            revision,
+            compacted: revision,
+            writes: 0,
+            bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms.max(1)),
+            resources,
         }
     }
 
@@ -87,57 +137,124 @@ impl Model {
 
     /// The oldest revision an exact list can still show.
     pub fn compacted(&self) -> u64 {
-        0
+        self.compacted
+    }
+
+    /// The oldest revision a watch of this resource can start from.
+    pub fn oldest_watchable(&self, group: &str, plural: &str) -> Option<u64> {
+        let kind = self.catalog.find(group, plural)?;
+        let oldest = self.resource(kind).cache.oldest_start();
+        Some(if kind.watch_cached { oldest } else { self.compacted })
     }
 
     /// Creates the object, or replaces it.
+    ///
+    /// # Errors
+    /// 404 for a kind that is not served.
     pub fn apply(&mut self, now: Duration, manifest: &Manifest) -> Result<Written, Status> {
-        let _ = (now, manifest);
-        Err(Status::default())
+        let kind = self.kind(&manifest.group, &manifest.plural)?;
+        let namespace = manifest
+            .namespace
+            .as_deref()
+            .or(kind.namespaced.then_some("default"));
+        let key = kind.key(namespace, &manifest.name);
+        Ok(self.replace(now, kind, key, &manifest.json))
     }
 
-    /// Deletes the object.
+    /// Deletes the object. One with finalizers is only marked; the write that takes its last finalizer deletes it.
+    ///
+    /// # Errors
+    /// 404 for a kind that is not served and for an object that is not there.
     pub fn delete(&mut self, now: Duration, name: &ObjectName) -> Result<Written, Status> {
-        let _ = (now, name);
-        Err(Status::default())
+        let (kind, current) = self.existing(name)?;
+        let outcome = write::delete(&current, now);
+        Ok(self.carry_out(kind, current.key.clone(), Some(current), outcome))
     }
 
     /// Changes labels; `None` removes one.
+    ///
+    /// # Errors
+    /// 404 for a kind that is not served and for an object that is not there.
     pub fn relabel(
         &mut self,
         now: Duration,
         name: &ObjectName,
         labels: &[(String, Option<String>)],
     ) -> Result<Written, Status> {
-        let _ = (now, name, labels);
-        Err(Status::default())
+        let (kind, current) = self.existing(name)?;
+        let manifest = write::relabelled(&current, labels);
+        Ok(self.replace(now, kind, current.key.clone(), &manifest))
     }
 
     /// Forgets all history before the current revision, in the store and in every watch cache. Open watches go on.
-    pub fn compact(&mut self) {}
+    pub fn compact(&mut self) {
+        self.compacted = self.revision;
+        tracing::debug!(revision = self.revision, "compacted");
+        for resource in &mut self.resources {
+            resource.store.compact(self.compacted);
+            resource.cache.evict_all(self.compacted);
+        }
+    }
 
-    /// The watch cache of the resource relists: its open watches end, older starts are too old.
+    /// The watch cache of the resource relists: its open watches end, older starts are too old. Nothing where there is
+    /// no watch cache.
     pub fn clear_watch_cache(&mut self, group: &str, plural: &str) {
-        let _ = (group, plural);
+        let revision = self.revision;
+        if let Some(resource) = self.cached_resource(group, plural) {
+            resource.cache.relist(revision);
+            resource
+                .cache
+                .refreeze(revision, resource.store.current().clone());
+        }
     }
 
-    /// The watch cache of the resource stops following the store.
+    /// The watch cache of the resource stops following the store: what is read from it is stale, and watches are still.
     pub fn freeze_watch_cache(&mut self, group: &str, plural: &str) {
-        let _ = (group, plural);
+        let revision = self.revision;
+        if let Some(resource) = self.cached_resource(group, plural) {
+            resource.cache.freeze(revision, resource.store.current().clone());
+        }
     }
 
-    /// It follows again.
+    /// It follows again. If what it missed is compacted, it relists, which ends its watches.
     pub fn thaw_watch_cache(&mut self, group: &str, plural: &str) {
-        let _ = (group, plural);
+        let (revision, compacted) = (self.revision, self.compacted);
+        if let Some(resource) = self.cached_resource(group, plural) {
+            resource.cache.thaw(revision, compacted);
+        }
     }
 
-    /// The store goes back to an earlier state and revision; every watch cache relists.
+    /// The store goes back to an earlier state and revision, as from a backup that was restored without raising the
+    /// revision (kubernetes#107457); every watch cache relists, which ends all watches.
+    ///
+    /// # Errors
+    /// When that state is not there: compacted, or not written yet.
     pub fn restore(&mut self, to_revision: u64) -> Result<(), RestoreError> {
+        if to_revision > self.revision {
+            return Err(RestoreError::Future {
+                to: to_revision,
+                current: self.revision,
+            });
+        }
+        if to_revision < self.compacted {
+            return Err(RestoreError::Compacted {
+                to: to_revision,
+                oldest: self.compacted,
+            });
+        }
+        tracing::debug!(from = self.revision, to = to_revision, "restored");
         self.revision = to_revision;
+        for resource in &mut self.resources {
+            resource.store.rewind(to_revision);
+            resource.cache.relist(to_revision);
+            resource
+                .cache
+                .refreeze(to_revision, resource.store.current().clone());
+        }
         Ok(())
     }
 
-    /// The objects of a resource as of `revision`, in key order.
+    /// The objects of a resource as of `revision`, in key order; none where that state is not kept.
     pub fn objects_at(
         &self,
         group: &str,
@@ -145,40 +262,43 @@ impl Model {
         namespace: Option<&str>,
         revision: u64,
     ) -> impl Iterator<Item = Arc<Stored>> {
-        let _ = (group, plural, namespace, revision);
-        std::iter::empty()
+        let kind = self.catalog.find(group, plural);
+        let objects = kind.and_then(|kind| self.resource(kind).store.at(revision));
+        objects
+            .into_iter()
+            .flat_map(move |objects| store::range(objects, namespace, "").cloned())
     }
 
     /// The object as it is now.
     pub fn object(&self, name: &ObjectName) -> Option<Arc<Stored>> {
-        let _ = name;
-        None
+        self.existing(name).ok().map(|(_, object)| object)
     }
 
     /// Answers a LIST that arrived at `arrived`.
     pub fn list(&self, now: Duration, arrived: Duration, request: &ListRequest) -> ListOutcome {
-        let _ = (now, arrived, request);
-        ListOutcome::Refused(Status::default())
+        list::list(self, now, arrived, request)
     }
 
     /// Answers a GET that arrived at `arrived`.
     pub fn get(&self, now: Duration, arrived: Duration, request: &GetRequest) -> GetOutcome {
-        let _ = (now, arrived, request);
-        GetOutcome::Refused(Status::default())
+        list::get(self, now, arrived, request)
     }
 
-    /// Opens a watch. `lifetime` is how long it lasts if the request does not say.
+    /// Opens a watch. `lifetime` is how long it lasts if the request does not say; a real server draws it from
+    /// 30 to 60 minutes.
+    ///
+    /// # Errors
+    /// None for the kinds served now: whatever is wrong with a legal watch is said in the stream, as an ERROR event.
     pub fn open_watch(
         &self,
         now: Duration,
         request: &WatchRequest,
         lifetime: Duration,
     ) -> Result<WatchSession, Status> {
-        let _ = (now, request, lifetime);
-        Err(Status::default())
+        Ok(WatchSession::open(self, now, request, lifetime))
     }
 
-    /// A bookmark of this collection, made now. `resource_version` is written as is (empty: left out).
+    /// A bookmark of this collection. `resource_version` is written as is (empty: left out).
     pub fn bookmark_frame(
         &self,
         collection: &Collection,
@@ -186,35 +306,113 @@ impl Model {
         initial_events_end: Option<&str>,
         form: Form,
     ) -> WatchFrame {
-        let _ = (collection, form);
-        WatchFrame {
-            kind: crate::record::FrameType::Bookmark {
-                initial_events_end: initial_events_end.map(str::to_owned),
-            },
-            object: Some(crate::record::ObjectRef {
-                key: String::new(),
-                uid: String::new(),
-                resource_version: resource_version.to_owned(),
-            }),
-            line: Bytes::new(),
+        watch::bookmark_frame(
+            self.version,
+            collection.kind,
+            resource_version,
+            initial_events_end,
+            form,
+        )
+    }
+
+    /// Revision and objects that reads from the watch cache see.
+    fn cached<'a>(&'a self, resource: &'a Resource) -> (u64, &'a Objects) {
+        match resource.cache.frozen() {
+            Some((revision, objects)) => (*revision, objects),
+            None => (self.revision, resource.store.current()),
         }
     }
-}
 
-/// An ERROR event.
-pub fn error_frame(status: &Status) -> WatchFrame {
-    WatchFrame {
-        kind: crate::record::FrameType::Error {
-            code: status.code,
-            reason: status.reason.clone(),
-        },
-        object: None,
-        line: Bytes::new(),
+    fn kind(&self, group: &str, plural: &str) -> Result<&'static Kind, Status> {
+        self.catalog.find(group, plural).ok_or_else(Status::unknown_path)
     }
-}
 
-/// JSON in the server's own spelling: compact, `<`, `>`, `&` and the line separators escaped, no newline.
-pub fn encode_json(value: &serde_json::Value) -> Vec<u8> {
-    let _ = value;
-    Vec::new()
+    fn resource(&self, kind: &'static Kind) -> &Resource {
+        self.resources
+            .iter()
+            .find(|resource| std::ptr::eq(resource.kind, kind))
+            .expect("every kind of the one catalog has a resource")
+    }
+
+    fn resource_mut(&mut self, kind: &'static Kind) -> &mut Resource {
+        self.resources
+            .iter_mut()
+            .find(|resource| std::ptr::eq(resource.kind, kind))
+            .expect("every kind of the one catalog has a resource")
+    }
+
+    fn cached_resource(&mut self, group: &str, plural: &str) -> Option<&mut Resource> {
+        let kind = self
+            .catalog
+            .find(group, plural)
+            .filter(|kind| kind.watch_cached)?;
+        Some(self.resource_mut(kind))
+    }
+
+    fn existing(&self, name: &ObjectName) -> Result<(&'static Kind, Arc<Stored>), Status> {
+        let kind = self.kind(&name.group, &name.plural)?;
+        let namespace = name.namespace.as_deref().or(kind.namespaced.then_some("default"));
+        let key = kind.key(namespace, &name.name);
+        match self.resource(kind).store.current().get(key.as_str()) {
+            Some(object) => Ok((kind, Arc::clone(object))),
+            None => Err(Status::not_found(kind, &name.name)),
+        }
+    }
+
+    fn replace(
+        &mut self,
+        now: Duration,
+        kind: &'static Kind,
+        key: String,
+        manifest: &serde_json::Value,
+    ) -> Written {
+        let current = self.resource(kind).store.current().get(key.as_str()).cloned();
+        let uid = write::uid(self.writes, &key);
+        let outcome = write::replace(kind, &key, current.as_ref(), manifest, now, uid);
+        self.carry_out(kind, key, current, outcome)
+    }
+
+    fn carry_out(
+        &mut self,
+        kind: &'static Kind,
+        key: String,
+        previous: Option<Arc<Stored>>,
+        outcome: Outcome,
+    ) -> Written {
+        let revision = self.revision + 1;
+        let (op, stored) = match (outcome, &previous) {
+            (Outcome::Put(json), None) => (
+                Some(WriteOp::Create),
+                Arc::new(Stored::new(kind, key.clone(), revision, json)),
+            ),
+            (Outcome::Put(json), Some(_)) => (
+                Some(WriteOp::Update),
+                Arc::new(Stored::new(kind, key.clone(), revision, json)),
+            ),
+            (Outcome::Gone, Some(last)) => (Some(WriteOp::Delete), Arc::new(last.at_revision(revision))),
+            (Outcome::Same(current), _) => (None, current),
+            (Outcome::Gone, None) => unreachable!("only an object that is there can go"),
+        };
+        if let Some(op) = op {
+            self.revision = revision;
+            self.writes += 1;
+            tracing::debug!(resource = kind.plural, key, revision, ?op, "written");
+            let resource = self.resource_mut(kind);
+            match op {
+                WriteOp::Create | WriteOp::Update => resource.store.put(&stored),
+                WriteOp::Delete => resource.store.remove(&key, revision),
+            }
+            resource
+                .cache
+                .push(Event::new(op, Arc::clone(&stored), previous.clone()));
+        }
+        Written {
+            op,
+            key,
+            uid: stored.uid.clone(),
+            revision: stored.revision,
+            stored,
+            previous,
+        }
+    }
 }

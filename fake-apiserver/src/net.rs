@@ -1,1 +1,511 @@
-//! Placeholder.
+//! The thin edge: carries bytes between connections and a [`Server`], and reads the clock on its behalf.
+//!
+//! [`Edge`] owns the server. Whatever happens is numbered, timed and handed in under one lock, so that the order of
+//! the trace is the order of arrival; whatever the server decides is laid out for the answer it belongs to before the
+//! lock is released. Connections pull from there: `answer` turns it into a response body, `wire` gives every piece a
+//! write of its own and carries out [`Ending`]s, [`serve`] accepts sockets.
+//!
+//! This module must not know what a scenario is, nor what the bytes mean.
+
+mod answer;
+mod connection;
+mod serve;
+mod wire;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+use tokio::time::Instant;
+
+pub use self::connection::serve_connection;
+pub use self::serve::{ListenerLimits, ServeError, serve};
+pub use self::wire::Transport;
+use crate::api::HttpRequest;
+use crate::fault::Ending;
+use crate::record::{ConnId, Record, RunEnd, StreamId, What};
+use crate::report::Report;
+use crate::server::{Input, Output, Server};
+
+/// Ticks a server may ask for at one and the same instant before it counts as broken.
+const TICKS_AT_ONE_INSTANT_MAX: u32 = 10_000;
+
+/// What the edge needs of a server. [`Server`] is the one; tests put a few lines in its place.
+pub trait Core: Send {
+    /// As [`Server::accepts`].
+    fn accepts(&mut self, now: Duration) -> bool;
+    /// As [`Server::handle`].
+    fn handle(&mut self, now: Duration, input: Input);
+    /// As [`Server::poll_output`].
+    fn poll_output(&mut self) -> Option<Output>;
+    /// As [`Server::poll_timeout`].
+    fn poll_timeout(&self) -> Option<Duration>;
+    /// As [`Server::finished`].
+    fn finished(&self) -> Option<&RunEnd>;
+    /// As [`Server::records`].
+    fn records(&self) -> &[Record];
+    /// As [`Server::into_records`].
+    fn into_records(self: Box<Self>) -> Vec<Record>;
+}
+
+impl Core for Server {
+    fn accepts(&mut self, now: Duration) -> bool {
+        Server::accepts(self, now)
+    }
+
+    fn handle(&mut self, now: Duration, input: Input) {
+        Server::handle(self, now, input);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        Server::poll_output(self)
+    }
+
+    fn poll_timeout(&self) -> Option<Duration> {
+        Server::poll_timeout(self)
+    }
+
+    fn finished(&self) -> Option<&RunEnd> {
+        Server::finished(self)
+    }
+
+    fn records(&self) -> &[Record] {
+        Server::records(self)
+    }
+
+    fn into_records(self: Box<Self>) -> Vec<Record> {
+        Server::into_records(*self)
+    }
+}
+
+/// A running server: the one door through which connections, clients and time reach it. Cheap to clone.
+#[derive(Clone)]
+pub struct Edge {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    start: Instant,
+    state: Mutex<State>,
+    /// The earliest timeout moved forward.
+    sooner: Notify,
+    /// The run is over, or the last connection is gone.
+    milestone: Notify,
+    /// Something was handed in.
+    stirred: Notify,
+}
+
+struct State {
+    /// `None` once its records were taken.
+    core: Option<Box<dyn Core>>,
+    /// Why the server can no longer be used: it panicked, or it asks for time that has passed.
+    broken: Option<String>,
+    finished: bool,
+    conns: u64,
+    conns_open: usize,
+    streams: u64,
+    answers: BTreeMap<StreamId, Answer>,
+    /// When [`Edge::keep_time`] wakes next.
+    armed: Option<Duration>,
+}
+
+/// What the server decided for one request and its connection did not take yet.
+#[derive(Default)]
+struct Answer {
+    head: Option<Head>,
+    pieces: VecDeque<Piece>,
+    /// The server has ended it; a [`Ending::Stall`] is no end for the client.
+    over: bool,
+    waiting: Option<Waker>,
+}
+
+/// The head of an answer.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) length: Option<u64>,
+}
+
+/// A part of a body.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    Data(Bytes),
+    End(Ending),
+}
+
+impl Edge {
+    /// Takes the server over; its time starts now. Must be called inside a tokio runtime, and [`Edge::keep_time`]
+    /// must be polled for as long as the server is to notice time.
+    pub fn new(core: impl Core + 'static) -> Self {
+        let state = State {
+            core: Some(Box::new(core)),
+            broken: None,
+            finished: false,
+            conns: 0,
+            conns_open: 0,
+            streams: 0,
+            answers: BTreeMap::new(),
+            armed: None,
+        };
+        let edge = Self {
+            shared: Arc::new(Shared {
+                start: clock(),
+                state: Mutex::new(state),
+                sooner: Notify::new(),
+                milestone: Notify::new(),
+                stirred: Notify::new(),
+            }),
+        };
+        // Steps that wait for nothing are due before the first connection.
+        edge.hand_in(|_, _| Input::Tick);
+        edge
+    }
+
+    /// Time since the server started: virtual if tokio's clock is paused.
+    pub fn elapsed(&self) -> Duration {
+        clock().saturating_duration_since(self.shared.start)
+    }
+
+    /// A connection wants in: its number, or `None` while the server refuses connections.
+    pub fn accept(&self) -> Option<ConnId> {
+        let mut number = None;
+        self.hand_in(|state, now| {
+            // A refusal is the server's own record, and may be the last straw of a run: it still gets its turn.
+            if !state.core.as_mut().is_some_and(|core| core.accepts(now)) {
+                return Input::Tick;
+            }
+            state.conns += 1;
+            state.conns_open += 1;
+            let conn = ConnId(state.conns);
+            number = Some(conn);
+            Input::Connected(conn)
+        });
+        number
+    }
+
+    /// A connection is gone.
+    pub(crate) fn disconnected(&self, conn: ConnId) {
+        self.hand_in(|state, _| {
+            state.conns_open -= 1;
+            Input::Disconnected(conn)
+        });
+    }
+
+    /// A request arrived whole. Dropping the ticket before the answer's end tells the server that it was abandoned.
+    pub(crate) fn request(&self, conn: ConnId, request: HttpRequest) -> Ticket {
+        let mut stream = StreamId(0);
+        self.hand_in(|state, _| {
+            state.streams += 1;
+            stream = StreamId(state.streams);
+            state.answers.insert(stream, Answer::default());
+            Input::Request {
+                stream,
+                conn,
+                request,
+            }
+        });
+        Ticket {
+            edge: self.clone(),
+            stream,
+        }
+    }
+
+    /// The client under test reported something.
+    pub fn report(&self, report: Report) {
+        self.hand_in(|_, _| Input::Report(report));
+    }
+
+    /// The client was told to stop.
+    pub fn stop_requested(&self) {
+        self.hand_in(|_, _| Input::StopRequested);
+    }
+
+    /// Hands in a tick whenever one is due. Never ends by itself.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the edge carries out the waiting that poll_timeout decides"
+    )]
+    pub async fn keep_time(&self) {
+        let (mut last, mut ticks) = (Duration::MAX, 0);
+        loop {
+            let sooner = self.shared.sooner.notified();
+            let due = {
+                let mut state = self.lock();
+                state.armed = state.core.as_ref().and_then(|core| core.poll_timeout());
+                state.armed
+            };
+            let now = self.elapsed();
+            match due {
+                None => sooner.await,
+                Some(due) if due > now => {
+                    tokio::select! {
+                        biased;
+                        () = sooner => {}
+                        () = tokio::time::sleep(due - now) => {}
+                    }
+                }
+                Some(due) => {
+                    ticks = if now == last { ticks + 1 } else { 1 };
+                    last = now;
+                    if ticks > TICKS_AT_ONE_INSTANT_MAX {
+                        self.fail(format!(
+                            "the server asks again and again to be woken at {due:?}, and it is {now:?}"
+                        ));
+                        return;
+                    }
+                    self.hand_in(|_, _| Input::Tick);
+                }
+            }
+        }
+    }
+
+    /// Is the run over?
+    pub fn is_finished(&self) -> bool {
+        self.lock().finished
+    }
+
+    /// Waits until the run is over.
+    pub async fn finished(&self) {
+        self.milestone(|state| state.finished).await;
+    }
+
+    /// Connections open now.
+    pub fn connections(&self) -> usize {
+        self.lock().conns_open
+    }
+
+    /// Waits until no connection is open.
+    pub async fn deserted(&self) {
+        self.milestone(|state| state.conns_open == 0).await;
+    }
+
+    /// Completes when something is handed in after this call.
+    pub fn stirred(&self) -> Notified<'_> {
+        self.shared.stirred.notified()
+    }
+
+    /// Reads the trace so far, from record `from` on.
+    pub fn read_records<T>(&self, from: usize, read: impl FnOnce(&[Record]) -> T) -> T {
+        let state = self.lock();
+        let records = state.core.as_ref().map_or(&[][..], |core| core.records());
+        read(&records[from.min(records.len())..])
+    }
+
+    /// Ends the run as the harness's own fault, said in `message`: the server takes no more input.
+    pub fn fail(&self, message: String) {
+        tracing::error!(%message, "the run cannot go on");
+        let mut state = self.lock();
+        state.broken.get_or_insert(message);
+        state.finished = true;
+        drop(state);
+        self.shared.milestone.notify_waiters();
+    }
+
+    /// The trace, taken out: whatever happens from now on is lost.
+    pub fn take_records(&self) -> Vec<Record> {
+        let now = self.elapsed();
+        let (core, broken) = {
+            let mut state = self.lock();
+            (state.core.take(), state.broken.take())
+        };
+        let mut records = core.map(|core| core.into_records()).unwrap_or_default();
+        if let Some(message) = broken {
+            let what = What::RunEnded(RunEnd::Harness { message });
+            records.push(Record {
+                seq: records.len() as u64,
+                at: now,
+                what,
+            });
+        }
+        records
+    }
+
+    async fn milestone(&self, reached: impl Fn(&State) -> bool) {
+        loop {
+            let next = self.shared.milestone.notified();
+            if reached(&self.lock()) {
+                return;
+            }
+            next.await;
+        }
+    }
+
+    /// Numbers, times and hands in what happened, lays out what the server decided, then wakes whom it concerns.
+    fn hand_in(&self, what: impl FnOnce(&mut State, Duration) -> Input) {
+        let mut woken = Vec::new();
+        let (sooner, milestone) = {
+            let mut state = self.lock();
+            let before = (state.finished, state.conns_open);
+            // Read under the lock: times never go back.
+            let now = self.elapsed();
+            let input = what(&mut state, now);
+            state.handle(now, input, &mut woken);
+            let due = state.core.as_ref().and_then(|core| core.poll_timeout());
+            // A later timeout needs no wake-up: the timer looks again when it wakes.
+            let sooner = due.is_some_and(|due| state.armed.is_none_or(|armed| due < armed));
+            if sooner {
+                state.armed = due;
+            }
+            let after = (state.finished, state.conns_open);
+            (
+                sooner,
+                before != after && (state.finished || state.conns_open == 0),
+            )
+        };
+        // Outside the lock: waking may drop a task, and with it a ticket.
+        woken.into_iter().for_each(Waker::wake);
+        if sooner {
+            self.shared.sooner.notify_one();
+        }
+        if milestone {
+            self.shared.milestone.notify_waiters();
+        }
+        self.shared.stirred.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic of the server is caught and kept as `broken`; nothing else panics under the lock half way.
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Edge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Edge")
+            .field("connections", &self.connections())
+            .finish_non_exhaustive()
+    }
+}
+
+impl State {
+    fn handle(&mut self, now: Duration, input: Input, woken: &mut Vec<Waker>) {
+        let (Some(core), None) = (&mut self.core, &self.broken) else {
+            return;
+        };
+        let answers = &mut self.answers;
+        let handled = catch_unwind(AssertUnwindSafe(|| {
+            core.handle(now, input);
+            while let Some(output) = core.poll_output() {
+                lay_out(answers, output, woken);
+            }
+            core.finished().is_some()
+        }));
+        match handled {
+            Ok(finished) => self.finished = finished,
+            Err(panic) => {
+                self.broken = Some(format!("the server panicked: {}", panic_text(&*panic)));
+                self.finished = true;
+            }
+        }
+    }
+}
+
+fn lay_out(answers: &mut BTreeMap<StreamId, Answer>, output: Output, woken: &mut Vec<Waker>) {
+    let stream = match &output {
+        Output::Head { stream, .. } | Output::Data { stream, .. } | Output::End { stream, .. } => *stream,
+    };
+    // The client may have gone while the server was deciding.
+    let Some(answer) = answers.get_mut(&stream) else {
+        return;
+    };
+    match output {
+        Output::Head {
+            status,
+            headers,
+            length,
+            ..
+        } => {
+            answer.head = Some(Head {
+                status,
+                headers,
+                length,
+            })
+        }
+        Output::Data { bytes, .. } => answer.pieces.push_back(Piece::Data(bytes)),
+        Output::End { how, .. } => {
+            answer.over = how != Ending::Stall;
+            answer.pieces.push_back(Piece::End(how));
+        }
+    }
+    woken.extend(answer.waiting.take());
+}
+
+/// The right to the answer of one request.
+pub(crate) struct Ticket {
+    edge: Edge,
+    stream: StreamId,
+}
+
+impl Ticket {
+    /// The answer's head, or how the answer ends without one.
+    pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Ending>> {
+        self.poll(cx, |answer| match answer.head.take() {
+            Some(head) => Some(Ok(head)),
+            None => match answer.pieces.pop_front() {
+                Some(Piece::End(how)) => Some(Err(how)),
+                // A body without a head has no place to go.
+                Some(Piece::Data(_)) | None => None,
+            },
+        })
+    }
+
+    /// The next piece of the body.
+    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
+        self.poll(cx, |answer| answer.pieces.pop_front())
+    }
+
+    /// Is the clean end all that is left?
+    pub(crate) fn ends_cleanly_now(&self) -> bool {
+        let state = self.edge.lock();
+        let answer = state.answers.get(&self.stream);
+        matches!(
+            answer.and_then(|answer| answer.pieces.front()),
+            Some(Piece::End(Ending::Eof))
+        )
+    }
+
+    fn poll<T>(&mut self, cx: &mut Context<'_>, take: impl FnOnce(&mut Answer) -> Option<T>) -> Poll<T> {
+        let mut state = self.edge.lock();
+        let answer = state
+            .answers
+            .get_mut(&self.stream)
+            .expect("an answer leaves only when its ticket is dropped");
+        match take(answer) {
+            Some(taken) => Poll::Ready(taken),
+            None => {
+                answer.waiting = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let answer = self.edge.lock().answers.remove(&self.stream);
+        if answer.is_some_and(|answer| !answer.over) {
+            self.edge.hand_in(|_, _| Input::Abandoned(self.stream));
+        }
+    }
+}
+
+/// The text of a panic, where it has one.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "(no text)".to_owned())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge reads the clock, so that nothing behind it has to"
+)]
+fn clock() -> Instant {
+    Instant::now()
+}

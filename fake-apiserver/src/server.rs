@@ -15,11 +15,11 @@ use bytes::Bytes;
 
 use crate::api::{self, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request};
 use crate::fault::Ending;
-use crate::model::selector::Selector;
+use crate::model::selector::{FieldSelector, LabelSelector, Selector};
 use crate::model::{GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession};
 use crate::record::{ConnId, ObjectRef, Record, RunEnd, Side, StreamId, Verb, What};
 use crate::report::Report;
-use crate::scenario::{Expected, Ref, SharedScenario};
+use crate::scenario::{ClientSettings, Expected, Ref, SharedScenario};
 use crate::script::{Asked, Script};
 use exchange::{Exchange, Fate, Head};
 use goal::Goal;
@@ -129,7 +129,7 @@ struct Open {
 /// What of a request is needed after it is parsed.
 #[derive(Debug)]
 struct AskedBy {
-    headers: Vec<(String, String)>,
+    request: HttpRequest,
     form: Form,
     collection: Option<Collection>,
     /// The continue token it carried, as the truth knows it.
@@ -180,7 +180,7 @@ impl Server {
         let mut server = Self {
             script: Script::new(scenario.clone()),
             goal: Goal::new(scenario.clone(), limits),
-            selector: Selector::default(),
+            selector: selector(&scenario.client),
             scenario: scenario.clone(),
             model,
             log: Log::default(),
@@ -308,10 +308,10 @@ impl Server {
         self.count_request(now);
 
         let asked = AskedBy {
-            headers: api::common_headers(&request, stream.0),
             form: parsed.as_ref().map_or(Form::Full, form_of),
             collection: parsed.as_ref().ok().and_then(collection_of).cloned(),
             continue_token,
+            request,
         };
         let mut exchange = Exchange::new(stream, conn);
         let source = match parsed {
@@ -630,7 +630,8 @@ impl Server {
         let head = self.head(stream, 200, api::watch_headers(), false);
         self.with(stream, |open| {
             open.exchange.set_head(head);
-            open.exchange.set_body(bytes, record);
+            let answer = api::ok(bytes).in_the_style_of(&open.asked.request);
+            open.exchange.set_body(answer.body, record);
         });
     }
 
@@ -638,13 +639,14 @@ impl Server {
         let Some(mut open) = self.open.remove(&stream) else {
             return;
         };
+        let answer = answer.in_the_style_of(&open.asked.request);
         self.answer_with(&mut open.exchange, &open.asked, answer, false);
         self.open.insert(stream, open);
     }
 
     fn answer_with(&mut self, exchange: &mut Exchange, asked: &AskedBy, answer: Answer, scripted: bool) {
         let record = body_record(exchange.id, &answer.body);
-        let headers = all_headers(asked, answer.headers);
+        let headers = all_headers(exchange.id, asked, answer.headers);
         exchange.set_head(Head {
             status: answer.status,
             headers,
@@ -656,7 +658,7 @@ impl Server {
     fn head(&self, stream: StreamId, status: u16, headers: Vec<(String, String)>, scripted: bool) -> Head {
         let asked = self.open.get(&stream).map(|open| &open.asked);
         let headers = match asked {
-            Some(asked) => all_headers(asked, headers),
+            Some(asked) => all_headers(stream, asked, headers),
             None => headers,
         };
         Head {
@@ -702,6 +704,16 @@ impl Server {
         self.chance ^= self.chance >> 27;
         let drawn = self.chance.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
         Duration::from_secs(1800 + drawn % 1800)
+    }
+}
+
+/// What the client is told to select. A scenario's selectors were read once by its parser, so they can be read again.
+fn selector(client: &ClientSettings) -> Selector {
+    let labels = client.labels.as_deref().map(LabelSelector::parse);
+    let fields = client.fields.as_deref().map(FieldSelector::parse);
+    Selector {
+        labels: labels.and_then(Result::ok).unwrap_or_default(),
+        fields: fields.and_then(Result::ok).unwrap_or_default(),
     }
 }
 
@@ -818,14 +830,10 @@ fn header(request: &HttpRequest, name: &str) -> Option<String> {
 }
 
 /// The headers every answer has, and then its own; its own `Cache-Control` replaces the common one.
-fn all_headers(asked: &AskedBy, own: Vec<(String, String)>) -> Vec<(String, String)> {
+fn all_headers(stream: StreamId, asked: &AskedBy, own: Vec<(String, String)>) -> Vec<(String, String)> {
     let replaced = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-    let mut headers: Vec<(String, String)> = asked
-        .headers
-        .iter()
-        .filter(|(name, _)| !replaced(name))
-        .cloned()
-        .collect();
+    let mut headers = api::common_headers(&asked.request, stream.0);
+    headers.retain(|(name, _)| !replaced(name));
     headers.extend(own);
     headers
 }

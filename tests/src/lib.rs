@@ -1,1 +1,6 @@
-//! Placeholder.
+//! Where the fake apiserver and its clients meet: every scenario in `sim`, parity with `live`, determinism, and mutant
+//! clients that prove each check can fail.
+//!
+//! The library part is the [`reference`] client: small, slow, right, and wrong on request.
+
+pub mod reference;

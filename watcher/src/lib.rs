@@ -1,1 +1,56 @@
-//! Placeholder.
+//! Keeps a program in step with a Kubernetes collection: LIST, WATCH, and everything that can go wrong with them.
+//!
+//! ```no_run
+//! use futures::StreamExt;
+//! use k8s_openapi::api::core::v1::Pod;
+//! use kube_client::{Api, Client};
+//! use watcher::{Config, Event, watcher};
+//!
+//! # async fn pods(client: Client) {
+//! let pods: Api<Pod> = Api::namespaced(client, "apps");
+//! let mut events = std::pin::pin!(watcher(pods, Config::default().labels("app=web")));
+//! while let Some(event) = events.next().await {
+//!     match event {
+//!         Ok(Event::Init) => println!("a snapshot begins"),
+//!         Ok(Event::InitApply(pod)) => println!("exists: {:?}", pod.metadata.name),
+//!         Ok(Event::InitDone) => println!("the snapshot is complete; what was not in it is gone"),
+//!         Ok(Event::Apply(pod)) => println!("changed: {:?}", pod.metadata.name),
+//!         Ok(Event::Delete(pod)) => println!("deleted: {:?}", pod.metadata.name),
+//!         Err(error) => eprintln!("will be retried: {error}"),
+//!     }
+//! }
+//! # }
+//! ```
+//!
+//! # What it promises
+//! - After [`Event::InitDone`] the set equals the server's at one resourceVersion, or there is no `InitDone`.
+//! - It waits by itself, longer with each failure, and as long as a server's `Retry-After` asks for. No adapter is
+//!   needed around it, and none can make it hammer a server.
+//! - It never ends by itself. An error is told and survived.
+//! - Nothing hangs for ever: LISTs, the heads of watches and silent watches have deadlines.
+//! - What cannot be decoded is named, never skipped: the set is read again.
+//! - No object's content is ever logged, nor quoted in an error.
+//!
+//! # Where to start reading
+//! [`machine`] thinks (its drawing heads the file), [`decode`] reads bodies, and the stream behind [`watcher()`] is the
+//! only place that waits. Without the feature `client` only the thinking parts are there.
+
+pub mod backoff;
+pub mod config;
+pub mod decode;
+pub mod error;
+pub mod event;
+pub mod machine;
+pub mod object;
+pub mod request;
+pub mod status;
+#[cfg(feature = "client")]
+mod stream;
+pub mod version;
+
+pub use backoff::{BackoffConfig, DefaultBackoff};
+pub use config::{Config, InitialListStrategy, ListSemantic};
+pub use error::{Error, Fault};
+pub use event::Event;
+#[cfg(feature = "client")]
+pub use stream::{metadata_watcher, watch_object, watch_object_with, watcher};

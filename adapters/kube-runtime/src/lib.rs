@@ -1,1 +1,217 @@
-//! Placeholder.
+//! `kube_runtime::watcher` 5.0.0 as a client under test, used as its documentation says: the stream, and
+//! `default_backoff()` around it.
+//!
+//! It only translates. Whatever the library drops, repeats or gets wrong is reported as it came. The library has no
+//! option for the silence after which a watch is abandoned, so `idle_timeout_ms` has no effect here.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use conformance::client::{Client, Start};
+use fake_apiserver::report::{Report, ReportedObject};
+use fake_apiserver::scenario::{ClientMode, ClientSettings, InitialList, ListSemantic, Target};
+use futures::stream::{self, BoxStream, Stream, StreamExt as _};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube_client::Api;
+use kube_core::metadata::PartialObjectMeta;
+use kube_core::response::Status;
+use kube_core::{ApiResource, DynamicObject, DynamicResourceScope, NamespaceResourceScope, Resource};
+use kube_runtime::WatchStreamExt as _;
+use kube_runtime::watcher::{self, Event, watch_object, watcher as watch};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The client under test.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KubeRuntime;
+
+impl Client for KubeRuntime {
+    fn name(&self) -> &'static str {
+        "kube-runtime"
+    }
+
+    fn version(&self) -> &'static str {
+        "5.0.0"
+    }
+
+    fn start(&self, kube: kube_client::Client, start: Start) -> BoxStream<'static, Report> {
+        let Target {
+            group,
+            version,
+            plural,
+            kind,
+            namespace,
+        } = &start.target;
+        match (group.as_str(), version.as_str(), plural.as_str()) {
+            ("", "v1", "configmaps") => typed::<ConfigMap>(kube, &start),
+            ("", "v1", "pods") => typed::<Pod>(kube, &start),
+            _ => {
+                let resource = ApiResource {
+                    group: group.clone(),
+                    version: version.clone(),
+                    api_version: if group.is_empty() {
+                        version.clone()
+                    } else {
+                        format!("{group}/{version}")
+                    },
+                    kind: kind.clone(),
+                    plural: plural.clone(),
+                };
+                let whole: Api<DynamicObject> = api_with(kube.clone(), &resource, namespace.as_deref());
+                let partial = api_with(kube, &resource, namespace.as_deref());
+                follow(whole, partial, &start)
+            }
+        }
+    }
+}
+
+fn typed<K>(kube: kube_client::Client, start: &Start) -> BoxStream<'static, Report>
+where
+    K: Watched + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    let (whole, partial) = match &start.target.namespace {
+        Some(namespace) => (
+            Api::<K>::namespaced(kube.clone(), namespace),
+            Api::namespaced(kube, namespace),
+        ),
+        None => (Api::all(kube.clone()), Api::all(kube)),
+    };
+    follow(whole, partial, start)
+}
+
+fn api_with<K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>>(
+    kube: kube_client::Client,
+    resource: &ApiResource,
+    namespace: Option<&str>,
+) -> Api<K> {
+    match namespace {
+        Some(namespace) => Api::namespaced_with(kube, namespace, resource),
+        None => Api::all_with(kube, resource),
+    }
+}
+
+/// What the library asks of an object, and what a report needs.
+trait Watched: Resource + Clone + DeserializeOwned + Serialize + Debug + Send + 'static {}
+
+impl<K: Resource + Clone + DeserializeOwned + Serialize + Debug + Send + 'static> Watched for K {}
+
+/// Starts the entry point the scenario names. Metadata is watched as the library advises since 3.1.0: the same
+/// `watcher`, over an `Api` of partial objects.
+fn follow<K>(whole: Api<K>, partial: Api<PartialObjectMeta<K>>, start: &Start) -> BoxStream<'static, Report>
+where
+    K: Watched,
+    PartialObjectMeta<K>: Resource<DynamicType = K::DynamicType>,
+{
+    let config = config(&start.settings);
+    match start.settings.mode {
+        ClientMode::Watcher => reports(watch(whole, config).default_backoff(), content).boxed(),
+        ClientMode::Metadata => reports(watch(partial, config).default_backoff(), |_| None).boxed(),
+        ClientMode::Object => {
+            let name = start.settings.object.clone().unwrap_or_default();
+            let states = watch_object(whole, &name).default_backoff();
+            states_of_one(states, start.target.namespace.clone(), name).boxed()
+        }
+    }
+}
+
+fn config(settings: &ClientSettings) -> watcher::Config {
+    watcher::Config {
+        label_selector: settings.labels.clone(),
+        field_selector: settings.fields.clone(),
+        timeout: settings.timeout_s,
+        list_semantic: match settings.list_semantic {
+            ListSemantic::MostRecent => watcher::ListSemantic::MostRecent,
+            ListSemantic::Any => watcher::ListSemantic::Any,
+        },
+        initial_list_strategy: match settings.initial_list {
+            InitialList::ListWatch => watcher::InitialListStrategy::ListWatch,
+            InitialList::StreamingList => watcher::InitialListStrategy::StreamingList,
+        },
+        page_size: settings.page_size,
+        bookmarks: settings.bookmarks,
+    }
+}
+
+type Content = Option<Arc<serde_json::Value>>;
+
+fn reports<K: Resource>(
+    events: impl Stream<Item = watcher::Result<Event<K>>>,
+    content: impl Fn(&K) -> Content,
+) -> impl Stream<Item = Report> {
+    events.map(move |event| match event {
+        Ok(Event::Init) => Report::Init,
+        Ok(Event::InitApply(object)) => Report::InitApply(reported(&object, content(&object))),
+        Ok(Event::InitDone) => Report::InitDone,
+        Ok(Event::Apply(object)) => Report::Apply(reported(&object, content(&object))),
+        Ok(Event::Delete(object)) => Report::Delete(reported(&object, content(&object))),
+        Err(error) => failure(&error),
+    })
+}
+
+/// `watch_object` yields the whole state of the one object each time: the first state is the first set, and a state
+/// after it is a change.
+fn states_of_one<K: Watched>(
+    states: impl Stream<Item = watcher::Result<Option<K>>>,
+    namespace: Option<String>,
+    name: String,
+) -> impl Stream<Item = Report> {
+    let mut known = false;
+    states.flat_map(move |state| {
+        let reports = match state {
+            Err(error) => vec![failure(&error)],
+            Ok(state) => {
+                let object = state.map(|object| reported(&object, content(&object)));
+                match (std::mem::replace(&mut known, true), object) {
+                    (true, Some(object)) => vec![Report::Apply(object)],
+                    // The library does not say what was deleted, only that it is no more.
+                    (true, None) => vec![Report::Delete(ReportedObject {
+                        namespace: namespace.clone(),
+                        name: name.clone(),
+                        uid: None,
+                        resource_version: None,
+                        content: None,
+                    })],
+                    (false, Some(object)) => vec![Report::Init, Report::InitApply(object), Report::InitDone],
+                    (false, None) => vec![Report::Init, Report::InitDone],
+                }
+            }
+        };
+        stream::iter(reports)
+    })
+}
+
+fn reported<K: Resource>(object: &K, content: Content) -> ReportedObject {
+    let meta = object.meta();
+    ReportedObject {
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone(),
+        resource_version: meta.resource_version.clone(),
+        content,
+    }
+}
+
+fn content<K: Serialize>(object: &K) -> Content {
+    // An object that came from JSON goes back to it; if not, the missing content is what tells.
+    serde_json::to_value(object).ok().map(Arc::new)
+}
+
+fn failure(error: &watcher::Error) -> Report {
+    let status = match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => api_status(error),
+        watcher::Error::WatchError(status) => Some(&**status),
+        watcher::Error::NoResourceVersion => None,
+    };
+    // The library stands in 0 for a code it did not find.
+    let code = status.map(|status| status.code).filter(|code| *code != 0);
+    Report::Error {
+        message: error.to_string(),
+        code,
+    }
+}
+
+fn api_status(error: &kube_client::Error) -> Option<&Status> {
+    if let kube_client::Error::Api(status) = error { Some(status) } else { None }
+}

@@ -1,1 +1,210 @@
-//! Placeholder.
+//! Our own watcher as a client under test. It only reports what the library says, in the library's order; it must not
+//! know the scenario.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conformance::client::{Client, Start};
+use fake_apiserver::report::{Report, ReportedObject};
+use fake_apiserver::scenario::{ClientMode, ClientSettings, InitialList, ListSemantic, Target};
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube_client::Api;
+use kube_core::dynamic::{ApiResource, DynamicObject};
+use kube_core::{NamespaceResourceScope, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use watcher::{Config, Event};
+
+/// `watcher::watcher`, `watcher::metadata_watcher` and `watcher::watch_object`, by the scenario's mode.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WatcherClient;
+
+impl Client for WatcherClient {
+    fn name(&self) -> &'static str {
+        "watcher"
+    }
+
+    fn version(&self) -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn start(&self, kube: kube_client::Client, start: Start) -> BoxStream<'static, Report> {
+        let Start { target, .. } = &start;
+        // Core ConfigMaps and Pods are followed as typed objects, everything else as dynamic ones.
+        match (
+            target.group.as_str(),
+            target.version.as_str(),
+            target.plural.as_str(),
+        ) {
+            ("", "v1", "configmaps") => reports(typed::<ConfigMap>(kube, target), &start),
+            ("", "v1", "pods") => reports(typed::<Pod>(kube, target), &start),
+            _ => reports(dynamic(kube, target), &start),
+        }
+    }
+}
+
+fn typed<K>(kube: kube_client::Client, target: &Target) -> Api<K>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+{
+    match &target.namespace {
+        Some(namespace) => Api::namespaced(kube, namespace),
+        None => Api::all(kube),
+    }
+}
+
+fn dynamic(kube: kube_client::Client, target: &Target) -> Api<DynamicObject> {
+    let api_version = match target.group.as_str() {
+        "" => target.version.clone(),
+        group => format!("{group}/{}", target.version),
+    };
+    let resource = ApiResource {
+        group: target.group.clone(),
+        version: target.version.clone(),
+        api_version,
+        kind: target.kind.clone(),
+        plural: target.plural.clone(),
+    };
+    match &target.namespace {
+        Some(namespace) => Api::namespaced_with(kube, namespace, &resource),
+        None => Api::all_with(kube, &resource),
+    }
+}
+
+fn config(settings: &ClientSettings, seed: u64) -> Config {
+    let mut config = Config::default().seed(seed);
+    config.label_selector.clone_from(&settings.labels);
+    config.field_selector.clone_from(&settings.fields);
+    config.timeout = settings.timeout_s;
+    config.list_semantic = match settings.list_semantic {
+        ListSemantic::MostRecent => watcher::ListSemantic::MostRecent,
+        ListSemantic::Any => watcher::ListSemantic::Any,
+    };
+    config.initial_list_strategy = match settings.initial_list {
+        InitialList::ListWatch => watcher::InitialListStrategy::ListWatch,
+        InitialList::StreamingList => watcher::InitialListStrategy::StreamingList,
+    };
+    config.page_size = settings.page_size;
+    config.bookmarks = settings.bookmarks;
+    config.idle_timeout = settings.idle_timeout_ms.map(Duration::from_millis);
+    config
+}
+
+fn reports<K>(api: Api<K>, start: &Start) -> BoxStream<'static, Report>
+where
+    K: Resource + Clone + DeserializeOwned + Serialize + Debug + Send + 'static,
+{
+    let settings = &start.settings;
+    let config = config(settings, start.seed);
+    let reports = match settings.mode {
+        ClientMode::Watcher => watcher::watcher(api, config)
+            .map(|event| report(event, content))
+            .boxed(),
+        // Metadata is no content: a check must not expect the rest of the object.
+        ClientMode::Metadata => watcher::metadata_watcher(api, config)
+            .map(|event| report(event, |_| None))
+            .boxed(),
+        ClientMode::Object => {
+            let name = settings.object.as_deref().unwrap_or_default();
+            one_object(watcher::watch_object_with(api, name, config)).boxed()
+        }
+    };
+    paced(reports, settings.consumer_delay_ms)
+}
+
+fn report<K: Resource>(
+    event: Result<Event<K>, watcher::Error>,
+    content: impl Fn(&K) -> Option<Arc<serde_json::Value>>,
+) -> Report {
+    let reported = |object: K| {
+        let content = content(&object);
+        reported(&object, content)
+    };
+    match event {
+        Ok(Event::Init) => Report::Init,
+        Ok(Event::InitApply(object)) => Report::InitApply(reported(object)),
+        Ok(Event::InitDone) => Report::InitDone,
+        Ok(Event::Apply(object)) => Report::Apply(reported(object)),
+        Ok(Event::Delete(object)) => Report::Delete(reported(object)),
+        Err(error) => Report::Error {
+            message: error.to_string(),
+            code: error.code(),
+        },
+    }
+}
+
+/// `watch_object` knows one object, or none, and tells each change of that. Its first word is therefore a complete set
+/// of one or none; later, `Some` is an apply, and `None` after `Some` a delete of the last state it told. `None` after
+/// `None` changes nothing and is reported as the empty set it is.
+fn one_object<K>(
+    objects: impl Stream<Item = Result<Option<K>, watcher::Error>> + Send + 'static,
+) -> impl Stream<Item = Report> + Send + 'static
+where
+    K: Resource + Serialize + Send + 'static,
+{
+    let mut is_in_step = false;
+    let mut last: Option<ReportedObject> = None;
+    objects.flat_map(move |object| {
+        let reports = match object {
+            Err(error) => vec![Report::Error {
+                message: error.to_string(),
+                code: error.code(),
+            }],
+            Ok(Some(object)) => {
+                let object = reported(&object, content(&object));
+                last = Some(object.clone());
+                if std::mem::replace(&mut is_in_step, true) {
+                    vec![Report::Apply(object)]
+                } else {
+                    vec![Report::Init, Report::InitApply(object), Report::InitDone]
+                }
+            }
+            Ok(None) => {
+                is_in_step = true;
+                match last.take() {
+                    Some(object) => vec![Report::Delete(object)],
+                    None => vec![Report::Init, Report::InitDone],
+                }
+            }
+        };
+        futures::stream::iter(reports)
+    })
+}
+
+fn reported<K: Resource>(object: &K, content: Option<Arc<serde_json::Value>>) -> ReportedObject {
+    let meta = object.meta();
+    ReportedObject {
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone(),
+        resource_version: meta.resource_version.clone(),
+        content,
+    }
+}
+
+fn content<K: Serialize>(object: &K) -> Option<Arc<serde_json::Value>> {
+    serde_json::to_value(object).ok().map(Arc::new)
+}
+
+/// A slow consumer takes its time after each report, before it asks for the next.
+fn paced(reports: BoxStream<'static, Report>, delay_ms: u64) -> BoxStream<'static, Report> {
+    if delay_ms == 0 {
+        return reports;
+    }
+    let delay = Duration::from_millis(delay_ms);
+    futures::stream::unfold((reports, false), move |(mut reports, is_late)| async move {
+        if is_late {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the scenario asks for a consumer that takes its time"
+            )]
+            tokio::time::sleep(delay).await;
+        }
+        let report = reports.next().await?;
+        Some((report, (reports, true)))
+    })
+    .boxed()
+}

@@ -1,20 +1,200 @@
-//! Documents that are no objects: discovery, version, health.
+//! Documents that are no objects: discovery, version, health. What kubectl and discovery clients ask for before they
+//! ask for objects.
+//!
+//! Aggregated discovery and OpenAPI are not served: clients take the plain documents instead.
+
+use serde_json::{Value, json};
+
+use crate::model::catalog::{Catalog, Kind};
+use crate::model::object::{encode_json, encode_json_indented};
+use crate::scenario::Version;
+
+use super::Answer;
 
 /// A document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Document {
+    /// `/`: the paths there are.
+    Root,
     /// `/version`.
     Version,
+    /// `/healthz`, `/livez`, `/readyz` and the checks below them.
+    Health(String),
+    /// `/api`.
+    ApiVersions,
+    /// `/apis`.
+    Groups,
+    /// `/apis/{group}`.
+    Group(String),
+    /// `/api/v1`, `/apis/{group}/{version}`.
+    Resources {
+        /// The group, empty for core.
+        group: String,
+        /// The version.
+        version: String,
+    },
 }
 
 impl Document {
-    /// The document, ready to be sent.
-    pub fn answer(
-        &self,
-        catalog: &crate::model::catalog::Catalog,
-        version: crate::scenario::Version,
-    ) -> super::Answer {
-        let _ = (catalog, version);
-        super::ok(bytes::Bytes::new())
+    /// The document, whole.
+    pub fn answer(&self, catalog: &Catalog, version: Version) -> Answer {
+        match self {
+            Self::Health(_) => Answer::text(200, "ok"),
+            Self::Root => indented(&json!({ "paths": paths(catalog) })),
+            Self::Version => indented(&server_version(version)),
+            Self::ApiVersions => compact(&json!({
+                "kind": "APIVersions",
+                "versions": ["v1"],
+                "serverAddressByClientCIDRs": [
+                    { "clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:6443" }
+                ],
+            })),
+            Self::Groups => compact(&json!({
+                "kind": "APIGroupList",
+                "apiVersion": "v1",
+                "groups": groups(catalog).iter().map(|group| api_group(group)).collect::<Vec<_>>(),
+            })),
+            Self::Group(group) => {
+                let mut document = json!({ "kind": "APIGroup", "apiVersion": "v1" });
+                document["name"] = group.as_str().into();
+                document["versions"] = api_group(group)["versions"].clone();
+                document["preferredVersion"] = api_group(group)["preferredVersion"].clone();
+                compact(&document)
+            }
+            Self::Resources { group, version } => compact(&resources(catalog, group, version)),
+        }
     }
+}
+
+fn compact(document: &Value) -> Answer {
+    let mut body = encode_json(document);
+    body.push(b'\n');
+    Answer::json(200, body.into())
+}
+
+fn indented(document: &Value) -> Answer {
+    Answer::json(200, encode_json_indented(document).into())
+}
+
+fn groups(catalog: &Catalog) -> Vec<&'static str> {
+    let mut groups: Vec<&str> = Vec::new();
+    for kind in catalog.kinds() {
+        if !kind.group.is_empty() && !groups.contains(&kind.group) {
+            groups.push(kind.group);
+        }
+    }
+    groups
+}
+
+fn api_group(group: &str) -> Value {
+    let version = json!({ "groupVersion": format!("{group}/v1"), "version": "v1" });
+    json!({ "name": group, "versions": [version], "preferredVersion": version })
+}
+
+fn resources(catalog: &Catalog, group: &str, version: &str) -> Value {
+    let mut document = json!({ "kind": "APIResourceList" });
+    if !group.is_empty() {
+        document["apiVersion"] = "v1".into();
+    }
+    let group_version = if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    };
+    document["groupVersion"] = group_version.into();
+    let mut kinds: Vec<&Kind> = catalog
+        .kinds()
+        .iter()
+        .filter(|kind| kind.group == group)
+        .collect();
+    kinds.sort_by_key(|kind| kind.plural);
+    document["resources"] = kinds.into_iter().flat_map(resource).collect();
+    document
+}
+
+/// A kind's entry and its status's. The verbs are those a client may use here; others are refused by authorization,
+/// which discovery does not tell of.
+fn resource(kind: &Kind) -> Vec<Value> {
+    let verbs = if kind.custom {
+        json!([
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "create",
+            "update",
+            "watch"
+        ])
+    } else {
+        json!([
+            "create",
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "update",
+            "watch"
+        ])
+    };
+    let mut entry = json!({
+        "name": kind.plural,
+        "singularName": kind.singular,
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": verbs,
+    });
+    if !kind.short_names.is_empty() {
+        entry["shortNames"] = kind.short_names.into();
+    }
+    let mut entries = vec![entry];
+    if kind.status {
+        entries.push(json!({
+            "name": format!("{}/status", kind.plural),
+            "singularName": "",
+            "namespaced": kind.namespaced,
+            "kind": kind.kind,
+            "verbs": ["get", "patch", "update"],
+        }));
+    }
+    entries
+}
+
+fn paths(catalog: &Catalog) -> Vec<String> {
+    let mut paths = vec![
+        "/api".to_owned(),
+        "/api/v1".to_owned(),
+        "/apis".to_owned(),
+        "/apis/".to_owned(),
+    ];
+    for group in groups(catalog) {
+        paths.extend([format!("/apis/{group}"), format!("/apis/{group}/v1")]);
+    }
+    paths.extend(["/healthz", "/livez", "/readyz", "/version"].map(str::to_owned));
+    paths
+}
+
+fn server_version(version: Version) -> Value {
+    let minor = match version {
+        Version::V1_33 => 33,
+        Version::V1_34 => 34,
+        Version::V1_35 => 35,
+        Version::V1_36 => 36,
+    };
+    json!({
+        "major": "1",
+        "minor": minor.to_string(),
+        "emulationMajor": "1",
+        "emulationMinor": minor.to_string(),
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": (minor - 1).to_string(),
+        "gitVersion": format!("v1.{minor}.0"),
+        "gitCommit": "0000000000000000000000000000000000000000",
+        "gitTreeState": "clean",
+        "buildDate": "2026-01-01T00:00:00Z",
+        "goVersion": "go1.25.0",
+        "compiler": "gc",
+        "platform": "linux/amd64",
+    })
 }

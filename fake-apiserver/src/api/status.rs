@@ -1,10 +1,18 @@
-//! The body of every refusal.
+//! The body of every refusal: a Kubernetes Status, with one constructor for every refusal the fake makes, so that each
+//! text stands once.
+//!
+//! Source: apimachinery `api/errors` and `meta/v1/types.go` (order of the fields); KEP-365 for the texts of paging.
 
 use bytes::Bytes;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::model::catalog::Kind;
+use crate::model::object::{encode_json, encode_json_indented};
 
 use super::Answer;
 
-/// A Kubernetes Status.
+/// A Kubernetes Status with `status: Failure`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
     /// `code`.
@@ -15,55 +23,331 @@ pub struct Status {
     pub message: String,
     /// `metadata.continue`; empty: left out.
     pub continue_token: String,
-    /// `details`; `None`: left out.
-    pub details: Option<Details>,
+    /// `details`; `None`: left out, while empty details are written as `{}`.
+    pub details: Option<Box<Details>>,
 }
 
-/// `details` of a Status.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// `details` of a Status. What is empty is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Details {
     /// `name`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// `group`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
     /// `kind`: the resource's name, or the Kind for validation errors.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// `uid`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// `causes`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
-    /// `retryAfterSeconds`; 0: left out.
+    /// `retryAfterSeconds`.
+    #[serde(rename = "retryAfterSeconds", skip_serializing_if = "is_zero")]
     pub retry_after_seconds: u32,
 }
 
-/// One of `details.causes`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// One of `details.causes`. What is empty is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Cause {
     /// `reason`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// `message`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// `field`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
 }
 
+/// The Status in the order of the wire.
+#[derive(Serialize)]
+struct Wire<'a> {
+    kind: &'static str,
+    #[serde(rename = "apiVersion")]
+    api_version: &'static str,
+    metadata: WireMeta<'a>,
+    status: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Details>,
+    code: u16,
+}
+
+#[derive(Serialize)]
+struct WireMeta<'a> {
+    #[serde(rename = "continue", skip_serializing_if = "str::is_empty")]
+    continue_token: &'a str,
+}
+
 impl Status {
-    /// The body, with its newline.
-    pub fn to_bytes(&self) -> Bytes {
-        Bytes::new()
+    fn new(code: u16, reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason: reason.to_owned(),
+            message: message.into(),
+            ..Self::default()
+        }
     }
 
-    /// As JSON value.
-    pub fn to_json(&self) -> serde_json::Value {
-        serde_json::Value::Null
+    /// With these details.
+    #[must_use]
+    pub fn with_details(mut self, details: Details) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    /// 400: something in the request cannot be read.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// 422: options that contradict each other, one cause each; the same fault is named once.
+    pub fn invalid_list_options(faults: &[Cause]) -> Self {
+        let mut causes: Vec<Cause> = Vec::new();
+        for fault in faults {
+            if !causes.contains(fault) {
+                causes.push(fault.clone());
+            }
+        }
+        let mut texts: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", cause.field, cause.message))
+            .collect();
+        let text = if texts.len() == 1 {
+            texts.remove(0)
+        } else {
+            format!("[{}]", texts.join(", "))
+        };
+        Self::new(
+            422,
+            "Invalid",
+            format!("ListOptions.meta.k8s.io \"\" is invalid: {text}"),
+        )
+        .with_details(Details {
+            group: "meta.k8s.io".to_owned(),
+            kind: "ListOptions".to_owned(),
+            causes,
+            ..Details::default()
+        })
+    }
+
+    /// 403: the one user of the fake may read only. `namespace` is `None` at the cluster scope.
+    pub fn forbidden(verb: &str, kind: &Kind, name: Option<&str>, namespace: Option<&str>) -> Self {
+        let place = match namespace {
+            Some(namespace) => format!("in the namespace \"{namespace}\""),
+            None => "at the cluster scope".to_owned(),
+        };
+        let named = name.map(|name| format!(" \"{name}\"")).unwrap_or_default();
+        Self::new(
+            403,
+            "Forbidden",
+            format!(
+                "{}{named} is forbidden: User \"system:anonymous\" cannot {verb} resource \"{}\" in API group \"{}\" \
+                 {place}",
+                kind.qualified(),
+                kind.plural,
+                kind.group
+            ),
+        )
+        .with_details(Details {
+            name: name.unwrap_or_default().to_owned(),
+            group: kind.group.to_owned(),
+            kind: kind.plural.to_owned(),
+            ..Details::default()
+        })
+    }
+
+    /// 404: no such object.
+    pub fn not_found(kind: &Kind, name: &str) -> Self {
+        Self::new(
+            404,
+            "NotFound",
+            format!("{} \"{name}\" not found", kind.qualified()),
+        )
+        .with_details(Details {
+            name: name.to_owned(),
+            group: kind.group.to_owned(),
+            kind: kind.plural.to_owned(),
+            ..Details::default()
+        })
+    }
+
+    /// 404: a path that leads nowhere, below a group the apiserver itself serves.
+    pub fn unknown_path() -> Self {
+        Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        )
+        .with_details(Details::default())
+    }
+
+    /// 405: the path exists, but not with this method.
+    pub fn method_not_allowed() -> Self {
+        Self::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
+        .with_details(Details::default())
+    }
+
+    /// 406: a list was asked for in the form of one object (`go_type` is the list's), or the other way round.
+    pub fn wrong_form(message: impl Into<String>) -> Self {
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    /// 410 of an exact list below the compacted revision.
+    pub fn expired_list() -> Self {
+        Self::new(
+            410,
+            "Expired",
+            "The resourceVersion for the provided list is too old.",
+        )
+    }
+
+    /// 410 of a continue token below the compacted revision; `inconsistent` is the token that goes on regardless.
+    pub fn expired_continue(inconsistent: Option<&str>) -> Self {
+        let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
+                       new list without the continue parameter";
+        match inconsistent {
+            None => Self::new(410, "Expired", format!("{message}.")),
+            Some(token) => Self {
+                continue_token: token.to_owned(),
+                ..Self::new(
+                    410,
+                    "Expired",
+                    format!(
+                        "{message}, or use the continue token in this response to retrieve the remainder of the \
+                         results. Continuing with the provided token results in an inconsistent list - objects that \
+                         were created, modified, or deleted between the time the first chunk was returned and now may \
+                         show up in the list."
+                    ),
+                )
+            },
+        }
+    }
+
+    /// 410 of a watch that starts before `oldest`, the oldest revision its watch cache can start from.
+    pub fn expired_watch(requested: u64, oldest: u64) -> Self {
+        Self::new(
+            410,
+            "Expired",
+            format!("too old resource version: {requested} ({oldest})"),
+        )
+    }
+
+    /// 410 of a watch on a resource without watch cache, after compaction.
+    pub fn expired_etcd_watch() -> Self {
+        Self::new(
+            410,
+            "Expired",
+            "The resourceVersion for the provided watch is too old.",
+        )
+    }
+
+    /// 500: a `resourceVersion` that is no number, on a watch or a single object.
+    pub fn unreadable_version(error: &str) -> Self {
+        Self::new(500, "", error)
+    }
+
+    /// 500: what an exact list of the future met before 1.34.
+    pub fn future_revision() -> Self {
+        Self::new(
+            500,
+            "",
+            "etcdserver: mvcc: required revision is a future revision",
+        )
+    }
+
+    /// 504: the revision asked for is not reached. A watch cache says when to retry, etcd does not.
+    pub fn too_large(requested: u64, current: u64, retry_after_seconds: u32) -> Self {
+        Self::new(
+            504,
+            "Timeout",
+            format!("Timeout: Too large resource version: {requested}, current: {current}"),
+        )
+        .with_details(Details {
+            causes: vec![Cause {
+                reason: "ResourceVersionTooLarge".to_owned(),
+                message: "Too large resource version".to_owned(),
+                field: String::new(),
+            }],
+            retry_after_seconds,
+            ..Details::default()
+        })
+    }
+
+    /// The JSON, without newline: what stands in an ERROR event.
+    pub fn encode(&self) -> Vec<u8> {
+        encode_json(&self.wire())
+    }
+
+    /// The body, with its newline.
+    pub fn to_bytes(&self) -> Bytes {
+        let mut body = self.encode();
+        body.push(b'\n');
+        body.into()
+    }
+
+    /// As JSON value, in the order of the wire.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self.wire()).expect("a struct of strings and numbers is a JSON value")
     }
 
     /// The whole answer: code, `Content-Type`, `Retry-After` where the details say so, body.
     pub fn into_answer(self) -> Answer {
+        let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+        let retry_after = self
+            .details
+            .as_ref()
+            .map_or(0, |details| details.retry_after_seconds);
+        if retry_after > 0 {
+            headers.push(("Retry-After".to_owned(), retry_after.to_string()));
+        }
+        if self.code == 403 {
+            headers.push(("X-Content-Type-Options".to_owned(), "nosniff".to_owned()));
+        }
+        // No form of the answer was acceptable, so this one goes out the raw way.
+        let body = if self.code == 406 {
+            encode_json_indented(&self.wire()).into()
+        } else {
+            self.to_bytes()
+        };
         Answer {
             status: self.code,
-            headers: Vec::new(),
-            body: self.to_bytes(),
+            headers,
+            body,
         }
     }
+
+    fn wire(&self) -> Wire<'_> {
+        Wire {
+            kind: "Status",
+            api_version: "v1",
+            metadata: WireMeta {
+                continue_token: &self.continue_token,
+            },
+            status: "Failure",
+            message: &self.message,
+            reason: &self.reason,
+            details: self.details.as_deref(),
+            code: self.code,
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field by reference"
+)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

@@ -1,22 +1,130 @@
-//! Continue tokens.
+//! Continue tokens: where a paged list goes on, in the format of a real server (apiserver
+//! `storage/continue.go`), so that a token may be read, kept and compared by anything that knows the format.
+
+use base64::Engine as _;
+use base64::alphabet::URL_SAFE;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use super::object::encode_json;
+
+/// The only version there ever was.
+const VERSION: &str = "meta.k8s.io/v1";
+
+/// Go's decoder does not mind stray bits in the last character.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_encode_padding(false)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// Where a list goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContinueToken {
-    /// The revision all pages show; `-1`: the newest, inconsistently.
+    /// The revision all pages show; negative: the newest, inconsistently.
     pub revision: i64,
-    /// The first key of the next page is not before this, relative to the collection.
+    /// The next page's keys are not before this; relative to the collection, with or without a leading `/`.
     pub start: String,
 }
 
 impl ContinueToken {
-    /// The token's text.
-    pub fn encode(&self) -> String {
-        String::new()
+    /// The token for the rest of a list shown at `revision`, whose last key (relative to the collection) was
+    /// `last_key`. Pages that the watch cache served write a leading `/`, those from etcd do not.
+    pub fn after(revision: u64, last_key: &str, cached: bool) -> Self {
+        let slash = if cached { "/" } else { "" };
+        let revision = i64::try_from(revision).expect("revisions count writes, from far below the limit");
+        Self {
+            revision,
+            start: format!("{slash}{last_key}\0"),
+        }
     }
 
-    /// Reads a token's text. Errors are the server's own words.
-    pub fn decode(text: &str) -> Result<Self, String> {
-        Err(text.to_owned())
+    /// The token that goes on from the same place at whatever is the newest revision by then.
+    pub fn inconsistent(&self) -> Self {
+        Self {
+            revision: -1,
+            start: self.start.trim_start_matches('/').to_owned(),
+        }
     }
+
+    /// The first key of the next page is not before this, relative to the collection.
+    pub fn start_key(&self) -> &str {
+        self.start.strip_prefix('/').unwrap_or(&self.start)
+    }
+
+    /// The token's text.
+    pub fn encode(&self) -> String {
+        let start = encode_json(self.start.as_str());
+        let mut json = format!("{{\"v\":\"{VERSION}\",\"rv\":{},\"start\":", self.revision).into_bytes();
+        json.extend_from_slice(&start);
+        json.push(b'}');
+        BASE64.encode(json)
+    }
+
+    /// Reads a token's text. The error is the server's message, without `invalid continue token: `.
+    pub fn decode(text: &str) -> Result<Self, String> {
+        let broken = |what: String| format!("continue key is not valid: {what}");
+        let bytes = BASE64.decode(text).map_err(|_| {
+            broken(format!(
+                "illegal base64 data at input byte {}",
+                illegal_byte(text)
+            ))
+        })?;
+        let json: serde_json::Value =
+            serde_json::from_slice(&bytes).map_err(|_| broken(json_error(&bytes)))?;
+        let field = |name: &str| json.get(name).cloned().unwrap_or_default();
+        let version = field("v").as_str().unwrap_or_default().to_owned();
+        if version != VERSION {
+            return Err(broken(format!(
+                "server does not recognize this encoded version {version}"
+            )));
+        }
+        let revision = field("rv").as_i64().unwrap_or_default();
+        if revision == 0 {
+            return Err(broken(format!(
+                "incorrect encoded start resourceVersion (version {VERSION})"
+            )));
+        }
+        let start = field("start").as_str().unwrap_or_default().to_owned();
+        if start.is_empty() {
+            return Err(broken(format!("encoded start key empty (version {VERSION})")));
+        }
+        // A start that would leave the collection is refused whole.
+        let rooted = if start.starts_with('/') {
+            start.clone()
+        } else {
+            format!("/{start}")
+        };
+        if rooted.split('/').any(|part| matches!(part, ".." | ".")) || rooted.contains("//") {
+            return Err(broken(start));
+        }
+        Ok(Self { revision, start })
+    }
+}
+
+/// The position Go reports: the first byte outside the alphabet, or the single byte left over at the end.
+fn illegal_byte(text: &str) -> usize {
+    text.bytes()
+        .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')))
+        .unwrap_or_else(|| text.len().saturating_sub(1))
+}
+
+/// Go's words for what is no JSON, in the two cases a made-up token meets: it stops too early, or does not begin.
+fn json_error(bytes: &[u8]) -> String {
+    let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else {
+        return "unexpected end of JSON input".to_owned();
+    };
+    if matches!(first, b'{' | b'[' | b'"') {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let shown = match first {
+        b'\'' => "\\'".to_owned(),
+        b'"' => "\"".to_owned(),
+        byte => {
+            let quoted = crate::api::go_text::quote(&char::from(*byte).to_string());
+            quoted[1..quoted.len() - 1].to_owned()
+        }
+    };
+    format!("invalid character '{shown}' looking for beginning of value")
 }

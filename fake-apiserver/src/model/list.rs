@@ -1,14 +1,25 @@
-//! LIST and GET.
+//! LIST and GET: which state answers a read, and which part of it.
+//!
+//! The decision is the table in "Resource versions" of the API concepts page (`resourceVersion` ×
+//! `resourceVersionMatch` × paging), as the apiserver's cacher and etcd3 store carry it out.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde_json::{Map, Value, json};
 
-use crate::api::{Form, Status};
+use crate::api::{Form, GetRequest, ListRequest, RequestedVersion, Status, VersionMatch};
+use crate::scenario::Version;
 
 use super::catalog::Kind;
-use super::object::Stored;
+use super::continue_token::ContinueToken;
+use super::object::{Stored, encode_json};
+use super::store::{self, Objects};
+use super::{Model, Resource};
+
+/// How long the watch cache waits for a revision before it gives up (apiserver `watch_cache.go`, `blockTimeout`).
+pub(super) const FRESH_WAIT: Duration = Duration::from_secs(3);
 
 /// What becomes of a LIST.
 #[derive(Debug)]
@@ -63,11 +74,309 @@ pub struct Page {
 impl Page {
     /// The body, with its newline.
     pub fn encode(&self) -> Bytes {
-        Bytes::new()
+        let mut out = Vec::new();
+        for (index, (key, value)) in self.envelope().iter().enumerate() {
+            out.push(if index == 0 { b'{' } else { b',' });
+            out.extend_from_slice(&encode_json(key));
+            out.push(b':');
+            if key == "items" {
+                self.write_items(&mut out);
+            } else {
+                out.extend_from_slice(&encode_json(value));
+            }
+        }
+        out.extend_from_slice(b"}\n");
+        out.into()
     }
 
-    /// As JSON value, in the order of the wire, for a script that edits it (written by [`super::encode_json`]).
-    pub fn to_json(&self) -> serde_json::Value {
-        serde_json::Value::Null
+    /// As JSON value, in the order of the wire, for a script that edits it; [`encode_json`] and a newline make the
+    /// body of it.
+    pub fn to_json(&self) -> Value {
+        let mut list = self.envelope();
+        list.insert(
+            "items".to_owned(),
+            self.items.iter().map(|item| item.item_json(self.form)).collect(),
+        );
+        Value::Object(list)
+    }
+
+    /// The list with `items` in its place, but empty.
+    fn envelope(&self) -> Map<String, Value> {
+        let custom = self.kind.custom && self.form == Form::Full;
+        let mut metadata = Map::new();
+        metadata.insert(
+            "resourceVersion".to_owned(),
+            self.resource_version.to_string().into(),
+        );
+        match &self.continue_token {
+            Some(token) => drop(metadata.insert("continue".to_owned(), token.as_str().into())),
+            // An unstructured list has the key even where it is empty.
+            None if custom => drop(metadata.insert("continue".to_owned(), "".into())),
+            None => {}
+        }
+        if let Some(remaining) = self.remaining {
+            metadata.insert("remainingItemCount".to_owned(), remaining.into());
+        }
+        let (kind, api_version) = match self.form {
+            Form::Full => (self.kind.list_kind.to_owned(), self.kind.api_version()),
+            Form::Metadata => (
+                "PartialObjectMetadataList".to_owned(),
+                "meta.k8s.io/v1".to_owned(),
+            ),
+        };
+        let mut list = json!({ "kind": kind, "apiVersion": api_version, "metadata": metadata, "items": [] });
+        if custom {
+            list.sort_all_objects();
+        }
+        match list {
+            Value::Object(list) => list,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Map::new()
+            }
+        }
+    }
+
+    fn write_items(&self, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for (index, item) in self.items.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            item.write_item(self.form, out);
+        }
+        out.push(b']');
+    }
+}
+
+/// Which state a list wants.
+enum Wanted {
+    /// At least what is current when it arrives.
+    Newest,
+    /// Whatever is at hand.
+    Any,
+    /// At least this revision.
+    NotOlderThan(u64),
+    /// This revision.
+    Exact(u64),
+    /// What etcd has now: the rest of a list whose own state is gone.
+    Latest,
+}
+
+/// A state to read a page from.
+struct State<'a> {
+    objects: &'a Objects,
+    revision: u64,
+    cached: bool,
+}
+
+/// Why there is no state.
+enum NoState {
+    Wait(Duration),
+    Refused(Status),
+}
+
+pub(super) fn list(model: &Model, now: Duration, arrived: Duration, request: &ListRequest) -> ListOutcome {
+    let kind = request.collection.kind;
+    // One object by name is a read of its key: it is not paged.
+    let single = request.continue_token.is_none()
+        && request.selector.fields.exact_name().is_some()
+        && (request.collection.namespace.is_some() || !kind.namespaced);
+    let mut limit = if single { None } else { request.limit };
+    let token = request.continue_token.as_ref();
+    let wanted = match (token, request.resource_version, request.version_match) {
+        (Some(token), _, _) => match u64::try_from(token.revision) {
+            Ok(revision) => Wanted::Exact(revision),
+            Err(_) => Wanted::Latest,
+        },
+        (None, RequestedVersion::Newest, _) => Wanted::Newest,
+        (None, RequestedVersion::Any, _) => Wanted::Any,
+        (None, RequestedVersion::At(revision), Some(VersionMatch::Exact)) => Wanted::Exact(revision),
+        (None, RequestedVersion::At(revision), Some(VersionMatch::NotOlderThan)) => {
+            Wanted::NotOlderThan(revision)
+        }
+        (None, RequestedVersion::At(revision), None) if limit.is_some() => Wanted::Exact(revision),
+        (None, RequestedVersion::At(revision), None) => Wanted::NotOlderThan(revision),
+    };
+    // Before 1.34 the watch cache knew one state only: pages and exact reads went to etcd.
+    let snapshots = model.version > Version::V1_33;
+    let paged = limit.is_some() && !matches!(request.resource_version, RequestedVersion::Any);
+    let from_cache = kind.watch_cached
+        && (snapshots || !(paged || token.is_some() || matches!(wanted, Wanted::Exact(_))))
+        && !matches!(wanted, Wanted::Latest);
+    if from_cache && matches!(request.resource_version, RequestedVersion::Any) {
+        limit = None;
+    }
+    let resource = model.resource(kind);
+    let state = if from_cache {
+        from_watch_cache(model, resource, &wanted, now, arrived)
+    } else {
+        from_etcd(model, resource, &wanted)
+    };
+    let state = match state {
+        Ok(state) => state,
+        Err(NoState::Wait(until)) => return ListOutcome::Wait { until },
+        Err(NoState::Refused(status)) => {
+            tracing::debug!(resource = kind.plural, code = status.code, "list refused");
+            return ListOutcome::Refused(match token {
+                Some(token) if status.code == 410 => {
+                    Status::expired_continue(Some(&token.inconsistent().encode()))
+                }
+                Some(_) | None => status,
+            });
+        }
+    };
+    ListOutcome::Page(page(request, &state, token, limit))
+}
+
+fn from_watch_cache<'a>(
+    model: &'a Model,
+    resource: &'a Resource,
+    wanted: &Wanted,
+    now: Duration,
+    arrived: Duration,
+) -> Result<State<'a>, NoState> {
+    let (cache_revision, objects) = model.cached(resource);
+    let newest = State {
+        objects,
+        revision: cache_revision,
+        cached: true,
+    };
+    let until = arrived + FRESH_WAIT;
+    let wait_for = |revision: u64| {
+        if cache_revision >= revision {
+            Ok(())
+        } else if now < until {
+            Err(NoState::Wait(until))
+        } else {
+            Err(NoState::Refused(Status::too_large(revision, cache_revision, 1)))
+        }
+    };
+    match *wanted {
+        Wanted::Any => Ok(newest),
+        Wanted::NotOlderThan(revision) => wait_for(revision).map(|()| newest),
+        Wanted::Exact(revision) => {
+            wait_for(revision)?;
+            exactly(model, resource, revision, true)
+        }
+        Wanted::Newest => match wait_for(model.revision) {
+            // A cache that does not catch up is passed by.
+            Err(NoState::Refused(_)) => from_etcd(model, resource, wanted),
+            fresh => fresh.map(|()| newest),
+        },
+        Wanted::Latest => from_etcd(model, resource, wanted),
+    }
+}
+
+fn from_etcd<'a>(model: &'a Model, resource: &'a Resource, wanted: &Wanted) -> Result<State<'a>, NoState> {
+    let newest = State {
+        objects: resource.store.current(),
+        revision: model.revision,
+        cached: false,
+    };
+    match *wanted {
+        Wanted::Newest | Wanted::Any | Wanted::Latest => Ok(newest),
+        Wanted::NotOlderThan(revision) if revision <= model.revision => Ok(newest),
+        Wanted::Exact(revision) if revision <= model.revision => exactly(model, resource, revision, false),
+        Wanted::Exact(_) if model.version == Version::V1_33 => {
+            Err(NoState::Refused(Status::future_revision()))
+        }
+        Wanted::NotOlderThan(revision) | Wanted::Exact(revision) => {
+            Err(NoState::Refused(Status::too_large(revision, model.revision, 0)))
+        }
+    }
+}
+
+fn exactly<'a>(
+    model: &Model,
+    resource: &'a Resource,
+    revision: u64,
+    cached: bool,
+) -> Result<State<'a>, NoState> {
+    if revision < model.compacted {
+        return Err(NoState::Refused(Status::expired_list()));
+    }
+    match resource.store.at(revision) {
+        Some(objects) => Ok(State {
+            objects,
+            revision,
+            cached,
+        }),
+        None => Err(NoState::Refused(Status::expired_list())),
+    }
+}
+
+fn page(
+    request: &ListRequest,
+    state: &State<'_>,
+    token: Option<&ContinueToken>,
+    limit: Option<usize>,
+) -> Page {
+    let namespace = request.collection.namespace.as_deref();
+    let start = token.map(ContinueToken::start_key).unwrap_or_default();
+    let mut keys = store::range(state.objects, namespace, start);
+    let mut items = Vec::new();
+    let mut seen = 0_i64;
+    let full = |items: &Vec<Arc<Stored>>| limit.is_some_and(|limit| items.len() >= limit);
+    while !full(&items) {
+        let Some(object) = keys.next() else { break };
+        seen += 1;
+        if request.selector.matches(object) {
+            items.push(Arc::clone(object));
+        }
+    }
+    // The page is full, and there are keys behind it, whether or not they match.
+    let more = if full(&items) { keys.count() } else { 0 };
+    let last = items.last().filter(|_| more > 0);
+    let continue_token = last.map(|last| {
+        let relative = namespace.map_or(last.key.as_str(), |namespace| &last.key[namespace.len() + 1..]);
+        let inconsistent = token.is_some_and(|token| token.revision < 0);
+        ContinueToken::after(state.revision, relative, state.cached && !inconsistent).encode()
+    });
+    tracing::trace!(
+        resource = request.collection.kind.plural,
+        items = items.len(),
+        seen,
+        more,
+        "page"
+    );
+    Page {
+        kind: request.collection.kind,
+        form: request.form,
+        resource_version: state.revision,
+        remaining: (continue_token.is_some() && request.selector.is_empty())
+            .then(|| i64::try_from(more).unwrap_or(i64::MAX)),
+        continue_token,
+        items,
+    }
+}
+
+pub(super) fn get(model: &Model, now: Duration, arrived: Duration, request: &GetRequest) -> GetOutcome {
+    let kind = request.collection.kind;
+    let resource = model.resource(kind);
+    let key = kind.key(request.collection.namespace.as_deref(), &request.name);
+    let wanted = match request.resource_version {
+        RequestedVersion::Newest => Wanted::Latest,
+        RequestedVersion::Any => Wanted::Any,
+        RequestedVersion::At(revision) => Wanted::NotOlderThan(revision),
+    };
+    let state = if kind.watch_cached {
+        from_watch_cache(model, resource, &wanted, now, arrived)
+    } else {
+        from_etcd(model, resource, &wanted)
+    };
+    match state {
+        Err(NoState::Wait(until)) => GetOutcome::Wait { until },
+        Err(NoState::Refused(status)) => GetOutcome::Refused(status),
+        Ok(state) => match state.objects.get(key.as_str()) {
+            None => GetOutcome::Refused(Status::not_found(kind, &request.name)),
+            Some(object) => {
+                let mut body = object.encoded(request.form).to_vec();
+                body.push(b'\n');
+                GetOutcome::Found {
+                    object: Arc::clone(object),
+                    body: body.into(),
+                }
+            }
+        },
     }
 }

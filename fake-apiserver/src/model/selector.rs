@@ -1,12 +1,233 @@
-//! Label and field selectors.
+//! Which objects of a collection a request means: label selectors and field selectors, in the server's own grammar and
+//! with its own words for what it cannot read.
+//!
+//! Sources: apimachinery `labels/selector.go` and `fields/selector.go`; "Labels and Selectors" and "Field Selectors" in
+//! the documentation.
 
-/// Which objects are meant.
+use super::catalog::{Kind, UnknownField};
+use super::object::Stored;
+
+mod label_parser;
+
+/// Both selectors of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selector {}
+pub struct Selector {
+    /// `labelSelector`.
+    pub labels: LabelSelector,
+    /// `fieldSelector`.
+    pub fields: FieldSelector,
+}
 
 impl Selector {
     /// Selects everything.
     pub fn is_empty(&self) -> bool {
-        true
+        self.labels.requirements.is_empty() && self.fields.terms.is_empty()
     }
+
+    /// Does it select this version of an object?
+    pub fn matches(&self, object: &Stored) -> bool {
+        self.labels.matches(object) && self.fields.matches(object)
+    }
+}
+
+/// A label selector: requirements that must all hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LabelSelector {
+    requirements: Vec<Requirement>,
+}
+
+/// One requirement of a label selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    operator: Operator,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Operator {
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    Absent,
+    Greater(i64),
+    Less(i64),
+}
+
+impl LabelSelector {
+    /// Reads a label selector. Empty text selects everything. The error is the server's message.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self {
+            requirements: label_parser::parse(text)?,
+        })
+    }
+
+    fn matches(&self, object: &Stored) -> bool {
+        self.requirements.iter().all(|requirement| {
+            let value = object.labels().get(&requirement.key);
+            let number = || value.and_then(|value| value.parse::<i64>().ok());
+            match &requirement.operator {
+                Operator::In(values) => value.is_some_and(|value| values.contains(value)),
+                Operator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+                Operator::Exists => value.is_some(),
+                Operator::Absent => value.is_none(),
+                Operator::Greater(bound) => number().is_some_and(|number| number > *bound),
+                Operator::Less(bound) => number().is_some_and(|number| number < *bound),
+            }
+        })
+    }
+}
+
+/// A field selector: comparisons that must all hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldSelector {
+    terms: Vec<Term>,
+}
+
+/// One comparison of a field selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Term {
+    field: String,
+    equal: bool,
+    value: String,
+}
+
+impl FieldSelector {
+    /// Reads a field selector. Empty text selects everything. The error is the server's message.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut terms = Vec::new();
+        for part in split_unescaped(text) {
+            if part.is_empty() {
+                continue;
+            }
+            let (field, equal, value) = split_term(part)
+                .ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
+            terms.push(Term {
+                field: field.to_owned(),
+                equal,
+                value: unescape(value)?,
+            });
+        }
+        Ok(Self { terms })
+    }
+
+    /// Selects the one object of this name: the name in the path of a deprecated watch.
+    pub fn name(name: &str) -> Self {
+        Self {
+            terms: vec![Term {
+                field: "metadata.name".to_owned(),
+                equal: true,
+                value: name.to_owned(),
+            }],
+        }
+    }
+
+    /// The one name it selects by `metadata.name=`.
+    pub fn exact_name(&self) -> Option<&str> {
+        self.terms
+            .iter()
+            .find(|term| term.equal && term.field == "metadata.name")
+            .map(|term| term.value.as_str())
+    }
+
+    /// Are all fields selectable for this kind? The error is the server's message.
+    pub fn check(&self, kind: &Kind) -> Result<(), String> {
+        for term in &self.terms {
+            let known = matches!(term.field.as_str(), "metadata.name" | "metadata.namespace")
+                || kind.selectable.iter().any(|field| field.label == term.field);
+            if !known {
+                return Err(match kind.unknown_field {
+                    UnknownField::OnlyNameAndNamespace => format!(
+                        "\"{}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+                        term.field
+                    ),
+                    UnknownField::NotSupported => format!("field label not supported: {}", term.field),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn matches(&self, object: &Stored) -> bool {
+        self.terms
+            .iter()
+            .all(|term| (field_value(object, &term.field) == term.value) == term.equal)
+    }
+}
+
+fn field_value(object: &Stored, field: &str) -> String {
+    match field {
+        "metadata.name" => return object.name().to_owned(),
+        "metadata.namespace" => return object.namespace().unwrap_or_default().to_owned(),
+        _ => {}
+    }
+    let Some(selectable) = object
+        .kind
+        .selectable
+        .iter()
+        .find(|selectable| selectable.label == field)
+    else {
+        return String::new();
+    };
+    match object.json.pointer(selectable.pointer) {
+        Some(serde_json::Value::String(text)) => text.clone(),
+        Some(serde_json::Value::Null) | None => selectable.default.to_owned(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// Splits at commas that no backslash precedes.
+fn split_unescaped(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut escaped) = (0, false);
+    for (at, character) in text.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if character == '\\' {
+            escaped = true;
+        } else if character == ',' {
+            parts.push(&text[start..at]);
+            start = at + 1;
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// Splits at the first operator: `!=`, `==` or `=`.
+fn split_term(part: &str) -> Option<(&str, bool, &str)> {
+    part.char_indices().find_map(|(at, _)| {
+        let rest = &part[at..];
+        [("!=", false), ("==", true), ("=", true)]
+            .into_iter()
+            .find_map(|(operator, equal)| {
+                rest.strip_prefix(operator)
+                    .map(|value| (&part[..at], equal, value))
+            })
+    })
+}
+
+/// Only backslash, comma and equals sign may be escaped, and the last two must be.
+fn unescape(value: &str) -> Result<String, String> {
+    let mut plain = String::with_capacity(value.len());
+    let mut characters = value.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => plain.push(escaped),
+                Some(other) => {
+                    return Err(format!(
+                        "invalid field selector: invalid escape sequence: \\{other}"
+                    ));
+                }
+                None => return Err("invalid field selector: invalid escape sequence: \\".to_owned()),
+            },
+            ',' | '=' => {
+                return Err(format!(
+                    "invalid field selector: unescaped character in value: {character}"
+                ));
+            }
+            plain_character => plain.push(plain_character),
+        }
+    }
+    Ok(plain)
 }

@@ -1,12 +1,39 @@
-//! One watch.
+//! One watch, from its start to its end: what it begins with, which writes it shows and as what, when it sends a
+//! bookmark, and when it is over.
+//!
+//! ```text
+//!   Waiting{for a revision} --cache got there--> Initial{objects, end marker} --all sent--> Live{position}
+//!      \                                                                                       |
+//!       `--3 s--> Refused{status} --ERROR sent--> Over <---deadline, relist, overrun-----------+
+//! ```
+//! It is pulled: a session is a cursor into its resource's events and owns none of them.
+//!
+//! Sources: "Efficient detection of changes", "Streaming lists" and "Watch bookmarks" in the API concepts page;
+//! KEP-956, KEP-3157; apiserver `storage/cacher`.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde_json::{Map, Value, json};
 
-use crate::record::{FrameType, ObjectRef};
+use crate::api::{Collection, Form, RequestedVersion, Status, WatchRequest};
+use crate::record::{FrameType, ObjectRef, WriteOp};
+use crate::scenario::Version;
 
-use super::Model;
+use super::catalog::Kind;
+use super::list::FRESH_WAIT;
+use super::object::{Stored, encode_json};
+use super::selector::Selector;
+use super::watch_cache::{Change, Event, line};
+use super::{Model, store};
+
+/// The annotation of the bookmark that ends the initial events (KEP-3157).
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// How long before its deadline a watch gets its last bookmark (apiserver `cache_watcher.go`, `nextBookmarkTime`).
+const BOOKMARK_BEFORE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// One line of a watch stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,12 +62,366 @@ pub enum WatchPoll {
 
 /// One open watch: a cursor into the events of its resource.
 #[derive(Debug)]
-pub struct WatchSession {}
+pub struct WatchSession {
+    collection: Collection,
+    selector: Selector,
+    form: Form,
+    /// A bookmark and the end marker are sent only if the request allows them.
+    bookmarks: bool,
+    /// When the next periodic bookmark is due.
+    next_bookmark: Duration,
+    deadline: Duration,
+    generation: usize,
+    /// Nothing of this revision or before is ever sent.
+    start_revision: u64,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The state it begins with is not reached yet.
+    Waiting {
+        revision: u64,
+        until: Duration,
+        marked: bool,
+    },
+    /// The objects it begins with, and whether a marker ends them.
+    Initial {
+        objects: VecDeque<Arc<Stored>>,
+        marked: bool,
+        position: u64,
+    },
+    /// Changes, from a position in the log.
+    Live { position: u64 },
+    /// Refused after the head was sent.
+    Refused(Status),
+    /// Nothing more.
+    Over,
+}
 
 impl WatchSession {
-    /// The next line, if there is one.
+    /// Starts a watch at `now` that ends after the request's `timeoutSeconds`, or after `lifetime` if it names none.
+    pub(super) fn open(model: &Model, now: Duration, request: &WatchRequest, lifetime: Duration) -> Self {
+        let kind = request.collection.kind;
+        let resource = model.resource(kind);
+        let lifetime = match request.timeout_seconds {
+            None | Some(0) => lifetime,
+            // A negative timeout is a deadline that has passed.
+            Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+        };
+        let deadline = now.saturating_add(lifetime);
+        let mut session = Self {
+            collection: request.collection.clone(),
+            selector: request.selector.clone(),
+            form: request.form,
+            bookmarks: request.bookmarks,
+            next_bookmark: Duration::ZERO,
+            deadline,
+            generation: resource.cache.generation(),
+            start_revision: 0,
+            state: State::Over,
+        };
+        session.next_bookmark = session.bookmark_after(model, now);
+        let (cached, _) = model.cached(resource);
+        session.state = match (request.send_initial_events, request.resource_version) {
+            (Some(true), RequestedVersion::Newest) => session.wait(model, now, model.revision),
+            (Some(true), RequestedVersion::At(revision)) => session.wait(model, now, revision),
+            (Some(true), RequestedVersion::Any) => session.initial(model, true),
+            (None, RequestedVersion::Newest | RequestedVersion::Any) => session.initial(model, false),
+            (Some(false), RequestedVersion::Newest) => session.replay(model, model.revision),
+            (Some(false), RequestedVersion::Any) => session.replay(model, cached),
+            (None | Some(false), RequestedVersion::At(revision)) => session.replay(model, revision),
+        };
+        tracing::debug!(
+            resource = kind.plural,
+            start = session.start_revision,
+            ?deadline,
+            "watch opened"
+        );
+        session
+    }
+
+    /// What is watched.
+    pub fn collection(&self) -> &Collection {
+        &self.collection
+    }
+
+    /// Which objects of it.
+    pub fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    /// How much of each object.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Nothing of this revision or before is ever sent, once the initial events are. 0 while those wait.
+    pub fn start_revision(&self) -> u64 {
+        self.start_revision
+    }
+
+    /// When the stream ends by itself.
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// The next line, if there is one. Call until it is pending or over, after every write and at `wake`.
     pub fn poll(&mut self, model: &Model, now: Duration) -> WatchPoll {
-        let _ = (model, now);
-        WatchPoll::Pending { wake: None }
+        loop {
+            if now >= self.deadline {
+                self.state = State::Over;
+            }
+            match &mut self.state {
+                State::Over => return WatchPoll::End,
+                State::Refused(status) => {
+                    let frame = error_frame(status);
+                    self.state = State::Over;
+                    return WatchPoll::Frame(frame);
+                }
+                State::Waiting {
+                    revision,
+                    until,
+                    marked,
+                } => {
+                    let (revision, until, marked) = (*revision, *until, *marked);
+                    let resource = model.resource(self.collection.kind);
+                    let (cached, _) = model.cached(resource);
+                    if resource.cache.end_of(self.generation).is_some() {
+                        self.state = State::Over;
+                    } else if cached >= revision {
+                        self.state = self.initial(model, marked);
+                    } else if now >= until {
+                        self.state = State::Refused(Status::too_large(revision, cached, 1));
+                    } else {
+                        return WatchPoll::Pending {
+                            wake: Some(until.min(self.deadline)),
+                        };
+                    }
+                }
+                State::Initial {
+                    objects,
+                    marked,
+                    position,
+                } => match objects.pop_front() {
+                    Some(object) => {
+                        return WatchPoll::Frame(WatchFrame {
+                            kind: FrameType::Added,
+                            object: Some(object.object_ref()),
+                            line: line(Change::Added.word(), object.encoded(self.form)),
+                        });
+                    }
+                    None => {
+                        let (marked, position) = (*marked, *position);
+                        self.state = State::Live { position };
+                        if marked && self.bookmarks {
+                            return WatchPoll::Frame(self.bookmark(model, self.start_revision, true));
+                        }
+                    }
+                },
+                State::Live { position } => {
+                    let position = *position;
+                    if let Some(poll) = self.live(model, now, position) {
+                        return poll;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One step of a live watch: `None` when the step had nothing to show and there may be more.
+    fn live(&mut self, model: &Model, now: Duration, position: u64) -> Option<WatchPoll> {
+        let resource = model.resource(self.collection.kind);
+        let cache = &resource.cache;
+        let ended = cache.end_of(self.generation);
+        if cache.overran(position) || ended.is_some_and(|end| position >= end) {
+            tracing::debug!(resource = self.collection.kind.plural, ?ended, "watch ended");
+            self.state = State::Over;
+            return None;
+        }
+        if position < cache.visible()
+            && let Some(event) = cache.event(position)
+        {
+            self.state = State::Live {
+                position: position + 1,
+            };
+            return self.show(event).map(WatchPoll::Frame);
+        }
+        let periodic = self.bookmarks && self.collection.kind.watch_cached;
+        if periodic && now >= self.next_bookmark {
+            self.next_bookmark = self.bookmark_after(model, now);
+            let (revision, _) = model.cached(resource);
+            return (revision > self.start_revision)
+                .then(|| WatchPoll::Frame(self.bookmark(model, revision, false)));
+        }
+        let wake = if periodic {
+            self.deadline.min(self.next_bookmark)
+        } else {
+            self.deadline
+        };
+        Some(WatchPoll::Pending { wake: Some(wake) })
+    }
+
+    /// What a write is to this watch.
+    fn show(&self, event: &Event) -> Option<WatchFrame> {
+        let selects = |object: &Arc<Stored>| self.in_namespace(object) && self.selector.matches(object);
+        if event.revision <= self.start_revision {
+            return None;
+        }
+        let before = event.previous.as_ref().is_some_and(selects);
+        let after = match event.op {
+            WriteOp::Create | WriteOp::Update => selects(&event.object),
+            WriteOp::Delete => false,
+        };
+        let (change, kind) = match (before, after) {
+            (false, false) => return None,
+            (false, true) => (Change::Added, FrameType::Added),
+            (true, true) => (Change::Modified, FrameType::Modified),
+            (true, false) => (Change::Deleted, FrameType::Deleted),
+        };
+        Some(WatchFrame {
+            kind,
+            object: Some(event.shown(change).object_ref()),
+            line: event.line(change, self.form),
+        })
+    }
+
+    fn in_namespace(&self, object: &Stored) -> bool {
+        self.collection.namespace.is_none() || self.collection.namespace.as_deref() == object.namespace()
+    }
+
+    /// Begins with the state at `revision` or later, as soon as it is reached.
+    fn wait(&mut self, model: &Model, now: Duration, revision: u64) -> State {
+        let (cached, _) = model.cached(model.resource(self.collection.kind));
+        if cached >= revision {
+            self.initial(model, true)
+        } else if self.collection.kind.watch_cached {
+            State::Waiting {
+                revision,
+                until: now + FRESH_WAIT,
+                marked: true,
+            }
+        } else {
+            State::Refused(Status::too_large(revision, cached, 1))
+        }
+    }
+
+    /// Begins with the objects as they are.
+    fn initial(&mut self, model: &Model, marked: bool) -> State {
+        let resource = model.resource(self.collection.kind);
+        let (revision, objects) = model.cached(resource);
+        self.start_revision = revision;
+        let objects = store::range(objects, self.collection.namespace.as_deref(), "")
+            .filter(|object| self.selector.matches(object))
+            .cloned()
+            .collect();
+        State::Initial {
+            objects,
+            marked,
+            position: resource.cache.visible(),
+        }
+    }
+
+    /// Begins after `revision`, without objects.
+    fn replay(&mut self, model: &Model, revision: u64) -> State {
+        let resource = model.resource(self.collection.kind);
+        self.start_revision = revision;
+        if !self.collection.kind.watch_cached {
+            if revision < model.compacted {
+                return State::Refused(Status::expired_etcd_watch());
+            }
+        } else if revision < resource.cache.oldest_start() {
+            return State::Refused(Status::expired_watch(revision, resource.cache.oldest_start()));
+        }
+        State::Live {
+            position: resource.cache.position_after(revision),
+        }
+    }
+
+    fn bookmark(&self, model: &Model, revision: u64, ends_initial_events: bool) -> WatchFrame {
+        let marker = ends_initial_events.then_some("true");
+        bookmark_frame(
+            model.version,
+            self.collection.kind,
+            &revision.to_string(),
+            marker,
+            self.form,
+        )
+    }
+
+    /// A while from now, or shortly before the deadline if that comes first and has not passed.
+    fn bookmark_after(&self, model: &Model, now: Duration) -> Duration {
+        let periodic = now.saturating_add(model.bookmark_interval);
+        let last = self.deadline.saturating_sub(BOOKMARK_BEFORE_DEADLINE);
+        if last > now { periodic.min(last) } else { periodic }
+    }
+}
+
+/// An ERROR event.
+pub fn error_frame(status: &Status) -> WatchFrame {
+    WatchFrame {
+        kind: FrameType::Error {
+            code: status.code,
+            reason: status.reason.clone(),
+        },
+        object: None,
+        line: line("ERROR", &status.encode()),
+    }
+}
+
+/// A bookmark: a zero value of the kind that has nothing but a revision and perhaps the marker.
+pub(super) fn bookmark_frame(
+    version: Version,
+    kind: &Kind,
+    resource_version: &str,
+    initial_events_end: Option<&str>,
+    form: Form,
+) -> WatchFrame {
+    let custom = kind.custom && form == Form::Full;
+    let mut metadata = Map::new();
+    if !resource_version.is_empty() {
+        metadata.insert("resourceVersion".to_owned(), resource_version.into());
+    }
+    let zero_metadata = if version == Version::V1_33 {
+        if !custom {
+            metadata.insert("creationTimestamp".to_owned(), Value::Null);
+        }
+        r#"{"creationTimestamp":null}"#
+    } else {
+        "{}"
+    };
+    if let Some(value) = initial_events_end {
+        metadata.insert("annotations".to_owned(), json!({ INITIAL_EVENTS_END: value }));
+    }
+    let (kind_name, api_version, zero) = match form {
+        Form::Full => (
+            kind.kind,
+            kind.api_version(),
+            kind.zero.replace("{0}", zero_metadata),
+        ),
+        Form::Metadata => (
+            "PartialObjectMetadata",
+            "meta.k8s.io/v1".to_owned(),
+            String::new(),
+        ),
+    };
+    let mut head = json!({ "kind": kind_name, "apiVersion": api_version, "metadata": metadata });
+    if custom {
+        head.sort_all_objects();
+    }
+    let mut object = encode_json(&head);
+    object.pop();
+    object.extend_from_slice(zero.as_bytes());
+    object.push(b'}');
+    WatchFrame {
+        kind: FrameType::Bookmark {
+            initial_events_end: initial_events_end.map(str::to_owned),
+        },
+        object: Some(ObjectRef {
+            key: String::new(),
+            uid: String::new(),
+            resource_version: resource_version.to_owned(),
+        }),
+        line: line("BOOKMARK", &object),
     }
 }

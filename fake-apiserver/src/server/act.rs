@@ -283,7 +283,7 @@ impl Server {
             .object
             .as_ref()
             .is_none_or(|name| stored.key.rsplit('/').next() == Some(name));
-        here && named && self.selector.is_empty()
+        here && named && self.selector.matches(stored)
     }
 
     fn restore(&mut self, now: Duration, to: &Ref) {

@@ -1,0 +1,159 @@
+//! Failures that are old news: `known-failures.yaml` of a client, each entry with its reason and issue.
+//!
+//! An entry whose scenario passes, or fails another way, is stale, and a stale entry is an error: else a client that
+//! was mended could break again unseen.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use crate::verdict::Outcome;
+
+/// One known failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// The scenario's id.
+    pub scenario: String,
+    /// How it comes out.
+    pub outcome: Outcome,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// A URL, `owner/repo#number`, or `none public`.
+    pub issue: String,
+    /// Line in the file.
+    pub line: u64,
+}
+
+/// The known failures of one client.
+#[derive(Debug, Clone, Default)]
+pub struct Baseline {
+    /// In the order of the file.
+    pub entries: Vec<Known>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    scenario: Spanned<String>,
+    outcome: Spanned<Outcome>,
+    reason: Spanned<String>,
+    issue: Spanned<String>,
+}
+
+/// What is wrong with a known-failures file: every fault at once, one a line.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", faults.join("\n"))]
+pub struct BaselineError {
+    /// `path:line:col: what`.
+    pub faults: Vec<String>,
+}
+
+impl Baseline {
+    /// Reads the file; a file that is not there means that nothing is known.
+    ///
+    /// # Errors
+    /// When it cannot be read, is not a list of entries, or an entry is empty, doubtful or double.
+    pub fn read(path: &Path) -> Result<Self, BaselineError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, path),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(BaselineError { faults: vec![format!("{}: {error}", path.display())] }),
+        }
+    }
+
+    /// Reads the text of such a file; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, BaselineError> {
+        let fault = |line: u64, column: u64, what: &str| format!("{}:{line}:{column}: {what}", path.display());
+        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            return Ok(Self::default());
+        }
+        let raw: Vec<Raw> = serde_saphyr::from_str(text).map_err(|error| {
+            let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
+            let what = error.to_string();
+            BaselineError { faults: vec![fault(line, column, what.lines().next().unwrap_or_default())] }
+        })?;
+        let mut faults = Vec::new();
+        let mut entries: Vec<Known> = Vec::new();
+        for entry in raw {
+            let at = |span: &Spanned<String>| (span.referenced.line(), span.referenced.column());
+            for (name, value) in [("scenario", &entry.scenario), ("reason", &entry.reason), ("issue", &entry.issue)] {
+                if value.value.trim().is_empty() {
+                    let (line, column) = at(value);
+                    faults.push(fault(line, column, &format!("{name} is empty")));
+                }
+            }
+            let issue = entry.issue.value.trim();
+            if !(issue.is_empty() || issue == "none public" || issue.contains("://") || issue.contains('#')) {
+                let (line, column) = at(&entry.issue);
+                faults.push(fault(line, column, "issue is neither a URL, nor owner/repo#number, nor `none public`"));
+            }
+            if matches!(entry.outcome.value, Outcome::Pass | Outcome::HarnessError) {
+                let (line, column) = (entry.outcome.referenced.line(), entry.outcome.referenced.column());
+                faults.push(fault(line, column, "outcome must be mismatch, stuck or crash"));
+            }
+            let (line, column) = at(&entry.scenario);
+            if let Some(first) = entries.iter().find(|known| known.scenario == entry.scenario.value) {
+                faults.push(fault(line, column, &format!("{} is listed already in line {}", first.scenario, first.line)));
+            }
+            entries.push(Known {
+                scenario: entry.scenario.value,
+                outcome: entry.outcome.value,
+                reason: entry.reason.value,
+                issue: entry.issue.value,
+                line,
+            });
+        }
+        if faults.is_empty() { Ok(Self { entries }) } else { Err(BaselineError { faults }) }
+    }
+
+    /// The entry for a scenario.
+    pub fn of(&self, scenario: &str) -> Option<&Known> {
+        self.entries.iter().find(|known| known.scenario == scenario)
+    }
+
+    /// Entries whose scenario does not exist, as `path:line: what`.
+    pub fn orphans<'a>(&'a self, path: &Path, exists: impl Fn(&str) -> bool) -> Vec<String> {
+        self.entries
+            .iter()
+            .filter(|known| !exists(&known.scenario))
+            .map(|known| format!("{}:{}: there is no scenario {}", path.display(), known.line, known.scenario))
+            .collect()
+    }
+}
+
+/// Where a client's known failures live, below the repository's root.
+pub fn path_of(root: &Path, client: &str) -> PathBuf {
+    root.join("adapters").join(client).join("known-failures.yaml")
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_reads_as_written() {
+        let text = "- scenario: gone/status-410\n  outcome: stuck\n  reason: it watches the dead version for ever\n  issue: none public\n";
+        let baseline = Baseline::parse(text, Path::new("k.yaml")).unwrap();
+        let known = baseline.of("gone/status-410").unwrap();
+        assert_eq!((known.outcome, known.line), (Outcome::Stuck, 1));
+        assert_eq!(baseline.orphans(Path::new("k.yaml"), |_| false), ["k.yaml:1: there is no scenario gone/status-410"]);
+        assert!(Baseline::parse("# nothing yet\n", Path::new("k.yaml")).unwrap().entries.is_empty());
+    }
+
+    #[rstest]
+    #[case::unknown_key("- {scenario: a/b, outcome: stuck, reason: r, issue: none public, why: x}\n", "k.yaml:1:")]
+    #[case::passing("- {scenario: a/b, outcome: pass, reason: r, issue: none public}\n", "outcome must be mismatch, stuck or crash")]
+    #[case::no_issue("- {scenario: a/b, outcome: stuck, reason: r, issue: later}\n", "k.yaml:1:51: issue is neither")]
+    #[case::no_reason("- {scenario: a/b, outcome: stuck, reason: '', issue: none public}\n", "reason is empty")]
+    #[case::twice("- {scenario: a/b, outcome: stuck, reason: r, issue: none public}\n- {scenario: a/b, outcome: crash, reason: r, issue: none public}\n", "k.yaml:2:14: a/b is listed already in line 1")]
+    fn a_faulty_file_says_where(#[case] text: &str, #[case] fault: &str) {
+        let error = Baseline::parse(text, Path::new("k.yaml")).unwrap_err().to_string();
+        assert!(error.contains(fault), "{error}");
+    }
+}

@@ -1,0 +1,397 @@
+//! What one scenario expects, held against the trace.
+//!
+//! Two readings: [`unmet`] for a run that came to its end, and [`broken`] for one that did not, where what is merely
+//! missing proves nothing and only what must not be counts.
+
+use fake_apiserver::record::{RunEnd, What};
+use fake_apiserver::scenario::{
+    EmittedMatch, EmittedNever, Place, QueryMatch, RequestCount, RequestExpect, RequestKind, Scenario,
+};
+
+use crate::cache::Cache;
+use crate::trace::{Exchange, Moment, Reported, Trace};
+use crate::verdict::Contradiction;
+use crate::words;
+
+mod matching;
+
+use matching::{Names, emitted, emitted_words, matches, of_kind, query_words, same_name};
+
+/// Everything the scenario expects and the trace does not show, or shows though it must not.
+pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
+    let mut found = Vec::new();
+    let check = Check { scenario, trace };
+    check.requests(&mut found, true);
+    check.counts(&mut found, true);
+    check.never(&mut found);
+    check.events(&mut found);
+    check.never_emitted(&mut found);
+    check.cache(&mut found);
+    found
+}
+
+/// What the trace shows though it must not. For runs that stopped half way.
+pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
+    let mut found = Vec::new();
+    let check = Check { scenario, trace };
+    check.counts(&mut found, false);
+    check.never(&mut found);
+    check.never_emitted(&mut found);
+    found
+}
+
+struct Check<'t, 'a> {
+    scenario: &'t Scenario,
+    trace: &'t Trace<'a>,
+}
+
+impl<'t, 'a> Check<'t, 'a> {
+    fn requests(&self, found: &mut Vec<Contradiction>, _whole: bool) {
+        let expect = &self.scenario.expect;
+        let reads: Vec<&Exchange<'a>> = self.trace.reads().collect();
+        let mut names = Names::new(self.trace);
+        let mut used = vec![false; reads.len()];
+        let mut from = 0;
+        let mut before: Option<&Exchange<'a>> = None;
+        for (index, expected) in expect.requests.iter().enumerate() {
+            let check = format!("expect.requests[{index}]");
+            let hit = (from..reads.len())
+                .find(|at| of_kind(reads[*at], expected.kind) && self.any_of(&names, expected, reads[*at]));
+            let Some(hit) = hit else {
+                found.push(self.missing_request(check, &names, expected, &reads[from..], before));
+                // What comes later in the list is a consequence; one cause, one contradiction.
+                return;
+            };
+            self.gap(found, check, expected, before, reads[hit]);
+            if let Some(name) = &expected.name {
+                names.bind(name, reads[hit]);
+            }
+            used[hit] = true;
+            before = Some(reads[hit]);
+            from = hit + 1;
+        }
+        if expect.only
+            && let Some(at) = used.iter().position(|used| !used)
+        {
+            let extra = reads[at];
+            let others = used.iter().filter(|used| !**used).count() - 1;
+            let more = if others > 0 { format!(" (and {others} more)") } else { String::new() };
+            found.push(self.contradiction(
+                "expect.only".to_owned(),
+                expect.requests.last().map(|last| last.at),
+                format!(
+                    "the client sent a request too many: {} at {}{more}",
+                    words::request(extra),
+                    words::time(extra.asked.at)
+                ),
+                format!("only the {} requests listed", expect.requests.len()),
+                format!("{}{more}", words::request(extra)),
+                vec![extra.asked.seq],
+            ));
+        }
+    }
+
+    fn any_of(&self, names: &Names<'_, 'a>, expected: &RequestExpect, exchange: &Exchange<'a>) -> bool {
+        expected.any_of.is_empty() || expected.any_of.iter().any(|query| matches(names, query, exchange))
+    }
+
+    fn missing_request(
+        &self,
+        check: String,
+        names: &Names<'_, 'a>,
+        expected: &RequestExpect,
+        rest: &[&Exchange<'a>],
+        before: Option<&Exchange<'a>>,
+    ) -> Contradiction {
+        let seq = before.map_or(0, |before| before.asked.seq);
+        let wanted = expected
+            .any_of
+            .iter()
+            .map(|query| query_words(names, expected.kind, query, u64::MAX))
+            .collect::<Vec<_>>()
+            .join(", or ");
+        let wanted = if wanted.is_empty() { query_words(names, expected.kind, &[], u64::MAX) } else { wanted };
+        let after = match before {
+            Some(before) => format!(" after {} at {}", words::request(before), words::time(before.asked.at)),
+            None => String::new(),
+        };
+        let nearest = rest.iter().find(|exchange| of_kind(exchange, expected.kind)).or(rest.first());
+        let actual = match nearest {
+            Some(nearest) => format!("{} at {}", words::request(nearest), words::time(nearest.asked.at)),
+            None => "no further request".to_owned(),
+        };
+        let evidence = nearest.map_or(vec![seq], |nearest| vec![nearest.asked.seq]);
+        self.contradiction(
+            check,
+            Some(expected.at),
+            format!("the client never sent {wanted}{after}; what came nearest: {actual}"),
+            wanted,
+            actual,
+            evidence,
+        )
+    }
+
+    fn gap(
+        &self,
+        found: &mut Vec<Contradiction>,
+        check: String,
+        expected: &RequestExpect,
+        before: Option<&Exchange<'a>>,
+        hit: &Exchange<'a>,
+    ) {
+        let since = before.map_or(Moment { seq: 0, at: std::time::Duration::ZERO }, |before| before.asked);
+        let gap_ms = hit.asked.at.saturating_sub(since.at).as_millis() as u64;
+        let bound = match (expected.at_least_after_ms, expected.at_most_after_ms) {
+            (Some(least), _) if gap_ms < least => format!("at least {} later", words::span(least)),
+            (_, Some(most)) if gap_ms > most => format!("at most {} later", words::span(most)),
+            (Some(_) | None, Some(_) | None) => return,
+        };
+        let early = expected.at_least_after_ms.is_some_and(|least| gap_ms < least);
+        found.push(self.contradiction(
+            check,
+            Some(expected.at),
+            format!(
+                "the client sent {} too {}: {} after the request before it, expected {bound}",
+                words::request(hit),
+                if early { "early" } else { "late" },
+                words::span(gap_ms),
+            ),
+            bound,
+            format!("{} later", words::span(gap_ms)),
+            vec![since.seq, hit.asked.seq],
+        ));
+    }
+
+    fn counts(&self, found: &mut Vec<Contradiction>, whole: bool) {
+        let names = Names::new(self.trace);
+        for (index, count) in self.scenario.expect.counts.iter().enumerate() {
+            let RequestCount { kind, query, at_least, at_most, at } = count;
+            let hits: Vec<&Exchange<'a>> = self
+                .trace
+                .reads()
+                .filter(|exchange| of_kind(exchange, *kind) && matches(&names, query, exchange))
+                .collect();
+            let number = hits.len() as u32;
+            let bound = match (at_least, at_most) {
+                (_, Some(most)) if number > *most => format!("at most {most}"),
+                (Some(least), _) if whole && number < *least => format!("at least {least}"),
+                (Some(_) | None, Some(_) | None) => continue,
+            };
+            let what = query_words(&names, *kind, query, u64::MAX);
+            found.push(self.contradiction(
+                format!("expect.counts[{index}]"),
+                Some(*at),
+                format!("the client sent {what} {number} times, expected {bound}"),
+                format!("{bound} × {what}"),
+                format!("{number} × {what}"),
+                hits.iter().map(|hit| hit.asked.seq).collect(),
+            ));
+        }
+    }
+
+    fn never(&self, found: &mut Vec<Contradiction>) {
+        let names = Names::new(self.trace);
+        for (index, never) in self.scenario.expect.never.iter().enumerate() {
+            let Some(from) = self.forbidden_from(never.after.as_deref()) else { continue };
+            let hit = self.trace.reads().find(|exchange| {
+                exchange.asked.seq >= from
+                    && of_kind(exchange, never.kind)
+                    && matches(&names, &never.query, exchange)
+            });
+            let Some(hit) = hit else { continue };
+            let what = query_words(&names, never.kind, &never.query, hit.asked.seq);
+            let after = never.after.as_ref().map(|step| format!(" after step {step}")).unwrap_or_default();
+            found.push(self.contradiction(
+                format!("expect.never[{index}]"),
+                Some(never.at),
+                format!(
+                    "the client sent what it must not{after}: {} at {}",
+                    words::request(hit),
+                    words::time(hit.asked.at)
+                ),
+                format!("never {what}{after}"),
+                words::request(hit),
+                vec![hit.asked.seq],
+            ));
+        }
+    }
+
+    fn events(&self, found: &mut Vec<Contradiction>) {
+        let names = Names::new(self.trace);
+        let mut from = 0;
+        let mut before: Option<&Reported<'a>> = None;
+        for (index, expected) in self.scenario.expect.events.iter().enumerate() {
+            let mut left = expected.nth.max(1);
+            let hit = self.trace.reports[from..].iter().position(|reported| {
+                left -= u32::from(emitted(&names, expected, reported));
+                left == 0
+            });
+            match hit {
+                Some(at) => {
+                    before = Some(&self.trace.reports[from + at]);
+                    from += at + 1;
+                }
+                None => {
+                    found.push(self.missing_event(index, &names, expected, from, before));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn missing_event(
+        &self,
+        index: usize,
+        names: &Names<'_, 'a>,
+        expected: &EmittedMatch,
+        from: usize,
+        before: Option<&Reported<'a>>,
+    ) -> Contradiction {
+        let rest = &self.trace.reports[from..];
+        let wanted = emitted_words(names, expected, u64::MAX);
+        let after = match before {
+            Some(before) => {
+                format!(" after {} at {}", words::report(self.scenario, before), words::time(before.at.at))
+            }
+            None => String::new(),
+        };
+        let actual = if rest.is_empty() {
+            "nothing more was reported".to_owned()
+        } else {
+            words::few(rest, 6, |reported| words::report(self.scenario, reported))
+        };
+        self.contradiction(
+            format!("expect.events[{index}]"),
+            Some(expected.at),
+            format!("the client never reported {wanted}{after}; it reported: {actual}"),
+            wanted,
+            actual,
+            rest.iter().take(6).map(|reported| reported.at.seq).chain(before.map(|before| before.at.seq)).collect(),
+        )
+    }
+
+    fn never_emitted(&self, found: &mut Vec<Contradiction>) {
+        let names = Names::new(self.trace);
+        for (index, never) in self.scenario.expect.never_emitted.iter().enumerate() {
+            let EmittedNever { event, before, after } = never;
+            let Some(from) = self.forbidden_from(after.as_deref()) else { continue };
+            let until = before.as_deref().and_then(|step| self.done(step)).unwrap_or(u64::MAX);
+            let mut left = event.nth.max(1);
+            let hit = self.trace.reports.iter().filter(|r| r.at.seq >= from && r.at.seq < until).find(|reported| {
+                left -= u32::from(emitted(&names, event, reported));
+                left == 0
+            });
+            let Some(hit) = hit else { continue };
+            let when = match (before, after) {
+                (Some(step), _) => format!(" before step {step}"),
+                (None, Some(step)) => format!(" after step {step}"),
+                (None, None) => String::new(),
+            };
+            found.push(self.contradiction(
+                format!("expect.never_emitted[{index}]"),
+                Some(event.at),
+                format!(
+                    "the client reported what it must not{when}: {} at {}",
+                    words::report(self.scenario, hit),
+                    words::time(hit.at.at)
+                ),
+                format!("never {}{when}", emitted_words(&names, event, hit.at.seq)),
+                words::report(self.scenario, hit),
+                vec![hit.at.seq],
+            ));
+        }
+    }
+
+    fn cache(&self, found: &mut Vec<Contradiction>) {
+        let Some(wanted) = &self.scenario.expect.cache else { return };
+        let cache = Cache::after(&self.trace.reports);
+        let held: Vec<&str> = cache.live().keys().copied().collect();
+        let missing: Vec<&String> =
+            wanted.iter().filter(|name| !held.iter().any(|key| same_name(name, key))).collect();
+        let extra: Vec<&str> =
+            held.iter().copied().filter(|key| !wanted.iter().any(|name| same_name(name, key))).collect();
+        if missing.is_empty() && extra.is_empty() {
+            return;
+        }
+        let mut wrong = Vec::new();
+        if !missing.is_empty() {
+            wrong.push(format!("{} is missing", words::few(&missing, 6, |name| (*name).clone())));
+        }
+        if !extra.is_empty() {
+            let name = |key: &&str| words::name(self.scenario, key).to_owned();
+            wrong.push(format!("{} should not be there", words::few(&extra, 6, name)));
+        }
+        let evidence = extra
+            .iter()
+            .filter_map(|key| cache.live().get(key).map(|entry| entry.at.seq))
+            .chain(self.trace.ended.map(|(ended, _): (Moment, &RunEnd)| ended.seq))
+            .collect();
+        found.push(self.contradiction(
+            "expect.cache".to_owned(),
+            None,
+            format!("the client's cache is wrong at the end: {}", wrong.join(", ")),
+            format!("{{{}}}", wanted.join(", ")),
+            format!("{{{}}}", words::few(&held, 12, |key| words::name(self.scenario, key).to_owned())),
+            evidence,
+        ));
+    }
+
+    /// From which record on something is forbidden: from the start, or once the step was done. `None`: never.
+    fn forbidden_from(&self, after: Option<&str>) -> Option<u64> {
+        match after {
+            None => Some(0),
+            Some(step) => self.done(step).map(|seq| seq + 1),
+        }
+    }
+
+    /// The record with which the step of that name was done.
+    fn done(&self, name: &str) -> Option<u64> {
+        let index = self.scenario.steps.iter().position(|step| step.name.as_deref() == Some(name))?;
+        self.trace.records().iter().rev().find_map(|record| match &record.what {
+            What::Step { step, .. } if *step == index => Some(record.seq),
+            What::Step { .. }
+            | What::Connected { .. }
+            | What::Refused
+            | What::Disconnected { .. }
+            | What::Request { .. }
+            | What::Head { .. }
+            | What::Page { .. }
+            | What::Body { .. }
+            | What::Torn { .. }
+            | What::Frame { .. }
+            | What::End { .. }
+            | What::Withheld { .. }
+            | What::Wrote(_)
+            | What::Restored { .. }
+            | What::Turned { .. }
+            | What::Bound { .. }
+            | What::ScriptDone
+            | What::Reported(_)
+            | What::StopRequested
+            | What::RunEnded(_) => None,
+        })
+    }
+
+    fn contradiction(
+        &self,
+        check: String,
+        place: Option<Place>,
+        sentence: String,
+        expected: String,
+        actual: String,
+        evidence: Vec<u64>,
+    ) -> Contradiction {
+        Contradiction {
+            check,
+            requirements: self.scenario.covers.iter().map(|covered| covered.id.clone()).collect(),
+            sentence,
+            place,
+            evidence,
+            expected,
+            actual,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

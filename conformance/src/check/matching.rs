@@ -1,0 +1,185 @@
+//! Does a request or an event fit what a file says, and how to say what the file says.
+
+use fake_apiserver::record::FrameType;
+use fake_apiserver::report::Report;
+use fake_apiserver::scenario::{EmittedKind, EmittedMatch, Expected, QueryMatch, Ref, RequestKind};
+
+use super::{Exchange, Reported, Trace};
+use fake_apiserver::record::Verb;
+
+/// What the scenario's names stand for.
+pub(super) struct Names<'t, 'a> {
+    trace: &'t Trace<'a>,
+    /// Names of expected requests, with the requests that met them.
+    met: Vec<(String, &'t Exchange<'a>)>,
+}
+
+impl<'t, 'a> Names<'t, 'a> {
+    pub(super) fn new(trace: &'t Trace<'a>) -> Self {
+        Self { trace, met: Vec::new() }
+    }
+
+    pub(super) fn bind(&mut self, name: &str, exchange: &'t Exchange<'a>) {
+        self.met.push((name.to_owned(), exchange));
+    }
+
+    /// What `reference` stands for at record `seq`: its newest value by then, or the first it ever got.
+    pub(super) fn value(&self, reference: &Ref, seq: u64) -> Option<&'a str> {
+        match reference {
+            Ref::Start => self.bound("start", seq, |binding| Some(binding.value)),
+            Ref::ResourceVersion(name) => self
+                .met(name)
+                .and_then(|exchange| version_of(exchange, seq))
+                .or_else(|| self.bound(name, seq, |binding| Some(binding.value))),
+            Ref::Continue(name) => self
+                .met(name)
+                .and_then(|exchange| {
+                    let page = exchange.page_sent().map(|page| page.continue_token);
+                    page.or_else(|| exchange.body_sent().and_then(|body| body.continue_token))
+                })
+                .or_else(|| self.bound(name, seq, |binding| binding.continue_token)),
+        }
+    }
+
+    fn met(&self, name: &str) -> Option<&'t Exchange<'a>> {
+        self.met.iter().rev().find(|(met, _)| met == name).map(|(_, exchange)| *exchange)
+    }
+
+    fn bound(
+        &self,
+        name: &str,
+        seq: u64,
+        part: impl Fn(&crate::trace::Binding<'a>) -> Option<&'a str>,
+    ) -> Option<&'a str> {
+        let named = || self.trace.bindings.iter().filter(|binding| binding.name == name);
+        let value = |binding| part(binding).filter(|value| !value.is_empty());
+        named().rev().filter(|binding| binding.at.seq <= seq).find_map(value).or_else(|| named().find_map(value))
+    }
+}
+
+/// The version an answer stands for: its list's, or its newest bookmark's.
+fn version_of<'a>(exchange: &Exchange<'a>, seq: u64) -> Option<&'a str> {
+    if let Some(page) = exchange.page_sent() {
+        return Some(page.resource_version);
+    }
+    exchange.frames.iter().rev().filter(|sent| sent.sent.seq <= seq).find_map(|sent| match &sent.frame.kind {
+        FrameType::Bookmark { .. } => sent.frame.object.as_ref().map(|object| object.resource_version.as_str()),
+        FrameType::Added
+        | FrameType::Modified
+        | FrameType::Deleted
+        | FrameType::Error { .. }
+        | FrameType::Raw => None,
+    })
+}
+
+/// Is the request of that kind?
+pub(super) fn of_kind(exchange: &Exchange<'_>, kind: RequestKind) -> bool {
+    match kind {
+        RequestKind::List => exchange.verb == Verb::List && exchange.query("continue").is_none(),
+        RequestKind::Page { page } => {
+            exchange.verb == Verb::List && exchange.query("continue").is_some() && exchange.page == page
+        }
+        RequestKind::Watch => exchange.is_watch(),
+        RequestKind::Any => exchange.verb != Verb::Other,
+    }
+}
+
+/// Does the request meet every condition?
+pub(super) fn matches(names: &Names<'_, '_>, query: &[QueryMatch], exchange: &Exchange<'_>) -> bool {
+    query
+        .iter()
+        .all(|condition| is(names, &condition.value, exchange.query(&condition.name), exchange.asked.seq))
+}
+
+/// Is the value what is expected? Absent and empty are the same to the API.
+fn is(names: &Names<'_, '_>, expected: &Expected, value: Option<&str>, seq: u64) -> bool {
+    match expected {
+        Expected::Is(text) => value.unwrap_or_default() == text,
+        Expected::Not(not) => !is(names, not, value, seq),
+        Expected::Absent => value.is_none_or(str::is_empty),
+        Expected::Present => value.is_some_and(|value| !value.is_empty()),
+        Expected::Ref(reference) => match names.value(reference, seq) {
+            Some(stands_for) => value.unwrap_or_default() == stands_for,
+            None => false,
+        },
+    }
+}
+
+/// Is the report of that kind, about that object, in that version?
+pub(super) fn emitted(names: &Names<'_, '_>, expected: &EmittedMatch, reported: &Reported<'_>) -> bool {
+    let kind = match reported.report {
+        Report::Init => EmittedKind::Init,
+        Report::InitApply(_) => EmittedKind::InitApply,
+        Report::InitDone => EmittedKind::InitDone,
+        Report::Apply(_) => EmittedKind::Apply,
+        Report::Delete(_) => EmittedKind::Delete,
+        Report::Error { .. } => EmittedKind::Error,
+        Report::Ended | Report::Crashed { .. } => return false,
+    };
+    kind == expected.kind
+        && expected.name.as_ref().is_none_or(|name| same_name(name, &reported.key))
+        && expected.resource_version.as_ref().is_none_or(|version| {
+            let value = Some(reported.resource_version()).filter(|value| !value.is_empty());
+            is(names, version, value, reported.at.seq)
+        })
+}
+
+/// `name` or `namespace/name` means the object of that key.
+pub(super) fn same_name(name: &str, key: &str) -> bool {
+    key == name || key.rsplit_once('/').is_some_and(|(_, last)| last == name)
+}
+
+/// `WATCH resourceVersion=$b (1004)`.
+pub(super) fn query_words(names: &Names<'_, '_>, kind: RequestKind, query: &[QueryMatch], seq: u64) -> String {
+    let mut text = asked_words(kind);
+    for condition in query {
+        text.push_str(&format!(" {}{}", condition.name, expected_words(names, &condition.value, seq)));
+    }
+    text
+}
+
+/// `LIST`, `page 2 of a LIST`, `WATCH`, `any request`.
+fn asked_words(kind: RequestKind) -> String {
+    match kind {
+        RequestKind::List => "LIST".to_owned(),
+        RequestKind::Page { page } => format!("LIST (page {page})"),
+        RequestKind::Watch => "WATCH".to_owned(),
+        RequestKind::Any => "any request".to_owned(),
+    }
+}
+
+/// `apply b@1004`.
+pub(super) fn emitted_words(names: &Names<'_, '_>, expected: &EmittedMatch, seq: u64) -> String {
+    let mut text = expected.kind.word().to_owned();
+    if let Some(name) = &expected.name {
+        text.push_str(&format!(" {name}"));
+    }
+    if let Some(version) = &expected.resource_version {
+        text.push_str(&format!(" resourceVersion{}", expected_words(names, version, seq)));
+    }
+    if expected.nth > 1 {
+        text.push_str(&format!(" (time {})", expected.nth));
+    }
+    text
+}
+
+fn expected_words(names: &Names<'_, '_>, expected: &Expected, seq: u64) -> String {
+    match expected {
+        Expected::Is(text) => format!("={text}"),
+        Expected::Not(not) => format!(" not {}", expected_words(names, not, seq).trim_start_matches('=')),
+        Expected::Absent => " absent".to_owned(),
+        Expected::Present => " present".to_owned(),
+        Expected::Ref(reference) => {
+            let name = match reference {
+                Ref::Start => "$start".to_owned(),
+                Ref::ResourceVersion(name) => format!("${name}"),
+                Ref::Continue(name) => format!("${name}.continue"),
+            };
+            match names.value(reference, seq) {
+                Some(value) if value.chars().count() <= 40 => format!("={value} ({name})"),
+                Some(_) => format!("={name}"),
+                None => format!("={name} (which never got a value)"),
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One row an expectation: a trace that meets it and one that does not.
+
+use fake_apiserver::scenario::{EmittedKind, EmittedMatch, Expected, Ref, RequestNever, Step, Times, Trigger};
+use fake_apiserver::scenario::{EmittedNever, Expect};
+use rstest::rstest;
+
+use super::*;
+use crate::trace::sample::{Sample, scenario};
+
+fn query(name: &str, value: Expected) -> Vec<QueryMatch> {
+    vec![QueryMatch { name: name.to_owned(), value, at: Place { line: 7, column: 3 } }]
+}
+
+fn watch_from(value: Expected) -> RequestExpect {
+    RequestExpect {
+        kind: RequestKind::Watch,
+        any_of: vec![query("resourceVersion", value)],
+        at_least_after_ms: None,
+        at_most_after_ms: None,
+        name: None,
+        at: Place { line: 7, column: 3 },
+    }
+}
+
+fn list_named(name: &str) -> RequestExpect {
+    RequestExpect {
+        kind: RequestKind::List,
+        any_of: vec![Vec::new()],
+        at_least_after_ms: None,
+        at_most_after_ms: None,
+        name: Some(name.to_owned()),
+        at: Place { line: 6, column: 3 },
+    }
+}
+
+fn event(kind: EmittedKind, name: &str) -> EmittedMatch {
+    EmittedMatch {
+        kind,
+        name: Some(name.to_owned()),
+        resource_version: None,
+        nth: 1,
+        at: Place { line: 9, column: 3 },
+    }
+}
+
+fn is(text: &str) -> Expected {
+    Expected::Is(text.to_owned())
+}
+
+/// A list at 10 with `a`, a watch that brings `b@11` after 2 s and ends, and a watch from 11.
+fn run() -> Sample {
+    let mut s = Sample::new();
+    s.wrote("a", "5");
+    s.push(What::Bound { name: "start".to_owned(), value: "5".to_owned(), continue_token: None });
+    s.list(&[("limit", "500")]).page("10", "", &[("a", "5")]).emit_init(&[("a", "5")]);
+    s.watch("10").after(2000).wrote("b", "11").added("b", "11").emit_apply("b", "11");
+    s.push(What::Step { step: 0, how: "cut".to_owned() });
+    s.eof().watch("11");
+    s
+}
+
+#[rstest]
+#[case::request_in_order(Expect { requests: vec![list_named("l"), watch_from(Expected::Ref(Ref::ResourceVersion("l".into())))], ..Expect::default() }, "")]
+#[case::request_absent(Expect { requests: vec![watch_from(is("99"))], ..Expect::default() }, "the client never sent WATCH resourceVersion=99; what came nearest: WATCH resourceVersion=10 at 0.000s")]
+#[case::order_matters(Expect { requests: vec![watch_from(is("11")), list_named("l")], ..Expect::default() }, "the client never sent LIST after WATCH resourceVersion=11 at 2.000s; what came nearest: no further request")]
+#[case::named_watch_is_no_list(Expect { requests: vec![watch_from(Expected::Ref(Ref::Start))], ..Expect::default() }, "the client never sent WATCH resourceVersion=5 ($start); what came nearest: WATCH resourceVersion=10 at 0.000s")]
+#[case::alternatives(Expect { requests: vec![RequestExpect { any_of: vec![query("resourceVersion", is("7")), query("resourceVersion", is("10"))], ..watch_from(is("")) }], ..Expect::default() }, "")]
+#[case::only(Expect { requests: vec![list_named("l"), watch_from(is("10"))], only: true, ..Expect::default() }, "the client sent a request too many: WATCH resourceVersion=11 at 2.000s")]
+#[case::too_early(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_least_after_ms: Some(3000), ..watch_from(is("11")) }], ..Expect::default() }, "the client sent WATCH resourceVersion=11 too early: 2 s after the request before it, expected at least 3 s later")]
+#[case::too_late(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_most_after_ms: Some(1500), ..watch_from(is("11")) }], ..Expect::default() }, "the client sent WATCH resourceVersion=11 too late: 2 s after the request before it, expected at most 1500 ms later")]
+#[case::in_time(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_least_after_ms: Some(2000), at_most_after_ms: Some(2000), ..watch_from(is("11")) }], ..Expect::default() }, "")]
+#[case::at_most(Expect { counts: vec![RequestCount { kind: RequestKind::Watch, query: Vec::new(), at_least: None, at_most: Some(1), at: Place::default() }], ..Expect::default() }, "the client sent WATCH 2 times, expected at most 1")]
+#[case::at_least(Expect { counts: vec![RequestCount { kind: RequestKind::List, query: Vec::new(), at_least: Some(2), at_most: None, at: Place::default() }], ..Expect::default() }, "the client sent LIST 1 times, expected at least 2")]
+#[case::never(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", is("11")), after: None, at: Place::default() }], ..Expect::default() }, "the client sent what it must not: WATCH resourceVersion=11 at 2.000s")]
+#[case::never_after_a_step(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", is("10")), after: Some("cut".into()), at: Place::default() }], ..Expect::default() }, "")]
+#[case::never_but_not(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", Expected::Not(Box::new(is("11")))), after: Some("cut".into()), at: Place::default() }], ..Expect::default() }, "")]
+#[case::events(Expect { events: vec![event(EmittedKind::InitApply, "a"), event(EmittedKind::Apply, "ns1/b")], ..Expect::default() }, "")]
+#[case::event_absent(Expect { events: vec![event(EmittedKind::Apply, "b"), event(EmittedKind::Delete, "a")], ..Expect::default() }, "the client never reported delete a after apply b@11 at 2.000s; it reported: nothing more was reported")]
+#[case::never_emitted(Expect { never_emitted: vec![EmittedNever { event: event(EmittedKind::Apply, "b"), before: Some("cut".into()), after: None }], ..Expect::default() }, "the client reported what it must not before step cut: apply b@11 at 2.000s")]
+#[case::never_emitted_after(Expect { never_emitted: vec![EmittedNever { event: event(EmittedKind::Apply, "b"), before: None, after: Some("cut".into()) }], ..Expect::default() }, "")]
+#[case::cache(Expect { cache: Some(vec!["a".into(), "ns1/b".into()]), ..Expect::default() }, "")]
+#[case::cache_wrong(Expect { cache: Some(vec!["a".into(), "c".into()]), ..Expect::default() }, "the client's cache is wrong at the end: c is missing, b should not be there")]
+fn expectation(#[case] expect: Expect, #[case] sentence: &str) {
+    let mut scenario = scenario();
+    scenario.steps.push(Step {
+        at: Place { line: 5, column: 3 },
+        name: Some("cut".to_owned()),
+        when: Trigger::Now,
+        times: Times::Count(1),
+        actions: Vec::new(),
+        within_ms: None,
+    });
+    scenario.expect = expect;
+    let records = run().complete();
+    let trace = Trace::new(&records);
+    let found = unmet(&scenario, &trace);
+    assert_eq!(found.iter().map(|found| found.sentence.as_str()).collect::<Vec<_>>().join("\n"), sentence);
+    for contradiction in &found {
+        assert!(!contradiction.evidence.is_empty(), "a contradiction names the records that prove it");
+    }
+}
+
+#[test]
+fn a_run_that_stopped_half_way_is_not_blamed_for_what_is_missing() {
+    let mut scenario = scenario();
+    scenario.expect.requests = vec![watch_from(is("99"))];
+    scenario.expect.events = vec![event(EmittedKind::Delete, "a")];
+    let records = run().records();
+    assert_eq!(broken(&scenario, &Trace::new(&records)), []);
+}

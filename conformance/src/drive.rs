@@ -1,0 +1,171 @@
+//! Joins a client and the fake, and lets them play one scenario to its end.
+//!
+//! [`sim`] does it in one thread under virtual time, [`live`] over sockets in real time. Both start the same
+//! [`Server`](fake_apiserver::server::Server) and carry out the same endings; what they hand back is the trace and
+//! nothing else. A driver must not know what a scenario expects: when the run is over is the server's decision.
+
+mod alarm;
+pub mod bench;
+pub mod live;
+pub mod pipe;
+pub mod sim;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use fake_apiserver::net::{Edge, panic_text};
+use fake_apiserver::record::Record;
+use fake_apiserver::report::Report;
+use fake_apiserver::scenario::SharedScenario;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt as _};
+
+pub use self::live::live;
+pub use self::sim::sim;
+use crate::client::{Client, Start};
+
+/// How long connections may take to close after the client was stopped.
+const CLOSING_MAX: Duration = Duration::from_secs(2);
+
+/// Turns of a client without any time passing after which it counts as spinning.
+const TURNS_AT_ONE_INSTANT_MAX: u32 = 300_000;
+
+/// What one run left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// The trace.
+    pub records: Vec<Record>,
+}
+
+/// Starts `client`, hands its reports in until the run is over, stops it, and waits until its connections are gone.
+///
+/// `time_max` is the longest any run may take: past it the harness is at fault, because the server should have ended
+/// the run long before.
+async fn play(
+    edge: &Edge,
+    scenario: &SharedScenario,
+    client: &dyn Client,
+    kube: kube_client::Client,
+    seed: u64,
+    time_max: Duration,
+) {
+    let start = Start {
+        target: scenario.target.clone(),
+        settings: scenario.client.clone(),
+        seed,
+    };
+    let reports = Guarded::start(client, kube, start, edge.clone());
+    let delay = Duration::from_millis(scenario.client.consumer_delay_ms);
+    tokio::select! {
+        biased;
+        () = edge.finished() => {}
+        () = hand_in(reports, edge, delay) => {}
+        () = wait(time_max) => edge.fail(format!("the run took more than {} s", time_max.as_secs())),
+    }
+    // The reports went with the select: nothing polls the client any more, and all it held is dropped.
+    edge.stop_requested();
+    if tokio::time::timeout(CLOSING_MAX, edge.deserted()).await.is_err() {
+        tracing::debug!(left = edge.connections(), "connections outlived the client");
+    }
+}
+
+/// Hands reports in until the run is over, taking `delay` over each object. Goes on waiting when there will be no
+/// more: the server decides what that means.
+async fn hand_in(mut reports: Guarded, edge: &Edge, delay: Duration) {
+    while let Some(report) = reports.next().await {
+        let about_object = report.object().is_some();
+        edge.report(report);
+        // A client that always has something to say leaves no other moment to stop it.
+        if edge.is_finished() {
+            return;
+        }
+        if about_object && !delay.is_zero() {
+            wait(delay).await;
+        }
+    }
+    edge.finished().await;
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a driver is an edge; what it waits for comes from the scenario"
+)]
+async fn wait(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// A client's reports, with its end and its crash told as reports too.
+struct Guarded {
+    /// `None` once it ended or crashed.
+    reports: Option<BoxStream<'static, Report>>,
+    /// What is reported next, before anything else.
+    crash: Option<String>,
+    edge: Edge,
+    turns: u32,
+    instant: Duration,
+}
+
+impl Guarded {
+    fn start(client: &dyn Client, kube: kube_client::Client, start: Start, edge: Edge) -> Self {
+        let (reports, crash) = match catch_unwind(AssertUnwindSafe(|| client.start(kube, start))) {
+            Ok(reports) => (Some(reports), None),
+            Err(panic) => (None, Some(panic_text(&*panic))),
+        };
+        Self {
+            reports,
+            crash,
+            edge,
+            turns: 0,
+            instant: Duration::ZERO,
+        }
+    }
+
+    /// A client that wakes itself for ever keeps virtual time from passing, and nothing else would stop it.
+    fn spins(&mut self) -> bool {
+        self.turns += 1;
+        if self.turns < TURNS_AT_ONE_INSTANT_MAX {
+            return false;
+        }
+        // The clock is worth a look only now and then: these turns, or the last of them, were at one instant.
+        self.turns = 0;
+        let now = self.edge.elapsed();
+        std::mem::replace(&mut self.instant, now) == now
+    }
+}
+
+impl Stream for Guarded {
+    type Item = Report;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Report>> {
+        if self.spins() {
+            self.reports = None;
+            self.crash = Some(format!(
+                "spins: polled {TURNS_AT_ONE_INSTANT_MAX} times while no time passed"
+            ));
+        }
+        if let Some(message) = self.crash.take() {
+            return Poll::Ready(Some(Report::Crashed { message }));
+        }
+        let Some(reports) = &mut self.reports else {
+            return Poll::Ready(None);
+        };
+        match catch_unwind(AssertUnwindSafe(|| reports.poll_next_unpin(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(Some(report))) => Poll::Ready(Some(report)),
+            Ok(Poll::Ready(None)) => {
+                self.reports = None;
+                Poll::Ready(Some(Report::Ended))
+            }
+            Err(panic) => {
+                // What is left of it may panic again when it is dropped.
+                let rest = self.reports.take();
+                drop(catch_unwind(AssertUnwindSafe(|| drop(rest))));
+                Poll::Ready(Some(Report::Crashed {
+                    message: panic_text(&*panic),
+                }))
+            }
+        }
+    }
+}

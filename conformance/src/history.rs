@@ -1,0 +1,105 @@
+//! The truth of the watched collection, replayed from the trace: which states there were, and what was there when.
+
+use std::collections::BTreeMap;
+
+use fake_apiserver::record::{Record, Truth, What, WriteOp};
+use fake_apiserver::scenario::Scenario;
+
+/// The writes of the scenario's collection, in order.
+#[derive(Debug)]
+pub struct History<'a> {
+    writes: Vec<(u64, &'a Truth)>,
+    by_state: BTreeMap<(&'a str, &'a str), Vec<usize>>,
+    records: &'a [Record],
+    plural: &'a str,
+}
+
+impl<'a> History<'a> {
+    /// Reads the history of the scenario's collection off the records.
+    pub fn of(scenario: &'a Scenario, records: &'a [Record]) -> Self {
+        let plural = scenario.target.plural.as_str();
+        let mut history = Self { writes: Vec::new(), by_state: BTreeMap::new(), records, plural };
+        for record in records {
+            if let Some(truth) = written(record, plural) {
+                let state = (truth.object.key.as_str(), truth.object.resource_version.as_str());
+                history.by_state.entry(state).or_default().push(history.writes.len());
+                history.writes.push((record.seq, truth));
+            }
+        }
+        history
+    }
+
+    /// The write that made `key` what it is at `version`, if the truth ever was so; its position in the history too.
+    pub fn state(&self, key: &str, version: &str, uid: &str) -> Option<(usize, &'a Truth)> {
+        self.by_state.get(&(key, version))?.iter().rev().find_map(|at| {
+            let truth = self.writes[*at].1;
+            (uid.is_empty() || truth.object.uid == uid).then_some((*at, truth))
+        })
+    }
+
+    /// Was there ever an object of that key?
+    pub fn knows(&self, key: &str) -> bool {
+        self.by_state.range((key, "")..).next().is_some_and(|((known, _), _)| *known == key)
+    }
+
+    /// The objects the client should hold after everything recorded before `seq`, by key.
+    pub fn selected_before(&self, seq: u64) -> BTreeMap<&'a str, &'a Truth> {
+        self.replay(self.records.iter().take_while(|record| record.seq < seq), u64::MAX)
+    }
+
+    /// The objects the client should hold at a revision, by key.
+    pub fn selected_at(&self, revision: u64) -> BTreeMap<&'a str, &'a Truth> {
+        self.replay(self.records.iter(), revision)
+    }
+
+    fn replay(&self, records: impl Iterator<Item = &'a Record>, until: u64) -> BTreeMap<&'a str, &'a Truth> {
+        // A restore takes later writes back, so states are kept until the end is known.
+        let mut kept: Vec<&Truth> = Vec::new();
+        for record in records {
+            if let Some(truth) = written(record, self.plural) {
+                kept.push(truth);
+            } else if let What::Restored { to } = &record.what {
+                kept.retain(|truth| revision(truth) <= *to);
+            }
+        }
+        let mut objects = BTreeMap::new();
+        for truth in kept.into_iter().filter(|truth| revision(truth) <= until) {
+            let key = truth.object.key.as_str();
+            match truth.op {
+                WriteOp::Create | WriteOp::Update if truth.selected => objects.insert(key, truth),
+                WriteOp::Create | WriteOp::Update | WriteOp::Delete => objects.remove(key),
+            };
+        }
+        objects
+    }
+}
+
+fn written<'a>(record: &'a Record, plural: &str) -> Option<&'a Truth> {
+    match &record.what {
+        What::Wrote(truth) if truth.resource == plural => Some(truth),
+        What::Wrote(_)
+        | What::Connected { .. }
+        | What::Refused
+        | What::Disconnected { .. }
+        | What::Request { .. }
+        | What::Head { .. }
+        | What::Page { .. }
+        | What::Body { .. }
+        | What::Torn { .. }
+        | What::Frame { .. }
+        | What::End { .. }
+        | What::Withheld { .. }
+        | What::Restored { .. }
+        | What::Turned { .. }
+        | What::Step { .. }
+        | What::Bound { .. }
+        | What::ScriptDone
+        | What::Reported(_)
+        | What::StopRequested
+        | What::RunEnded(_) => None,
+    }
+}
+
+fn revision(truth: &Truth) -> u64 {
+    truth.object.resource_version.parse().unwrap_or(0)
+}

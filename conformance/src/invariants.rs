@@ -1,0 +1,273 @@
+//! What holds for every list/watch client in every scenario, whatever the script does (INV-01 to INV-22).
+//!
+//! Each invariant is a pure function of scenario and trace. It must be *sound*: a client that keeps the requirements
+//! never violates it. Where the server lied (frames, heads and pages marked `scripted`), lost bytes, or answered with
+//! something whose content the trace does not know, an invariant gives way rather than guess.
+//!
+//! The names Ordered, Unique, Reliable, Resumable and Bookmarkable are those of etcd's watch guarantees (etcd v3.6,
+//! "API guarantees", and its robustness tests); Kubernetes adds the rest.
+
+use fake_apiserver::scenario::Scenario;
+
+use crate::history::History;
+use crate::trace::{Delivery, Op, Reported, Trace};
+use crate::verdict::Contradiction;
+
+mod cache;
+mod events;
+mod requests;
+mod resume;
+
+/// One invariant.
+pub struct Invariant {
+    /// `INV-07`.
+    pub id: &'static str,
+    /// What holds, in one line.
+    pub statement: &'static str,
+    /// The requirements of the catalogue it gives evidence on.
+    pub requirements: &'static [&'static str],
+    find: fn(&Ground<'_, '_>) -> Vec<Finding>,
+}
+
+/// All invariants, in order of their ids.
+pub const INVARIANTS: [Invariant; 22] = [
+    Invariant {
+        id: "INV-01",
+        statement: "a watch starts from the version of the last complete list, or of an event or bookmark received whole since",
+        requirements: &["LIST-02", "WATCH-01", "WATCH-05", "PAGE-04", "WLIST-05", "CONN-01"],
+        find: resume::from_what_was_sent,
+    },
+    Invariant {
+        id: "INV-02",
+        statement: "a watch resumes from the latest version received, not from an earlier one",
+        requirements: &["WATCH-01", "BOOKMARK-02", "EVENT-04"],
+        find: resume::from_the_latest,
+    },
+    Invariant {
+        id: "INV-03",
+        statement: "no watch starts from a version before a set was received whole",
+        requirements: &["LIST-01"],
+        find: resume::not_before_a_snapshot,
+    },
+    Invariant {
+        id: "INV-04",
+        statement: "after 410 on a watch, no watch from a version before a new set was received, and no endless lists at the dead version",
+        requirements: &["GONE-01", "GONE-02", "GONE-04"],
+        find: resume::not_again_after_expiry,
+    },
+    Invariant {
+        id: "INV-05",
+        statement: "resourceVersion=0 is never asked for once a newer version was seen",
+        requirements: &["LIST-05"],
+        find: resume::no_rewind_by_choice,
+    },
+    Invariant {
+        id: "INV-06",
+        statement: "every reported state is one the server sent, and states of an object are reported in the server's order",
+        requirements: &["ORDER-01"],
+        find: events::subsequence,
+    },
+    Invariant {
+        id: "INV-07",
+        statement: "no truthful event of a stream is left out when a later one of the same stream is reported",
+        requirements: &["WATCH-03", "EVENT-07"],
+        find: events::reliable,
+    },
+    Invariant {
+        id: "INV-08",
+        statement: "between two relists no change is reported twice",
+        requirements: &["ORDER-02", "CONN-01"],
+        find: events::unique,
+    },
+    Invariant {
+        id: "INV-09",
+        statement: "a relist is reported as one piece: init, init_apply…, init_done, and nothing else between",
+        requirements: &["GONE-06", "WLIST-02"],
+        find: cache::relist_in_one_piece,
+    },
+    Invariant {
+        id: "INV-10",
+        statement: "what a relist reports is exactly the set the server sent",
+        requirements: &["PAGE-07", "PAGE-10", "WLIST-03", "WLIST-04"],
+        find: cache::relist_equals_snapshot,
+    },
+    Invariant {
+        id: "INV-11",
+        statement: "a watch resumed from a version means that the cache equals the truth at that version",
+        requirements: &["BOOKMARK-02", "WATCH-03"],
+        find: cache::resume_means_in_step,
+    },
+    Invariant {
+        id: "INV-12",
+        statement: "init_done is reported only after a list, or a streaming list up to its end marker, was sent whole",
+        requirements: &["LIST-01", "BOOKMARK-06", "WLIST-02", "WLIST-09"],
+        find: cache::synced_only_when_complete,
+    },
+    Invariant {
+        id: "INV-13",
+        statement: "once the server tells the truth again, the cache comes to equal it",
+        requirements: &["GONE-05", "EVENT-03", "EVENT-09"],
+        find: cache::convergence,
+    },
+    Invariant {
+        id: "INV-14",
+        statement: "no object outside the namespace and selectors is reported as there",
+        requirements: &["SEL-01"],
+        find: events::filter,
+    },
+    Invariant {
+        id: "INV-15",
+        statement: "every request passes the server's validation of list options",
+        requirements: &["LIST-06", "WLIST-01"],
+        find: requests::legal,
+    },
+    Invariant {
+        id: "INV-16",
+        statement: "failing requests keep to 1.5 a second over any 30 s after the fifth, and Retry-After is honoured",
+        requirements: &["RETRY-01", "RETRY-05", "RETRY-07"],
+        find: requests::rate,
+    },
+    Invariant {
+        id: "INV-17",
+        statement: "at most one watch is open and at most one list in flight",
+        requirements: &["RETRY-10", "CLOSE-04"],
+        find: requests::single_flight,
+    },
+    Invariant {
+        id: "INV-18",
+        statement: "after stop nothing is requested or reported, and every stream is closed within 2 s",
+        requirements: &["CLOSE-01", "CLOSE-02"],
+        find: requests::quiescence,
+    },
+    Invariant {
+        id: "INV-19",
+        statement: "nothing is reported from a line that was not sent whole",
+        requirements: &["CONN-01"],
+        find: events::no_partial_frames,
+    },
+    Invariant {
+        id: "INV-20",
+        statement: "an object that was reported deleted does not come back by itself, and the cached uid is the server's",
+        requirements: &["EVENT-08", "ORDER-04"],
+        find: events::identity,
+    },
+    Invariant {
+        id: "INV-21",
+        statement: "nothing is reported from lines after an ERROR line of the same stream",
+        requirements: &["GONE-07"],
+        find: events::error_is_final,
+    },
+    Invariant {
+        id: "INV-22",
+        statement: "a continue token is the one the page before gave, sent back with the same parameters, and never again once refused",
+        requirements: &["PAGE-02", "PAGE-05"],
+        find: requests::token_hygiene,
+    },
+];
+
+/// Violations of one invariant beyond this many add nothing.
+const SHOWN: usize = 3;
+
+/// Every violation of every invariant the scenario does not excuse, in order of ids.
+pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
+    let ground = Ground::new(scenario, trace);
+    let excused = |id: &str| scenario.expect.excused.iter().any(|excuse| excuse.invariant == id);
+    INVARIANTS
+        .iter()
+        .filter(|invariant| !excused(invariant.id))
+        .flat_map(|invariant| {
+            (invariant.find)(&ground).into_iter().take(SHOWN).map(|finding| Contradiction {
+                check: invariant.id.to_owned(),
+                requirements: invariant.requirements.iter().map(|id| (*id).to_owned()).collect(),
+                sentence: finding.sentence,
+                place: None,
+                evidence: finding.evidence,
+                expected: finding.expected,
+                actual: finding.actual,
+            })
+        })
+        .collect()
+}
+
+/// One violation, before it is given its invariant's id.
+#[derive(Debug)]
+struct Finding {
+    sentence: String,
+    expected: String,
+    actual: String,
+    evidence: Vec<u64>,
+}
+
+/// What every invariant stands on.
+struct Ground<'t, 'a> {
+    scenario: &'t Scenario,
+    trace: &'t Trace<'a>,
+    history: History<'t>,
+    /// Deliveries of a state, by key and version.
+    delivered: std::collections::BTreeMap<(&'a str, &'a str), Vec<usize>>,
+    /// Positions at which something came that the trace cannot look into: a scripted body, bytes that are no event.
+    opaque: Vec<u64>,
+    /// Positions at which the script lied on the wire: frames, pages, withheld events, bytes that are no event.
+    lies: Vec<u64>,
+}
+
+impl<'t, 'a> Ground<'t, 'a> {
+    fn new(scenario: &'t Scenario, trace: &'t Trace<'a>) -> Self {
+        let mut delivered = std::collections::BTreeMap::<_, Vec<usize>>::new();
+        for (index, delivery) in trace.deliveries.iter().enumerate() {
+            let state = (delivery.object.key.as_str(), delivery.object.resource_version.as_str());
+            delivered.entry(state).or_default().push(index);
+        }
+        let frames = || trace.exchanges.iter().flat_map(|exchange| &exchange.frames);
+        let raw = frames().filter(|sent| sent.frame.kind == fake_apiserver::record::FrameType::Raw);
+        let unknown_sets = trace.snapshots.iter().filter(|snapshot| snapshot.opaque);
+        let mut opaque: Vec<u64> =
+            raw.map(|sent| sent.sent.seq).chain(unknown_sets.map(|snapshot| snapshot.done.seq)).collect();
+        opaque.sort_unstable();
+        let pages = trace.exchanges.iter().filter_map(|exchange| exchange.page_sent());
+        let mut lies: Vec<u64> = frames()
+            .filter(|sent| sent.frame.scripted)
+            .map(|sent| sent.sent.seq)
+            .chain(pages.filter(|page| page.scripted).map(|page| page.sent.seq))
+            .chain(trace.withheld.iter().map(|withheld| withheld.at.seq))
+            .chain(opaque.iter().copied())
+            .collect();
+        lies.sort_unstable();
+        Self { scenario, trace, history: History::of(scenario, trace.records()), delivered, opaque, lies }
+    }
+
+    /// Deliveries of the state a report is about, up to the report.
+    fn sources<'s>(&'s self, reported: &'s Reported<'a>) -> impl Iterator<Item = &'s Delivery<'a>> + 's {
+        let state = (reported.key.as_str(), reported.resource_version());
+        let uid = reported.uid();
+        self.delivered
+            .get(&state)
+            .into_iter()
+            .flatten()
+            .map(|index| &self.trace.deliveries[*index])
+            .filter(move |delivery| {
+                delivery.sent.seq < reported.at.seq && (uid.is_empty() || delivery.object.uid == uid)
+            })
+    }
+
+    /// Something unknown came before `seq`: a report may stem from it.
+    fn opaque_before(&self, seq: u64) -> bool {
+        self.opaque.first().is_some_and(|first| *first < seq)
+    }
+
+    /// The script lied between two positions (both exclusive).
+    fn lied_between(&self, after: u64, before: u64) -> bool {
+        self.lies.iter().any(|lie| *lie > after && *lie < before)
+    }
+
+    /// Reports about an object whose version is known, with what they do to it.
+    fn stated(&self) -> impl Iterator<Item = (&'t Reported<'a>, Op)> {
+        self.trace.reports.iter().filter_map(|reported| {
+            let op = reported.op()?;
+            (!reported.resource_version().is_empty() && !reported.key.is_empty()).then_some((reported, op))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

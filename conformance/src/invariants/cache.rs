@@ -1,0 +1,339 @@
+//! What the cache folded from the reports must be, and when: INV-09 to INV-13.
+
+use std::collections::BTreeMap;
+
+use fake_apiserver::record::{RunEnd, Verb};
+use fake_apiserver::report::Report;
+use fake_apiserver::scenario::ClientMode;
+use serde_json::Value;
+
+use super::{Finding, Ground, resume};
+use crate::cache::Cache;
+use crate::trace::{Op, Reported, Snapshot};
+use crate::words;
+
+/// INV-09 (client-go Replace; kube's `Event`): a reader of the cache sees the old set or the new one, so nothing that
+/// changes the old one may be reported while the new one is being told.
+pub(super) fn relist_in_one_piece(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    if ground.scenario.client.mode == ClientMode::Object {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut open: Option<&Reported<'_>> = None;
+    for reported in &ground.trace.reports {
+        let wrong = match reported.report {
+            Report::Init => {
+                open = Some(reported);
+                continue;
+            }
+            Report::InitApply(_) if open.is_none() => "outside a relist",
+            Report::InitDone if open.take().is_none() => "without an init before it",
+            Report::Apply(_) | Report::Delete(_) if open.is_some() => "in the middle of a relist",
+            Report::InitApply(_)
+            | Report::InitDone
+            | Report::Apply(_)
+            | Report::Delete(_)
+            | Report::Error { .. }
+            | Report::Ended
+            | Report::Crashed { .. } => continue,
+        };
+        let what = words::report(ground.scenario, reported);
+        found.push(Finding {
+            sentence: format!("the client reported {what} at {} {wrong}", words::time(reported.at.at)),
+            expected: "init, init_apply…, init_done in one piece".to_owned(),
+            actual: format!("{what} {wrong}"),
+            evidence: open.map(|init| init.at.seq).into_iter().chain([reported.at.seq]).collect(),
+        });
+    }
+    found
+}
+
+/// INV-10 (client-go Replace semantics). Items the client could not decode may be missing if it said so; none may be
+/// there that the server did not send.
+pub(super) fn relist_equals_snapshot(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut told: BTreeMap<&str, &Reported<'_>> = BTreeMap::new();
+    let mut from = 0;
+    for reported in &ground.trace.reports {
+        match reported.report {
+            Report::Init => told.clear(),
+            Report::InitApply(_) => {
+                told.insert(&reported.key, reported);
+            }
+            Report::InitDone => {
+                let until = reported.at.seq;
+                let sets = ground.trace.snapshots.iter().filter(|set| set.done.seq > from && set.done.seq < until);
+                let wrong: Vec<Option<Finding>> = sets.map(|set| differs(ground, set, &told, reported)).collect();
+                // Several sets may have come; the one the client speaks of fits.
+                if wrong.iter().all(Option::is_some) {
+                    found.extend(wrong.into_iter().flatten().next_back());
+                }
+                told.clear();
+                from = until;
+            }
+            Report::Apply(_)
+            | Report::Delete(_)
+            | Report::Error { .. }
+            | Report::Ended
+            | Report::Crashed { .. } => {}
+        }
+    }
+    found
+}
+
+fn differs(
+    ground: &Ground<'_, '_>,
+    set: &Snapshot<'_>,
+    told: &BTreeMap<&str, &Reported<'_>>,
+    done: &Reported<'_>,
+) -> Option<Finding> {
+    if set.opaque {
+        return None;
+    }
+    let streamed = ground.trace.exchange(set.stream).is_some_and(|exchange| exchange.verb == Verb::WatchList);
+    let mut sent: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (object, op) in &set.items {
+        let versions = sent.entry(object.key.as_str()).or_default();
+        // In a stream the later state counts; on two pages of a list either may be the one kept.
+        if streamed || *op == Op::Gone {
+            versions.clear();
+        }
+        if *op == Op::Set {
+            versions.push(&object.resource_version);
+        }
+    }
+    let excused = ground.trace.error_between(set.began.seq, done.at.seq);
+    let missing: Vec<&str> = sent
+        .iter()
+        .filter(|(key, versions)| !versions.is_empty() && !key.is_empty() && !told.contains_key(*key))
+        .filter(|(key, versions)| {
+            let true_state = || versions.iter().any(|version| ground.history.state(key, version, "").is_some());
+            !excused && (!set.scripted || true_state())
+        })
+        .map(|(key, _)| *key)
+        .collect();
+    let extra: Vec<&Reported<'_>> = told
+        .iter()
+        .filter(|(key, reported)| {
+            !sent.get(*key).is_some_and(|versions| versions.contains(&reported.resource_version()))
+        })
+        .map(|(_, reported)| *reported)
+        .collect();
+    if missing.is_empty() && extra.is_empty() {
+        return None;
+    }
+    let mut wrong = Vec::new();
+    if !missing.is_empty() {
+        let names = words::few(&missing, 4, |key| words::name(ground.scenario, key).to_owned());
+        wrong.push(format!("without {names}"));
+    }
+    if !extra.is_empty() {
+        let state = |reported: &&Reported<'_>| {
+            words::state(ground.scenario, &reported.key, reported.resource_version())
+        };
+        wrong.push(format!("with {}, which the set does not hold", words::few(&extra, 4, state)));
+    }
+    let items: Vec<String> = sent
+        .iter()
+        .filter_map(|(key, versions)| Some(words::state(ground.scenario, key, versions.last()?)))
+        .collect();
+    let said: Vec<String> = told
+        .values()
+        .map(|reported| words::state(ground.scenario, &reported.key, reported.resource_version()))
+        .collect();
+    Some(Finding {
+        sentence: format!(
+            "the client reported the set sent at {} {}",
+            words::time(set.done.at),
+            wrong.join(", and ")
+        ),
+        expected: format!("{{{}}}", words::few(&items, 12, Clone::clone)),
+        actual: format!("{{{}}}", words::few(&said, 12, Clone::clone)),
+        evidence: [set.done.seq]
+            .into_iter()
+            .chain(extra.iter().map(|reported| reported.at.seq))
+            .chain([done.at.seq])
+            .collect(),
+    })
+}
+
+/// INV-11 (etcd: Bookmarkable, lifted to every resume). Holds for clients that ask for the next watch only after their
+/// events were taken, which every poll-driven stream does; not for a slow consumer behind a queue.
+pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let (scenario, trace) = (ground.scenario, ground.trace);
+    if scenario.client.consumer_delay_ms > 0 || scenario.client.mode == ClientMode::Object {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut cache = Cache::default();
+    let mut taken = 0;
+    for (watch, version) in resume::pinned_watches(ground) {
+        while let Some(reported) = trace.reports.get(taken).filter(|next| next.at.seq < watch.asked.seq) {
+            cache.take(reported);
+            taken += 1;
+        }
+        let Ok(revision) = version.parse::<u64>() else { continue };
+        let Some(set) = trace.snapshot_before(watch.asked.seq) else { continue };
+        let truthful = !set.scripted
+            && !set.opaque
+            && set.consistent
+            && watch.verb == Verb::Watch
+            && !ground.lied_between(set.began.seq, watch.asked.seq)
+            && !trace.error_between(set.began.seq, watch.asked.seq)
+            && trace.rolled_back.is_none_or(|at| at > watch.asked.seq);
+        let standing = resume::Standing::before(ground, watch);
+        let known = standing.is_some_and(|standing| standing.allowed().any(|allowed| allowed == version));
+        if !truthful || !known || cache.relisting() || !cache.synced() {
+            continue;
+        }
+        let truth = ground.history.selected_at(revision);
+        let wrong = difference(ground, &cache, |key| {
+            truth.get(key).map(|right| right.object.resource_version.as_str())
+        }, truth.keys().copied());
+        let Some(wrong) = wrong else { continue };
+        found.push(Finding {
+            sentence: format!(
+                "the client resumed from {version} at {}, but what it had reported by then is not the truth at {version}: {wrong}",
+                words::time(watch.asked.at)
+            ),
+            expected: format!("the cache of {version}"),
+            actual: wrong,
+            evidence: vec![set.done.seq, watch.asked.seq],
+        });
+    }
+    found
+}
+
+/// INV-12 (LIST-01; KEP-3157): only then is "absent" worth anything.
+pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    for reported in ground.trace.reports.iter().filter(|reported| matches!(reported.report, Report::InitDone)) {
+        let until = reported.at.seq;
+        if !ground.trace.snapshots.iter().any(|set| set.done.seq > from && set.done.seq < until) {
+            found.push(Finding {
+                sentence: format!(
+                    "the client reported init_done at {} though no list, and no streaming list up to its end marker, had been sent whole",
+                    words::time(reported.at.at)
+                ),
+                expected: "init_done after the last page, or after the bookmark that ends the initial events".to_owned(),
+                actual: "init_done before".to_owned(),
+                evidence: vec![until],
+            });
+        }
+        from = until;
+    }
+    found
+}
+
+/// INV-13 (eventual consistency: the promise of every cache).
+pub(super) fn convergence(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let (scenario, trace) = (ground.scenario, ground.trace);
+    let Some((ended, RunEnd::Complete | RunEnd::NotConverged { .. })) = trace.ended else { return Vec::new() };
+    if scenario.expect.not_converged_because.is_some() {
+        return Vec::new();
+    }
+    let end = trace.stop.map_or(ended.seq, |stop| stop.seq.min(ended.seq));
+    let truth = ground.history.selected_before(end);
+    let cache = Cache::after(trace.reports.iter().take_while(|reported| reported.at.seq < end));
+    let wrong = difference(ground, &cache, |key| {
+        truth.get(key).map(|right| right.object.resource_version.as_str())
+    }, truth.keys().copied());
+    let wrong = wrong.or_else(|| {
+        cache.live().iter().find_map(|(key, held)| {
+            let right = truth.get(key)?;
+            let content = held.report.object()?.content.as_deref()?;
+            let (path, wants, has) = unlike(&right.content, content, scenario.client.mode)?;
+            let name = words::name(scenario, key);
+            Some(format!("{name}{path} is {has} where the server has {wants}"))
+        })
+    });
+    let Some(wrong) = wrong else { return Vec::new() };
+    let state = |(key, version): &(&str, &str)| words::state(scenario, key, version);
+    let right: Vec<(&str, &str)> =
+        truth.iter().map(|(key, right)| (*key, right.object.resource_version.as_str())).collect();
+    let held: Vec<(&str, &str)> = cache.live().iter().map(|(key, held)| (*key, held.resource_version())).collect();
+    vec![Finding {
+        sentence: format!("the client does not hold what the server holds at the end: {wrong}"),
+        expected: format!("{{{}}}", words::few(&right, 12, state)),
+        actual: format!("{{{}}}", words::few(&held, 12, state)),
+        evidence: vec![ended.seq],
+    }]
+}
+
+/// In words, how the cache differs from the truth in keys and versions.
+fn difference<'k>(
+    ground: &Ground<'_, '_>,
+    cache: &Cache<'_, '_>,
+    right: impl Fn(&str) -> Option<&'k str>,
+    keys: impl Iterator<Item = &'k str>,
+) -> Option<String> {
+    let name = |key: &&str| words::name(ground.scenario, key).to_owned();
+    let missing: Vec<&str> = keys.filter(|key| !cache.live().contains_key(key)).collect();
+    let mut extra = Vec::new();
+    let mut stale = Vec::new();
+    for (key, held) in cache.live() {
+        match right(key) {
+            None => extra.push(*key),
+            Some(version) if held.resource_version() != version && !held.resource_version().is_empty() => {
+                stale.push((*key, held.resource_version(), version));
+            }
+            Some(_) => {}
+        }
+    }
+    let mut wrong = Vec::new();
+    if !missing.is_empty() {
+        wrong.push(format!("{} missing", words::few(&missing, 4, name)));
+    }
+    if !extra.is_empty() {
+        wrong.push(format!("{} still there", words::few(&extra, 4, name)));
+    }
+    if !stale.is_empty() {
+        let change = |(key, held, version): &(&str, &str, &str)| {
+            format!("{} at {held} instead of {version}", words::name(ground.scenario, key))
+        };
+        wrong.push(words::few(&stale, 4, change));
+    }
+    (!wrong.is_empty()).then(|| wrong.join("; "))
+}
+
+/// The first place where two objects differ, with both values. What an encoder may leave out is no difference: type
+/// names, `null`, and in metadata mode all but the metadata.
+fn unlike(right: &Value, held: &Value, mode: ClientMode) -> Option<(String, String, String)> {
+    let top = |value: &Value| -> BTreeMap<String, Value> {
+        let Value::Object(fields) = value else { return BTreeMap::new() };
+        fields
+            .iter()
+            .filter(|(key, _)| *key != "apiVersion" && *key != "kind")
+            .filter(|(key, _)| mode != ClientMode::Metadata || *key == "metadata")
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    };
+    let (right, held) = (top(right), top(held));
+    let keys: std::collections::BTreeSet<&String> = right.keys().chain(held.keys()).collect();
+    keys.into_iter().find_map(|key| below(&format!(".{key}"), right.get(key), held.get(key)))
+}
+
+fn below(path: &str, right: Option<&Value>, held: Option<&Value>) -> Option<(String, String, String)> {
+    let present = |value: Option<&Value>| value.filter(|value| !value.is_null()).cloned();
+    match (present(right), present(held)) {
+        (None, None) => None,
+        (Some(Value::Object(right)), Some(Value::Object(held))) => {
+            let keys: std::collections::BTreeSet<&String> = right.keys().chain(held.keys()).collect();
+            keys.into_iter().find_map(|key| below(&format!("{path}.{key}"), right.get(key), held.get(key)))
+        }
+        (Some(Value::Array(right)), Some(Value::Array(held))) if right.len() == held.len() => right
+            .iter()
+            .zip(&held)
+            .enumerate()
+            .find_map(|(at, (right, held))| below(&format!("{path}[{at}]"), Some(right), Some(held))),
+        (right, held) if right == held => None,
+        (right, held) => {
+            let word = |value: Option<Value>| match value {
+                None => "absent".to_owned(),
+                Some(value) => value.to_string().chars().take(60).collect(),
+            };
+            Some((path.to_owned(), word(right), word(held)))
+        }
+    }
+}

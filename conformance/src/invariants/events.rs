@@ -1,0 +1,349 @@
+//! What a client may report, given what it was sent: INV-06 to INV-08, INV-14, INV-19 to INV-21.
+
+use std::collections::BTreeMap;
+
+use fake_apiserver::record::{FrameType, RunEnd, Verb, WriteOp};
+use fake_apiserver::report::Report;
+
+use super::{Finding, Ground};
+use crate::cache::Cache;
+use crate::trace::{Delivery, Exchange, Op, Reported};
+use crate::words;
+
+/// INV-06 (etcd: Ordered; client-go SharedInformer doc). A relist may show an older state if the server sent it then.
+pub(super) fn subsequence(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut highest: BTreeMap<&str, (usize, &Reported<'_>)> = BTreeMap::new();
+    for (reported, _) in ground.stated() {
+        let mut sources = ground.sources(reported).peekable();
+        if sources.peek().is_none() {
+            if !ground.opaque_before(reported.at.seq) {
+                found.push(Finding {
+                    sentence: format!(
+                        "the client reported {} at {}, a state the server never sent",
+                        words::report(ground.scenario, reported),
+                        words::time(reported.at.at)
+                    ),
+                    expected: "only states that were sent".to_owned(),
+                    actual: words::report(ground.scenario, reported),
+                    evidence: vec![reported.at.seq],
+                });
+            }
+            continue;
+        }
+        if ground.trace.rolled_back.is_some_and(|at| at < reported.at.seq) {
+            continue;
+        }
+        let state = ground.history.state(&reported.key, reported.resource_version(), reported.uid());
+        let Some((position, _)) = state else { continue };
+        if let Some((last, before)) = highest.get(reported.key.as_str())
+            && position < *last
+        {
+            // The server itself went back: it sent the older state after the newer one.
+            let newer = ground.sources(before).map(|source| source.sent.seq).min().unwrap_or(before.at.seq);
+            if !sources.any(|source| source.sent.seq > newer) {
+                found.push(Finding {
+                    sentence: format!(
+                        "the client reported {} at {} after {}, against the order in which the server made them",
+                        words::report(ground.scenario, reported),
+                        words::time(reported.at.at),
+                        words::report(ground.scenario, before)
+                    ),
+                    expected: "the states of an object in the server's order".to_owned(),
+                    actual: format!(
+                        "{}, then {}",
+                        words::report(ground.scenario, before),
+                        words::report(ground.scenario, reported)
+                    ),
+                    evidence: vec![before.at.seq, reported.at.seq],
+                });
+            }
+        }
+        highest.insert(&reported.key, (position, reported));
+    }
+    found
+}
+
+/// INV-07 (etcd: Reliable). A stream is read in order: who reports its fifth event has read the first four. What a
+/// cache would not notice (a delete of an object it does not hold, the state it already has) may stay unsaid, and a
+/// reported error may stand for a line that could not be decoded.
+pub(super) fn reliable<'t, 'a>(ground: &'t Ground<'_, 'a>) -> Vec<Finding> {
+    let mut said: BTreeMap<(&'t str, &'t str, Op), Vec<&'t Reported<'a>>> = BTreeMap::new();
+    let mut by_uid: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
+    let mut by_key: BTreeMap<&str, Vec<&Reported<'_>>> = BTreeMap::new();
+    for reported in &ground.trace.reports {
+        let Some(op) = reported.op() else { continue };
+        by_key.entry(&reported.key).or_default().push(reported);
+        if let Report::Apply(_) | Report::Delete(_) = reported.report {
+            said.entry((&reported.key, reported.resource_version(), op)).or_default().push(reported);
+            if op == Op::Gone {
+                by_uid.entry((&reported.key, reported.uid())).or_default().push(reported.at.seq);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for stream in ground.trace.watches() {
+        let live = live(ground, stream);
+        let told = |event: &'t Delivery<'a>| said.get(&change(event)).into_iter().flatten().copied();
+        let by = |event: &'t Delivery<'a>| told(event).find(|reported| reported.at.seq > event.sent.seq);
+        let Some((last, witness)) =
+            live.iter().enumerate().rev().find_map(|(index, event)| by(event).map(|reported| (index, reported)))
+        else {
+            continue;
+        };
+        for event in &live[..last] {
+            let key = event.object.key.as_str();
+            let gone = by_uid.get(&(key, event.object.uid.as_str()));
+            let reported = told(event).next().is_some()
+                || event.op == Op::Gone && gone.is_some_and(|seqs| seqs.iter().any(|seq| *seq > event.sent.seq));
+            if reported || ground.trace.error_between(event.sent.seq, witness.at.seq) {
+                continue;
+            }
+            let before = by_key.get(key).into_iter().flatten().rev().find(|known| known.at.seq < witness.at.seq);
+            let unnoticed = match (event.op, before.and_then(|known| known.op().map(|op| (known, op)))) {
+                (Op::Gone, None | Some((_, Op::Gone))) => true,
+                (Op::Gone, Some((_, Op::Set))) | (Op::Set, None | Some((_, Op::Gone))) => false,
+                (Op::Set, Some((known, Op::Set))) => {
+                    known.uid() == event.object.uid && known.resource_version() == event.object.resource_version
+                }
+            };
+            if unnoticed {
+                continue;
+            }
+            let what = words::object(ground.scenario, event.object);
+            let op = if event.op == Op::Gone { "deletion" } else { "change" };
+            found.push(Finding {
+                sentence: format!(
+                    "the client never reported the {op} {what} it was sent at {}, though it read on: it reported {} from the same stream",
+                    words::time(event.sent.at),
+                    words::report(ground.scenario, witness)
+                ),
+                expected: format!("{} {what}", if event.op == Op::Gone { "delete" } else { "apply" }),
+                actual: "nothing".to_owned(),
+                evidence: vec![event.sent.seq, witness.at.seq],
+            });
+        }
+    }
+    found
+}
+
+/// What makes a live event and a report speak of the same change.
+fn change<'a>(live: &Delivery<'a>) -> (&'a str, &'a str, Op) {
+    (&live.object.key, &live.object.resource_version, live.op)
+}
+
+/// The truthful events of a stream past its initial ones, up to where a client stops reading.
+fn live<'t, 'a>(ground: &'t Ground<'_, 'a>, stream: &Exchange<'a>) -> Vec<&'t Delivery<'a>> {
+    let marker = stream.frames.iter().find_map(|sent| match &sent.frame.kind {
+        FrameType::Bookmark { initial_events_end: Some(end) } if end == "true" => Some(sent.sent.seq),
+        FrameType::Bookmark { .. }
+        | FrameType::Added
+        | FrameType::Modified
+        | FrameType::Deleted
+        | FrameType::Error { .. }
+        | FrameType::Raw => None,
+    });
+    let from = match stream.verb {
+        Verb::WatchList => marker.unwrap_or(u64::MAX),
+        Verb::List | Verb::Watch | Verb::Other => 0,
+    };
+    let until = ground.trace.rolled_back.unwrap_or(u64::MAX);
+    let scripted = |live: &&Delivery<'_>| {
+        // A lie that looks like this event could be what the client speaks of.
+        let state = (live.object.key.as_str(), live.object.resource_version.as_str());
+        ground
+            .delivered
+            .get(&state)
+            .is_some_and(|twins| twins.iter().any(|twin| ground.trace.deliveries[*twin].scripted))
+    };
+    stream
+        .frames
+        .iter()
+        .filter_map(|sent| {
+            let at = ground.trace.deliveries.binary_search_by_key(&sent.sent.seq, |live| live.sent.seq).ok()?;
+            Some(&ground.trace.deliveries[at])
+        })
+        .filter(|live| live.sent.seq > from && live.sent.seq < until && live.whole && !live.after_error)
+        .filter(|live| !scripted(live))
+        .collect()
+}
+
+/// INV-08 (etcd: Unique). A lie on the wire since the last relist may have sent it twice.
+pub(super) fn unique(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let replays: Vec<u64> = ground
+        .trace
+        .watches()
+        .filter(|watch| watch.pinned().is_none() || watch.verb == Verb::WatchList)
+        .map(|watch| watch.asked.seq)
+        .collect();
+    let until = ground.trace.rolled_back.unwrap_or(u64::MAX);
+    let mut found = Vec::new();
+    let mut said: BTreeMap<(&str, &str, &str, Op), u64> = BTreeMap::new();
+    let mut from = 0;
+    for reported in ground.trace.reports.iter().take_while(|reported| reported.at.seq < until) {
+        let op = match reported.report {
+            Report::Init | Report::InitDone => {
+                said.clear();
+                from = reported.at.seq;
+                continue;
+            }
+            Report::Apply(_) => Op::Set,
+            Report::Delete(_) => Op::Gone,
+            Report::InitApply(_) | Report::Error { .. } | Report::Ended | Report::Crashed { .. } => continue,
+        };
+        let version = reported.resource_version();
+        if version.is_empty() {
+            continue;
+        }
+        let Some(first) = said.insert((&reported.key, reported.uid(), version, op), reported.at.seq) else { continue };
+        let replayed = replays.iter().any(|seq| *seq > first && *seq < reported.at.seq);
+        if replayed || ground.lied_between(from, reported.at.seq) {
+            continue;
+        }
+        let what = words::report(ground.scenario, reported);
+        found.push(Finding {
+            sentence: format!("the client reported {what} a second time at {}", words::time(reported.at.at)),
+            expected: format!("{what} once"),
+            actual: format!("{what} twice"),
+            evidence: vec![first, reported.at.seq],
+        });
+    }
+    found
+}
+
+/// INV-14 (etcd: validateFilter; ListOptions selectors).
+pub(super) fn filter(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (reported, op) in ground.stated() {
+        let state = ground.history.state(&reported.key, reported.resource_version(), reported.uid());
+        let Some((_, truth)) = state.filter(|_| op == Op::Set) else { continue };
+        if truth.selected || truth.op == WriteOp::Delete || ground.sources(reported).any(|source| source.scripted) {
+            continue;
+        }
+        let what = words::report(ground.scenario, reported);
+        found.push(Finding {
+            sentence: format!(
+                "the client reported {what} at {}, an object outside what it was told to watch",
+                words::time(reported.at.at)
+            ),
+            expected: "only objects of the namespace that pass the selectors".to_owned(),
+            actual: what,
+            evidence: vec![reported.at.seq],
+        });
+    }
+    found
+}
+
+/// INV-19 (CONN-01): half an event is no event.
+pub(super) fn no_partial_frames(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    from_nowhere_else(ground, |source| source.whole, |ground, torn| {
+        let frame = ground
+            .trace
+            .exchange(torn.stream)
+            .and_then(|stream| stream.frames.iter().find(|sent| sent.sent.seq == torn.sent.seq));
+        match frame {
+            Some(sent) => format!("of which only {} of {} bytes were sent", sent.frame.sent, sent.frame.bytes),
+            None => "which was not sent whole".to_owned(),
+        }
+    })
+}
+
+/// INV-21 (client-go RetryWatcher tests): what a server says after ERROR on a stream is not to be believed.
+pub(super) fn error_is_final(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    from_nowhere_else(ground, |source| !source.after_error, |_, _| "which came after an ERROR line".to_owned())
+}
+
+/// Reports whose every source on the wire is a bad one.
+fn from_nowhere_else<'a>(
+    ground: &Ground<'_, 'a>,
+    good: impl Fn(&Delivery<'a>) -> bool,
+    why: impl Fn(&Ground<'_, 'a>, &Delivery<'a>) -> String,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (reported, op) in ground.stated() {
+        let bad = |source: &&Delivery<'a>| source.op == op && !good(source);
+        let Some(source) = ground.sources(reported).find(bad) else { continue };
+        if ground.opaque_before(reported.at.seq) || ground.sources(reported).any(|source| good(source)) {
+            continue;
+        }
+        let what = words::report(ground.scenario, reported);
+        found.push(Finding {
+            sentence: format!(
+                "the client reported {what} at {}, {}",
+                words::time(reported.at.at),
+                why(ground, source)
+            ),
+            expected: "nothing from it".to_owned(),
+            actual: what,
+            evidence: vec![source.sent.seq, reported.at.seq],
+        });
+    }
+    found
+}
+
+/// INV-20 (etcd: IsCreate; kubernetes/kubernetes#115658 for objects that came back from a queue).
+pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let trace = ground.trace;
+    let mut found = Vec::new();
+    let mut gone: BTreeMap<(&str, &str), &Reported<'_>> = BTreeMap::new();
+    for reported in trace.reports.iter().filter(|reported| !reported.uid().is_empty()) {
+        let who = (reported.key.as_str(), reported.uid());
+        match reported.op() {
+            Some(Op::Gone) => {
+                gone.insert(who, reported);
+            }
+            Some(Op::Set) => {
+                let Some(deleted) = gone.remove(&who) else { continue };
+                let of_it = |source: &&Delivery<'_>| source.object.uid == who.1 && source.object.key == who.0;
+                let before = || trace.deliveries.iter().filter(of_it);
+                let deletion = before()
+                    .filter(|source| source.op == Op::Gone && source.sent.seq < deleted.at.seq)
+                    .map(|source| source.sent.seq)
+                    .max();
+                let Some(deletion) = deletion else { continue };
+                let again = before().any(|source| {
+                    source.op == Op::Set && source.sent.seq > deletion && source.sent.seq < reported.at.seq
+                });
+                if again || ground.opaque_before(reported.at.seq) {
+                    continue;
+                }
+                let what = words::report(ground.scenario, reported);
+                found.push(Finding {
+                    sentence: format!(
+                        "the client reported {what} at {} after it had reported that very object deleted, and the server did not send it again",
+                        words::time(reported.at.at)
+                    ),
+                    expected: "the object stays deleted".to_owned(),
+                    actual: what,
+                    evidence: vec![deletion, deleted.at.seq, reported.at.seq],
+                });
+            }
+            None => {}
+        }
+    }
+    let Some((ended, RunEnd::Complete | RunEnd::NotConverged { .. })) = trace.ended else { return found };
+    if ground.scenario.expect.not_converged_because.is_some() {
+        return found;
+    }
+    let end = trace.stop.map_or(ended.seq, |stop| stop.seq.min(ended.seq));
+    let truth = ground.history.selected_before(end);
+    let cache = Cache::after(trace.reports.iter().take_while(|reported| reported.at.seq < end));
+    for (key, held) in cache.live() {
+        let Some(right) = truth.get(key) else { continue };
+        if held.uid().is_empty() || held.uid() == right.object.uid {
+            continue;
+        }
+        let name = words::name(ground.scenario, key);
+        found.push(Finding {
+            sentence: format!(
+                "the client still holds an earlier {name} (uid {}) where the server has a new one (uid {})",
+                held.uid(),
+                right.object.uid
+            ),
+            expected: format!("{name} with uid {}", right.object.uid),
+            actual: format!("{name} with uid {}", held.uid()),
+            evidence: vec![held.at.seq, ended.seq],
+        });
+    }
+    found
+}

@@ -1,0 +1,282 @@
+//! How a client may ask: legal, not too often, one at a time, never after stop (INV-15 to INV-18, INV-22).
+
+use std::time::Duration;
+
+use fake_apiserver::fault::Ending;
+use fake_apiserver::record::Side;
+
+use super::{Finding, Ground};
+use crate::trace::{Answer, Exchange, Moment};
+use crate::words;
+
+/// How long a client may take to close what it no longer reads (CLOSE-01).
+const CLOSING: Duration = Duration::from_secs(2);
+/// Requests and reports already on their way when stop was called.
+const ON_THE_WAY: Duration = Duration::from_millis(100);
+/// A watch that ends earlier ended at once (client-go: "very short watch").
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// The budget: after so many requests …
+const FREE_REQUESTS: usize = 5;
+/// … at most so many in any window, which is 1.5 a second.
+const WINDOW_REQUESTS: usize = 45;
+const WINDOW: Duration = Duration::from_secs(30);
+/// How much earlier than `Retry-After` a request may come, for clocks that disagree.
+const RETRY_AFTER_SLACK: Duration = Duration::from_millis(50);
+
+/// INV-15 (apimachinery `ValidateListOptions`; API concepts, tables of list and watch parameters).
+pub(super) fn legal(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    ground
+        .trace
+        .reads()
+        .filter(|read| !read.violations.is_empty())
+        .map(|read| Finding {
+            sentence: format!(
+                "the client sent an illegal request at {}: {}: {}",
+                words::time(read.asked.at),
+                words::request(read),
+                read.violations.join("; ")
+            ),
+            expected: "a request the server's validation accepts".to_owned(),
+            actual: words::request(read),
+            evidence: vec![read.asked.seq],
+        })
+        .collect()
+}
+
+/// INV-16 (client-go's backoff; API Priority and Fairness; KEP-4568 for Retry-After).
+pub(super) fn rate(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let mut found = too_soon(ground);
+    found.extend(over_budget(ground));
+    found
+}
+
+fn too_soon(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let reads: Vec<&Exchange<'_>> = ground.trace.reads().collect();
+    let mut found = Vec::new();
+    for (index, refused) in reads.iter().enumerate() {
+        let Some(head) = refused.head.filter(|head| matches!(head.status, 429 | 503)) else { continue };
+        let Some(seconds) = head.retry_after.and_then(|after| after.trim().parse::<u64>().ok()) else { continue };
+        let Some(next) = reads[index + 1..].iter().find(|next| next.asked.seq > head.sent.seq) else { continue };
+        let gap = next.asked.at.saturating_sub(head.sent.at);
+        if lost(refused) || gap + RETRY_AFTER_SLACK >= Duration::from_secs(seconds) {
+            continue;
+        }
+        found.push(Finding {
+            sentence: format!(
+                "the client sent {} only {} after {} with Retry-After: {seconds}",
+                words::request(next),
+                words::span(gap.as_millis() as u64),
+                head.status
+            ),
+            expected: format!("nothing for {seconds} s"),
+            actual: format!("a request after {}", words::span(gap.as_millis() as u64)),
+            evidence: vec![head.sent.seq, next.asked.seq],
+        });
+    }
+    found
+}
+
+fn over_budget(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let trace = ground.trace;
+    // Requests in order, and whether they leave the client failing.
+    let mut tries: Vec<(Moment, bool)> = trace.refused.iter().map(|at| (*at, true)).collect();
+    for read in trace.reads() {
+        // A page that was answered is progress, not a retry.
+        let progress = read.page > 1 && read.page_sent().is_some();
+        if !progress {
+            tries.push((read.asked, !recovered(read)));
+        }
+    }
+    tries.sort_unstable();
+    let mut streak: Vec<Moment> = Vec::new();
+    for (at, failing) in tries {
+        if !failing {
+            streak.clear();
+            continue;
+        }
+        streak.push(at);
+        let counted = &streak[streak.len().min(FREE_REQUESTS)..];
+        let Some(first) = counted.len().checked_sub(WINDOW_REQUESTS + 1).map(|first| counted[first]) else { continue };
+        if at.at - first.at < WINDOW {
+            return vec![Finding {
+                sentence: format!(
+                    "the client kept failing and sent {} requests within {} from {} on",
+                    WINDOW_REQUESTS + 1,
+                    words::span((at.at - first.at).as_millis() as u64),
+                    words::time(first.at)
+                ),
+                expected: "at most 1.5 requests a second over 30 s while failing".to_owned(),
+                actual: format!(
+                    "{} requests in {}",
+                    WINDOW_REQUESTS + 1,
+                    words::span((at.at - first.at).as_millis() as u64)
+                ),
+                evidence: vec![first.seq, at.seq],
+            }];
+        }
+    }
+    Vec::new()
+}
+
+/// A watch that lived shows that the client is through; a list alone does not (410, relist, 410 … is failing too).
+fn recovered(read: &Exchange<'_>) -> bool {
+    let refused = read.status().is_none_or(|status| status >= 300);
+    if !read.is_watch() || refused {
+        return false;
+    }
+    read.over().is_none_or(|over| over.at.saturating_sub(read.asked.at) >= AT_ONCE)
+}
+
+fn lost(exchange: &Exchange<'_>) -> bool {
+    exchange.end.is_some_and(|end| end.how == Ending::Rst && end.by == Side::Server)
+}
+
+/// INV-17 (RETRY-10): two watches feeding one cache interleave. What a client dropped takes a moment to be seen closed.
+pub(super) fn single_flight(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let trace = ground.trace;
+    let last = trace.last().map(|last| last.at).unwrap_or_default();
+    let mut found = Vec::new();
+    let mut open: Vec<&Exchange<'_>> = Vec::new();
+    for read in trace.reads() {
+        open.retain(|earlier| earlier.over().is_none_or(|over| over.seq > read.asked.seq));
+        let deadline = read.asked.at + CLOSING;
+        let rival = open.iter().find(|earlier| {
+            earlier.is_watch() == read.is_watch()
+                && match earlier.over() {
+                    Some(over) => over.at > deadline,
+                    None => last > deadline,
+                }
+        });
+        if let Some(rival) = rival {
+            let (kind, kinds) = if read.is_watch() { ("watch", "watches") } else { ("list", "lists") };
+            found.push(Finding {
+                sentence: format!(
+                    "the client had two {kinds} at once: {} at {} while {} of {} was still open",
+                    words::request(read),
+                    words::time(read.asked.at),
+                    words::request(rival),
+                    words::time(rival.asked.at)
+                ),
+                expected: format!("one {kind} at a time"),
+                actual: "two".to_owned(),
+                evidence: vec![rival.asked.seq, read.asked.seq],
+            });
+        }
+        open.push(read);
+    }
+    found
+}
+
+/// INV-18 (CLOSE-01, CLOSE-02; client-go's goroutine leak test).
+pub(super) fn quiescence(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let trace = ground.trace;
+    let Some(stop) = trace.stop else { return Vec::new() };
+    let late = stop.at + ON_THE_WAY;
+    let mut found = Vec::new();
+    let mut add = |sentence: String, expected: &str, actual: String, seq: u64| {
+        found.push(Finding { sentence, expected: expected.to_owned(), actual, evidence: vec![stop.seq, seq] });
+    };
+    for read in trace.exchanges.iter().filter(|read| read.asked.seq > stop.seq && read.asked.at > late) {
+        let what = words::request(read);
+        let after = words::span((read.asked.at - stop.at).as_millis() as u64);
+        add(format!("the client sent {what} {after} after it was stopped"), "no request", what, read.asked.seq);
+    }
+    for said in trace.reports.iter().filter(|said| said.at.seq > stop.seq && said.at.at > late) {
+        let what = words::report(ground.scenario, said);
+        let after = words::span((said.at.at - stop.at).as_millis() as u64);
+        add(format!("the client reported {what} {after} after it was stopped"), "no report", what, said.at.seq);
+    }
+    let last = trace.last().map(|last| last.at).unwrap_or_default();
+    for open in trace.reads().filter(|open| open.asked.seq < stop.seq) {
+        // Where the server fell silent the answer is over for it, but the client still holds the connection.
+        let stalled = open.end.is_some_and(|end| end.how == Ending::Stall && end.by == Side::Server);
+        let closed = if stalled { open.disconnected.map(|(at, _)| at) } else { open.over() };
+        let overdue = match closed {
+            Some(closed) => closed.at > stop.at + CLOSING,
+            None => last > stop.at + CLOSING,
+        };
+        if overdue {
+            let what = words::request(open);
+            add(
+                format!("the client left {what} open for more than 2 s after it was stopped"),
+                "every stream closed within 2 s",
+                format!("{what} still open"),
+                open.asked.seq,
+            );
+        }
+    }
+    found
+}
+
+/// INV-22 (KEP-365; ListOptions.Continue).
+pub(super) fn token_hygiene(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut attempt: Vec<&Exchange<'_>> = Vec::new();
+    for list in ground.trace.lists() {
+        let Some(token) = list.query("continue") else {
+            attempt = vec![list];
+            continue;
+        };
+        if let Some((why, seq)) = misused(&attempt, list, token) {
+            found.push(Finding {
+                sentence: format!(
+                    "the client asked for page {} at {} with {why}",
+                    list.page,
+                    words::time(list.asked.at)
+                ),
+                expected: "the token of the page before, with the parameters of the first page".to_owned(),
+                actual: words::request(list),
+                evidence: vec![seq, list.asked.seq],
+            });
+        }
+        attempt.push(list);
+    }
+    found
+}
+
+fn misused(attempt: &[&Exchange<'_>], list: &Exchange<'_>, token: &str) -> Option<(String, u64)> {
+    let Some(first) = attempt.first() else {
+        return Some(("a continue token before any list".to_owned(), list.asked.seq));
+    };
+    // The newest answer that could give a token; answers the trace cannot look into could give any.
+    let mut given = None;
+    for asked in attempt.iter().rev() {
+        match &asked.answer {
+            Some(Answer::Page(page)) => {
+                given = Some((page.continue_token, page.sent.seq));
+                break;
+            }
+            Some(Answer::Body(_)) if asked.status().is_some_and(|status| status < 300) => return None,
+            Some(Answer::Body(body)) => {
+                if let Some(offered) = body.continue_token {
+                    if offered == token {
+                        given = Some((offered, body.sent.seq));
+                        break;
+                    }
+                } else if asked.status() == Some(410) && asked.query("continue") == Some(token) && !lost(asked) {
+                    return Some(("a token the server had refused with 410".to_owned(), body.sent.seq));
+                }
+            }
+            Some(Answer::Torn { bytes_sent, bytes, .. }) if bytes_sent >= bytes => return None,
+            Some(Answer::Torn { .. }) | None => {}
+        }
+    }
+    match given {
+        Some((given, _)) if given == token => {}
+        Some(("", seq)) => return Some(("a token although the list was complete".to_owned(), seq)),
+        Some((_, seq)) => return Some(("a token the page before had not given".to_owned(), seq)),
+        None => return Some(("a token no page of this list had given".to_owned(), first.asked.seq)),
+    }
+    let changed = first_difference(first, list)?;
+    Some((format!("another {changed} than the first page had"), first.asked.seq))
+}
+
+/// The parameter in which two pages of a list differ, apart from those that belong to one page only.
+fn first_difference<'a>(first: &Exchange<'a>, list: &Exchange<'a>) -> Option<&'a str> {
+    if first.path != list.path {
+        return Some("path");
+    }
+    let own = |name: &str| matches!(name, "continue" | "resourceVersion" | "resourceVersionMatch");
+    let names = first.query.iter().chain(list.query).map(|(name, _)| name.as_str());
+    names.filter(|name| !own(name)).find(|name| first.query(name) != list.query(name))
+}

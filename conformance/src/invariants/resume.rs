@@ -1,0 +1,317 @@
+//! From where a client may list and watch: INV-01 to INV-05. Only the server's side of the trace is needed.
+
+use fake_apiserver::fault::Ending;
+use fake_apiserver::record::{Frame, FrameType, Side, Verb};
+use fake_apiserver::scenario::ClientMode;
+
+use super::{Finding, Ground};
+use crate::trace::{Answer, Exchange, Snapshot, readable};
+use crate::words;
+
+/// INV-01 (etcd: Resumable). A version the server never sent, sent only in part, or sent for something else (an item,
+/// a later page) is no point to resume from.
+pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (watch, version) in pinned_watches(ground) {
+        let Some(standing) = Standing::before(ground, watch) else { continue };
+        if standing.unknown || standing.allowed().any(|allowed| allowed == version) {
+            continue;
+        }
+        let (why, seq) = explain(ground, watch, version);
+        // Bytes that are no event of a known type may still hold a version.
+        if seq.is_none() && ground.opaque_before(watch.asked.seq) {
+            continue;
+        }
+        let allowed: Vec<&str> = standing.allowed().collect();
+        found.push(Finding {
+            sentence: format!(
+                "the client watched from {version} at {}, {why}; it could resume only from {}",
+                words::time(watch.asked.at),
+                words::few(&allowed, 4, |version| (*version).to_owned())
+            ),
+            expected: format!("WATCH resourceVersion={}", standing.latest.last().copied().unwrap_or("(none)")),
+            actual: words::request(watch),
+            evidence: seq.into_iter().chain([watch.asked.seq]).collect(),
+        });
+    }
+    found
+}
+
+/// INV-02 (etcd: Resumable, Bookmarkable). Streams that were reset, given up, or followed by a reported error may have
+/// lost their last lines, and lines after the first lie of a stream need not have been read.
+pub(super) fn from_the_latest(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (watch, version) in pinned_watches(ground) {
+        let Some(standing) = Standing::before(ground, watch) else { continue };
+        let known = standing.allowed().any(|allowed| allowed == version);
+        if standing.unknown || !known || standing.lists.len() > 1 || standing.latest.contains(&version) {
+            continue;
+        }
+        let latest = standing.latest.last().copied().unwrap_or("(none)");
+        found.push(Finding {
+            sentence: format!(
+                "the client watched from {version} at {} though it had received everything up to {latest}",
+                words::time(watch.asked.at)
+            ),
+            expected: format!("WATCH resourceVersion={latest}"),
+            actual: words::request(watch),
+            evidence: standing.latest_seq.into_iter().chain([watch.asked.seq]).collect(),
+        });
+    }
+    found
+}
+
+/// INV-03 (list, then watch; API concepts, "Efficient detection of changes").
+pub(super) fn not_before_a_snapshot(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    if ground.scenario.client.mode == ClientMode::Object {
+        return Vec::new();
+    }
+    pinned_watches(ground)
+        .filter(|(watch, _)| ground.trace.snapshot_before(watch.asked.seq).is_none())
+        .map(|(watch, version)| Finding {
+            sentence: format!(
+                "the client watched from {version} at {} before any list or streaming list was sent whole",
+                words::time(watch.asked.at)
+            ),
+            expected: "a complete list first".to_owned(),
+            actual: words::request(watch),
+            evidence: vec![watch.asked.seq],
+        })
+        .collect()
+}
+
+/// INV-04 (API concepts: 410 means list again; kubernetes/kubernetes#133810 for the endless lists at the dead version).
+pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let trace = ground.trace;
+    let mut found = Vec::new();
+    for expired in trace.watches() {
+        let (Some(version), Some(at)) = (expired.pinned(), expired.expired()) else { continue };
+        if may_be_lost(expired) {
+            continue;
+        }
+        let next = pinned_watches(ground)
+            .map(|(watch, _)| watch)
+            .find(|watch| watch.asked.seq > at.seq && watch.verb == Verb::Watch);
+        if let Some(next) = next
+            && !trace.snapshots.iter().any(|set| set.done.seq > at.seq && set.done.seq < next.asked.seq)
+        {
+            found.push(Finding {
+                sentence: format!(
+                    "the client watched from {} at {} though the server had said 410 at {} and no new list was complete",
+                    next.pinned().unwrap_or_default(),
+                    words::time(next.asked.at),
+                    words::time(at.at)
+                ),
+                expected: "a new LIST (or streaming list) after 410".to_owned(),
+                actual: words::request(next),
+                evidence: vec![at.seq, next.asked.seq],
+            });
+        }
+        let pinned: Vec<u64> = trace
+            .lists()
+            .filter(|list| list.asked.seq > at.seq && list.pinned() == Some(version))
+            .filter(|list| matches!(list.status(), Some(200 | 410)))
+            .map(|list| list.asked.seq)
+            .collect();
+        if pinned.len() > 2 {
+            found.push(Finding {
+                sentence: format!(
+                    "the client listed at {version} {} times after the server had said 410 for it: it cannot get past it so",
+                    pinned.len()
+                ),
+                expected: "LIST without resourceVersion".to_owned(),
+                actual: format!("{} × LIST resourceVersion={version}", pinned.len()),
+                evidence: pinned,
+            });
+            break;
+        }
+    }
+    found
+}
+
+/// INV-05 (kubernetes/kubernetes#59848: version 0 may be answered from a cache that is far behind).
+pub(super) fn no_rewind_by_choice(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let trace = ground.trace;
+    trace
+        .reads()
+        .filter(|read| read.query("resourceVersion") == Some("0"))
+        .filter_map(|read| {
+            let seen = trace.snapshots.iter().rev().find(|set| {
+                set.done.seq < read.asked.seq && !set.scripted && set.resume.iter().any(|version| *version != "0")
+            })?;
+            let version = seen.resume.first().copied().unwrap_or_default();
+            Some(Finding {
+                sentence: format!(
+                    "the client asked for resourceVersion=0 at {} though it had seen {version}: the answer may be older",
+                    words::time(read.asked.at)
+                ),
+                expected: format!("resourceVersion={version} or none"),
+                actual: words::request(read),
+                evidence: vec![seen.done.seq, read.asked.seq],
+            })
+        })
+        .collect()
+}
+
+/// WATCH requests of either kind that start from a version, in order.
+pub(super) fn pinned_watches<'t, 'a>(
+    ground: &Ground<'t, 'a>,
+) -> impl Iterator<Item = (&'t Exchange<'a>, &'a str)> + use<'t, 'a> {
+    ground.trace.watches().filter_map(|watch| Some((watch, watch.pinned()?)))
+}
+
+/// The bytes of this answer may not have reached the client although they were sent.
+fn may_be_lost(exchange: &Exchange<'_>) -> bool {
+    exchange.end.is_some_and(|end| end.how == Ending::Rst && end.by == Side::Server)
+        || matches!(exchange.answer, Some(Answer::Torn { .. }))
+}
+
+/// What a client may know just before a watch request.
+pub(super) struct Standing<'t, 'a> {
+    /// The last set that is surely one, and what may be sets after it.
+    pub(super) lists: Vec<&'t Snapshot<'a>>,
+    /// Versions of events and bookmarks received whole since.
+    pub(super) since: Vec<&'a str>,
+    /// The versions of which one is the latest received.
+    pub(super) latest: Vec<&'a str>,
+    pub(super) latest_seq: Option<u64>,
+    /// A set whose content the trace does not know came since.
+    pub(super) unknown: bool,
+}
+
+impl<'t, 'a> Standing<'t, 'a> {
+    /// `None` before the first set.
+    pub(super) fn before(ground: &Ground<'t, 'a>, watch: &Exchange<'a>) -> Option<Self> {
+        let trace = ground.trace;
+        let until = watch.asked.seq;
+        let done = trace.snapshots.partition_point(|set| set.done.seq < until);
+        let done = &trace.snapshots[..done];
+        let base = done.iter().rposition(|set| !set.scripted && !set.opaque).unwrap_or(0);
+        let lists: Vec<&Snapshot<'a>> = done[base..].iter().collect();
+        let from = lists.first()?.done.seq;
+        let mut standing = Standing {
+            since: Vec::new(),
+            latest: lists.iter().flat_map(|set| set.resume.iter().copied()).collect(),
+            latest_seq: Some(from),
+            unknown: lists.iter().any(|set| set.opaque),
+            lists,
+        };
+        for stream in trace.watches().filter(|stream| stream.asked.seq < until) {
+            standing.read(ground, stream, from, until);
+        }
+        Some(standing)
+    }
+
+    pub(super) fn allowed(&self) -> impl Iterator<Item = &'a str> {
+        self.lists.iter().flat_map(|set| set.resume.iter().copied()).chain(self.since.iter().copied())
+    }
+
+    fn read(&mut self, ground: &Ground<'t, 'a>, stream: &Exchange<'a>, from: u64, until: u64) {
+        if stream.frames.last().is_none_or(|last| last.sent.seq <= from) && stream.asked.seq < from {
+            return;
+        }
+        if stream.asked.seq > from
+            && let Some(version) = stream.pinned()
+        {
+            // What it resumed from tells what it had, right or wrong.
+            self.latest = vec![version];
+            self.latest_seq = Some(stream.asked.seq);
+        }
+        let clean = stream
+            .end
+            .is_some_and(|end| end.by == Side::Server && matches!(end.how, Ending::Eof | Ending::Fin));
+        let mut certain = clean && !ground.trace.error_between(stream.asked.seq, until);
+        let mut started = stream.pinned().is_some() && stream.verb == Verb::Watch;
+        for sent in stream.frames.iter().filter(|sent| sent.sent.seq < until) {
+            // Versions of initial events come in any order: they are no point to resume from before the first frame
+            // that cannot be one of them (kubernetes-client/python#819, client-go propagateRVFromStart; KEP-3157).
+            started |= starts_live(stream.verb, sent.frame);
+            certain &= !sent.frame.scripted && readable(sent.frame);
+            let Some(version) = version(sent.frame) else {
+                certain = false;
+                continue;
+            };
+            if !started || sent.sent.seq <= from {
+                continue;
+            }
+            self.since.push(version);
+            if certain {
+                self.latest.clear();
+            }
+            self.latest.push(version);
+            self.latest_seq = Some(sent.sent.seq);
+        }
+    }
+}
+
+/// A frame after which the stream is past its initial events.
+fn starts_live(verb: Verb, frame: &Frame) -> bool {
+    match &frame.kind {
+        FrameType::Bookmark { initial_events_end } => {
+            verb != Verb::WatchList || initial_events_end.as_deref() == Some("true")
+        }
+        FrameType::Modified | FrameType::Deleted => verb != Verb::WatchList,
+        FrameType::Added | FrameType::Error { .. } | FrameType::Raw => false,
+    }
+}
+
+/// The version a frame received whole moves a client to.
+fn version(frame: &Frame) -> Option<&str> {
+    match &frame.kind {
+        FrameType::Added | FrameType::Modified | FrameType::Deleted | FrameType::Bookmark { .. } => frame
+            .object
+            .as_ref()
+            .filter(|_| readable(frame))
+            .map(|object| object.resource_version.as_str())
+            .filter(|version| !version.is_empty()),
+        FrameType::Error { .. } | FrameType::Raw => None,
+    }
+}
+
+/// Where a wrong version comes from, and the record that shows it.
+fn explain(ground: &Ground<'_, '_>, watch: &Exchange<'_>, version: &str) -> (String, Option<u64>) {
+    let trace = ground.trace;
+    let deliveries = || {
+        trace
+            .deliveries
+            .iter()
+            .rev()
+            .filter(|state| state.sent.seq < watch.asked.seq && state.object.resource_version == version)
+    };
+    if let Some(torn) = deliveries().find(|state| !state.whole) {
+        let frame = trace
+            .exchange(torn.stream)
+            .and_then(|stream| stream.frames.iter().find(|sent| sent.sent.seq == torn.sent.seq));
+        let share = match frame {
+            Some(sent) => format!("{} of {} bytes", sent.frame.sent, sent.frame.bytes),
+            None => "a part".to_owned(),
+        };
+        let object = words::object(ground.scenario, torn.object);
+        return (format!("the version of {object}, of which only {share} were sent"), Some(torn.sent.seq));
+    }
+    let page = trace
+        .lists()
+        .filter(|list| list.asked.seq < watch.asked.seq)
+        .filter_map(|list| list.page_sent().map(|page| (list, page)))
+        .find(|(_, page)| page.resource_version == version);
+    if let Some((list, page)) = page {
+        let why = if list.page > 1 {
+            format!("the version of page {} of a list that began at another", list.page)
+        } else {
+            "the version of a list that was given up or replaced".to_owned()
+        };
+        return (why, Some(page.sent.seq));
+    }
+    if let Some(state) = deliveries().next() {
+        let object = words::object(ground.scenario, state.object);
+        let why = match (state.listed, trace.exchange(state.stream)) {
+            (true, _) => format!("the version of {object}, an item of a list and not the list's own"),
+            (false, Some(stream)) if stream.pinned().is_none() || stream.verb == Verb::WatchList => {
+                format!("the version of {object}, an initial event of a stream")
+            }
+            (false, _) => format!("the version of {object}, sent before the last list"),
+        };
+        return (why, Some(state.sent.seq));
+    }
+    ("a version the server never sent".to_owned(), None)
+}

@@ -1,0 +1,225 @@
+//! One table: for each invariant a trace that breaks it and one that comes close and does not.
+//!
+//! A row lists every invariant its trace breaks, so a row also shows that the others hold.
+
+use std::collections::BTreeSet;
+
+use fake_apiserver::fault::Ending;
+use fake_apiserver::record::{ConnId, FrameType, RunEnd, Side, StreamId, Verb, What, WriteOp};
+use fake_apiserver::report::Report;
+use fake_apiserver::scenario::{Excuse, Place};
+use rstest::rstest;
+
+use super::*;
+use crate::trace::sample::{Sample, object, reported, scenario};
+
+const LIMIT: (&str, &str) = ("limit", "500");
+
+/// `a@5` and `b@7` exist, are listed at 10 and reported.
+fn synced() -> Sample {
+    let mut s = Sample::new();
+    s.wrote("a", "5").wrote("b", "7");
+    s.list(&[LIMIT]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]);
+    s
+}
+
+/// A watch from 10 that brought `c@11`, reported.
+fn watching() -> Sample {
+    let mut s = synced();
+    s.watch("10").after(2000).wrote("c", "11").added("c", "11").emit_apply("c", "11");
+    s
+}
+
+fn end(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
+    s.push(What::StopRequested);
+    s.complete()
+}
+
+fn stop_late(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
+    s.after(5000);
+    end(s)
+}
+
+#[rstest]
+// ---- from where to watch
+#[case::whole_run("", { let mut s = watching(); s.eof().watch("11"); s })]
+#[case::resumes_from_a_torn_event("INV-01", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 40).end(Ending::Fin, Side::Server).watch("12").lie().added("d", "12").emit_apply("d", "12"); s })]
+#[case::resumes_before_a_torn_event("", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 40).end(Ending::Fin, Side::Server).watch("11").added("d", "12").emit_apply("d", "12"); s })]
+#[case::watches_from_an_item("INV-01", { let mut s = synced(); s.watch("7"); s })]
+#[case::watches_from_the_last_page("INV-01", paged("12"))]
+#[case::watches_from_the_first_page("", paged("10"))]
+#[case::resumes_from_an_initial_event("INV-01", { let mut s = synced(); s.watch_list("").added("b", "7").eof().watch("7"); s })]
+#[case::resumes_from_the_end_marker("", { let mut s = Sample::new(); s.wrote("a", "5").watch_list("").added("a", "5").bookmark("9", Some("true")).emit_init(&[("a", "5")]).eof().watch("9"); s })]
+#[case::resumes_too_early("INV-02", { let mut s = watching(); s.after(1).bookmark("20", None).eof().watch("11"); s })]
+#[case::resumes_from_the_bookmark("", { let mut s = watching(); s.after(1).bookmark("20", None).eof().watch("20"); s })]
+#[case::resumes_early_after_a_reset("", { let mut s = watching(); s.after(1).bookmark("20", None).rst().watch("11"); s })]
+#[case::ignores_a_bookmark_that_goes_back("", { let mut s = watching(); s.lie().bookmark("3", None).eof().watch("11"); s })]
+#[case::follows_a_bookmark_that_goes_back("", { let mut s = watching(); s.lie().bookmark("3", None).eof().watch("3"); s })]
+#[case::watches_before_any_list("INV-03", { let mut s = Sample::new(); s.watch("10").eof(); s.list(&[LIMIT]).page("10", "", &[]).emit_init(&[]); s })]
+#[case::watches_in_the_middle_of_a_list("INV-03 INV-12", { let mut s = Sample::new(); s.wrote("a", "5"); s.list(&[LIMIT]).page("10", "t", &[("a", "5")]).emit_init(&[("a", "5")]).watch("10").lie().bookmark("10", None); s })]
+#[case::watches_again_after_410("INV-04", { let mut s = watching(); s.error(410, "Expired").eof().after(900).watch("11"); s })]
+#[case::watches_again_after_status_410("INV-04", { let mut s = watching(); s.eof().request(Verb::Watch, &[("resourceVersion", "11")]).status(410, "Expired").after(900).watch("11"); s })]
+#[case::relists_after_410("", { let mut s = watching(); s.error(410, "Expired").eof().after(900).list(&[LIMIT]).page("11", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_init(&[("a", "5"), ("b", "7"), ("c", "11")]).watch("11"); s })]
+#[case::may_miss_a_410_that_a_reset_ate("", { let mut s = watching(); s.error(410, "Expired").rst().after(900).watch("11"); s })]
+#[case::pins_the_dead_version("INV-04", dead_version(3))]
+#[case::pins_the_dead_version_twice("", dead_version(2))]
+#[case::may_have_read_a_version_in_unknown_bytes("", { let mut s = watching(); s.garbage().eof().watch("77"); s })]
+#[case::finds_a_known_version_in_unknown_bytes("INV-01", { let mut s = watching(); s.garbage().eof().watch("7"); s })]
+#[case::rewinds_to_zero("INV-05", { let mut s = watching(); s.error(410, "Expired").eof().after(900).list(&[("resourceVersion", "0")]).page("11", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_init(&[("a", "5"), ("b", "7"), ("c", "11")]).watch("11"); s })]
+#[case::starts_at_zero("", { let mut s = Sample::new(); s.list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_init(&[]).watch("10"); s })]
+// ---- what to report
+#[case::invents_a_state("INV-06", { let mut s = watching(); s.emit_apply("a", "6").wrote("a", "12").added("a", "12").emit_apply("a", "12"); s })]
+#[case::reports_out_of_order("INV-06 INV-08", { let mut s = synced(); s.watch("10").wrote("a", "11").wrote("a", "12").added("a", "11").added("a", "12").emit_apply("a", "12").emit_apply("a", "11").emit_apply("a", "12"); s })]
+#[case::follows_a_server_that_goes_back("", { let mut s = synced(); s.watch("10").wrote("a", "11").added("a", "11").emit_apply("a", "11").lie().added("a", "5").emit_apply("a", "5").lie().added("a", "11").emit_apply("a", "11"); s })]
+#[case::leaves_an_event_out("INV-07", { let mut s = watching(); s.wrote("d", "12").deleted("d", "13").wrote("e", "14").added("d", "12").removed("d", "13").added("e", "14").emit_apply("e", "14"); s })]
+#[case::leaves_a_delete_out("INV-07 INV-13", { let mut s = watching(); s.deleted("a", "12").wrote("e", "13").removed("a", "12").added("e", "13").emit_apply("e", "13"); s })]
+#[case::skips_a_delete_of_what_it_never_held("", { let mut s = watching(); s.removed("z", "12").wrote("e", "13").added("e", "13").emit_apply("e", "13"); s })]
+#[case::says_that_it_could_not_decode("", { let mut s = watching(); s.wrote("d", "12").deleted("d", "13").wrote("e", "14").added("d", "12").emit_error("bad").removed("d", "13").added("e", "14").emit_apply("e", "14"); s })]
+#[case::reports_twice("INV-08", { let mut s = watching(); s.emit_apply("c", "11"); s })]
+#[case::reports_a_repeated_frame("", { let mut s = watching(); s.lie().added("c", "11").emit_apply("c", "11"); s })]
+#[case::reports_again_after_a_relist("", { let mut s = watching(); s.eof().list(&[LIMIT]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]).watch("10").added("c", "11").emit_apply("c", "11"); s })]
+#[case::reports_another_kind_of_object("INV-14", { let mut s = watching(); s.write("x", "u-x", "12", WriteOp::Create, false).added("x", "12").emit_apply("x", "12").emit_delete("x", "12"); s })]
+#[case::reports_half_an_event("INV-19", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 40).emit_apply("d", "12").rst(); s })]
+#[case::reports_an_event_without_newline("", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 99).emit_apply("d", "12").end(Ending::Fin, Side::Server).watch("12"); s })]
+#[case::brings_back_the_dead("INV-06 INV-08 INV-20", { let mut s = watching(); s.deleted("a", "12").removed("a", "12").emit_delete("a", "12").emit_apply("a", "5").emit_delete("a", "12"); s })]
+#[case::believes_a_recreation("", { let mut s = watching(); s.deleted("a", "12").removed("a", "12").emit_delete("a", "12").write("a", "u-2", "13", WriteOp::Create, true).frame(FrameType::Added, Some(object("a", "u-2", "13")), 100).emit(Report::Apply(reported("a", "u-2", "13"))); s })]
+#[case::keeps_the_old_uid("INV-13 INV-20", { let mut s = watching(); s.deleted("a", "12").write("a", "u-2", "13", WriteOp::Create, true); s })]
+#[case::believes_what_follows_an_error("INV-21", { let mut s = watching(); s.wrote("d", "12").error(500, "InternalError").added("d", "12").emit_apply("d", "12").eof(); s })]
+#[case::reads_it_again_elsewhere("", { let mut s = watching(); s.wrote("d", "12").error(500, "InternalError").added("d", "12").eof().watch("11").added("d", "12").emit_apply("d", "12"); s })]
+// ---- the cache
+#[case::reports_a_change_inside_a_relist("INV-09", { let mut s = watching(); s.deleted("c", "12").removed("c", "12").eof().emit(Report::Init).emit_delete("c", "12").list(&[LIMIT]).page("12", "", &[("a", "5"), ("b", "7")]).emit(Report::InitApply(reported("a", "u-a", "5"))).emit(Report::InitApply(reported("b", "u-b", "7"))).emit(Report::InitDone); s })]
+#[case::restarts_a_relist("", { let mut s = synced(); s.emit(Report::Init).list(&[LIMIT]).page("10", "t", &[("a", "5")]).emit(Report::InitApply(reported("a", "u-a", "5"))).list(&[LIMIT, ("continue", "t")]).status(410, "Expired").emit(Report::Init).list(&[]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]).watch("10"); s })]
+#[case::keeps_the_leftovers_of_a_page("INV-10 INV-11 INV-13", leftovers(false))]
+#[case::drops_the_leftovers_of_a_page("", leftovers(true))]
+#[case::keeps_what_was_deleted_before_the_marker("INV-10 INV-13", { let mut s = Sample::new(); s.wrote("a", "5").wrote("b", "7").deleted("b", "8"); s.watch_list("").added("a", "5").added("b", "7").removed("b", "8").bookmark("9", Some("true")).emit_init(&[("a", "5"), ("b", "7")]); s })]
+#[case::leaves_out_an_item_it_could_not_decode("INV-13", { let mut s = Sample::new(); s.wrote("a", "5").wrote("b", "7"); s.list(&[LIMIT]).page("10", "", &[("a", "5"), ("b", "7")]).emit_error("bad").emit_init(&[("a", "5")]); s })]
+#[case::resumes_without_having_reported("INV-11 INV-13", { let mut s = watching(); s.wrote("d", "12").added("d", "12").eof().watch("12"); s })]
+#[case::synced_by_a_plain_bookmark("INV-12", { let mut s = Sample::new(); s.wrote("a", "5").watch_list("").added("a", "5").lie().bookmark("9", Some("false")).emit_init(&[("a", "5")]); s })]
+#[case::forgets_an_object("INV-13", { let mut s = watching(); s.wrote("d", "12"); s })]
+#[case::holds_other_content("INV-13", { let mut s = watching(); s.wrote("d", "12").added("d", "12"); let mut d = reported("d", "u-d", "12"); d.content = Some(std::sync::Arc::new(serde_json::json!({"metadata": {"name": "d", "namespace": "ns1", "uid": "u-d", "resourceVersion": "12"}, "data": {"k": "1"}}))); s.emit(Report::Apply(d)); s })]
+// ---- requests
+#[case::asks_twice_at_once("INV-17", { let mut s = synced(); s.watch("10").after(10).watch("10").after(3000); s })]
+#[case::closes_what_it_left_a_little_later("", { let mut s = synced(); s.watch("10").after(10).watch("10").after(500).push(What::End { stream: StreamId(2), how: Ending::Fin, by: Side::Client }).after(3000); s })]
+#[case::makes_up_a_token("INV-22", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "u")]).lie().page("10", "", &[]).emit_init(&[]); s })]
+#[case::changes_the_limit("INV-22", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[("limit", "7"), ("continue", "t")]).page("10", "", &[]).emit_init(&[]); s })]
+#[case::sends_a_refused_token_again("INV-22", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).status(410, "Expired").after(900).list(&[LIMIT, ("continue", "t")]).status(410, "Expired"); s })]
+#[case::sends_a_token_again_after_503("", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).status(503, "ServiceUnavailable").after(900).list(&[LIMIT, ("continue", "t")]).page("10", "", &[]).emit_init(&[]); s })]
+#[case::takes_the_inconsistent_token("", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).refuse(410, "Expired", None, Some("i")).list(&[LIMIT, ("continue", "i")]).page("12", "", &[]).emit_init(&[]).watch("10"); s })]
+#[case::comes_back_too_soon("INV-16", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("7"), None).after(6900).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
+#[case::waits_as_told("", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("7"), None).after(6950).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
+#[case::never_backs_off("INV-16", failing(60, 500))]
+#[case::keeps_to_the_budget("", failing(60, 700))]
+#[case::spins_on_watches_that_end_at_once("INV-16", { let mut s = synced(); for _ in 0..60 { s.watch("10").after(100).eof(); } s.emit(Report::Error { message: "x".into(), code: None }); s })]
+fn holds_or_not(#[case] broken: &str, #[case] sample: Sample) {
+    let records = end(sample);
+    let scenario = scenario();
+    let trace = Trace::new(&records);
+    let found = violated(&scenario, &trace);
+    let ids: BTreeSet<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    let wanted: BTreeSet<&str> = broken.split_whitespace().collect();
+    assert_eq!(ids, wanted, "{:#?}", found.iter().map(|found| &found.sentence).collect::<Vec<_>>());
+    for contradiction in &found {
+        assert!(!contradiction.evidence.is_empty() && contradiction.sentence.starts_with("the client"));
+    }
+}
+
+/// Two pages of which the second was made to look newer, and a watch.
+fn paged(from: &str) -> Sample {
+    let mut s = Sample::new();
+    s.wrote("a", "5").wrote("b", "7");
+    s.list(&[("limit", "1")]).page("10", "t", &[("a", "5")]);
+    s.list(&[("limit", "1"), ("continue", "t")]).lie().page("12", "", &[("b", "7")]);
+    s.emit_init(&[("a", "5"), ("b", "7")]).watch(from);
+    s
+}
+
+/// A server that answers every list at the dead version with that version, and a client that asks so many times.
+fn dead_version(times: usize) -> Sample {
+    let mut s = synced();
+    for _ in 0..times {
+        s.watch("10").error(410, "Expired").eof().after(2000);
+        s.list(&[("resourceVersion", "10")]).page("10", "", &[("a", "5"), ("b", "7")]);
+        s.emit_init(&[("a", "5"), ("b", "7")]);
+    }
+    s
+}
+
+/// Page 1 held `a` and `b`, `a` was deleted, the token expired, and the new list holds `b` alone.
+fn leftovers(dropped: bool) -> Sample {
+    let mut s = Sample::new();
+    s.wrote("a", "5").wrote("b", "7").emit(Report::Init);
+    s.list(&[("limit", "2")]).page("10", "t", &[("a", "5"), ("b", "7")]);
+    s.emit(Report::InitApply(reported("a", "u-a", "5"))).emit(Report::InitApply(reported("b", "u-b", "7")));
+    s.deleted("a", "11").list(&[("limit", "2"), ("continue", "t")]).status(410, "Expired");
+    if dropped {
+        s.emit(Report::Init);
+    }
+    s.list(&[]).page("11", "", &[("b", "7")]);
+    s.emit(Report::InitApply(reported("b", "u-b", "7"))).emit(Report::InitDone).watch("11");
+    s
+}
+
+/// So many lists, all refused, so far apart.
+fn failing(times: usize, every_ms: u64) -> Sample {
+    let mut s = Sample::new();
+    for _ in 0..times {
+        s.list(&[LIMIT]).status(500, "InternalError").after(every_ms);
+    }
+    s
+}
+
+#[test]
+fn inv_15_takes_over_what_the_server_found_wrong() {
+    let mut s = synced();
+    s.push(What::Request {
+        stream: StreamId(2),
+        conn: ConnId(2),
+        verb: Verb::List,
+        method: "GET".to_owned(),
+        path: "/api/v1/namespaces/ns1/configmaps".to_owned(),
+        query: vec![("resourceVersionMatch".to_owned(), "Exact".to_owned())],
+        accept: None,
+        violations: vec!["resourceVersionMatch without resourceVersion".to_owned()],
+    });
+    let records = end(s);
+    let found = violated(&scenario(), &Trace::new(&records));
+    assert_eq!(found.iter().map(|found| found.check.as_str()).collect::<Vec<_>>(), ["INV-15"]);
+}
+
+#[rstest]
+#[case::a_request("INV-18", |s: &mut Sample| { s.after(1000).list(&[LIMIT]); })]
+#[case::a_report("INV-18", |s: &mut Sample| { s.after(1000).emit_error("late"); })]
+#[case::an_open_stream("INV-18", |s: &mut Sample| { s.after(2500).push(What::End { stream: StreamId(2), how: Ending::Fin, by: Side::Client }); })]
+#[case::a_prompt_close("", |s: &mut Sample| { s.after(1500).push(What::End { stream: StreamId(2), how: Ending::Fin, by: Side::Client }).after(60_000); })]
+#[case::nobody_waited_to_see("", |_: &mut Sample| {})]
+fn after_stop(#[case] broken: &str, #[case] then: fn(&mut Sample)) {
+    let mut s = watching();
+    s.push(What::StopRequested);
+    then(&mut s);
+    s.push(What::RunEnded(RunEnd::Complete));
+    let records = s.records();
+    let found = violated(&scenario(), &Trace::new(&records));
+    assert_eq!(found.iter().map(|found| found.check.as_str()).collect::<Vec<_>>().join(" "), broken);
+}
+
+#[test]
+fn an_excused_invariant_says_nothing() {
+    let mut s = synced();
+    s.watch("7");
+    let records = stop_late(s);
+    let mut scenario = scenario();
+    scenario.expect.excused = vec![Excuse {
+        invariant: "INV-01".to_owned(),
+        because: "the sample says so".to_owned(),
+        at: Place::default(),
+    }];
+    assert_eq!(violated(&scenario, &Trace::new(&records)), []);
+}
+
+#[test]
+fn ids_count_up_and_every_statement_is_a_line() {
+    for (index, invariant) in INVARIANTS.iter().enumerate() {
+        assert_eq!(invariant.id, format!("INV-{:02}", index + 1));
+        assert!(!invariant.requirements.is_empty() && !invariant.statement.contains('\n'));
+    }
+}

@@ -1,0 +1,159 @@
+//! Scenario and records in, verdict out. Asks nobody else, so yesterday's trace can be judged by tomorrow's checks.
+
+use fake_apiserver::record::{Record, RunEnd};
+use fake_apiserver::report::Report;
+use fake_apiserver::scenario::Scenario;
+
+use crate::trace::{Moment, Trace};
+use crate::verdict::{Contradiction, Outcome, Verdict};
+use crate::{check, invariants, words};
+
+/// Judges one run.
+pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
+    let trace = Trace::new(records);
+    let Some((ended, end)) = trace.ended else {
+        return harness(&trace, "the harness broke: the trace has no end".to_owned());
+    };
+    if let RunEnd::Harness { message } = end {
+        return harness(&trace, format!("the harness broke: {message}"));
+    }
+    let mut contradictions = invariants::violated(scenario, &trace);
+    let mut outcome = Outcome::Pass;
+    if let Some((at, message)) = crash(&trace) {
+        outcome = Outcome::Crash;
+        contradictions.insert(0, run(format!("the client crashed: {message}"), "the client goes on", message, vec![at.seq]));
+    }
+    match end {
+        RunEnd::Complete | RunEnd::NotConverged { .. } => {
+            contradictions.extend(check::unmet(scenario, &trace));
+            // The last word on a cache that never came right, should no check have found out what is wrong with it.
+            if let RunEnd::NotConverged { waited_ms } = end
+                && contradictions.is_empty()
+                && scenario.expect.not_converged_because.is_none()
+            {
+                contradictions.push(run(
+                    format!(
+                        "the client never came to hold what the server holds, though it was left in peace for {}",
+                        words::span(*waited_ms)
+                    ),
+                    "the cache equals the truth",
+                    "it does not",
+                    vec![ended.seq],
+                ));
+            }
+        }
+        RunEnd::Stuck { step, waited_ms, waiting_for } => {
+            contradictions.extend(check::broken(scenario, &trace));
+            if outcome == Outcome::Pass {
+                outcome = Outcome::Stuck;
+                let stuck = stuck(scenario, &trace, ended, *step, *waited_ms, waiting_for);
+                contradictions.insert(0, stuck);
+            }
+        }
+        RunEnd::Missed { step, because } => {
+            contradictions.extend(check::broken(scenario, &trace));
+            if outcome == Outcome::Pass {
+                outcome = Outcome::Stuck;
+                let mut missed = run(
+                    format!("the client took another way: {} can no longer happen, because {because}", step_words(scenario, *step)),
+                    &step_words(scenario, *step),
+                    because,
+                    vec![ended.seq],
+                );
+                missed.place = scenario.steps.get(*step).map(|step| step.at);
+                contradictions.insert(0, missed);
+            }
+        }
+        RunEnd::ClientGone => {
+            contradictions.extend(check::broken(scenario, &trace));
+            if outcome == Outcome::Pass {
+                let last = words::last_of_client(scenario, &trace, ended.seq);
+                let mut gone = run(
+                    format!("the client gave up for good before the scenario was over; {last}"),
+                    "the client keeps trying until it is stopped",
+                    "its stream ended",
+                    vec![ended.seq],
+                );
+                gone.requirements = vec!["RETRY-11".to_owned()];
+                contradictions.insert(0, gone);
+            }
+        }
+        RunEnd::Runaway { requests } => {
+            contradictions.extend(check::broken(scenario, &trace));
+            if !contradictions.iter().any(|found| found.check == "INV-16") {
+                let mut runaway = run(
+                    format!("the client span: {requests} requests came within {}", words::time(ended.at)),
+                    "retries that keep to the budget",
+                    &format!("{requests} requests"),
+                    vec![ended.seq],
+                );
+                runaway.requirements = vec!["RETRY-01".to_owned(), "RETRY-07".to_owned()];
+                contradictions.insert(0, runaway);
+            }
+        }
+        RunEnd::Harness { .. } => {}
+    }
+    if outcome == Outcome::Pass && !contradictions.is_empty() {
+        outcome = Outcome::Mismatch;
+    }
+    tracing::debug!(scenario = %scenario.id, outcome = outcome.word(), contradictions = contradictions.len(), "judged");
+    Verdict { outcome, contradictions }
+}
+
+fn crash<'a>(trace: &Trace<'a>) -> Option<(Moment, &'a str)> {
+    trace.reports.iter().find_map(|reported| match reported.report {
+        Report::Crashed { message } => Some((reported.at, message.as_str())),
+        Report::Init
+        | Report::InitApply(_)
+        | Report::InitDone
+        | Report::Apply(_)
+        | Report::Delete(_)
+        | Report::Error { .. }
+        | Report::Ended => None,
+    })
+}
+
+fn stuck(
+    scenario: &Scenario,
+    trace: &Trace<'_>,
+    ended: Moment,
+    step: usize,
+    waited_ms: u64,
+    waiting_for: &str,
+) -> Contradiction {
+    let last = words::last_of_client(scenario, trace, ended.seq);
+    let waited = words::span(waited_ms);
+    let mut stuck = run(
+        format!("the client never did it: {} waited {waited} for {waiting_for}; {last}", step_words(scenario, step)),
+        waiting_for,
+        &format!("nothing of the kind in {waited}; {last}"),
+        vec![ended.seq],
+    );
+    stuck.place = scenario.steps.get(step).map(|step| step.at);
+    stuck
+}
+
+fn step_words(scenario: &Scenario, step: usize) -> String {
+    match scenario.steps.get(step) {
+        Some(found) => format!("step {} (line {})", step + 1, found.at.line),
+        None => format!("step {}", step + 1),
+    }
+}
+
+fn run(sentence: String, expected: &str, actual: &str, evidence: Vec<u64>) -> Contradiction {
+    Contradiction {
+        check: "run".to_owned(),
+        requirements: Vec::new(),
+        sentence,
+        place: None,
+        evidence,
+        expected: expected.to_owned(),
+        actual: actual.to_owned(),
+    }
+}
+
+fn harness(trace: &Trace<'_>, sentence: String) -> Verdict {
+    let evidence = trace.last().map(|last| last.seq).into_iter().collect();
+    let found = run(sentence.clone(), "a run that ends by itself", &sentence, evidence);
+    Verdict { outcome: Outcome::HarnessError, contradictions: vec![found] }
+}

@@ -1,0 +1,6 @@
+//! Prints: pure functions of scenario, trace and verdict. Nothing here decides anything.
+
+pub mod json;
+pub mod markdown;
+pub mod terminal;
+pub mod transcript;

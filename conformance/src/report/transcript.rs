@@ -1,0 +1,394 @@
+//! A trace as readable text: one line a thing that happened, with time, who, and what.
+//!
+//! The text is stable: same trace, same text. It shows versions and names, never an object's content, and hides what
+//! differs from run to run without meaning (continue tokens are numbered, connections left out).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fake_apiserver::fault::Ending;
+use fake_apiserver::record::{Frame, FrameType, Record, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp};
+use fake_apiserver::scenario::Scenario;
+
+use crate::trace::{Exchange, Reported, Trace};
+use crate::verdict::Verdict;
+use crate::words;
+
+/// Lines shown of a longer transcript: so many at its beginning …
+const FIRST_LINES: usize = 400;
+/// … and so many at its end.
+const LAST_LINES: usize = 100;
+
+/// The transcript of a trace.
+pub fn transcript(scenario: &Scenario, trace: &Trace<'_>) -> String {
+    let mut writer = Writer { scenario, trace, tokens: BTreeMap::new(), lines: Vec::new() };
+    let records = trace.records();
+    let mut at = 0;
+    while let Some(record) = records.get(at) {
+        at += writer.write(record, &records[at + 1..]);
+    }
+    writer.finish()
+}
+
+/// The transcript with the verdict below it: what is accepted beside a scenario file.
+pub fn accepted(scenario: &Scenario, trace: &Trace<'_>, verdict: &Verdict) -> String {
+    let mut text = transcript(scenario, trace);
+    text.push_str(&format!("verdict: {}\n", verdict.outcome.word()));
+    for contradiction in &verdict.contradictions {
+        text.push_str(&format!("  {}: {}\n", contradiction.check, contradiction.sentence));
+    }
+    text
+}
+
+/// Where the accepted transcript of a scenario and client lives: beside the scenario, `<name>.<client>.snap`.
+pub fn snapshot_path(scenario: &Scenario, client: &str) -> PathBuf {
+    let name = scenario.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    scenario.path.with_file_name(format!("{name}.{client}.snap"))
+}
+
+/// An accepted transcript as insta writes and reads it.
+pub fn snapshot(scenario: &Scenario, text: &str) -> String {
+    format!("---\nsource: scenarios/{}.yaml\n---\n{text}", scenario.id)
+}
+
+struct Line {
+    at: std::time::Duration,
+    text: String,
+    times: u32,
+    until: std::time::Duration,
+}
+
+struct Writer<'t, 'a> {
+    scenario: &'t Scenario,
+    trace: &'t Trace<'a>,
+    /// Continue tokens by number, in order of appearance.
+    tokens: BTreeMap<String, usize>,
+    lines: Vec<Line>,
+}
+
+impl Writer<'_, '_> {
+    /// Writes one record, and those after it that belong on the same line; says how many those were.
+    fn write(&mut self, record: &Record, rest: &[Record]) -> usize {
+        let mut used = 1;
+        match &record.what {
+            What::Connected { .. } | What::Disconnected { .. } | What::Bound { .. } => {}
+            What::Refused => self.line(record, "server ~", "connection refused".to_owned()),
+            What::Request { stream, path, .. } => {
+                let Some(exchange) = self.trace.exchange(*stream) else { return used };
+                let text = self.request(exchange, path);
+                self.line(record, "client >", text);
+            }
+            What::Head { stream, status, retry_after, scripted } => {
+                // A body that follows at once is told on the same line as its status.
+                let body = rest.iter().find(|next| of_stream(&next.what) == Some(*stream));
+                let merged = body.is_some_and(|next| {
+                    next.at == record.at && matches!(next.what, What::Page { .. } | What::Body { .. })
+                });
+                if !merged {
+                    let mut text = status.to_string();
+                    if let Some(after) = retry_after {
+                        text.push_str(&format!(" Retry-After: {after}"));
+                    }
+                    self.line(record, server(*scripted), self.about(*stream, record.seq, text));
+                }
+            }
+            What::Page { stream, resource_version, continue_token, remaining, items, scripted } => {
+                let mut text = self.status(*stream, record);
+                text.push_str(&format!("rv={resource_version} items={}", items.len()));
+                if !items.is_empty() {
+                    let state = |item: &_| words::object(self.scenario, item);
+                    text.push_str(&format!(" ({})", words::few(items, 12, state).replace(", ", " ")));
+                }
+                if !continue_token.is_empty() {
+                    text.push_str(&format!(" continue={}", self.token(continue_token)));
+                }
+                if let Some(remaining) = remaining {
+                    text.push_str(&format!(" remaining={remaining}"));
+                }
+                self.line(record, server(*scripted), self.about(*stream, record.seq, text));
+            }
+            What::Body { stream, bytes, reason, message, continue_token } => {
+                let scripted =
+                    self.trace.exchange(*stream).and_then(|exchange| exchange.head).is_some_and(|head| head.scripted);
+                let mut text = self.status(*stream, record);
+                match (reason, message) {
+                    (Some(reason), Some(message)) => text.push_str(&format!("{reason} {message:?}")),
+                    (Some(word), None) | (None, Some(word)) => text.push_str(word),
+                    (None, None) => text.push_str(&format!("{bytes} bytes")),
+                }
+                if let Some(token) = continue_token.as_deref().filter(|token| !token.is_empty()) {
+                    text.push_str(&format!(" continue={}", self.token(token)));
+                }
+                self.line(record, server(scripted), self.about(*stream, record.seq, text));
+            }
+            What::Torn { stream, sent, bytes } => {
+                let (how, more) = ending(*stream, rest);
+                used += more;
+                let text = format!("{how} after {sent} of {bytes} bytes of the body");
+                self.line(record, "server ~", self.about(*stream, record.seq, text));
+            }
+            What::Frame { stream, frame } if !frame.whole() => {
+                let (how, more) = ending(*stream, rest);
+                used += more;
+                let text = format!("{how} after {} of {} bytes of {}", frame.sent, frame.bytes, self.frame(frame));
+                self.line(record, "server ~", self.about(*stream, record.seq, text));
+            }
+            What::Frame { stream, frame } => {
+                let text = self.frame(frame);
+                self.line(record, server(frame.scripted), self.about(*stream, record.seq, text));
+            }
+            What::End { stream, how, by } => self.end(record, *stream, *how, *by),
+            What::Withheld { stream, object } => {
+                let text = format!("kept back {}", words::object(self.scenario, object));
+                self.line(record, "server ~", self.about(*stream, record.seq, text));
+            }
+            What::Wrote(truth) => used += self.wrote(record, truth, rest),
+            What::Restored { to } => self.line(record, "truth  .", format!("restored to {to}")),
+            What::Turned { how, resource_version } => {
+                self.line(record, "truth  .", format!("{how} (now {resource_version})"));
+            }
+            What::Step { step, how } => {
+                let line = self.scenario.steps.get(*step).map(|step| step.at.line).unwrap_or_default();
+                self.line(record, "script .", format!("step {} (line {line}): {how}", step + 1));
+            }
+            What::ScriptDone => self.line(record, "script .", "done".to_owned()),
+            What::Reported(report) => {
+                let key = report.object().map(|object| object.key()).unwrap_or_default();
+                let at = crate::trace::Moment { seq: record.seq, at: record.at };
+                let text = words::report(self.scenario, &Reported { at, report, key });
+                self.line(record, "client *", text);
+            }
+            What::StopRequested => self.line(record, "runner .", "stop".to_owned()),
+            What::RunEnded(end) => self.line(record, "runner .", run_end(end)),
+        }
+        used
+    }
+
+    fn request(&mut self, exchange: &Exchange<'_>, path: &str) -> String {
+        let mut text = match exchange.verb {
+            Verb::Other => format!("{} {path}", exchange.method),
+            Verb::List | Verb::Watch | Verb::WatchList => {
+                let resource = path.rsplit('/').next().unwrap_or(path);
+                format!("{} {resource}", exchange.verb.word())
+            }
+        };
+        for (key, value) in exchange.query {
+            match key.as_str() {
+                "watch" => {}
+                "sendInitialEvents" if exchange.verb == Verb::WatchList => {}
+                "continue" => text.push_str(&format!(" continue={}", self.token(value))),
+                _ => text.push_str(&format!(" {key}={value}")),
+            }
+        }
+        for violation in exchange.violations {
+            text.push_str(&format!(" [illegal: {violation}]"));
+        }
+        text
+    }
+
+    /// The status of an answer, if it was not told before its body.
+    fn status(&self, stream: StreamId, record: &Record) -> String {
+        match self.trace.exchange(stream).and_then(|exchange| exchange.head) {
+            Some(head) if head.sent.at == record.at => {
+                let after = head.retry_after.map(|after| format!(" Retry-After: {after}")).unwrap_or_default();
+                format!("{}{after} ", head.status)
+            }
+            Some(_) | None => String::new(),
+        }
+    }
+
+    fn frame(&self, frame: &Frame) -> String {
+        let object = frame.object.as_ref();
+        let state = object.map(|object| words::object(self.scenario, object)).unwrap_or_default();
+        match &frame.kind {
+            FrameType::Added => format!("ADDED {state}"),
+            FrameType::Modified => format!("MODIFIED {state}"),
+            FrameType::Deleted => format!("DELETED {state}"),
+            FrameType::Bookmark { initial_events_end } => {
+                let version = object.map(|object| object.resource_version.as_str()).unwrap_or_default();
+                let end = initial_events_end.as_ref().map(|end| format!(" initial-events-end={end:?}"));
+                format!("BOOKMARK @{version}{}", end.unwrap_or_default())
+            }
+            FrameType::Error { code, reason } => format!("ERROR {code} {reason}").trim_end().to_owned(),
+            FrameType::Raw => format!("{} raw bytes", frame.bytes),
+        }
+    }
+
+    fn end(&mut self, record: &Record, stream: StreamId, how: Ending, by: Side) {
+        let watch = self.trace.exchange(stream).is_some_and(Exchange::is_watch);
+        match by {
+            Side::Client => self.line(record, "client >", self.about(stream, record.seq, "closed".to_owned())),
+            // A whole body that ends is nothing to tell.
+            Side::Server if how == Ending::Eof && !watch => {}
+            Side::Server => {
+                let who = if how == Ending::Eof { "server <" } else { "server ~" };
+                self.line(record, who, self.about(stream, record.seq, how.word().to_owned()));
+            }
+        }
+    }
+
+    /// Writes of the same kind at the same instant share a line; says how many more were taken.
+    fn wrote(&mut self, record: &Record, truth: &Truth, rest: &[Record]) -> usize {
+        let op = |truth: &Truth| match truth.op {
+            WriteOp::Create => "create",
+            WriteOp::Update => "update",
+            WriteOp::Delete => "delete",
+        };
+        let state = |truth: &Truth| {
+            let state = words::object(self.scenario, &truth.object);
+            let foreign = truth.resource != self.scenario.target.plural;
+            let resource = if foreign { format!("{}/", truth.resource) } else { String::new() };
+            let outside = !foreign && !truth.selected && truth.op != WriteOp::Delete;
+            format!("{resource}{state}{}", if outside { " (not selected)" } else { "" })
+        };
+        let mut text = format!("{} {}", op(truth), state(truth));
+        let mut more = 0;
+        for next in rest {
+            match &next.what {
+                What::Wrote(also) if next.at == record.at && op(also) == op(truth) => {
+                    if more < 11 {
+                        text.push_str(&format!(" {}", state(also)));
+                    }
+                    more += 1;
+                }
+                _other_ends_the_line => break,
+            }
+        }
+        if more > 11 {
+            text.push_str(&format!(" and {} more", more - 11));
+        }
+        self.line(record, "truth  .", text);
+        more
+    }
+
+    fn token(&mut self, token: &str) -> String {
+        let next = self.tokens.len() + 1;
+        let number = *self.tokens.entry(token.to_owned()).or_insert(next);
+        format!("T{number}")
+    }
+
+    /// Names the request an answer belongs to where more than one is open.
+    fn about(&self, stream: StreamId, seq: u64, text: String) -> String {
+        let open = |exchange: &&Exchange<'_>| {
+            exchange.asked.seq < seq && exchange.over().is_none_or(|over| over.seq >= seq)
+        };
+        let rival = self.trace.reads().filter(open).find(|exchange| exchange.stream != stream);
+        match (rival, self.trace.exchange(stream)) {
+            (Some(_), Some(exchange)) => {
+                let since = words::time(exchange.asked.at);
+                format!("{text}   [{} of {since}]", exchange.verb.word())
+            }
+            (Some(_) | None, Some(_) | None) => text,
+        }
+    }
+
+    fn line(&mut self, record: &Record, who: &str, text: String) {
+        let text = format!("{who} {text}");
+        match self.lines.last_mut() {
+            Some(last) if last.text == text => {
+                last.times += 1;
+                last.until = record.at;
+            }
+            Some(_) | None => {
+                self.lines.push(Line { at: record.at, text, times: 1, until: record.at });
+            }
+        }
+    }
+
+    fn finish(self) -> String {
+        let mut text = String::new();
+        let left_out = self.lines.len().saturating_sub(FIRST_LINES + LAST_LINES);
+        for (index, line) in self.lines.iter().enumerate() {
+            if left_out > 0 && index == FIRST_LINES {
+                text.push_str(&format!("… {left_out} lines left out\n"));
+            }
+            if left_out > 0 && (FIRST_LINES..FIRST_LINES + left_out).contains(&index) {
+                continue;
+            }
+            text.push_str(&format!("{} {}", words::time(line.at), line.text));
+            if line.times > 1 {
+                text.push_str(&format!(" … ×{} until {}", line.times, words::time(line.until)));
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn server(scripted: bool) -> &'static str {
+    if scripted { "server ~" } else { "server <" }
+}
+
+/// How the cut answer ended, and whether the very next record says so.
+fn ending(stream: StreamId, rest: &[Record]) -> (&'static str, usize) {
+    match rest.first().map(|next| &next.what) {
+        Some(What::End { stream: ended, how, by: Side::Server }) if *ended == stream => (how.word(), 1),
+        Some(_) | None => ("cut", 0),
+    }
+}
+
+fn of_stream(what: &What) -> Option<StreamId> {
+    match what {
+        What::Request { stream, .. }
+        | What::Head { stream, .. }
+        | What::Page { stream, .. }
+        | What::Body { stream, .. }
+        | What::Torn { stream, .. }
+        | What::Frame { stream, .. }
+        | What::Withheld { stream, .. }
+        | What::End { stream, .. } => Some(*stream),
+        What::Connected { .. }
+        | What::Refused
+        | What::Disconnected { .. }
+        | What::Wrote(_)
+        | What::Restored { .. }
+        | What::Turned { .. }
+        | What::Step { .. }
+        | What::Bound { .. }
+        | What::ScriptDone
+        | What::Reported(_)
+        | What::StopRequested
+        | What::RunEnded(_) => None,
+    }
+}
+
+fn run_end(end: &RunEnd) -> String {
+    match end {
+        RunEnd::Complete => "complete".to_owned(),
+        RunEnd::NotConverged { waited_ms } => format!("not converged after {}", words::span(*waited_ms)),
+        RunEnd::Stuck { step, waited_ms, waiting_for } => {
+            format!("stuck at step {}: waited {} for {waiting_for}", step + 1, words::span(*waited_ms))
+        }
+        RunEnd::Missed { step, because } => format!("missed step {}: {because}", step + 1),
+        RunEnd::ClientGone => "the client is gone".to_owned(),
+        RunEnd::Runaway { requests } => format!("runaway: {requests} requests"),
+        RunEnd::Harness { message } => format!("harness error: {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::judge;
+    use crate::trace::sample::{Sample, scenario};
+
+    #[test]
+    fn a_story_reads_from_the_top() {
+        let mut s = Sample::new();
+        s.wrote("a", "1001").wrote("b", "1002");
+        s.list(&[("limit", "2")]).page("1002", "bG9uZw==", &[("a", "1001"), ("b", "1002")]);
+        s.list(&[("limit", "2"), ("continue", "bG9uZw==")]).refuse(429, "TooManyRequests", Some("1"), None);
+        s.after(1500).list(&[("limit", "2"), ("continue", "bG9uZw==")]).page("1002", "", &[]);
+        s.emit_init(&[("a", "1001"), ("b", "1002")]);
+        s.watch("1002").after(1500).deleted("a", "1003").removed("a", "1003").emit_delete("a", "1003");
+        for _ in 0..3 {
+            s.after(60_000).bookmark("1003", None);
+        }
+        s.wrote("c", "1004").torn_added("c", "1004", 17).rst().emit_error("connection reset");
+        s.after(800).watch("1003").added("c", "1004").emit_apply("c", "1004");
+        let records = s.push(What::StopRequested).complete();
+        let scenario = scenario();
+        let verdict = judge(&scenario, &records);
+        insta::assert_snapshot!(accepted(&scenario, &Trace::new(&records), &verdict), @r"");
+    }
+}

@@ -1,0 +1,306 @@
+//! Builds the index of a trace in one pass over its records.
+
+use super::*;
+
+/// What is known of the list attempt under way.
+#[derive(Default)]
+struct Attempt<'a> {
+    began: Option<Moment>,
+    pages: Vec<Page<'a>>,
+}
+
+pub(super) fn build(records: &[Record]) -> Trace<'_> {
+    let mut trace = Trace {
+        records,
+        exchanges: Vec::new(),
+        reports: Vec::new(),
+        writes: Vec::new(),
+        deliveries: Vec::new(),
+        snapshots: Vec::new(),
+        bindings: Vec::new(),
+        refused: Vec::new(),
+        withheld: Vec::new(),
+        rolled_back: None,
+        stop: None,
+        ended: None,
+    };
+    let mut attempt = Attempt::default();
+    let mut attempts = 0;
+    for record in records {
+        let at = Moment::of(record);
+        match &record.what {
+            What::Connected { .. } | What::Step { .. } | What::Turned { .. } | What::ScriptDone => {}
+            What::Refused => trace.refused.push(at),
+            What::Disconnected { conn, by } => {
+                for exchange in trace.exchanges.iter_mut().filter(|exchange| exchange.conn == *conn) {
+                    exchange.disconnected.get_or_insert((at, *by));
+                }
+            }
+            What::Request { stream, conn, verb, method, path, query, accept: _, violations } => {
+                let mut exchange = Exchange {
+                    stream: *stream,
+                    conn: *conn,
+                    asked: at,
+                    verb: *verb,
+                    method,
+                    path,
+                    query,
+                    violations,
+                    attempt: attempts,
+                    page: 0,
+                    head: None,
+                    answer: None,
+                    frames: Vec::new(),
+                    end: None,
+                    disconnected: None,
+                };
+                if *verb == Verb::List {
+                    if exchange.query("continue").is_none() {
+                        attempts += 1;
+                        attempt = Attempt { began: Some(at), pages: Vec::new() };
+                    }
+                    exchange.attempt = attempts;
+                    exchange.page = attempt.pages.len() as u32 + 1;
+                }
+                trace.exchanges.push(exchange);
+            }
+            What::Head { stream, status, retry_after, scripted } => {
+                if let Some(exchange) = find(&mut trace.exchanges, *stream) {
+                    exchange.head = Some(Head {
+                        sent: at,
+                        status: *status,
+                        retry_after: retry_after.as_deref(),
+                        scripted: *scripted,
+                    });
+                }
+            }
+            What::Page { stream, resource_version, continue_token, remaining, items, scripted } => {
+                let page = Page {
+                    sent: at,
+                    resource_version,
+                    continue_token,
+                    remaining: *remaining,
+                    items,
+                    scripted: *scripted,
+                };
+                for object in items {
+                    trace.deliveries.push(Delivery {
+                        sent: at,
+                        stream: *stream,
+                        object,
+                        op: Op::Set,
+                        listed: true,
+                        whole: true,
+                        scripted: *scripted,
+                        after_error: false,
+                    });
+                }
+                if let Some(exchange) = find(&mut trace.exchanges, *stream) {
+                    exchange.answer = Some(Answer::Page(page));
+                    // A page of an attempt that was given up meanwhile completes nothing.
+                    if exchange.attempt == attempts && exchange.status().is_none_or(|status| status == 200) {
+                        attempt.pages.push(page);
+                        if continue_token.is_empty() {
+                            let began = attempt.began.unwrap_or(at);
+                            trace.snapshots.push(listed(*stream, began, at, &attempt.pages));
+                        }
+                    }
+                }
+            }
+            What::Body { stream, bytes, reason, message, continue_token } => {
+                let body = Body {
+                    sent: at,
+                    bytes: *bytes,
+                    reason: reason.as_deref(),
+                    message: message.as_deref(),
+                    continue_token: continue_token.as_deref(),
+                };
+                if let Some(exchange) = find(&mut trace.exchanges, *stream) {
+                    exchange.answer = Some(Answer::Body(body));
+                    if exchange.verb == Verb::List && exchange.status().is_some_and(|status| status < 300) {
+                        let began = exchange.asked;
+                        trace.snapshots.push(opaque(*stream, began, at));
+                    }
+                }
+            }
+            What::Torn { stream, sent, bytes } => {
+                if let Some(exchange) = find(&mut trace.exchanges, *stream) {
+                    exchange.answer = Some(Answer::Torn { sent: at, bytes_sent: *sent, bytes: *bytes });
+                    // Only the framing is missing: a client that trusts the JSON has a whole list.
+                    if exchange.verb == Verb::List && sent >= bytes {
+                        let began = exchange.asked;
+                        trace.snapshots.push(opaque(*stream, began, at));
+                    }
+                }
+            }
+            What::Frame { stream, frame } => {
+                let Some(exchange) = find(&mut trace.exchanges, *stream) else { continue };
+                let after_error = exchange.error_frame().is_some();
+                exchange.frames.push(SentFrame { sent: at, frame });
+                if let Some((object, op)) = state(frame) {
+                    trace.deliveries.push(Delivery {
+                        sent: at,
+                        stream: *stream,
+                        object,
+                        op,
+                        listed: false,
+                        whole: readable(frame),
+                        scripted: frame.scripted,
+                        after_error,
+                    });
+                }
+                if exchange.verb == Verb::WatchList && !after_error && is_end_marker(frame) {
+                    trace.snapshots.push(streamed(exchange, at));
+                }
+            }
+            What::End { stream, how, by } => {
+                if let Some(exchange) = find(&mut trace.exchanges, *stream) {
+                    exchange.end.get_or_insert(End { at, how: *how, by: *by });
+                }
+            }
+            What::Wrote(truth) => trace.writes.push(Wrote { at, truth }),
+            What::Restored { .. } => {
+                trace.rolled_back.get_or_insert(record.seq);
+            }
+            What::Withheld { stream, object } => {
+                trace.withheld.push(Withheld { at, stream: *stream, object });
+            }
+            What::Bound { name, value, continue_token } => {
+                trace.bindings.push(Binding { at, name, value, continue_token: continue_token.as_deref() });
+            }
+            What::Reported(report) => {
+                let key = report.object().map(|object| object.key()).unwrap_or_default();
+                trace.reports.push(Reported { at, report, key });
+            }
+            What::StopRequested => {
+                trace.stop.get_or_insert(at);
+            }
+            What::RunEnded(end) => {
+                trace.ended.get_or_insert((at, end));
+            }
+        }
+    }
+    trace
+}
+
+fn find<'t, 'a>(exchanges: &'t mut [Exchange<'a>], stream: StreamId) -> Option<&'t mut Exchange<'a>> {
+    exchanges.iter_mut().rev().find(|exchange| exchange.stream == stream)
+}
+
+/// The object state a line carries.
+fn state(frame: &Frame) -> Option<(&ObjectRef, Op)> {
+    let op = match &frame.kind {
+        FrameType::Added | FrameType::Modified => Op::Set,
+        FrameType::Deleted => Op::Gone,
+        FrameType::Bookmark { .. } | FrameType::Error { .. } | FrameType::Raw => return None,
+    };
+    frame.object.as_ref().map(|object| (object, op))
+}
+
+/// Only the value `"true"` ends the initial events (KEP-3157; client-go `TestWatchList`).
+fn is_end_marker(frame: &Frame) -> bool {
+    match &frame.kind {
+        FrameType::Bookmark { initial_events_end } => {
+            initial_events_end.as_deref() == Some("true") && readable(frame)
+        }
+        FrameType::Added
+        | FrameType::Modified
+        | FrameType::Deleted
+        | FrameType::Error { .. }
+        | FrameType::Raw => false,
+    }
+}
+
+fn listed<'a>(stream: StreamId, began: Moment, done: Moment, pages: &[Page<'a>]) -> Snapshot<'a> {
+    let first = pages.first().map(|page| page.resource_version).unwrap_or_default();
+    let lower = |version: &str| match (version.parse::<u128>(), first.parse::<u128>()) {
+        (Ok(version), Ok(first)) => version < first,
+        (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
+    };
+    Snapshot {
+        began,
+        done,
+        stream,
+        resume: pages
+            .iter()
+            .map(|page| page.resource_version)
+            .filter(|version| !version.is_empty() && (*version == first || lower(version)))
+            .collect(),
+        items: pages.iter().flat_map(|page| page.items).map(|object| (object, Op::Set)).collect(),
+        consistent: pages.iter().all(|page| page.resource_version == first),
+        scripted: pages.iter().any(|page| page.scripted),
+        opaque: false,
+    }
+}
+
+fn streamed<'a>(exchange: &Exchange<'a>, done: Moment) -> Snapshot<'a> {
+    let marker = exchange.frames.last().and_then(|sent| sent.frame.object.as_ref());
+    Snapshot {
+        began: exchange.asked,
+        done,
+        stream: exchange.stream,
+        resume: marker
+            .map(|object| object.resource_version.as_str())
+            .filter(|rv| !rv.is_empty())
+            .into_iter()
+            .collect(),
+        items: exchange
+            .frames
+            .iter()
+            .filter(|sent| readable(sent.frame))
+            .filter_map(|sent| state(sent.frame))
+            .collect(),
+        consistent: true,
+        scripted: exchange.frames.iter().any(|sent| sent.frame.scripted),
+        opaque: exchange.frames.iter().any(|sent| !readable(sent.frame)),
+    }
+}
+
+fn opaque<'a>(stream: StreamId, began: Moment, done: Moment) -> Snapshot<'a> {
+    Snapshot {
+        began,
+        done,
+        stream,
+        resume: Vec::new(),
+        items: Vec::new(),
+        consistent: false,
+        scripted: true,
+        opaque: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::*;
+    use crate::trace::sample::Sample;
+
+    #[test]
+    fn a_page_asked_for_again_keeps_its_number() {
+        let mut s = Sample::new();
+        s.list(&[("limit", "1")]).page("10", "t", &[("a", "5")]);
+        s.list(&[("limit", "1"), ("continue", "t")]).status(503, "ServiceUnavailable");
+        s.list(&[("limit", "1"), ("continue", "t")]).page("10", "", &[("b", "7")]);
+        let records = s.records();
+        let trace = Trace::new(&records);
+        assert_eq!(trace.lists().map(|list| (list.attempt, list.page)).collect::<Vec<_>>(), [(1, 1), (1, 2), (1, 2)]);
+        assert_eq!(trace.snapshots.len(), 1);
+        assert_eq!(trace.snapshots[0].items.len(), 2);
+        assert_eq!(trace.snapshots[0].resume, ["10", "10"]);
+    }
+
+    #[test]
+    fn a_saved_trace_reads_back_equal() {
+        let mut s = Sample::new();
+        s.wrote("a", "5");
+        s.list(&[]).page("10", "", &[("a", "5")]);
+        s.watch("10").added("b", "11").torn_added("c", "12", 17).rst();
+        s.emit_init(&[("a", "5")]);
+        s.emit_error("broken");
+        let records = s.complete();
+        let mut saved = Vec::new();
+        write_ndjson(&records, &mut saved).unwrap();
+        assert_eq!(read_ndjson(saved.as_slice()).unwrap(), records);
+        let gap = saved.split_inclusive(|byte| *byte == b'\n').skip(1).flatten().copied().collect::<Vec<u8>>();
+        assert!(matches!(read_ndjson(gap.as_slice()), Err(ReadError::Order { line: 1, seq: 1 })));
+    }
+}

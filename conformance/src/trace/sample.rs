@@ -1,0 +1,279 @@
+//! Hand-written traces for tests: each call appends what one side did, in the order written.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fake_apiserver::fault::Ending;
+use fake_apiserver::record::{
+    ConnId, Frame, FrameType, ObjectRef, Record, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp,
+};
+use fake_apiserver::report::{Report, ReportedObject};
+use fake_apiserver::scenario::{ClientSettings, Expect, Scenario, ServerSettings, Target};
+use serde_json::json;
+
+/// Appends records; every object lives in namespace `ns1` and has the uid `u-<name>` unless a call says otherwise.
+#[derive(Default)]
+pub(crate) struct Sample {
+    records: Vec<Record>,
+    at: Duration,
+    streams: u64,
+    scripted: bool,
+}
+
+/// A scenario that expects nothing in particular and watches ConfigMaps in `ns1`.
+pub(crate) fn scenario() -> Scenario {
+    Scenario {
+        id: "sample/hand-written".to_owned(),
+        path: PathBuf::from("scenarios/sample/hand-written.yaml"),
+        title: "A sample".to_owned(),
+        why: "Checks need something to check".to_owned(),
+        covers: Vec::new(),
+        refs: Vec::new(),
+        target: Target {
+            group: String::new(),
+            version: "v1".to_owned(),
+            plural: "configmaps".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            namespace: Some("ns1".to_owned()),
+        },
+        server: ServerSettings::default(),
+        client: ClientSettings::default(),
+        objects: Vec::new(),
+        steps: Vec::new(),
+        expect: Expect::default(),
+    }
+}
+
+impl Sample {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn push(&mut self, what: What) -> &mut Self {
+        let seq = self.records.len() as u64;
+        self.records.push(Record { seq, at: self.at, what });
+        self
+    }
+
+    /// Lets time pass.
+    pub(crate) fn after(&mut self, ms: u64) -> &mut Self {
+        self.at += Duration::from_millis(ms);
+        self
+    }
+
+    /// The next answer, page or frame is marked as the script's.
+    pub(crate) fn lie(&mut self) -> &mut Self {
+        self.scripted = true;
+        self
+    }
+
+    fn lied(&mut self) -> bool {
+        std::mem::take(&mut self.scripted)
+    }
+
+    // ---- the truth
+
+    pub(crate) fn wrote(&mut self, name: &str, version: &str) -> &mut Self {
+        self.write(name, &format!("u-{name}"), version, WriteOp::Create, true)
+    }
+
+    pub(crate) fn deleted(&mut self, name: &str, version: &str) -> &mut Self {
+        self.write(name, &format!("u-{name}"), version, WriteOp::Delete, false)
+    }
+
+    pub(crate) fn write(&mut self, name: &str, uid: &str, version: &str, op: WriteOp, selected: bool) -> &mut Self {
+        self.push(What::Wrote(Truth {
+            resource: "configmaps".to_owned(),
+            object: object(name, uid, version),
+            op,
+            selected,
+            content: Arc::new(content(name, uid, version)),
+        }))
+    }
+
+    // ---- requests and answers; an answer belongs to the newest request
+
+    pub(crate) fn request(&mut self, verb: Verb, query: &[(&str, &str)]) -> &mut Self {
+        self.streams += 1;
+        let stream = StreamId(self.streams);
+        self.push(What::Request {
+            stream,
+            conn: ConnId(self.streams),
+            verb,
+            method: "GET".to_owned(),
+            path: "/api/v1/namespaces/ns1/configmaps".to_owned(),
+            query: query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+            accept: None,
+            violations: Vec::new(),
+        })
+    }
+
+    pub(crate) fn list(&mut self, query: &[(&str, &str)]) -> &mut Self {
+        self.request(Verb::List, query)
+    }
+
+    /// A watch from `version` whose head was sent.
+    pub(crate) fn watch(&mut self, version: &str) -> &mut Self {
+        self.request(Verb::Watch, &[("watch", "true"), ("resourceVersion", version)]).head(200)
+    }
+
+    pub(crate) fn watch_list(&mut self, version: &str) -> &mut Self {
+        self.request(
+            Verb::WatchList,
+            &[("watch", "true"), ("sendInitialEvents", "true"), ("resourceVersion", version)],
+        )
+        .head(200)
+    }
+
+    pub(crate) fn stream(&self) -> StreamId {
+        StreamId(self.streams)
+    }
+
+    pub(crate) fn head(&mut self, status: u16) -> &mut Self {
+        let (stream, scripted) = (self.stream(), self.lied());
+        self.push(What::Head { stream, status, retry_after: None, scripted })
+    }
+
+    /// Head and body of a LIST.
+    pub(crate) fn page(&mut self, version: &str, token: &str, items: &[(&str, &str)]) -> &mut Self {
+        let (stream, scripted) = (self.stream(), self.lied());
+        self.head(200);
+        self.push(What::Page {
+            stream,
+            resource_version: version.to_owned(),
+            continue_token: token.to_owned(),
+            remaining: None,
+            items: items.iter().map(|(name, version)| object(name, &format!("u-{name}"), version)).collect(),
+            scripted,
+        });
+        self.eof()
+    }
+
+    /// A Status as answer.
+    pub(crate) fn status(&mut self, status: u16, reason: &str) -> &mut Self {
+        self.refuse(status, reason, None, None)
+    }
+
+    pub(crate) fn refuse(
+        &mut self,
+        status: u16,
+        reason: &str,
+        retry_after: Option<&str>,
+        token: Option<&str>,
+    ) -> &mut Self {
+        let stream = self.stream();
+        self.push(What::Head {
+            stream,
+            status,
+            retry_after: retry_after.map(ToOwned::to_owned),
+            scripted: true,
+        });
+        self.push(What::Body {
+            stream,
+            bytes: 100,
+            reason: Some(reason.to_owned()),
+            message: Some("refused".to_owned()),
+            continue_token: token.map(ToOwned::to_owned),
+        });
+        self.eof()
+    }
+
+    pub(crate) fn frame(&mut self, kind: FrameType, about: Option<ObjectRef>, sent: u64) -> &mut Self {
+        let (stream, scripted) = (self.stream(), self.lied());
+        self.push(What::Frame { stream, frame: Frame { kind, object: about, bytes: 100, sent, scripted } })
+    }
+
+    pub(crate) fn added(&mut self, name: &str, version: &str) -> &mut Self {
+        self.frame(FrameType::Added, Some(object(name, &format!("u-{name}"), version)), 100)
+    }
+
+    pub(crate) fn torn_added(&mut self, name: &str, version: &str, sent: u64) -> &mut Self {
+        self.frame(FrameType::Added, Some(object(name, &format!("u-{name}"), version)), sent)
+    }
+
+    pub(crate) fn removed(&mut self, name: &str, version: &str) -> &mut Self {
+        self.frame(FrameType::Deleted, Some(object(name, &format!("u-{name}"), version)), 100)
+    }
+
+    pub(crate) fn bookmark(&mut self, version: &str, end: Option<&str>) -> &mut Self {
+        let kind = FrameType::Bookmark { initial_events_end: end.map(ToOwned::to_owned) };
+        self.frame(kind, Some(object("", "", version)), 100)
+    }
+
+    pub(crate) fn error(&mut self, code: u16, reason: &str) -> &mut Self {
+        self.frame(FrameType::Error { code, reason: reason.to_owned() }, None, 100)
+    }
+
+    pub(crate) fn garbage(&mut self) -> &mut Self {
+        self.lie().frame(FrameType::Raw, None, 100)
+    }
+
+    pub(crate) fn end(&mut self, how: Ending, by: Side) -> &mut Self {
+        let stream = self.stream();
+        self.push(What::End { stream, how, by })
+    }
+
+    pub(crate) fn eof(&mut self) -> &mut Self {
+        self.end(Ending::Eof, Side::Server)
+    }
+
+    pub(crate) fn rst(&mut self) -> &mut Self {
+        self.end(Ending::Rst, Side::Server)
+    }
+
+    // ---- the client
+
+    pub(crate) fn emit(&mut self, report: Report) -> &mut Self {
+        self.push(What::Reported(report))
+    }
+
+    /// A whole relist: init, its items, init_done.
+    pub(crate) fn emit_init(&mut self, items: &[(&str, &str)]) -> &mut Self {
+        self.emit(Report::Init);
+        for (name, version) in items {
+            self.emit(Report::InitApply(reported(name, &format!("u-{name}"), version)));
+        }
+        self.emit(Report::InitDone)
+    }
+
+    pub(crate) fn emit_apply(&mut self, name: &str, version: &str) -> &mut Self {
+        self.emit(Report::Apply(reported(name, &format!("u-{name}"), version)))
+    }
+
+    pub(crate) fn emit_delete(&mut self, name: &str, version: &str) -> &mut Self {
+        self.emit(Report::Delete(reported(name, &format!("u-{name}"), version)))
+    }
+
+    pub(crate) fn emit_error(&mut self, message: &str) -> &mut Self {
+        self.emit(Report::Error { message: message.to_owned(), code: None })
+    }
+
+    // ---- the end
+
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.records.clone()
+    }
+
+    pub(crate) fn complete(&mut self) -> Vec<Record> {
+        self.push(What::ScriptDone).push(What::RunEnded(RunEnd::Complete)).records()
+    }
+}
+
+pub(crate) fn object(name: &str, uid: &str, version: &str) -> ObjectRef {
+    ObjectRef { key: format!("ns1/{name}"), uid: uid.to_owned(), resource_version: version.to_owned() }
+}
+
+pub(crate) fn reported(name: &str, uid: &str, version: &str) -> ReportedObject {
+    ReportedObject {
+        namespace: Some("ns1".to_owned()),
+        name: name.to_owned(),
+        uid: Some(uid.to_owned()),
+        resource_version: Some(version.to_owned()),
+        content: Some(Arc::new(content(name, uid, version))),
+    }
+}
+
+fn content(name: &str, uid: &str, version: &str) -> serde_json::Value {
+    json!({ "metadata": { "name": name, "namespace": "ns1", "uid": uid, "resourceVersion": version } })
+}

@@ -1,0 +1,98 @@
+//! Short words for things in a trace, shared by sentences and transcripts: times, names, requests, events.
+
+use std::time::Duration;
+
+use fake_apiserver::record::ObjectRef;
+use fake_apiserver::report::Report;
+use fake_apiserver::scenario::Scenario;
+
+use crate::trace::{Exchange, Reported, Trace};
+
+/// `3.800s`.
+pub fn time(at: Duration) -> String {
+    format!("{}.{:03}s", at.as_secs(), at.subsec_millis())
+}
+
+/// `800 ms`, `30 s`, `5 min`.
+pub fn span(ms: u64) -> String {
+    match ms {
+        0..=9_999 if ms % 1000 != 0 => format!("{ms} ms"),
+        _ if ms >= 120_000 && ms.is_multiple_of(60_000) => format!("{} min", ms / 60_000),
+        _ if ms.is_multiple_of(1000) => format!("{} s", ms / 1000),
+        _ => format!("{:.1} s", ms as f64 / 1000.0),
+    }
+}
+
+/// The key without the namespace every key of the scenario has.
+pub fn name<'k>(scenario: &Scenario, key: &'k str) -> &'k str {
+    scenario
+        .target
+        .namespace
+        .as_deref()
+        .and_then(|namespace| key.strip_prefix(namespace)?.strip_prefix('/'))
+        .unwrap_or(key)
+}
+
+/// `a@1001`.
+pub fn state(scenario: &Scenario, key: &str, version: &str) -> String {
+    let name = name(scenario, key);
+    if version.is_empty() { format!("{name}@-") } else { format!("{name}@{version}") }
+}
+
+/// `a@1001` of an object on the wire.
+pub fn object(scenario: &Scenario, object: &ObjectRef) -> String {
+    state(scenario, &object.key, &object.resource_version)
+}
+
+/// `apply a@1001`, `init_done`, `error …`.
+pub fn report(scenario: &Scenario, reported: &Reported<'_>) -> String {
+    let word = reported.report.word();
+    match reported.report {
+        Report::InitApply(_) | Report::Apply(_) | Report::Delete(_) => {
+            format!("{word} {}", state(scenario, &reported.key, reported.resource_version()))
+        }
+        Report::Error { message, code: Some(code) } => format!("{word} {code} {message:?}"),
+        Report::Error { message, code: None } | Report::Crashed { message } => format!("{word} {message:?}"),
+        Report::Init | Report::InitDone | Report::Ended => word.to_owned(),
+    }
+}
+
+/// `WATCH resourceVersion=1006 timeoutSeconds=290`, as asked; long continue tokens are cut.
+pub fn request(exchange: &Exchange<'_>) -> String {
+    let mut text = exchange.verb.word().to_owned();
+    for (key, value) in exchange.query {
+        if key == "watch" || key == "sendInitialEvents" && exchange.is_watch() {
+            continue;
+        }
+        let value: String = if value.chars().count() > 40 {
+            value.chars().take(37).chain("...".chars()).collect()
+        } else {
+            value.clone()
+        };
+        text.push_str(&format!(" {key}={value}"));
+    }
+    text
+}
+
+/// What the client did last before `seq`: `its last act was LIST limit=2 at 3.800s`.
+pub fn last_of_client(scenario: &Scenario, trace: &Trace<'_>, before: u64) -> String {
+    let asked = trace.exchanges.iter().rev().find(|exchange| exchange.asked.seq < before);
+    let said = trace.reports.iter().rev().find(|reported| reported.at.seq < before);
+    match (asked, said) {
+        (Some(asked), Some(said)) if said.at.seq > asked.asked.seq => {
+            format!("its last act was {} at {}", report(scenario, said), time(said.at.at))
+        }
+        (Some(asked), _) => format!("its last act was {} at {}", request(asked), time(asked.asked.at)),
+        (None, Some(said)) => format!("its last act was {} at {}", report(scenario, said), time(said.at.at)),
+        (None, None) => "it sent no request and reported nothing".to_owned(),
+    }
+}
+
+/// `every request`, `requests a, b and 3 more`: at most `show` of them.
+pub fn few<T>(items: &[T], show: usize, word: impl Fn(&T) -> String) -> String {
+    let mut text = items.iter().take(show).map(word).collect::<Vec<_>>().join(", ");
+    if items.len() > show {
+        text.push_str(&format!(" and {} more", items.len() - show));
+    }
+    text
+}

@@ -1,0 +1,358 @@
+//! What an HTTP client sees of each ending and each write, over a pipe under virtual time and over a real socket.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of a test may fail it")]
+
+use std::collections::VecDeque;
+use std::error::Error as _;
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use conformance::drive::sim::Dialer;
+use fake_apiserver::fault::Ending;
+use fake_apiserver::net::{Core, Edge, ListenerLimits, serve};
+use fake_apiserver::record::{Record, RunEnd, StreamId, What};
+use fake_apiserver::server::{Input, Output};
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::TokioExecutor;
+use rstest::rstest;
+use tokio::net::TcpListener;
+
+/// A server of a few lines: gives every request the same answer, and writes down what it is told.
+#[derive(Default)]
+struct Scripted {
+    pieces: Vec<Out>,
+    refuses: bool,
+    outputs: VecDeque<Output>,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Clone)]
+enum Out {
+    Head(Option<u64>),
+    Data(&'static [u8]),
+    End(Ending),
+}
+
+impl Core for Scripted {
+    fn accepts(&mut self, _: Duration) -> bool {
+        !self.refuses
+    }
+
+    fn handle(&mut self, _: Duration, input: Input) {
+        let heard = match input {
+            Input::Connected(conn) => format!("connected {}", conn.0),
+            Input::Disconnected(conn) => format!("disconnected {}", conn.0),
+            Input::Abandoned(stream) => format!("abandoned {}", stream.0),
+            Input::Request {
+                stream,
+                conn,
+                request,
+            } => {
+                assert_ne!(request.path, "/panic", "as asked");
+                for piece in &self.pieces {
+                    self.outputs.push_back(piece.clone().output(stream));
+                }
+                format!(
+                    "request {} on {}: {}?{}",
+                    stream.0, conn.0, request.path, request.query
+                )
+            }
+            Input::Report(_) | Input::StopRequested => unreachable!("nobody reports here"),
+            Input::Tick => return,
+        };
+        self.heard.lock().unwrap().push(heard);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    fn finished(&self) -> Option<&RunEnd> {
+        None
+    }
+
+    fn records(&self) -> &[Record] {
+        &[]
+    }
+
+    fn into_records(self: Box<Self>) -> Vec<Record> {
+        Vec::new()
+    }
+}
+
+impl Out {
+    fn output(self, stream: StreamId) -> Output {
+        match self {
+            Self::Head(length) => Output::Head {
+                stream,
+                status: 200,
+                headers: vec![("X-Probe".into(), "1".into())],
+                length,
+            },
+            Self::Data(text) => Output::Data {
+                stream,
+                bytes: Bytes::from_static(text),
+            },
+            Self::End(how) => Output::End { stream, how },
+        }
+    }
+}
+
+/// What a client sees of an answer: its body, frame by frame, and how it ended.
+async fn look<C: Connect + Clone + Send + Sync + 'static>(
+    http: &Client<C, Full<Bytes>>,
+    uri: &str,
+    patience: Duration,
+) -> (Vec<String>, &'static str) {
+    let mut seen = Vec::new();
+    let ended = tokio::time::timeout(patience, async {
+        let mut response = match http.get(uri.parse().unwrap()).await {
+            Ok(response) => response,
+            Err(error) => return no_answer(&error),
+        };
+        assert!(response.headers().contains_key("date"));
+        assert_eq!(response.headers()["x-probe"], "1");
+        while let Some(frame) = response.body_mut().frame().await {
+            match frame {
+                Ok(frame) => seen.push(frame.data_ref().unwrap().escape_ascii().to_string()),
+                Err(error) => return broken(&error),
+            }
+        }
+        "eof"
+    })
+    .await
+    .unwrap_or("silence");
+    (seen, ended)
+}
+
+fn broken(error: &hyper::Error) -> &'static str {
+    let kind = error
+        .source()
+        .and_then(|source| source.downcast_ref::<io::Error>())
+        .map(io::Error::kind);
+    match kind {
+        Some(io::ErrorKind::ConnectionReset) => "reset",
+        Some(io::ErrorKind::UnexpectedEof) => "incomplete",
+        _ if error.is_incomplete_message() => "incomplete",
+        _ => panic!("unexpected: {error:?}"),
+    }
+}
+
+fn no_answer(error: &Error) -> &'static str {
+    let mut source = error.source();
+    while let Some(error) = source {
+        match error.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionRefused) => return "refused",
+            Some(io::ErrorKind::ConnectionReset) => return "reset before the head",
+            _ => {}
+        }
+        if error
+            .downcast_ref::<hyper::Error>()
+            .is_some_and(hyper::Error::is_incomplete_message)
+        {
+            return "closed before the head";
+        }
+        source = error.source();
+    }
+    panic!("unexpected: {error:?}");
+}
+
+fn over_pipe(core: Scripted) -> Client<Dialer, Full<Bytes>> {
+    Client::builder(TokioExecutor::new()).build(Dialer::new(Edge::new(core)))
+}
+
+async fn over_socket(core: Scripted) -> (Client<HttpConnector, Full<Bytes>>, String) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(serve(
+        listener,
+        Edge::new(core),
+        ListenerLimits::default(),
+        std::future::pending(),
+    ));
+    (
+        Client::builder(TokioExecutor::new()).build_http(),
+        format!("http://{address}"),
+    )
+}
+
+fn runtime(paused: bool) -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(paused)
+        .build()
+        .unwrap()
+}
+
+const WHOLE: Ending = Ending::Eof;
+use Out::{Data, End, Head};
+
+#[rstest]
+#[case::eof(&[Head(None), Data(b"one\n"), Data(b"two\n"), End(WHOLE)], &[r"one\n", r"two\n"], "eof")]
+#[case::eof_of_a_known_length(&[Head(Some(4)), Data(b"one\n"), End(WHOLE)], &[r"one\n"], "eof")]
+#[case::fin(&[Head(None), Data(b"one\n"), Data(b"tw"), End(Ending::Fin)], &[r"one\n", "tw"], "incomplete")]
+#[case::fin_short_of_the_length(&[Head(Some(9)), Data(b"one"), End(Ending::Fin)], &["one"], "incomplete")]
+#[case::fin_after_the_head(&[Head(None), End(Ending::Fin)], &[], "incomplete")]
+#[case::fin_before_the_head(&[End(Ending::Fin)], &[], "closed before the head")]
+#[case::rst(&[Head(None), Data(b"one\n"), Data(b"tw"), End(Ending::Rst)], &[r"one\n", "tw"], "reset")]
+#[case::rst_before_the_head(&[End(Ending::Rst)], &[], "reset before the head")]
+#[case::stall(&[Head(None), Data(b"one\n"), End(Ending::Stall)], &[r"one\n"], "silence")]
+#[case::stall_before_the_head(&[End(Ending::Stall)], &[], "silence")]
+fn every_ending_looks_alike_over_pipe_and_socket(
+    #[case] pieces: &[Out],
+    #[case] body: &[&str],
+    #[case] ended: &str,
+) {
+    let expected = (
+        body.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>(),
+        ended,
+    );
+    let core = || Scripted {
+        pieces: pieces.to_vec(),
+        ..Scripted::default()
+    };
+    let piped = runtime(true)
+        .block_on(async { look(&over_pipe(core()), "http://fake/x", Duration::from_secs(3600)).await });
+    assert_eq!(piped, expected, "over a pipe");
+    let socketed = runtime(false).block_on(async {
+        let (http, base) = over_socket(core()).await;
+        look(&http, &format!("{base}/x"), Duration::from_millis(300)).await
+    });
+    assert_eq!(socketed, expected, "over a socket");
+}
+
+#[rstest]
+#[case::chunked(None)]
+#[case::of_a_known_length(Some(5))]
+fn every_piece_is_a_write_of_its_own(#[case] length: Option<u64>) {
+    // The second piece begins inside a character: no client may decode what it reads piece by piece.
+    let pieces = vec![Head(length), Data(b"sn\xc3"), Data(b"\xb6w"), End(WHOLE)];
+    let core = Scripted {
+        pieces,
+        ..Scripted::default()
+    };
+    let (seen, _) = runtime(true)
+        .block_on(async { look(&over_pipe(core), "http://fake/x", Duration::from_secs(1)).await });
+    assert_eq!(seen, [r"sn\xc3", r"\xb6w"]);
+}
+
+#[test]
+fn a_refused_connection_looks_like_a_server_that_is_down() {
+    let core = || Scripted {
+        refuses: true,
+        ..Scripted::default()
+    };
+    let (_, ended) = runtime(true)
+        .block_on(async { look(&over_pipe(core()), "http://fake/x", Duration::from_secs(1)).await });
+    assert_eq!(ended, "refused");
+    let ended = runtime(false).block_on(async {
+        let (http, base) = over_socket(core()).await;
+        look(&http, &format!("{base}/x"), Duration::from_secs(5)).await.1
+    });
+    // A listening socket cannot refuse.
+    assert_eq!(ended, "reset before the head");
+}
+
+#[rstest]
+#[case::watch(&[Head(None), Data(b"one\n")], true)]
+#[case::stalled_watch(&[Head(None), Data(b"one\n"), End(Ending::Stall)], true)]
+#[case::whole_answer(&[Head(None), Data(b"one\n"), End(WHOLE)], false)]
+fn an_answer_given_up_is_told_before_its_connection(#[case] pieces: &[Out], #[case] abandoned: bool) {
+    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let core = Scripted {
+        pieces: pieces.to_vec(),
+        heard: heard.clone(),
+        ..Scripted::default()
+    };
+    runtime(true).block_on(async {
+        let edge = Edge::new(core);
+        let http: Client<_, Full<Bytes>> =
+            Client::builder(TokioExecutor::new()).build(Dialer::new(edge.clone()));
+        let response = http.get("http://fake/x?a=b%20c".parse().unwrap()).await.unwrap();
+        assert_eq!(edge.connections(), 1);
+        drop((response, http));
+        edge.deserted().await;
+    });
+    let mut expected = vec!["connected 1", "request 1 on 1: /x?a=b%20c"];
+    expected.extend(abandoned.then_some("abandoned 1"));
+    expected.push("disconnected 1");
+    assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+#[test]
+fn a_body_beyond_three_mebibytes_never_reaches_the_server() {
+    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let core = Scripted {
+        pieces: vec![Head(None), End(WHOLE)],
+        heard: heard.clone(),
+        ..Scripted::default()
+    };
+    let send = |size: usize| {
+        Request::post("http://fake/x")
+            .body(Full::new(Bytes::from(vec![b' '; size])))
+            .unwrap()
+    };
+    runtime(true).block_on(async {
+        let http = over_pipe(core);
+        let limit = 3 * 1024 * 1024;
+        assert_eq!(http.request(send(limit)).await.unwrap().status(), StatusCode::OK);
+        let response = http.request(send(limit + 1)).await.unwrap();
+        assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(body, "Request entity too large: limit is 3145728\n");
+    });
+    let requests = heard
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|heard| heard.starts_with("request"))
+        .count();
+    assert_eq!(requests, 1);
+}
+
+#[test]
+fn a_panic_of_the_server_ends_the_run_as_the_harness_own_fault() {
+    let records = runtime(true).block_on(async {
+        let edge = Edge::new(Scripted::default());
+        let http: Client<_, Full<Bytes>> =
+            Client::builder(TokioExecutor::new()).build(Dialer::new(edge.clone()));
+        tokio::spawn(async move { http.get("http://fake/panic".parse().unwrap()).await });
+        edge.finished().await;
+        edge.take_records()
+    });
+    let [
+        Record {
+            what: What::RunEnded(RunEnd::Harness { message }),
+            ..
+        },
+    ] = records.as_slice()
+    else {
+        panic!("unexpected: {records:?}");
+    };
+    assert!(message.contains("as asked"), "{message}");
+}
+
+#[test]
+fn only_loopback_is_served() {
+    runtime(false).block_on(async {
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.unwrap();
+        let served = serve(
+            listener,
+            Edge::new(Scripted::default()),
+            ListenerLimits::default(),
+            std::future::pending(),
+        )
+        .await;
+        assert!(served.is_err());
+    });
+}

@@ -1,0 +1,91 @@
+//! The words of Go's standard library where they reach the wire inside a message: quoting, number parsing, durations.
+
+/// Text as `%q` prints it (`strconv.Quote`).
+pub(crate) fn quote(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            control if control.is_control() => {
+                let code = u32::from(control);
+                let escape = if code < 0x80 {
+                    format!("\\x{code:02x}")
+                } else {
+                    format!("\\u{code:04x}")
+                };
+                quoted.push_str(&escape);
+            }
+            plain => quoted.push(plain),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// `strconv.ParseUint(text, 10, 64)`.
+pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(number) if digits => Ok(number),
+        Ok(_) | Err(_) => Err(number_error("ParseUint", text, digits)),
+    }
+}
+
+/// `strconv.ParseInt(text, 10, 64)`.
+pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let digits = !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().map_err(|_| number_error("ParseInt", text, digits))
+}
+
+fn number_error(function: &str, text: &str, digits: bool) -> String {
+    let fault = if digits {
+        "value out of range"
+    } else {
+        "invalid syntax"
+    };
+    format!("strconv.{function}: parsing {}: {fault}", quote(text))
+}
+
+/// Is the text a duration (`time.ParseDuration`)? The error is Go's.
+pub(crate) fn check_duration(text: &str) -> Result<(), String> {
+    let invalid = || format!("time: invalid duration {}", quote(text));
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return Ok(());
+    }
+    if rest.is_empty() {
+        return Err(invalid());
+    }
+    while !rest.is_empty() {
+        let number = rest.len()
+            - rest
+                .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
+                .len();
+        let digits = rest[..number].bytes().filter(u8::is_ascii_digit).count();
+        if digits == 0 || number - digits > 1 {
+            return Err(invalid());
+        }
+        rest = &rest[number..];
+        let unit = rest
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(rest.len());
+        match &rest[..unit] {
+            "" => return Err(format!("time: missing unit in duration {}", quote(text))),
+            "ns" | "us" | "µs" | "μs" | "ms" | "s" | "m" | "h" => {}
+            other => {
+                return Err(format!(
+                    "time: unknown unit {} in duration {}",
+                    quote(other),
+                    quote(text)
+                ));
+            }
+        }
+        rest = &rest[unit..];
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! The options of LIST and WATCH: read, defaulted and validated as a real server does it, without looking at the
+//! store.
+//!
+//! Source: apimachinery `meta/internalversion/validation`; "Resource versions" and "Streaming lists" in the API
+//! concepts page.
+
+use crate::scenario::Version;
+
+use super::go_text;
+use super::status::Cause;
+
+/// The options as read from a query. The first value of a name counts; names that are not options are passed over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ListOptions {
+    pub(super) label_selector: String,
+    pub(super) field_selector: String,
+    pub(super) watch: bool,
+    pub(super) allow_watch_bookmarks: bool,
+    pub(super) resource_version: String,
+    pub(super) version_match: String,
+    pub(super) timeout_seconds: Option<i64>,
+    pub(super) limit: i64,
+    pub(super) continue_token: String,
+    pub(super) send_initial_events: Option<bool>,
+}
+
+impl ListOptions {
+    /// Reads the options.
+    ///
+    /// # Errors
+    /// The server's message for a number that is none.
+    pub(super) fn read(query: &[(String, String)]) -> Result<Self, String> {
+        let first = |name: &str| {
+            query
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.as_str())
+        };
+        let text = |name: &str| first(name).unwrap_or_default().to_owned();
+        let number = |name: &str| {
+            first(name)
+                .filter(|value| !value.is_empty())
+                .map(go_text::parse_int)
+                .transpose()
+        };
+        Ok(Self {
+            label_selector: text("labelSelector"),
+            field_selector: text("fieldSelector"),
+            watch: first("watch").is_some_and(truthy),
+            allow_watch_bookmarks: first("allowWatchBookmarks").is_some_and(truthy),
+            resource_version: text("resourceVersion"),
+            version_match: text("resourceVersionMatch"),
+            timeout_seconds: number("timeoutSeconds")?,
+            limit: number("limit")?.unwrap_or(0),
+            continue_token: text("continue"),
+            send_initial_events: first("sendInitialEvents").map(truthy),
+        })
+    }
+
+    /// A watch that asks for no particular state is a streaming list where those are known (since 1.34).
+    pub(super) fn set_defaults(&mut self, version: Version) {
+        let unset = matches!(self.resource_version.as_str(), "" | "0")
+            && self.version_match.is_empty()
+            && self.send_initial_events.is_none();
+        if self.watch && unset && version > Version::V1_33 {
+            self.send_initial_events = Some(true);
+            self.version_match = "NotOlderThan".to_owned();
+        }
+    }
+
+    /// Options that contradict each other, each as the server puts it.
+    pub(super) fn faults(&self, version: Version) -> Vec<Cause> {
+        if self.watch {
+            self.watch_faults(version)
+        } else {
+            self.list_faults()
+        }
+    }
+
+    fn list_faults(&self) -> Vec<Cause> {
+        let mut faults = Vec::new();
+        let version_match = self.version_match.as_str();
+        if !version_match.is_empty() {
+            if self.resource_version.is_empty() {
+                faults.push(forbidden(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
+            }
+            if !self.continue_token.is_empty() {
+                faults.push(forbidden(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden when continue is provided",
+                ));
+            }
+            if !matches!(version_match, "Exact" | "NotOlderThan") {
+                faults.push(not_supported(version_match, "\"Exact\", \"NotOlderThan\", \"\""));
+            }
+            if version_match == "Exact" && self.resource_version == "0" {
+                faults.push(forbidden(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+                ));
+            }
+        }
+        if self.send_initial_events.is_some() {
+            faults.push(forbidden(
+                "sendInitialEvents",
+                "sendInitialEvents is forbidden for list",
+            ));
+        }
+        faults
+    }
+
+    fn watch_faults(&self, version: Version) -> Vec<Cause> {
+        let mut faults = Vec::new();
+        let version_match = self.version_match.as_str();
+        if self.send_initial_events.is_some() {
+            if version_match != "NotOlderThan" {
+                faults.push(forbidden(
+                    "resourceVersionMatch",
+                    "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                ));
+            }
+            if version == Version::V1_33 {
+                faults.push(forbidden(
+                    "sendInitialEvents",
+                    "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+                ));
+            }
+        }
+        if !version_match.is_empty() {
+            if self.send_initial_events.is_none() {
+                faults.push(forbidden(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                ));
+            }
+            if version_match != "NotOlderThan" {
+                faults.push(not_supported(version_match, "\"NotOlderThan\""));
+            }
+            if !self.continue_token.is_empty() {
+                faults.push(forbidden(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden when continue is provided",
+                ));
+            }
+        }
+        faults
+    }
+}
+
+/// Only nothing, `0` and `false` are false; an empty text is true.
+pub(super) fn truthy(value: &str) -> bool {
+    !(value == "0" || value.eq_ignore_ascii_case("false"))
+}
+
+fn forbidden(field: &str, why: &str) -> Cause {
+    Cause {
+        reason: "FieldValueForbidden".to_owned(),
+        message: format!("Forbidden: {why}"),
+        field: field.to_owned(),
+    }
+}
+
+fn not_supported(value: &str, supported: &str) -> Cause {
+    Cause {
+        reason: "FieldValueNotSupported".to_owned(),
+        message: format!(
+            "Unsupported value: {}: supported values: {supported}",
+            go_text::quote(value)
+        ),
+        field: "resourceVersionMatch".to_owned(),
+    }
+}

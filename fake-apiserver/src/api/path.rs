@@ -1,0 +1,119 @@
+//! Which collection, object or document a path names, and which of the two 404 dialects a path that names nothing is
+//! refused in.
+//!
+//! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
+
+use crate::model::catalog::{BUILTIN_GROUPS, Catalog, Kind};
+
+use super::document::Document;
+use super::percent_decoded;
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Route {
+    /// To a collection.
+    Collection {
+        kind: &'static Kind,
+        namespace: Option<String>,
+        /// Below the deprecated `/watch/` prefix.
+        watch: bool,
+    },
+    /// To one object, or to a subresource of it.
+    Object {
+        kind: &'static Kind,
+        namespace: Option<String>,
+        name: String,
+        subresource: Option<String>,
+        /// Below the deprecated `/watch/` prefix.
+        watch: bool,
+    },
+    /// To no object.
+    Document(Document),
+    /// Nowhere, below a group that the apiserver itself serves: refused as a Status.
+    Unknown,
+    /// Nowhere at all: refused as plain text.
+    UnknownText,
+}
+
+/// Where `path` leads. Every segment is percent-decoded.
+pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
+    let path = percent_decoded(path, false);
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    match segments.as_slice() {
+        [""] => Route::Document(Document::Root),
+        ["version"] => Route::Document(Document::Version),
+        ["healthz" | "livez" | "readyz", ..] if segments.len() <= 2 => {
+            Route::Document(Document::Health(segments[0].to_owned()))
+        }
+        ["api"] => Route::Document(Document::ApiVersions),
+        ["apis"] => Route::Document(Document::Groups),
+        ["api", "v1", rest @ ..] => below_version("", "v1", rest, catalog),
+        ["api", ..] => Route::Unknown,
+        ["apis", group] => match catalog.kinds().iter().any(|kind| kind.group == *group) {
+            true => Route::Document(Document::Group((*group).to_owned())),
+            false => unknown(group),
+        },
+        ["apis", group, version, rest @ ..] => below_version(group, version, rest, catalog),
+        _ => Route::UnknownText,
+    }
+}
+
+fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -> Route {
+    if !catalog
+        .kinds()
+        .iter()
+        .any(|kind| kind.group == group && kind.version == version)
+    {
+        return unknown(group);
+    }
+    let (watch, rest) = match rest {
+        ["watch", rest @ ..] => (true, rest),
+        _ => (false, rest),
+    };
+    let find = |plural: &str| catalog.find(group, plural).filter(|kind| kind.version == version);
+    let (namespace, rest) = match rest {
+        [] if watch => return unknown(group),
+        [] => {
+            return Route::Document(Document::Resources {
+                group: group.to_owned(),
+                version: version.to_owned(),
+            });
+        }
+        // `namespaces/x/status` is a part of the namespace, `namespaces/x/pods` is in it.
+        ["namespaces", namespace, plural, below @ ..] if find(plural).is_some() => {
+            (Some((*namespace).to_owned()), (*plural, below))
+        }
+        [plural, below @ ..] => (None, (*plural, below)),
+    };
+    let (plural, below) = rest;
+    let Some(kind) = find(plural) else {
+        return unknown(group);
+    };
+    let whole_collection = below.is_empty();
+    if namespace.is_some() != kind.namespaced && !(whole_collection && namespace.is_none()) {
+        return unknown(group);
+    }
+    match below {
+        [] => Route::Collection {
+            kind,
+            namespace,
+            watch,
+        },
+        [name, subresource @ ..] if subresource.len() <= 1 => Route::Object {
+            kind,
+            namespace,
+            name: (*name).to_owned(),
+            subresource: subresource.first().map(|&subresource| subresource.to_owned()),
+            watch,
+        },
+        _ => unknown(group),
+    }
+}
+
+fn unknown(group: &str) -> Route {
+    if group.is_empty() || BUILTIN_GROUPS.contains(&group) {
+        Route::Unknown
+    } else {
+        Route::UnknownText
+    }
+}

@@ -1,0 +1,275 @@
+//! The bytes on the wire, whole.
+
+use rstest::rstest;
+
+use super::*;
+use crate::api::{Collection, Form};
+use crate::model::encode_json;
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// A world with one object, and that object's uid.
+fn one(group: &str, plural: &str, namespace: Option<&str>, object: Value) -> (World, String) {
+    let mut world = World::empty(&ServerSettings::default());
+    let uid = world.apply(group, plural, namespace, "one", object).uid;
+    (world, uid)
+}
+
+#[test]
+fn a_list_of_a_built_in_kind_is_in_struct_order_and_its_items_have_no_type() {
+    let (world, uid) = one(
+        "",
+        "configmaps",
+        Some("probe"),
+        json!({ "data": { "z": "<&>\u{2028}", "a": "1" }, "immutable": true,
+                "metadata": { "annotations": { "z": "1", "a": "2" }, "labels": { "y": "1", "b": "2" } } }),
+    );
+    assert_eq!(
+        text(&world.page(CM).encode()),
+        format!(
+            "{{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{{\"resourceVersion\":\"1001\"}},\
+             \"items\":[{{\"metadata\":{{\"name\":\"one\",\"namespace\":\"probe\",\"uid\":\"{uid}\",\
+             \"resourceVersion\":\"1001\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\
+             \"labels\":{{\"b\":\"2\",\"y\":\"1\"}},\"annotations\":{{\"a\":\"2\",\"z\":\"1\"}}}},\
+             \"immutable\":true,\"data\":{{\"a\":\"1\",\"z\":\"\\u003c\\u0026\\u003e\\u2028\"}}}}]}}\n"
+        )
+    );
+}
+
+#[test]
+fn a_list_of_custom_resources_is_sorted_and_its_items_have_their_type() {
+    let (world, uid) = one(
+        "probe.example.com",
+        "widgets",
+        Some("probe"),
+        json!({ "spec": { "z": { "y": 1, "x": 2 }, "a": 1 } }),
+    );
+    assert_eq!(
+        text(&world.page(WD).encode()),
+        format!(
+            "{{\"apiVersion\":\"probe.example.com/v1\",\"items\":[{{\"apiVersion\":\"probe.example.com/v1\",\
+             \"kind\":\"Widget\",\"metadata\":{{\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"generation\":1,\
+             \"name\":\"one\",\"namespace\":\"probe\",\"resourceVersion\":\"1001\",\"uid\":\"{uid}\"}},\
+             \"spec\":{{\"a\":1,\"z\":{{\"x\":2,\"y\":1}}}}}}],\"kind\":\"WidgetList\",\
+             \"metadata\":{{\"continue\":\"\",\"resourceVersion\":\"1001\"}}}}\n"
+        )
+    );
+}
+
+#[test]
+fn an_empty_list_has_items() {
+    let world = World::empty(&ServerSettings::default());
+    assert_eq!(
+        text(&world.page(CM).encode()),
+        "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"1000\"},\"items\":[]}\n"
+    );
+}
+
+#[test]
+fn a_page_has_token_and_count_behind_its_revision() {
+    let page = World::fixture(Version::V1_36).page(&format!("{CM}?limit=2"));
+    let body = page.encode();
+    let token = page.continue_token.clone().unwrap();
+    let head = format!(
+        "{{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{{\"resourceVersion\":\"1009\",\
+         \"continue\":\"{token}\",\"remainingItemCount\":3}},\"items\":["
+    );
+    assert!(text(&body).starts_with(&head), "{}", text(&body));
+}
+
+#[rstest]
+fn a_page_as_json_is_the_page_as_bytes(
+    #[values(CM, WD, "/api/v1/namespaces")] path: &str,
+    #[values("", "?limit=1")] query: &str,
+    #[values(Form::Full, Form::Metadata)] form: Form,
+) {
+    let mut page = World::fixture(Version::V1_36).page(&format!("{path}{query}"));
+    page.form = form;
+    let mut json = encode_json(&page.to_json());
+    json.push(b'\n');
+    assert_eq!(text(&json), text(&page.encode()));
+}
+
+#[test]
+fn a_single_object_and_a_watch_event_have_their_type() {
+    let (world, uid) = one("", "configmaps", Some("probe"), json!({}));
+    let object = format!(
+        "{{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{{\"name\":\"one\",\"namespace\":\"probe\",\
+         \"uid\":\"{uid}\",\"resourceVersion\":\"1001\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"}}}}"
+    );
+    let get = world.object_request(&format!("{CM}/one"));
+    let GetOutcome::Found { body, .. } = world.model.get(world.now, world.now, &get) else {
+        panic!("no object")
+    };
+    assert_eq!(text(&body), format!("{object}\n"));
+    for target in [
+        format!("{CM}?watch=1"),
+        format!("{CM}?watch=1&resourceVersion=1000"),
+    ] {
+        let WatchPoll::Frame(frame) = world.watch(&target).poll(&world.model, world.now) else {
+            panic!("no frame")
+        };
+        assert_eq!(
+            text(&frame.line),
+            format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n")
+        );
+    }
+}
+
+#[test]
+fn metadata_alone_is_a_typed_object_for_every_kind() {
+    let (world, uid) = one(
+        "probe.example.com",
+        "widgets",
+        Some("probe"),
+        json!({ "spec": { "a": 1 } }),
+    );
+    let object = format!(
+        "{{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{{\"name\":\"one\",\
+         \"namespace\":\"probe\",\"uid\":\"{uid}\",\"resourceVersion\":\"1001\",\"generation\":1,\
+         \"creationTimestamp\":\"2026-01-01T00:00:00Z\"}}}}"
+    );
+    let mut list = world.list_request(WD);
+    list.form = Form::Metadata;
+    let ListOutcome::Page(page) = world.model.list(world.now, world.now, &list) else {
+        panic!("no page")
+    };
+    assert_eq!(
+        text(&page.encode()),
+        format!(
+            "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\",\
+             \"metadata\":{{\"resourceVersion\":\"1001\"}},\"items\":[{object}]}}\n"
+        )
+    );
+    let mut watch = world.watch_request(&format!("{WD}?watch=1"));
+    watch.form = Form::Metadata;
+    let mut watch = world.model.open_watch(world.now, &watch, LIFETIME).unwrap();
+    let WatchPoll::Frame(frame) = watch.poll(&world.model, world.now) else {
+        panic!("no frame")
+    };
+    assert_eq!(
+        text(&frame.line),
+        format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n")
+    );
+}
+
+#[rstest]
+#[case::config_map(
+    "",
+    "configmaps",
+    Form::Full,
+    false,
+    r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9"}}"#
+)]
+#[case::the_end_of_initial_events("", "configmaps", Form::Full, true, r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}"#)]
+#[case::pod("", "pods", Form::Full, false, r#"{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9"},"spec":{"containers":null},"status":{}}"#)]
+#[case::service("", "services", Form::Full, false, r#"{"kind":"Service","apiVersion":"v1","metadata":{"resourceVersion":"9"},"spec":{},"status":{"loadBalancer":{}}}"#)]
+#[case::deployment("apps", "deployments", Form::Full, false, r#"{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"resourceVersion":"9"},"spec":{"replicas":0,"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}}"#)]
+#[case::custom_resource("probe.example.com", "widgets", Form::Full, true, r#"{"apiVersion":"probe.example.com/v1","kind":"Widget","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"9"}}"#)]
+#[case::metadata_alone(
+    "",
+    "pods",
+    Form::Metadata,
+    false,
+    r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"}}"#
+)]
+fn a_bookmark_is_a_zero_value_with_a_revision(
+    #[case] group: &str,
+    #[case] plural: &str,
+    #[case] form: Form,
+    #[case] end: bool,
+    #[case] object: &str,
+) {
+    let world = World::fixture(Version::V1_36);
+    let collection = Collection {
+        kind: world.model.catalog().find(group, plural).unwrap(),
+        namespace: None,
+    };
+    let frame = world
+        .model
+        .bookmark_frame(&collection, "9", end.then_some("true"), form);
+    assert_eq!(
+        text(&frame.line),
+        format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n")
+    );
+}
+
+#[rstest]
+#[case::built_in(
+    "",
+    "deployments",
+    r#"{"resourceVersion":"9","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}}"#
+)]
+#[case::custom(
+    "probe.example.com",
+    "widgets",
+    r#"{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"9"}"#
+)]
+fn a_zero_time_is_null_before_1_34(#[case] group: &str, #[case] plural: &str, #[case] metadata: &str) {
+    let world = World::fixture(Version::V1_33);
+    let group = if plural == "deployments" { "apps" } else { group };
+    let collection = Collection {
+        kind: world.model.catalog().find(group, plural).unwrap(),
+        namespace: None,
+    };
+    let frame = world
+        .model
+        .bookmark_frame(&collection, "9", Some("true"), Form::Full);
+    let line = text(&frame.line);
+    assert!(line.contains(&format!("\"metadata\":{metadata}")), "{line}");
+    let in_template = r#""template":{"metadata":{"creationTimestamp":null},"#;
+    assert_eq!(line.contains(in_template), plural == "deployments", "{line}");
+}
+
+#[test]
+fn every_kind_s_bookmark_is_json_of_that_kind() {
+    let world = World::fixture(Version::V1_36);
+    for kind in world.model.catalog().kinds() {
+        let collection = Collection {
+            kind,
+            namespace: None,
+        };
+        let frame = world.model.bookmark_frame(&collection, "9", None, Form::Full);
+        let line: Value = serde_json::from_slice(&frame.line).unwrap();
+        assert_eq!(line["object"]["kind"], kind.kind);
+        assert_eq!(line["object"]["apiVersion"], kind.api_version());
+    }
+}
+
+#[test]
+fn an_error_event_holds_its_status() {
+    let frame = crate::model::error_frame(&Status::expired_watch(5, 1234));
+    assert_eq!(
+        text(&frame.line),
+        "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
+         \"status\":\"Failure\",\"message\":\"too old resource version: 5 (1234)\",\"reason\":\"Expired\",\
+         \"code\":410}}\n"
+    );
+    assert_eq!(
+        frame.kind,
+        FrameType::Error {
+            code: 410,
+            reason: "Expired".to_owned()
+        }
+    );
+}
+
+#[test]
+fn the_bytes_of_a_version_are_made_once() {
+    let world = World::fixture(Version::V1_36);
+    let object = world.model.object(&cm("cm-1")).unwrap();
+    assert_eq!(
+        object.encoded(Form::Full).as_ptr(),
+        object.encoded(Form::Full).as_ptr()
+    );
+    let line = |world: &World| {
+        let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1002"));
+        match watch.poll(&world.model, world.now) {
+            WatchPoll::Frame(frame) => frame.line,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(line(&world).as_ptr(), line(&world).as_ptr());
+}

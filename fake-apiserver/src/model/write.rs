@@ -1,0 +1,193 @@
+//! Writes, as the registry makes them of what a client sends: identity, times and generation are the server's, a write
+//! that changes nothing is none, and an object with finalizers is not deleted but told to go.
+//!
+//! A write here is never refused for want of rights or of a namespace: it is the scenario's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::catalog::Kind;
+use super::object::{Stored, canonical};
+
+/// Seconds from 1970 to the moment at which every fake server starts: 2026-01-01T00:00:00Z.
+const EPOCH: u64 = 1_767_225_600;
+
+/// What a write comes to.
+pub(super) enum Outcome {
+    /// Nothing changes.
+    Same(Arc<Stored>),
+    /// The object becomes this.
+    Put(Value),
+    /// The object goes.
+    Gone,
+}
+
+/// A create, or a replacement of `current`, by `manifest`. `uid` is the one a new object gets.
+pub(super) fn replace(
+    kind: &'static Kind,
+    key: &str,
+    current: Option<&Arc<Stored>>,
+    manifest: &Value,
+    now: Duration,
+    uid: String,
+) -> Outcome {
+    let mut object = manifest.as_object().cloned().unwrap_or_default();
+    let mut metadata = match object.remove("metadata") {
+        Some(Value::Object(metadata)) => metadata,
+        Some(_) | None => Map::new(),
+    };
+    for server_owned in [
+        "selfLink",
+        "resourceVersion",
+        "generation",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ] {
+        metadata.remove(server_owned);
+    }
+    let (namespace, name) = match key.split_once('/') {
+        Some((namespace, name)) => (Some(namespace), name),
+        None => (None, key),
+    };
+    metadata.insert("name".to_owned(), name.into());
+    match namespace {
+        Some(namespace) => drop(metadata.insert("namespace".to_owned(), namespace.into())),
+        None => drop(metadata.remove("namespace")),
+    }
+    let old = current.map(|current| &*current.json);
+    let kept = |name: &str| old.and_then(|old| old["metadata"].get(name)).cloned();
+    metadata.insert("uid".to_owned(), kept("uid").unwrap_or_else(|| uid.into()));
+    metadata.insert(
+        "creationTimestamp".to_owned(),
+        kept("creationTimestamp").unwrap_or_else(|| timestamp(now).into()),
+    );
+    for lasting in [
+        "resourceVersion",
+        "generation",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ] {
+        if let Some(value) = kept(lasting) {
+            metadata.insert(lasting.to_owned(), value);
+        }
+    }
+    object.insert("metadata".to_owned(), Value::Object(metadata));
+    let mut object = canonical(kind, Value::Object(object));
+    let Some((current, old)) = current.zip(old) else {
+        if kind.generation {
+            object["metadata"]["generation"] = 1.into();
+        }
+        return Outcome::Put(object);
+    };
+    if *old == object {
+        return Outcome::Same(Arc::clone(current));
+    }
+    if old["metadata"].get("deletionTimestamp").is_some() && object["metadata"].get("finalizers").is_none() {
+        return Outcome::Gone;
+    }
+    if kind.generation && spec(kind, old) != spec(kind, &object) {
+        bump_generation(&mut object);
+    }
+    Outcome::Put(object)
+}
+
+/// A delete of `current`.
+pub(super) fn delete(current: &Arc<Stored>, now: Duration) -> Outcome {
+    let mut object = Value::clone(&current.json);
+    if object["metadata"].get("finalizers").is_none() {
+        return Outcome::Gone;
+    }
+    if object["metadata"].get("deletionTimestamp").is_some() {
+        return Outcome::Same(Arc::clone(current));
+    }
+    object["metadata"]["deletionTimestamp"] = timestamp(now).into();
+    object["metadata"]["deletionGracePeriodSeconds"] = 0.into();
+    bump_generation(&mut object);
+    Outcome::Put(object)
+}
+
+/// The manifest of `current` with other labels.
+pub(super) fn relabelled(current: &Stored, labels: &[(String, Option<String>)]) -> Value {
+    let mut object = Value::clone(&current.json);
+    let mut changed = object["metadata"]
+        .get("labels")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    for (label, value) in labels {
+        match value {
+            Some(value) => drop(changed.insert(label.clone(), value.as_str().into())),
+            None => drop(changed.remove(label)),
+        }
+    }
+    object["metadata"]["labels"] = Value::Object(changed);
+    object
+}
+
+/// What counts for the generation: all but metadata and, where it is a subresource, the status.
+fn spec(kind: &Kind, object: &Value) -> Map<String, Value> {
+    let counts = |key: &str| key != "metadata" && !(kind.status && key == "status");
+    let fields = object.as_object().into_iter().flatten();
+    fields
+        .filter(|(key, _)| counts(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// One more, for objects that have a generation.
+fn bump_generation(object: &mut Value) {
+    if let Some(generation) = object["metadata"].get("generation").and_then(Value::as_u64) {
+        object["metadata"]["generation"] = (generation + 1).into();
+    }
+}
+
+/// A uid in the shape of a random one, but the same in every run: the `nth` write's of a store.
+pub(super) fn uid(nth: u64, key: &str) -> String {
+    let mut bits = 0_u128;
+    for round in 0..2_u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325 ^ round;
+        for byte in nth.to_le_bytes().into_iter().chain(key.bytes()) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        hash = (hash ^ (hash >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        bits = bits << 64 | u128::from(hash ^ (hash >> 29));
+    }
+    // Version 4, variant 1 (RFC 9562).
+    let bits = bits & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let hex = format!("{bits:032x}");
+    format!(
+        "{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    )
+}
+
+/// RFC 3339, in whole seconds.
+fn timestamp(now: Duration) -> String {
+    let seconds = EPOCH + now.as_secs();
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days since 0000-03-01, in eras of 400 years: the leap day is the last of its year.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 {
+        march_month + 3
+    } else {
+        march_month - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60
+    )
+}

@@ -1,0 +1,100 @@
+//! The answer to one request as a response body: one frame a piece, each flushed before the next is given.
+//!
+//! It must not know sockets: how a connection is ended is told to [`Flow`] and done by whoever holds the bytes.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use http_body::{Body, Frame};
+
+use super::wire::Flow;
+use super::{Head, Piece, Ticket};
+use crate::fault::Ending;
+
+/// The body of an answer that comes piece by piece.
+pub(crate) struct AnswerBody {
+    ticket: Ticket,
+    flow: Arc<Flow>,
+}
+
+/// Waits for the head of the answer `ticket` stands for. Never completes when the answer ends without one: then the
+/// connection is ended instead.
+pub(crate) async fn answer(mut ticket: Ticket, flow: Arc<Flow>) -> http::Response<AnswerBody> {
+    let head = std::future::poll_fn(|cx| match ready!(ticket.poll_head(cx)) {
+        Ok(head) => Poll::Ready(head),
+        Err(how) => {
+            end_connection(&flow, how, cx);
+            Poll::Pending
+        }
+    });
+    let Head {
+        status,
+        headers,
+        length,
+    } = head.await;
+    let mut response = http::Response::new(AnswerBody { ticket, flow });
+    match http::StatusCode::from_u16(status) {
+        Ok(status) => *response.status_mut() = status,
+        Err(_) => tracing::error!(status, "no HTTP status; sent as 200"),
+    }
+    for (name, value) in headers {
+        match (HeaderName::try_from(&name), HeaderValue::try_from(value)) {
+            (Ok(name), Ok(value)) => {
+                response.headers_mut().append(name, value);
+            }
+            (Ok(_), Err(_)) | (Err(_), _) => tracing::error!(name, "no HTTP header; left out"),
+        }
+    }
+    if let Some(length) = length {
+        response
+            .headers_mut()
+            .insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        // Only data must not share a write: the end may, as it does on a real server.
+        if self.flow.poll_flushed(cx).is_pending() && !self.ticket.ends_cleanly_now() {
+            return Poll::Pending;
+        }
+        match ready!(self.ticket.poll_piece(cx)) {
+            Piece::Data(bytes) => {
+                self.flow.gave();
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Piece::End(Ending::Eof) => Poll::Ready(None),
+            Piece::End(how @ (Ending::Fin | Ending::Rst | Ending::Stall)) => {
+                end_connection(&self.flow, how, cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ticket.ends_cleanly_now()
+    }
+}
+
+fn end_connection(flow: &Flow, how: Ending, cx: &mut Context<'_>) {
+    let how = match how {
+        Ending::Stall => return,
+        // Only an answer without a head comes here with it, and no HTTP can say that it is over.
+        Ending::Eof => Ending::Fin,
+        Ending::Fin | Ending::Rst => how,
+    };
+    flow.arm(how);
+    // One more turn of the connection, so that it flushes once more even if it just did.
+    cx.waker().wake_by_ref();
+}

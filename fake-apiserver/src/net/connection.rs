@@ -1,0 +1,128 @@
+//! One HTTP/1.1 connection: whole requests in, answers out, bounded on every side.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use http_body::Body as _;
+use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+
+use super::Edge;
+use super::answer::{AnswerBody, answer};
+use super::wire::{Flow, Transport, Wire};
+use crate::api::HttpRequest;
+use crate::record::ConnId;
+
+/// Largest request body (apiserver `MaxRequestBodyBytes`, 3 MiB).
+const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// Largest request head (Go `http.DefaultMaxHeaderBytes` is 1 MiB; no client under test needs a tenth of this).
+const HEAD_BYTES_MAX: usize = 128 * 1024;
+
+/// Most headers a request may have.
+const HEADERS_MAX: usize = 128;
+
+/// How long a connection may stay without a whole request head (apiserver `IdleTimeout`, 90 s).
+const HEAD_WAIT: Duration = Duration::from_secs(90);
+
+/// Serves the requests of an accepted connection until either side ends it, and tells the server so.
+///
+/// When `stop` completes, no further request is taken; an answer that has begun may come to its end.
+pub async fn serve_connection<T: Transport>(
+    edge: Edge,
+    conn: ConnId,
+    transport: T,
+    stop: impl Future<Output = ()>,
+) {
+    let open = Open { edge, conn };
+    let flow = Arc::new(Flow::default());
+    let service = service_fn(|request| respond(open.edge.clone(), conn, flow.clone(), request));
+    let wire = TokioIo::new(Wire::new(transport, flow.clone()));
+    let mut connection = pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_WAIT)
+            .max_headers(HEADERS_MAX)
+            .max_header_size(HEAD_BYTES_MAX)
+            .serve_connection(wire, service)
+    );
+    let ended = tokio::select! {
+        biased;
+        ended = connection.as_mut() => ended,
+        () = stop => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    match ended {
+        Ok(()) => tracing::debug!(conn = conn.0, "connection over"),
+        Err(error) => tracing::debug!(conn = conn.0, %error, "connection broken off"),
+    }
+}
+
+/// A connection the server knows of. Dropped however the connection ends, and after its answers.
+struct Open {
+    edge: Edge,
+    conn: ConnId,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.edge.disconnected(self.conn);
+    }
+}
+
+type Response = http::Response<Either<AnswerBody, Full<Bytes>>>;
+
+async fn respond(
+    edge: Edge,
+    conn: ConnId,
+    flow: Arc<Flow>,
+    request: http::Request<Incoming>,
+) -> Result<Response, BodyLost> {
+    let (head, body) = request.into_parts();
+    let body = if body.is_end_stream() {
+        Bytes::new()
+    } else {
+        match Limited::new(body, BODY_BYTES_MAX).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Ok(too_large()),
+            Err(error) => return Err(BodyLost(error)),
+        }
+    };
+    let request = HttpRequest {
+        method: head.method,
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        headers: head.headers,
+        body,
+    };
+    Ok(answer(edge.request(conn, request), flow).await.map(Either::Left))
+}
+
+/// The request's body did not come whole: there is no request, and no one to answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the request's body broke off: {0}")]
+struct BodyLost(#[source] Box<dyn std::error::Error + Send + Sync>);
+
+/// What a real apiserver says (k8s.io/apiserver `limitedReadBody`).
+fn too_large() -> Response {
+    let text = format!("Request entity too large: limit is {BODY_BYTES_MAX}\n");
+    let mut response = http::Response::new(Either::Right(Full::new(Bytes::from(text))));
+    *response.status_mut() = http::StatusCode::PAYLOAD_TOO_LARGE;
+    let headers = response.headers_mut();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    // The rest of the body is still on its way; only closing gets rid of it.
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}

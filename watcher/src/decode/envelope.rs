@@ -1,0 +1,148 @@
+//! The few fields the machine lives on, read without decoding the object they belong to.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+use crate::error::Malformed;
+use crate::object::ObjectRef;
+
+/// A watch event, its object untouched.
+#[derive(Debug, Deserialize)]
+pub(super) struct Envelope<'a> {
+    #[serde(rename = "type", borrow)]
+    event_type: Option<Text<'a>>,
+    #[serde(borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) object: Option<&'a RawValue>,
+}
+
+pub(super) enum EnvelopeError {
+    /// The text ends before the value does.
+    Incomplete,
+    Malformed(Malformed),
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads the first value of a text; with it comes the offset where the value ends.
+    pub(super) fn read_first(text: &'a str) -> Result<(Self, usize), EnvelopeError> {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Self>();
+        match values.next() {
+            Some(Ok(envelope)) => Ok((envelope, values.byte_offset())),
+            None => Err(EnvelopeError::Incomplete),
+            Some(Err(error)) => Err(match error.classify() {
+                Category::Eof => EnvelopeError::Incomplete,
+                Category::Syntax | Category::Io => EnvelopeError::Malformed(Malformed::NotJson),
+                Category::Data => EnvelopeError::Malformed(Malformed::NotExpected { kind: None }),
+            }),
+        }
+    }
+
+    pub(super) fn event_type(&self) -> Option<&str> {
+        self.event_type.as_ref().map(Text::as_str)
+    }
+
+    pub(super) fn kind(&self) -> Option<&str> {
+        self.kind.as_ref().map(Text::as_str)
+    }
+}
+
+/// Type and metadata of an object, as far as they are needed.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Head<'a> {
+    #[serde(borrow)]
+    api_version: Option<Text<'a>>,
+    #[serde(borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    metadata: Option<Metadata<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    namespace: Option<Text<'a>>,
+    #[serde(borrow)]
+    uid: Option<Text<'a>>,
+    #[serde(borrow)]
+    resource_version: Option<Text<'a>>,
+}
+
+impl<'a> Head<'a> {
+    /// `None` for what has no metadata to speak of.
+    pub(super) fn read(json: &'a str) -> Option<Self> {
+        serde_json::from_str::<Self>(json)
+            .ok()
+            .filter(|head| head.metadata.is_some())
+    }
+
+    pub(super) fn api_version(&self) -> &str {
+        self.api_version.as_ref().map_or("", Text::as_str)
+    }
+
+    pub(super) fn kind(&self) -> &str {
+        self.kind.as_ref().map_or("", Text::as_str)
+    }
+
+    pub(super) fn object(self) -> ObjectRef<'a> {
+        let metadata = self.metadata.unwrap_or_default();
+        ObjectRef {
+            namespace: text(metadata.namespace),
+            name: text(metadata.name),
+            uid: text(metadata.uid),
+            resource_version: text(metadata.resource_version),
+        }
+    }
+}
+
+/// A bookmark, read as leniently as can be: servers send zero values, nulls, and sometimes hardly an object at all
+/// (kube#285, antrea#8140). It can do no harm: without a version it is ignored.
+#[derive(Debug, Default)]
+pub(super) struct Bookmark {
+    pub(super) resource_version: String,
+    pub(super) initial_events_end: bool,
+}
+
+impl Bookmark {
+    pub(super) fn read(json: &str) -> Self {
+        #[derive(Deserialize)]
+        struct Object {
+            metadata: Option<Value>,
+        }
+        let metadata = serde_json::from_str::<Object>(json)
+            .ok()
+            .and_then(|object| object.metadata)
+            .unwrap_or_default();
+        Self {
+            resource_version: metadata["resourceVersion"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            // The value is part of the contract: anything but the string "true" marks nothing (KEP-3157).
+            initial_events_end: metadata["annotations"]["k8s.io/initial-events-end"] == "true",
+        }
+    }
+}
+
+/// A string that borrows from its JSON where it has no escapes.
+#[derive(Debug, Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Text<'_> {
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Absent is empty.
+pub(super) fn text(text: Option<Text<'_>>) -> Cow<'_, str> {
+    text.map_or(Cow::Borrowed(""), |text| text.0)
+}

@@ -1,0 +1,251 @@
+//! Cuts a stream of bytes into JSON values. Knows nothing of what they mean but that each is an object.
+//!
+//! The common case is one value a line, found by its newline and proved whole by the very parse that reads its
+//! envelope. A value over several lines is scanned for its closing brace, byte by byte and each byte once.
+
+use bytes::{Buf, BytesMut};
+
+use super::envelope::{Envelope, EnvelopeError};
+use crate::error::Malformed;
+
+/// The bytes that are not yet a whole value.
+#[derive(Debug)]
+pub(super) struct Values {
+    bytes: BytesMut,
+    /// No newline before this offset.
+    searched: usize,
+    spread: Option<Spread>,
+    limit: usize,
+    is_broken: bool,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(super) enum Cut<'a> {
+    Value { envelope: Envelope<'a>, text: &'a str },
+    Malformed(Malformed),
+}
+
+/// What to do with the beginning of the buffer.
+enum Step {
+    More,
+    Spread,
+    Taken(usize),
+    Broken,
+}
+
+impl Values {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            bytes: BytesMut::new(),
+            searched: 0,
+            spread: None,
+            limit,
+            is_broken: false,
+        }
+    }
+
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        if !self.is_broken {
+            self.bytes.extend_from_slice(chunk);
+        }
+    }
+
+    /// Hands over the next value, or what is wrong with the bytes; `false` when more bytes are needed.
+    pub(super) fn next(&mut self, mut take: impl FnMut(Cut<'_>)) -> bool {
+        loop {
+            if !self.skip_whitespace() {
+                return false;
+            }
+            let step = match &mut self.spread {
+                None => self.step_line(&mut take),
+                Some(_) => self.step_spread(&mut take),
+            };
+            match step {
+                Step::More if self.bytes.len() > self.limit => {
+                    take(Cut::Malformed(Malformed::TooLong { limit: self.limit }));
+                    return self.give_up();
+                }
+                Step::More => return false,
+                Step::Spread => self.spread = Some(Spread::default()),
+                Step::Taken(length) => {
+                    self.bytes.advance(length);
+                    self.searched = 0;
+                    self.spread = None;
+                    return true;
+                }
+                Step::Broken => return self.give_up(),
+            }
+        }
+    }
+
+    /// The same where no more bytes can come: a value needs no newline any more.
+    pub(super) fn next_at_end(&mut self, mut take: impl FnMut(Cut<'_>)) -> bool {
+        if !self.skip_whitespace() {
+            return false;
+        }
+        let text = match std::str::from_utf8(&self.bytes) {
+            Ok(text) => text,
+            // Cut inside a character: torn. Anything else is no UTF-8.
+            Err(error) if error.error_len().is_none() => return false,
+            Err(_) => {
+                take(Cut::Malformed(Malformed::NotJson));
+                return self.give_up();
+            }
+        };
+        match Envelope::read_first(text) {
+            Ok((envelope, length)) => {
+                take(Cut::Value {
+                    envelope,
+                    text: &text[..length],
+                });
+                self.bytes.advance(length);
+                true
+            }
+            Err(EnvelopeError::Incomplete) => false,
+            Err(EnvelopeError::Malformed(why)) => {
+                take(Cut::Malformed(why));
+                self.give_up()
+            }
+        }
+    }
+
+    /// Bytes left over.
+    pub(super) fn torn(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// True when there is something else.
+    fn skip_whitespace(&mut self) -> bool {
+        if self.spread.is_none() {
+            let blank = self
+                .bytes
+                .iter()
+                .take_while(|byte| byte.is_ascii_whitespace())
+                .count();
+            if blank > 0 {
+                self.bytes.advance(blank);
+                self.searched = 0;
+            }
+        }
+        !self.bytes.is_empty()
+    }
+
+    fn step_line(&mut self, take: &mut impl FnMut(Cut<'_>)) -> Step {
+        if self.bytes[0] != b'{' {
+            // A page of HTML may have no newline for long.
+            take(Cut::Malformed(Malformed::NotJson));
+            return Step::Broken;
+        }
+        let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
+            self.searched = self.bytes.len();
+            return Step::More;
+        };
+        read(&self.bytes[..self.searched + found], take)
+    }
+
+    fn step_spread(&mut self, take: &mut impl FnMut(Cut<'_>)) -> Step {
+        let Some(spread) = &mut self.spread else {
+            return Step::More;
+        };
+        match spread.advance(&self.bytes) {
+            Scan::More => Step::More,
+            Scan::End(end) => match read(&self.bytes[..end], take) {
+                Step::Spread | Step::More => {
+                    take(Cut::Malformed(Malformed::NotJson));
+                    Step::Broken
+                }
+                step @ (Step::Taken(_) | Step::Broken) => step,
+            },
+            // A torn line with other events after it looks like a value that never ends: grammar tells them apart.
+            Scan::Check(end) => match read(&self.bytes[..end], take) {
+                Step::Spread | Step::More => self.step_spread(take),
+                step @ (Step::Taken(_) | Step::Broken) => step,
+            },
+            Scan::Broken => {
+                take(Cut::Malformed(Malformed::NotJson));
+                Step::Broken
+            }
+        }
+    }
+
+    fn give_up(&mut self) -> bool {
+        self.is_broken = true;
+        self.bytes.clear();
+        self.spread = None;
+        self.searched = 0;
+        false
+    }
+}
+
+fn read(bytes: &[u8], take: &mut impl FnMut(Cut<'_>)) -> Step {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        take(Cut::Malformed(Malformed::NotJson));
+        return Step::Broken;
+    };
+    match Envelope::read_first(text) {
+        Ok((envelope, length)) => {
+            take(Cut::Value {
+                envelope,
+                text: &text[..length],
+            });
+            Step::Taken(length)
+        }
+        Err(EnvelopeError::Incomplete) => Step::Spread,
+        Err(EnvelopeError::Malformed(why)) => {
+            take(Cut::Malformed(why));
+            Step::Broken
+        }
+    }
+}
+
+/// The search for the end of a value that is spread over lines.
+#[derive(Debug, Default)]
+struct Spread {
+    /// Bytes before this offset were seen.
+    at: usize,
+    depth: u32,
+    in_string: bool,
+    escaped: bool,
+    lines: u32,
+}
+
+enum Scan {
+    More,
+    /// The value ends before this offset.
+    End(usize),
+    /// Still open at this newline: time to see whether it can be JSON at all.
+    Check(usize),
+    /// A newline inside a string.
+    Broken,
+}
+
+impl Spread {
+    fn advance(&mut self, bytes: &[u8]) -> Scan {
+        while let Some(&byte) = bytes.get(self.at) {
+            self.at += 1;
+            match byte {
+                b'\n' if self.in_string => return Scan::Broken,
+                b'\n' => {
+                    self.lines += 1;
+                    // At lines 2, 4, 8 …: each byte is parsed twice at most, all checks together.
+                    if self.lines > 1 && self.lines.is_power_of_two() {
+                        return Scan::Check(self.at);
+                    }
+                }
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                b'{' | b'[' if !self.in_string => self.depth += 1,
+                b'}' | b']' if !self.in_string => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return Scan::End(self.at);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Scan::More
+    }
+}

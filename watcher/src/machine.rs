@@ -1,0 +1,320 @@
+//! The watcher's mind: which request to send next, which event to tell, when to wait. Pure: no I/O, no clock, no type
+//! of object. It must not know HTTP, JSON or kube.
+//!
+//! ```text
+//!   Empty --list-watch-----> Listing{continue} --last page--> Listed{rv} --opened--> Watching{rv}
+//!      \                                                         ^                      |   ^
+//!       \                                                        +---eof, timeout, cut---+   |
+//!        `--streaming list--> InitialWatch -------------------initial-events-end------------'
+//!
+//!   Expired (410 by code or reason, at any door), too large RV, n failed starts on one RV -> Empty
+//!   eof or fault inside InitialWatch -> Empty; refused or never marked -> list-watch
+//!   any error, and a watch that ended at once -> BackingOff{until, then}
+//! ```
+//!
+//! The drawing in words: a set is read ([`State::Listing`] or [`State::InitialWatch`]) and told as `Init`, `InitApply`…,
+//! `InitDone`; from its version a watch is asked for ([`State::Listed`]) and followed ([`State::Watching`]). What ends a
+//! watch without doubt about its version resumes at the last event that came whole; doubt reads the set again. The delay
+//! grows with each failure, whatever succeeds in between, until watches worked for two minutes on end: neither `Init`
+//! nor a LIST that is answered resets it, or a loop of LIST and 410 would never slow down.
+
+mod initial_watch;
+mod input;
+mod listing;
+mod memory;
+mod output;
+mod watching;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use self::initial_watch::InitialWatch;
+pub use self::input::{Answer, Change, Input, PageMeta, RequestId};
+use self::listing::Listing;
+use self::memory::Memory;
+pub use self::output::Output;
+use self::watching::{Listed, Watching};
+use crate::backoff::DefaultBackoff;
+use crate::config::Config;
+use crate::error::Error;
+use crate::event::Event;
+use crate::request::Request;
+use crate::version::ResourceVersion;
+
+/// A watcher without its hands: see the module's drawing.
+///
+/// Drive it so: [`handle`](Self::handle) what happened, drain [`poll_output`](Self::poll_output), wait for the next
+/// thing to happen or for [`poll_timeout`](Self::poll_timeout), which is then an [`Input::Timeout`]. `now` is the time
+/// since any fixed moment and never goes back.
+#[derive(Debug)]
+pub struct Machine<O> {
+    config: Config,
+    state: State<O>,
+    memory: Memory,
+    backoff: DefaultBackoff,
+    random: fastrand::Rng,
+    outputs: VecDeque<Output<O>>,
+    last_request: u64,
+}
+
+/// The boxes of the drawing.
+#[derive(Debug)]
+enum State<O> {
+    /// No version is known to watch from. It is left at once.
+    Empty,
+    /// A LIST is on its way, page by page.
+    Listing(Box<Listing>),
+    /// A streaming list is on its way.
+    InitialWatch(Box<InitialWatch<O>>),
+    /// The set is told up to a version; a watch from there was asked for.
+    Listed(Listed),
+    /// The watch is open.
+    Watching(Watching),
+    /// Nothing is asked for until then.
+    BackingOff { until: Duration, then: Then },
+}
+
+/// Where the way goes on after a pause.
+#[derive(Debug)]
+enum Then {
+    /// Read the set anew.
+    Empty,
+    /// Ask for the same page again.
+    Listing(Box<Listing>),
+    /// Watch from this version.
+    Listed(ResourceVersion),
+}
+
+/// How long to pause.
+#[derive(Debug, Clone, Copy)]
+enum Pause {
+    /// Not at all.
+    Skip,
+    /// A first delay that does not make the next ones longer: for ends that are no failures but come in herds.
+    First,
+    /// A failure: longer than the last one, and at least as long as the server asks for.
+    Step { retry_after: Option<Duration> },
+}
+
+impl Pause {
+    const STEP: Self = Self::Step { retry_after: None };
+}
+
+impl<O> Machine<O> {
+    /// A machine in [`State::Empty`], due at once. `seed` takes the place of [`Config::seed`].
+    pub fn new(config: Config, seed: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        Self {
+            backoff: DefaultBackoff::new(config.backoff, random.u64(..)),
+            config,
+            state: State::Empty,
+            memory: Memory::default(),
+            random,
+            outputs: VecDeque::new(),
+            last_request: 0,
+        }
+    }
+
+    /// Takes in what happened.
+    pub fn handle(&mut self, now: Duration, input: Input<'_, O>) {
+        match input {
+            Input::Timeout => self.timed_out(now),
+            Input::Answer { request, answer } if self.state.request() == Some(request) => {
+                self.answered(now, answer)
+            }
+            Input::Answer { request, .. } => {
+                tracing::trace!(request = request.0, "dropped: the request was abandoned")
+            }
+        }
+    }
+
+    /// What to do next, until `None`.
+    pub fn poll_output(&mut self) -> Option<Output<O>> {
+        self.outputs.pop_front()
+    }
+
+    /// When to come back with [`Input::Timeout`] if nothing else happens.
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        match &self.state {
+            State::Empty => Some(Duration::ZERO),
+            State::Listing(listing) => Some(listing.deadline),
+            State::InitialWatch(initial) => Some(initial.deadline()),
+            State::Listed(listed) => Some(listed.deadline),
+            State::Watching(watching) => Some(watching.deadline),
+            State::BackingOff { until, .. } => Some(*until),
+        }
+    }
+
+    fn timed_out(&mut self, now: Duration) {
+        if self.poll_timeout().is_none_or(|at| now < at) {
+            return;
+        }
+        match std::mem::replace(&mut self.state, State::Empty) {
+            State::Empty => self.start(now),
+            State::Listing(listing) => self.list_silent(now, listing),
+            State::InitialWatch(initial) => self.initial_watch_silent(now, initial),
+            State::Listed(listed) => self.watch_start_silent(now, listed),
+            State::Watching(watching) => self.watch_silent(now, watching),
+            State::BackingOff { then, .. } => self.proceed(now, then),
+        }
+    }
+
+    fn answered(&mut self, now: Duration, answer: Answer<'_, O>) {
+        self.state.touch(now, &self.config);
+        if matches!(answer, Answer::Progress) {
+            return;
+        }
+        match std::mem::replace(&mut self.state, State::Empty) {
+            State::Listing(listing) => self.list_answered(now, listing, answer),
+            State::InitialWatch(initial) => self.initial_watch_answered(now, initial, answer),
+            State::Listed(listed) => self.watch_start_answered(now, listed, answer),
+            State::Watching(watching) => self.watch_answered(now, watching, answer),
+            // Neither has a request, so no answer gets here.
+            state @ (State::Empty | State::BackingOff { .. }) => self.state = state,
+        }
+    }
+
+    /// Leaves [`State::Empty`].
+    fn start(&mut self, now: Duration) {
+        if self.memory.next_is_streaming(&self.config) {
+            self.start_initial_watch(now);
+        } else {
+            self.start_listing(now);
+        }
+    }
+
+    fn proceed(&mut self, now: Duration, then: Then) {
+        match then {
+            Then::Empty => self.start(now),
+            Then::Listing(listing) => self.ask_for_page(now, listing),
+            Then::Listed(resume) => self.start_watch(now, resume),
+        }
+    }
+
+    fn pause(&mut self, now: Duration, pause: Pause, then: Then) {
+        let delay = match pause {
+            Pause::Skip => return self.proceed(now, then),
+            Pause::First => self.backoff.first_delay(),
+            Pause::Step { retry_after } => {
+                if self.is_long_healthy(now) {
+                    self.backoff.reset();
+                    self.memory.disorders = 0;
+                }
+                self.memory.healthy_since = None;
+                let asked_for = retry_after
+                    .unwrap_or_default()
+                    .min(self.config.backoff.retry_after_max);
+                self.backoff.next_delay().max(asked_for)
+            }
+        };
+        let until = now + delay;
+        self.outputs.push_back(Output::Wait {
+            until,
+            then: then.word(),
+        });
+        self.state = State::BackingOff { until, then };
+    }
+
+    /// Reads the set anew.
+    fn relist(&mut self, now: Duration, pause: Pause) {
+        self.pause(now, pause, Then::Empty);
+    }
+
+    fn ask(&mut self, request: Request) -> RequestId {
+        self.last_request += 1;
+        let id = RequestId(self.last_request);
+        self.outputs.push_back(Output::Request { id, request });
+        id
+    }
+
+    fn cancel(&mut self, request: RequestId) {
+        self.outputs.push_back(Output::Cancel(request));
+    }
+
+    fn emit(&mut self, event: Event<O>) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    fn report(&mut self, error: Error) {
+        self.outputs.push_back(Output::Error(error));
+    }
+
+    /// Reports what belongs to the protocol only where it follows on an earlier failure: users take every error for a
+    /// fatal one (kube#1615), and an expired version after a healthy time is none.
+    fn report_if_repeated(&mut self, now: Duration, error: Error) {
+        if self.backoff.is_fresh() || self.is_long_healthy(now) {
+            tracing::debug!(%error, "recovering");
+        } else {
+            self.report(error);
+        }
+    }
+
+    fn is_long_healthy(&self, now: Duration) -> bool {
+        let reset_after = self.config.backoff.reset_after;
+        self.memory
+            .healthy_since
+            .is_some_and(|since| now.saturating_sub(since) >= reset_after)
+    }
+
+    /// `timeoutSeconds` and how long the watch may then be silent.
+    fn watch_times(&mut self) -> (u32, Duration) {
+        let timeout_seconds = self
+            .config
+            .timeout
+            .unwrap_or_else(|| self.random.u32(TIMEOUT_SECONDS));
+        // 0 leaves the end to the server, which takes at most an hour (--min-request-timeout, doubled).
+        let longest = if timeout_seconds == 0 {
+            3600
+        } else {
+            timeout_seconds
+        };
+        let idle = self
+            .config
+            .idle_timeout
+            .unwrap_or(Duration::from_secs(u64::from(longest)) + IDLE_MARGIN);
+        (timeout_seconds, idle)
+    }
+}
+
+/// Where a watch has no `timeout` of its own: below the 300 s after which many load balancers cut, and apart from each
+/// other by enough that watchers which started together drift apart.
+const TIMEOUT_SECONDS: std::ops::RangeInclusive<u32> = 232..=290;
+
+/// How much later than its `timeoutSeconds` a silent watch is given up: the server's own end must have the time to come.
+const IDLE_MARGIN: Duration = Duration::from_secs(15);
+
+impl<O> State<O> {
+    fn request(&self) -> Option<RequestId> {
+        match self {
+            Self::Empty | Self::BackingOff { .. } => None,
+            Self::Listing(listing) => Some(listing.request),
+            Self::InitialWatch(initial) => Some(initial.request),
+            Self::Listed(listed) => Some(listed.request),
+            Self::Watching(watching) => Some(watching.request),
+        }
+    }
+
+    /// The other side lives: its silence is measured from now on.
+    fn touch(&mut self, now: Duration, config: &Config) {
+        match self {
+            Self::Empty | Self::BackingOff { .. } => {}
+            Self::Listing(listing) => listing.deadline = now + config.list_timeout,
+            Self::InitialWatch(initial) => initial.heard_at(now),
+            Self::Listed(listed) => listed.deadline = now + listed.idle,
+            Self::Watching(watching) => watching.deadline = now + watching.idle,
+        }
+    }
+}
+
+impl Then {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Empty => "read the set",
+            Self::Listing(_) => "ask for the page again",
+            Self::Listed(_) => "watch",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

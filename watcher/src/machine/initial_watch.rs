@@ -1,0 +1,343 @@
+//! The part of the machine that reads a set by a streaming list (KEP-3157).
+
+use std::time::Duration;
+
+use super::memory::Streaming;
+use super::watching::Watching;
+use super::{Answer, Change, Machine, Pause, RequestId, State};
+use crate::error::{During, Error, Malformed};
+use crate::event::Event;
+use crate::object::ObjectRef;
+use crate::request::{At, Request};
+use crate::status::Status;
+use crate::version::ResourceVersion;
+
+/// A streaming list that has not come to its marker.
+#[derive(Debug)]
+pub(super) struct InitialWatch<O> {
+    pub(super) request: RequestId,
+    at: At,
+    idle: Duration,
+    /// When it was last heard, in bytes.
+    heard: Duration,
+    /// When it was accepted.
+    opened: Option<Duration>,
+    /// When the marker must have come, unless another initial event comes first.
+    marker_due: Duration,
+    /// The marker must have come by then, whatever else comes.
+    marker_due_latest: Duration,
+    initial: Initial<O>,
+}
+
+/// What has come of the set.
+#[derive(Debug)]
+enum Initial<O> {
+    /// Held back, so that a `DELETED` can still take an object out again.
+    Held(Vec<Held<O>>),
+    /// Too many to hold: they are told as they come.
+    Told,
+}
+
+#[derive(Debug)]
+struct Held<O> {
+    namespace: String,
+    name: String,
+    payload: O,
+}
+
+/// Objects held back. A set of more is told while it arrives, so that memory does not grow with it.
+const HELD_MAX: usize = 1000;
+/// Streams that may end before their marker, in a row, before LIST and WATCH take over.
+const UNMARKED_MAX: u32 = 3;
+
+impl<O> InitialWatch<O> {
+    pub(super) fn deadline(&self) -> Duration {
+        let silent = self.heard + self.idle;
+        if self.opened.is_some() {
+            silent.min(self.marker_due).min(self.marker_due_latest)
+        } else {
+            silent
+        }
+    }
+
+    pub(super) fn heard_at(&mut self, now: Duration) {
+        self.heard = now;
+    }
+}
+
+impl<O> Machine<O> {
+    pub(super) fn start_initial_watch(&mut self, now: Duration) {
+        let (timeout_seconds, idle) = self.watch_times();
+        let longest = Duration::from_secs(if timeout_seconds == 0 {
+            3600
+        } else {
+            u64::from(timeout_seconds)
+        });
+        let at = self.memory.next_at(&self.config);
+        let request = self.ask(Request::StreamingList {
+            at: at.clone(),
+            timeout_seconds,
+        });
+        self.state = State::InitialWatch(Box::new(InitialWatch {
+            request,
+            at,
+            idle,
+            heard: now,
+            opened: None,
+            marker_due: Duration::MAX,
+            marker_due_latest: now + longest,
+            initial: Initial::Held(Vec::new()),
+        }));
+    }
+
+    pub(super) fn initial_watch_answered(
+        &mut self,
+        now: Duration,
+        mut initial: Box<InitialWatch<O>>,
+        answer: Answer<'_, O>,
+    ) {
+        let during = During::StreamingList;
+        match answer {
+            Answer::Opened => {
+                initial.opened = Some(now);
+                initial.marker_due = now + self.config.initial_events_timeout;
+                self.state = State::InitialWatch(initial);
+            }
+            Answer::Progress => self.state = State::InitialWatch(initial),
+            Answer::Changed {
+                change,
+                object,
+                payload,
+            } => {
+                initial.marker_due = now + self.config.initial_events_timeout;
+                self.initial_change(now, initial, change, &object, payload);
+            }
+            Answer::Bookmark {
+                resource_version,
+                initial_events_end: true,
+            } => {
+                self.initial_events_end(now, initial, &resource_version);
+            }
+            // Only the marker says up to where the set is whole.
+            Answer::Bookmark {
+                initial_events_end: false,
+                ..
+            } => self.state = State::InitialWatch(initial),
+            Answer::ErrorEvent(status) => {
+                self.cancel(initial.request);
+                self.initial_watch_refused(now, 200, status, None);
+            }
+            Answer::Rejected {
+                http,
+                status,
+                retry_after,
+            } => {
+                self.initial_watch_refused(now, http, status, retry_after);
+            }
+            Answer::Undecodable { object, error } => {
+                self.cancel(initial.request);
+                self.report(Error::Undecodable {
+                    during,
+                    object,
+                    source: error,
+                });
+                self.relist(now, Pause::STEP);
+            }
+            Answer::Malformed(why) => {
+                self.cancel(initial.request);
+                self.report(Error::Malformed { during, why });
+                self.unmarked(now);
+            }
+            Answer::Item { .. } | Answer::PageEnd(_) => {
+                self.cancel(initial.request);
+                self.report(Error::Malformed {
+                    during,
+                    why: Malformed::NotExpected { kind: None },
+                });
+                self.unmarked(now);
+            }
+            Answer::TransportError(source) => {
+                let error = Error::Transport { during, source };
+                if initial.opened.is_some() {
+                    self.report_if_repeated(now, error);
+                    self.unmarked(now);
+                } else {
+                    // The server is away: a LIST would be the dearer way to find out (WLIST-11).
+                    self.report(error);
+                    self.relist(now, Pause::STEP);
+                }
+            }
+            Answer::Eof => {
+                tracing::debug!("a streaming list ended before its marker");
+                self.unmarked(now);
+            }
+        }
+    }
+
+    pub(super) fn initial_watch_silent(&mut self, now: Duration, initial: Box<InitialWatch<O>>) {
+        self.cancel(initial.request);
+        match initial.opened {
+            Some(opened) if now >= initial.marker_due.min(initial.marker_due_latest) => {
+                self.report(Error::NoInitialEventsEnd {
+                    after: now.saturating_sub(opened),
+                });
+                self.memory.streaming = Streaming::Refused;
+                self.relist(now, Pause::Skip);
+            }
+            Some(_) | None => {
+                self.report(Error::Silence {
+                    during: During::StreamingList,
+                    after: initial.idle,
+                });
+                self.unmarked(now);
+            }
+        }
+    }
+
+    fn initial_change(
+        &mut self,
+        now: Duration,
+        mut initial: Box<InitialWatch<O>>,
+        change: Change,
+        object: &ObjectRef<'_>,
+        payload: O,
+    ) {
+        match (&mut initial.initial, change) {
+            (Initial::Held(held), Change::Added | Change::Modified) if held.len() < HELD_MAX => {
+                held.push(Held {
+                    namespace: object.namespace.clone().into_owned(),
+                    name: object.name.clone().into_owned(),
+                    payload,
+                })
+            }
+            (Initial::Held(held), Change::Deleted) => {
+                held.retain(|held| held.namespace != object.namespace || held.name != object.name);
+            }
+            (Initial::Held(_) | Initial::Told, Change::Added | Change::Modified) => {
+                self.tell_held(&mut initial);
+                self.emit(Event::InitApply(payload));
+            }
+            (Initial::Told, Change::Deleted) => {
+                // No event takes back an InitApply, so the set is read anew.
+                tracing::debug!("an object of a streaming list was deleted before the marker");
+                self.cancel(initial.request);
+                return self.unmarked(now);
+            }
+        }
+        self.state = State::InitialWatch(initial);
+    }
+
+    fn tell_held(&mut self, initial: &mut InitialWatch<O>) {
+        if let Initial::Held(held) = std::mem::replace(&mut initial.initial, Initial::Told) {
+            self.emit(Event::Init);
+            for object in held {
+                self.emit(Event::InitApply(object.payload));
+            }
+        }
+    }
+
+    fn initial_events_end(
+        &mut self,
+        now: Duration,
+        mut initial: Box<InitialWatch<O>>,
+        resource_version: &str,
+    ) {
+        let Some(version) = ResourceVersion::new(resource_version) else {
+            self.cancel(initial.request);
+            self.report(Error::NoResourceVersion {
+                during: During::StreamingList,
+                object: None,
+            });
+            return self.unmarked(now);
+        };
+        let is_pinned = match initial.at {
+            At::MostRecent => false,
+            At::Any | At::NotOlderThan(_) => true,
+        };
+        let older_than = self
+            .memory
+            .newest
+            .as_ref()
+            .filter(|newest| newest.is_newer_than(version.as_str()));
+        let is_expired = self.memory.expired.as_ref() == Some(&version);
+        if is_pinned && (older_than.is_some() || is_expired) {
+            if let Some(newest) = older_than {
+                let error = Error::OldList {
+                    listed: version.to_string(),
+                    newest: newest.to_string(),
+                };
+                self.report(error);
+            }
+            self.cancel(initial.request);
+            self.memory.unpinned = true;
+            return self.relist(now, Pause::STEP);
+        }
+        self.tell_held(&mut initial);
+        self.emit(Event::InitDone);
+        self.memory.adopt(version.clone());
+        self.memory.healthy_since.get_or_insert(now);
+        self.state = State::Watching(Watching {
+            request: initial.request,
+            resume: version,
+            deadline: now + initial.idle,
+            idle: initial.idle,
+            opened: initial.opened.unwrap_or(now),
+            moved: true,
+        });
+    }
+
+    fn initial_watch_refused(
+        &mut self,
+        now: Duration,
+        http: u16,
+        status: Status,
+        retry_after: Option<Duration>,
+    ) {
+        let pause = Pause::Step {
+            retry_after: retry_after.max(status.retry_after),
+        };
+        let code = if status.code == 0 { http } else { status.code };
+        let (is_expired, is_too_large) = (
+            http == 410 || status.is_expired(),
+            status.is_too_large_resource_version(),
+        );
+        let during = During::StreamingList;
+        let error = Error::Rejected {
+            during,
+            http,
+            status: Box::new(status),
+        };
+        if is_expired || is_too_large {
+            self.memory.unpinned = true;
+            self.report_if_repeated(now, error);
+            return self.relist(now, pause);
+        }
+        match code {
+            // An old server, a gate that is off, a role without `watch`: LIST says more.
+            400 | 403 | 405 | 422 => {
+                tracing::info!(%error, "streaming lists are refused: using LIST and WATCH");
+                self.memory.streaming = Streaming::Refused;
+                self.relist(now, Pause::Skip);
+            }
+            429 | 503 => {
+                self.report(error);
+                self.relist(now, pause);
+            }
+            _ => {
+                self.report(error);
+                self.memory.streaming = Streaming::SkipOnce;
+                self.relist(now, pause);
+            }
+        }
+    }
+
+    /// What came is no set: it is thrown away and read anew, and after a few times by LIST.
+    fn unmarked(&mut self, now: Duration) {
+        self.memory.unmarked += 1;
+        if self.memory.unmarked >= UNMARKED_MAX {
+            self.memory.unmarked = 0;
+            self.memory.streaming = Streaming::Refused;
+        }
+        self.relist(now, Pause::STEP);
+    }
+}

@@ -1,0 +1,295 @@
+//! The part of the machine that reads a set by LIST, page by page.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{Answer, Machine, PageMeta, Pause, RequestId, State, Then};
+use crate::error::{During, Error, Malformed};
+use crate::event::Event;
+use crate::request::{At, ListFrom, Request};
+use crate::status::Status;
+use crate::version::ResourceVersion;
+
+/// One attempt to read a set.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub(super) request: RequestId,
+    pub(super) deadline: Duration,
+    at: At,
+    limit: Option<u32>,
+    /// The page on its way; from 1.
+    page: u32,
+    token: Option<String>,
+    tokens_seen: BTreeSet<String>,
+    /// Of the first page: a later one would skip changes to keys of the pages before it (PAGE-04).
+    version: Option<ResourceVersion>,
+    /// `Init` was told.
+    announced: bool,
+    /// An item could not be decoded: there will be no `InitDone`.
+    poisoned: bool,
+    items_in_page: u32,
+    empty_pages: u32,
+    /// Times the page on its way failed.
+    failures: u32,
+}
+
+/// Times a page is asked for again before the whole list is.
+const PAGE_FAILURES_MAX: u32 = 3;
+/// Continue tokens that may expire before a list without pages is tried: PAGE-09 allows three attempts in all.
+const EXPIRED_PAGES_MAX: u32 = 2;
+/// Pages in a row without an item: server-side filters make some, a broken server makes them for ever.
+const EMPTY_PAGES_MAX: u32 = 1000;
+
+impl Listing {
+    fn during(&self) -> During {
+        if self.page > 1 { During::Page } else { During::List }
+    }
+
+    fn is_pinned(&self) -> bool {
+        match self.at {
+            At::MostRecent => false,
+            At::Any | At::NotOlderThan(_) => true,
+        }
+    }
+}
+
+impl<O> Machine<O> {
+    pub(super) fn start_listing(&mut self, now: Duration) {
+        let listing = Box::new(Listing {
+            request: RequestId(0),
+            deadline: now,
+            at: self.memory.next_at(&self.config),
+            limit: if self.memory.unpaged {
+                None
+            } else {
+                self.config.page_size
+            },
+            page: 1,
+            token: None,
+            tokens_seen: BTreeSet::new(),
+            version: None,
+            announced: false,
+            poisoned: false,
+            items_in_page: 0,
+            empty_pages: 0,
+            failures: 0,
+        });
+        self.ask_for_page(now, listing);
+    }
+
+    pub(super) fn ask_for_page(&mut self, now: Duration, mut listing: Box<Listing>) {
+        let from = match &listing.token {
+            Some(token) => ListFrom::Continue(token.clone()),
+            None => ListFrom::Start(listing.at.clone()),
+        };
+        listing.items_in_page = 0;
+        listing.deadline = now + self.config.list_timeout;
+        listing.request = self.ask(Request::List {
+            limit: listing.limit,
+            from,
+        });
+        self.state = State::Listing(listing);
+    }
+
+    pub(super) fn list_answered(&mut self, now: Duration, mut listing: Box<Listing>, answer: Answer<'_, O>) {
+        match answer {
+            Answer::Progress | Answer::Opened => self.state = State::Listing(listing),
+            Answer::Item { payload, .. } => {
+                self.announce(&mut listing);
+                listing.items_in_page += 1;
+                self.emit(Event::InitApply(payload));
+                self.state = State::Listing(listing);
+            }
+            Answer::Undecodable { object, error } => {
+                // The other items are told all the same; a set with a hole is never declared complete.
+                listing.poisoned = true;
+                listing.items_in_page += 1;
+                self.report(Error::Undecodable {
+                    during: listing.during(),
+                    object,
+                    source: error,
+                });
+                self.state = State::Listing(listing);
+            }
+            Answer::PageEnd(meta) => self.page_read(now, listing, &meta),
+            Answer::Rejected {
+                http,
+                status,
+                retry_after,
+            } => self.list_rejected(now, listing, http, status, retry_after),
+            // HTTP 200 with a Status for a body: refused all the same.
+            Answer::ErrorEvent(status) => self.list_rejected(now, listing, 200, status, None),
+            Answer::TransportError(source) => {
+                let error = Error::Transport {
+                    during: listing.during(),
+                    source,
+                };
+                self.list_failed(now, listing, error, Pause::STEP);
+            }
+            Answer::Malformed(why) => {
+                self.cancel(listing.request);
+                let error = Error::Malformed {
+                    during: listing.during(),
+                    why,
+                };
+                self.list_failed(now, listing, error, Pause::STEP);
+            }
+            Answer::Changed { .. } | Answer::Bookmark { .. } | Answer::Eof => {
+                self.cancel(listing.request);
+                let error = Error::Malformed {
+                    during: listing.during(),
+                    why: Malformed::NotExpected { kind: None },
+                };
+                self.list_failed(now, listing, error, Pause::STEP);
+            }
+        }
+    }
+
+    pub(super) fn list_silent(&mut self, now: Duration, listing: Box<Listing>) {
+        self.cancel(listing.request);
+        let error = Error::Silence {
+            during: listing.during(),
+            after: self.config.list_timeout,
+        };
+        self.list_failed(now, listing, error, Pause::STEP);
+    }
+
+    /// `Init` waits until something of the set is there, so that a LIST that fails tells nothing but its error.
+    fn announce(&mut self, listing: &mut Listing) {
+        if !listing.announced {
+            listing.announced = true;
+            self.emit(Event::Init);
+        }
+    }
+
+    fn page_read(&mut self, now: Duration, mut listing: Box<Listing>, meta: &PageMeta<'_>) {
+        if listing.page == 1 {
+            listing.version = ResourceVersion::new(&*meta.resource_version);
+        }
+        if listing.version.is_none() {
+            // Some servers number only whole lists (kube's own mock does).
+            self.memory.unpaged = true;
+            self.report(Error::NoResourceVersion {
+                during: listing.during(),
+                object: None,
+            });
+            return self.relist(now, Pause::STEP);
+        }
+        if meta.continue_token.is_empty() {
+            return self.list_read(now, listing);
+        }
+        listing.empty_pages = if listing.items_in_page == 0 {
+            listing.empty_pages + 1
+        } else {
+            0
+        };
+        let token = meta.continue_token.clone().into_owned();
+        if listing.empty_pages >= EMPTY_PAGES_MAX || !listing.tokens_seen.insert(token.clone()) {
+            self.memory.unpaged = true;
+            self.report(Error::EndlessList { pages: listing.page });
+            return self.relist(now, Pause::STEP);
+        }
+        listing.token = Some(token);
+        listing.page += 1;
+        listing.failures = 0;
+        self.ask_for_page(now, listing);
+    }
+
+    /// Every page is read: is it a set to stand on?
+    fn list_read(&mut self, now: Duration, mut listing: Box<Listing>) {
+        let Some(version) = listing.version.take() else {
+            return self.relist(now, Pause::STEP);
+        };
+        if listing.poisoned {
+            return self.relist(now, Pause::STEP);
+        }
+        if listing.is_pinned()
+            && let Some(newest) = self
+                .memory
+                .newest
+                .as_ref()
+                .filter(|newest| newest.is_newer_than(version.as_str()))
+        {
+            let error = Error::OldList {
+                listed: version.to_string(),
+                newest: newest.to_string(),
+            };
+            self.report(error);
+            self.memory.unpinned = true;
+            return self.relist(now, Pause::STEP);
+        }
+        // A list pinned to a version, or read in pages, may be served at the very version whose watch just expired,
+        // and so for ever (kubernetes#133810).
+        let is_plain = !listing.is_pinned() && listing.limit.is_none();
+        if self.memory.expired.as_ref() == Some(&version) && !is_plain {
+            self.memory.unpinned = true;
+            self.memory.unpaged = true;
+            tracing::debug!(
+                resource_version = version.as_str(),
+                "the list is at the version whose watch expired"
+            );
+            return self.relist(now, Pause::STEP);
+        }
+        self.announce(&mut listing);
+        self.emit(Event::InitDone);
+        self.memory.adopt(version.clone());
+        self.start_watch(now, version);
+    }
+
+    fn list_rejected(
+        &mut self,
+        now: Duration,
+        listing: Box<Listing>,
+        http: u16,
+        status: Status,
+        retry_after: Option<Duration>,
+    ) {
+        let pause = Pause::Step {
+            retry_after: retry_after.max(status.retry_after),
+        };
+        let (is_expired, is_too_large) = (
+            http == 410 || status.is_expired(),
+            status.is_too_large_resource_version(),
+        );
+        let is_transient = status.is_transient();
+        let error = Error::Rejected {
+            during: listing.during(),
+            http,
+            status: Box::new(status),
+        };
+        if is_expired {
+            if listing.page > 1 {
+                // The token is dead. The inconsistent one that may come with the refusal mixes two points in time.
+                self.memory.expired_pages += 1;
+                self.memory.unpaged |= self.memory.expired_pages >= EXPIRED_PAGES_MAX;
+            } else {
+                self.memory.unpinned = true;
+            }
+            self.report_if_repeated(now, error);
+            return self.relist(now, pause);
+        }
+        if is_too_large {
+            self.memory.unpinned = true;
+            self.report_if_repeated(now, error);
+            return self.relist(now, pause);
+        }
+        if is_transient {
+            return self.list_failed(now, listing, error, pause);
+        }
+        // A version the server cannot read any more is refused as a bad request.
+        self.memory.unpinned |= matches!(http, 400 | 422) && listing.is_pinned();
+        self.report(error);
+        self.relist(now, pause);
+    }
+
+    /// A failure that says nothing against the page: it is asked for again, a few times.
+    fn list_failed(&mut self, now: Duration, mut listing: Box<Listing>, error: Error, pause: Pause) {
+        self.report(error);
+        if listing.page > 1 && listing.failures < PAGE_FAILURES_MAX {
+            listing.failures += 1;
+            self.pause(now, pause, Then::Listing(listing));
+        } else {
+            self.relist(now, pause);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Which object: what the machine sees of one, and what an error tells of one. Nothing but names and versions.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// The identity of an object, borrowed from the bytes it came in. Absent fields are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObjectRef<'a> {
+    /// `metadata.namespace`; empty for cluster-scoped objects.
+    pub namespace: Cow<'a, str>,
+    /// `metadata.name`.
+    pub name: Cow<'a, str>,
+    /// `metadata.uid`.
+    pub uid: Cow<'a, str>,
+    /// `metadata.resourceVersion`, verbatim.
+    pub resource_version: Cow<'a, str>,
+}
+
+/// The identity of an object an error is about, as far as its bytes tell. Absent fields are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObjectId {
+    /// The `type` of the watch event it came in; empty for an item of a list.
+    pub event_type: String,
+    /// `metadata.namespace`; empty for cluster-scoped objects.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`, verbatim.
+    pub resource_version: String,
+}
+
+impl ObjectRef<'_> {
+    /// Keeps the identity, with the type of the event it came in.
+    pub fn to_id(&self, event_type: &str) -> ObjectId {
+        ObjectId {
+            event_type: event_type.to_owned(),
+            namespace: self.namespace.clone().into_owned(),
+            name: self.name.clone().into_owned(),
+            uid: self.uid.clone().into_owned(),
+            resource_version: self.resource_version.clone().into_owned(),
+        }
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.event_type.is_empty() {
+            write!(f, "{} ", self.event_type)?;
+        }
+        if !self.namespace.is_empty() {
+            write!(f, "{}/", self.namespace)?;
+        }
+        let name = if self.name.is_empty() {
+            "(no name)"
+        } else {
+            &self.name
+        };
+        write!(f, "{name}@{} (uid {})", self.resource_version, self.uid)
+    }
+}

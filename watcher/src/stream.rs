@@ -1,0 +1,254 @@
+//! The only place that waits: carries out what the [`machine`](crate::machine) wants over a `kube_client::Client`, and
+//! tells it what came. Decides nothing that the machine could decide.
+
+mod link;
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+use kube_client::Api;
+use kube_core::Resource;
+use kube_core::metadata::PartialObjectMeta;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, Sleep};
+
+use self::link::{Link, Target};
+use crate::config::Config;
+use crate::decode::Kinds;
+use crate::error::Error;
+use crate::event::Event;
+use crate::machine::{Input, Machine, Output};
+
+/// Follows a collection for ever: snapshots, changes, and recovery from whatever ends a watch.
+///
+/// Takes the collection and its options; gives the events in the server's order, and each error it recovers from. The
+/// stream never ends. Dropping it drops the request that is on its way. It must be polled inside a tokio runtime with
+/// time enabled; it does nothing while it is not polled.
+pub fn watcher<K>(api: Api<K>, config: Config) -> impl Stream<Item = Result<Event<K>, Error>> + Send + 'static
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let target = Target::new(&api, K::metadata_api());
+    Watcher::<K>::new(api.into_client(), target, config)
+}
+
+/// Like [`watcher()`], but asks the server for metadata only.
+///
+/// A server that cannot do that sends whole objects, of which all but the metadata is dropped.
+pub fn metadata_watcher<K>(
+    api: Api<K>,
+    config: Config,
+) -> impl Stream<Item = Result<Event<PartialObjectMeta<K>>, Error>> + Send + 'static
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let target = Target::new(&api, true);
+    Watcher::<PartialObjectMeta<K>>::new(api.into_client(), target, config)
+}
+
+/// Follows one object: `Some` whenever it is there or changed, `None` when it is known not to be.
+///
+/// Takes the collection and the object's name. An `Api` of all namespaces mixes the objects of that name in all of
+/// them: use a namespaced one. Objects of other names, from a server that ignores field selectors, are dropped.
+pub fn watch_object<K>(
+    api: Api<K>,
+    name: &str,
+) -> impl Stream<Item = Result<Option<K>, Error>> + Send + 'static
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    watch_object_with(api, name, Config::default())
+}
+
+/// Like [`watch_object`], with options; their field selector is replaced.
+pub fn watch_object_with<K>(
+    api: Api<K>,
+    name: &str,
+    config: Config,
+) -> impl Stream<Item = Result<Option<K>, Error>> + Send + 'static
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let wanted = name.to_owned();
+    let mut is_seen = false;
+    watcher(api, config.fields(&format!("metadata.name={name}"))).filter_map(move |event| {
+        let is_wanted = |object: &K| object.meta().name.as_deref() == Some(&*wanted);
+        let told = match event {
+            Err(error) => Some(Err(error)),
+            Ok(Event::Init) => {
+                is_seen = false;
+                None
+            }
+            Ok(Event::InitApply(object)) => is_wanted(&object).then(|| {
+                is_seen = true;
+                Ok(Some(object))
+            }),
+            Ok(Event::InitDone) => (!is_seen).then_some(Ok(None)),
+            Ok(Event::Apply(object)) => is_wanted(&object).then_some(Ok(Some(object))),
+            Ok(Event::Delete(object)) => is_wanted(&object).then_some(Ok(None)),
+        };
+        futures::future::ready(told)
+    })
+}
+
+/// A machine, its one request, and what is not yet told.
+struct Watcher<K> {
+    client: kube_client::Client,
+    target: Target,
+    config: Config,
+    machine: Machine<K>,
+    kinds: Kinds,
+    link: Option<Link>,
+    told: VecDeque<Result<Event<K>, Error>>,
+    timer: Option<Pin<Box<Sleep>>>,
+    started: Option<Instant>,
+}
+
+/// Events that may wait for a slow consumer before nothing more is read. More than a page, so that the next page is on
+/// its way while this one is consumed: a token must not age with the consumer (kube's `watcher` lets it).
+const TOLD_MAX: usize = 1024;
+/// Reads that may bring no event before the task yields, so that a flood of bookmarks starves nobody.
+const READS_MAX: u32 = 64;
+
+impl<K> Unpin for Watcher<K> {}
+
+impl<K: DeserializeOwned + Send + 'static> Watcher<K> {
+    fn new(client: kube_client::Client, target: Target, config: Config) -> Self {
+        let seed = config.seed.unwrap_or_else(|| fastrand::u64(..));
+        Self {
+            client,
+            target,
+            machine: Machine::new(config.clone(), seed),
+            config,
+            kinds: Kinds::new(),
+            link: None,
+            told: VecDeque::new(),
+            timer: None,
+            started: None,
+        }
+    }
+
+    /// Time since the stream was first polled.
+    fn now(&mut self) -> Duration {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the edge that gives the machine its time"
+        )]
+        let now = Instant::now();
+        now.duration_since(*self.started.get_or_insert(now))
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(output) = self.machine.poll_output() {
+            match output {
+                Output::Request { id, request } => {
+                    let query = request.query(&self.config);
+                    tracing::debug!(request = id.0, path = self.target.path(), query, "asking");
+                    self.link = Some(Link::open(
+                        &self.client,
+                        &self.target,
+                        &self.config,
+                        id,
+                        &request,
+                        &query,
+                    ));
+                }
+                Output::Cancel(id) => {
+                    if self.link.as_ref().is_some_and(|link| link.id() == id) {
+                        self.link = None;
+                    }
+                }
+                Output::Event(event) => self.told.push_back(Ok(event)),
+                Output::Error(error) => {
+                    tracing::debug!(%error, "reported");
+                    self.told.push_back(Err(error));
+                }
+                Output::Wait { until, then } => tracing::debug!(?until, then, "waiting"),
+            }
+        }
+    }
+
+    /// Reads what is there of the current answer; `Pending` when there is nothing, or no request.
+    fn poll_link(&mut self, now: Duration, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(link) = &mut self.link else {
+            return Poll::Pending;
+        };
+        let request = link.id();
+        let machine = &mut self.machine;
+        let read = link.poll_read(cx, &mut self.kinds, |answer| {
+            machine.handle(now, Input::Answer { request, answer });
+        });
+        read.map(|is_over| {
+            if is_over {
+                self.link = None;
+            }
+        })
+    }
+
+    /// Ready when the machine's time has come.
+    fn poll_timer(&mut self, now: Duration, cx: &mut Context<'_>) -> Poll<()> {
+        let (Some(due), Some(started)) = (self.machine.poll_timeout(), self.started) else {
+            return Poll::Pending;
+        };
+        if due <= now {
+            return Poll::Ready(());
+        }
+        let Some(at) = started.checked_add(due) else {
+            return Poll::Pending;
+        };
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        // Deadlines move with every chunk, and mostly later: the timer is not set anew for that, but when it fires.
+        if timer.deadline() > at {
+            timer.as_mut().reset(at);
+        }
+        while timer.as_mut().poll(cx).is_ready() {
+            if timer.deadline() >= at {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(at);
+        }
+        Poll::Pending
+    }
+}
+
+impl<K: DeserializeOwned + Send + 'static> Stream for Watcher<K> {
+    type Item = Result<Event<K>, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        for _ in 0..READS_MAX {
+            this.carry_out();
+            if this.told.len() >= TOLD_MAX {
+                break;
+            }
+            let now = this.now();
+            if this.poll_link(now, cx).is_ready() {
+                continue;
+            }
+            // Only a side that has nothing to say can be silent for too long.
+            if this.poll_timer(now, cx).is_ready() {
+                let now = this.now();
+                this.machine.handle(now, Input::Timeout);
+                continue;
+            }
+            return match this.told.pop_front() {
+                Some(told) => Poll::Ready(Some(told)),
+                None => Poll::Pending,
+            };
+        }
+        if let Some(told) = this.told.pop_front() {
+            return Poll::Ready(Some(told));
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests;

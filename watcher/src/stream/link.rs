@@ -1,0 +1,282 @@
+//! One request and its answer, from the bytes of HTTP to [`Answer`]s. Knows no state of the machine.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, RETRY_AFTER};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use kube_client::client::Body;
+use kube_client::{Api, Client};
+use serde::de::DeserializeOwned;
+
+use crate::config::Config;
+use crate::decode::{Kinds, WatchDecoder, decode_list};
+use crate::error::{Malformed, TransportError};
+use crate::machine::{Answer, RequestId};
+use crate::request::Request;
+use crate::status::Status;
+
+/// Where requests go, and what for.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    path: String,
+    metadata_only: bool,
+}
+
+impl Target {
+    pub(super) fn new<K: kube_core::Resource>(api: &Api<K>, metadata_only: bool) -> Self {
+        Self {
+            path: api.resource_url().to_owned(),
+            metadata_only,
+        }
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+/// A request on its way, or its answer.
+pub(super) struct Link {
+    id: RequestId,
+    max_event_bytes: usize,
+    stage: Stage,
+}
+
+enum Stage {
+    Asking {
+        is_watch: bool,
+        head: BoxFuture<Result<Opening, kube_client::Error>>,
+    },
+    List {
+        body: Body,
+        read: BytesMut,
+    },
+    Watch {
+        body: Body,
+        decoder: WatchDecoder,
+    },
+}
+
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The head of an answer; where it is a refusal, with what could be read of its body.
+enum Opening {
+    Accepted(http::Response<Body>),
+    Refused {
+        http: u16,
+        status: Status,
+        retry_after: Option<Duration>,
+    },
+}
+
+/// More of an error page is not read.
+const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
+/// Nor is it waited for longer: the code is known, and it is what matters.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Link {
+    pub(super) fn open(
+        client: &Client,
+        target: &Target,
+        config: &Config,
+        id: RequestId,
+        request: &Request,
+        query: &str,
+    ) -> Self {
+        let is_watch = match request {
+            Request::List { .. } => false,
+            Request::Watch { .. } | Request::StreamingList { .. } => true,
+        };
+        let built = build(target, is_watch, query);
+        let client = client.clone();
+        let head = Box::pin(async move {
+            let request = built.map_err(kube_client::Error::HttpError)?;
+            let response = client.send(request).await?;
+            if response.status().is_success() {
+                return Ok(Opening::Accepted(response));
+            }
+            Ok(refusal(response).await)
+        });
+        Self {
+            id,
+            max_event_bytes: config.max_event_bytes,
+            stage: Stage::Asking { is_watch, head },
+        }
+    }
+
+    pub(super) fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// Tells what came; ready with `true` when the answer is over.
+    pub(super) fn poll_read<K: DeserializeOwned>(
+        &mut self,
+        cx: &mut Context<'_>,
+        kinds: &mut Kinds,
+        mut tell: impl FnMut(Answer<'_, K>),
+    ) -> Poll<bool> {
+        match &mut self.stage {
+            Stage::Asking { is_watch, head } => {
+                let response = match ready!(head.as_mut().poll(cx)) {
+                    Ok(Opening::Accepted(response)) => response,
+                    Ok(Opening::Refused {
+                        http,
+                        status,
+                        retry_after,
+                    }) => {
+                        tell(Answer::Rejected {
+                            http,
+                            status,
+                            retry_after,
+                        });
+                        return Poll::Ready(true);
+                    }
+                    Err(error) => {
+                        tell(Answer::TransportError(TransportError::new(error)));
+                        return Poll::Ready(true);
+                    }
+                };
+                let encoding = response
+                    .headers()
+                    .get(CONTENT_ENCODING)
+                    .filter(|encoding| *encoding != "identity");
+                if let Some(encoding) = encoding {
+                    let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
+                    tell(Answer::Malformed(Malformed::Encoded(encoding)));
+                    return Poll::Ready(true);
+                }
+                let body = response.into_body();
+                if *is_watch {
+                    tell(Answer::Opened);
+                    self.stage = Stage::Watch {
+                        body,
+                        decoder: WatchDecoder::new(self.max_event_bytes),
+                    };
+                } else {
+                    tell(Answer::Progress);
+                    self.stage = Stage::List {
+                        body,
+                        read: BytesMut::new(),
+                    };
+                }
+                Poll::Ready(false)
+            }
+            Stage::List { body, read } => match ready!(poll_data(body, cx)) {
+                Some(Ok(data)) => {
+                    tell(Answer::Progress);
+                    read.extend_from_slice(&data);
+                    Poll::Ready(false)
+                }
+                Some(Err(error)) => {
+                    tell(Answer::TransportError(TransportError::new(error)));
+                    Poll::Ready(true)
+                }
+                None => {
+                    decode_list(read, kinds, tell);
+                    Poll::Ready(true)
+                }
+            },
+            Stage::Watch { body, decoder } => match ready!(poll_data(body, cx)) {
+                Some(Ok(data)) => {
+                    tell(Answer::Progress);
+                    decoder.push(&data, kinds, tell);
+                    Poll::Ready(false)
+                }
+                Some(Err(error)) => {
+                    finish(decoder, kinds, &mut tell);
+                    tell(Answer::TransportError(TransportError::new(error)));
+                    Poll::Ready(true)
+                }
+                None => {
+                    finish(decoder, kinds, &mut tell);
+                    tell(Answer::Eof);
+                    Poll::Ready(true)
+                }
+            },
+        }
+    }
+}
+
+/// A last event without its newline is whole; a torn one never was (INV-19).
+fn finish<K: DeserializeOwned>(
+    decoder: &mut WatchDecoder,
+    kinds: &mut Kinds,
+    tell: &mut impl FnMut(Answer<'_, K>),
+) {
+    let torn = decoder.finish(kinds, tell);
+    if torn > 0 {
+        tracing::debug!(torn, "the watch ended inside an event");
+    }
+}
+
+fn poll_data(body: &mut Body, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, kube_client::Error>>> {
+    loop {
+        match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+            None => return Poll::Ready(None),
+            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            Some(Ok(frame)) => {
+                // Trailers say nothing here.
+                if let Ok(data) = frame.into_data() {
+                    return Poll::Ready(Some(Ok(data)));
+                }
+            }
+        }
+    }
+}
+
+fn build(target: &Target, is_watch: bool, query: &str) -> http::Result<http::Request<Body>> {
+    let uri = if query.is_empty() {
+        target.path.clone()
+    } else {
+        format!("{}?{query}", target.path)
+    };
+    let accept = match (target.metadata_only, is_watch) {
+        (false, _) => "application/json",
+        // Full objects are accepted from servers that know no better.
+        (true, true) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+        (true, false) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+    };
+    let mut request = http::Request::get(uri).header(ACCEPT, accept);
+    if is_watch {
+        // From 1.37 on servers may gzip a watch, one member per event, of which decompressing layers read the first
+        // only (kube#2079). Lists are left to such a layer, where the client has one.
+        request = request.header(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    request.body(Body::empty())
+}
+
+async fn refusal(response: http::Response<Body>) -> Opening {
+    let http = response.status().as_u16();
+    let retry_after = retry_after(response.headers());
+    let mut body = response.into_body();
+    let mut read = BytesMut::new();
+    let reading = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            if let Ok(data) = frame.into_data() {
+                read.extend_from_slice(&data);
+            }
+            if read.len() > ERROR_BODY_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    if tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await.is_err() {
+        tracing::debug!(http, "the body of a refusal did not come");
+    }
+    Opening::Refused {
+        http,
+        status: Status::from_body(http, &read),
+        retry_after,
+    }
+}
+
+/// Seconds. A date is no reason to wait longer than the backoff does: the two clocks need not agree.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
