@@ -419,7 +419,11 @@ fn colours_only_where_they_are_wanted() {
 #[test]
 fn one_line_an_error_for_logs() {
     let errors = mistakes_of("group/claim", &format!("{HEAD}clinet: {{page_size: x}}\n"));
-    insta::assert_snapshot!(errors.to_string(), @"");
+    insta::assert_snapshot!(errors.to_string(), @r"
+    scenarios/group/claim.yaml:5:1: error[unknown-key]: a scenario has no key `clinet` (did you mean `client`?)
+    scenarios/group/claim.yaml:5:21: error[wrong-type]: `page_size` must be a whole number or `none`, but is `x`
+    2 mistakes in scenarios/group/claim.yaml, and nothing was run: the file is at fault, not the client. docs/scenario-language.md explains every key.
+    ");
 }
 
 fn mistakes_of(id: &str, text: &str) -> LoadErrors {

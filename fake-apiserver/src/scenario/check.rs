@@ -36,7 +36,18 @@ impl<'s> Checker<'s, '_> {
         }
         let branches = branches(schema);
         if !branches.is_empty() {
-            return match self.choose(node, branches) {
+            // Where a number may stand beside a word, a wrong word may as well be a wrong number: name both.
+            let number_or_word = branches
+                .iter()
+                .any(|branch| branch.get("type").is_some_and(|t| t == "integer"));
+            let word = node.text().unwrap_or_default();
+            let chosen = self.choose(node, branches).filter(|branch| {
+                let known = self
+                    .words(branch)
+                    .is_none_or(|words| words.contains(&word) || nearest(word, words).is_some());
+                !number_or_word || known
+            });
+            return match chosen {
                 Some(branch) => self.value(node, branch, what),
                 None => {
                     let wanted: Vec<String> = branches.iter().map(|branch| self.describe(branch)).collect();

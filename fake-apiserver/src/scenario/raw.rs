@@ -199,7 +199,7 @@ impl JsonSchema for PageSize {
 
 /// An object: a short form (`configmap: {name: a}`), or a whole manifest.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(rename = "\0short-or-whole")]
+#[serde(rename = "\0short-unless-typed")]
 pub(crate) enum Object {
     Short(Box<ShortObject>),
     Whole(Json),
@@ -238,7 +238,7 @@ impl JsonSchema for Object {
 
 /// An object the truth need not know: a short form, or any JSON.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(rename = "\0short-or-whole")]
+#[serde(rename = "\0short-or-anything")]
 pub(crate) enum Loose {
     Short(Box<ShortObject>),
     Whole(Json),

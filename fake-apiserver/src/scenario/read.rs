@@ -18,8 +18,10 @@ const WORD: &str = "\0word";
 const FIRST: &str = "\0first";
 const BOTH: &str = "\0both";
 const MANY: &str = "\0many";
-/// An enum that holds a short form (its first variant) or a whole object (its second).
-pub(crate) const SHORT_OR_WHOLE: &str = "\0short-or-whole";
+/// An enum that holds a short form (its first variant), unless it has a type of its own (its second).
+const SHORT_UNLESS_TYPED: &str = "\0short-unless-typed";
+/// An enum that holds a short form (its first variant) where there is one, or anything (its second).
+const SHORT_OR_ANYTHING: &str = "\0short-or-anything";
 
 /// Reads `node` as a `T`.
 pub(crate) fn from_node<'n, T: Deserialize<'n>>(node: &'n Node) -> Result<T, ReadError> {
@@ -441,10 +443,13 @@ impl<'n> Deserializer<'n> for Reader<'n> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        if name == SHORT_OR_WHOLE {
-            let short = super::kinds::SHORT_WORDS
-                .iter()
-                .any(|word| self.node.get(word).is_some());
+        let has = |words: &[&str]| words.iter().any(|word| self.node.get(word).is_some());
+        let short = match name {
+            SHORT_UNLESS_TYPED => Some(!has(&["apiVersion", "kind"])),
+            SHORT_OR_ANYTHING => Some(has(super::kinds::SHORT_WORDS)),
+            _ => None,
+        };
+        if let Some(short) = short {
             let variant = variants.get(usize::from(!short)).copied().unwrap_or_default();
             return visitor.visit_enum(Chosen {
                 variant,

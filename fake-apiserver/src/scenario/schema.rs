@@ -13,14 +13,10 @@ pub(crate) fn schema() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.definitions_path = "/$defs".into();
     });
-    let mut schema = settings
+    let schema = settings
         .with_transform(NothingIsNotAValue)
         .into_generator()
         .into_root_schema_for::<raw::File>();
-    schema.insert(
-        "$id".into(),
-        "https://fake-apiserver.github.io/schema/scenario.v1.json".into(),
-    );
     schema.to_value()
 }
 

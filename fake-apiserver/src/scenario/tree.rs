@@ -132,7 +132,9 @@ pub(crate) fn read(text: &str) -> (Option<Node>, Vec<Problem>) {
         root: None,
         documents: 0,
     };
-    for next in Parser::new_from_str(text) {
+    // An alias without its anchor is refused like any other, and does not end the reading.
+    let options = serde_saphyr::granit_parser::options! { emit_unresolved_aliases: true };
+    for next in Parser::new_from_str_with_options(text, options) {
         match next {
             Ok((event, span)) => builder.take(event, &span),
             Err(error) => {
@@ -234,9 +236,8 @@ impl Builder<'_> {
                     },
                 });
             }
-            // The parser's enum is open to growth; what else it reports (stream and document marks, comments) holds no
-            // data.
-            _ => {}
+            // The parser's enum is open to growth; what else it reports (marks of streams and documents) holds no data.
+            Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Anchor(..) | _ => {}
         }
     }
 

@@ -68,7 +68,7 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
     }
     let plain = |text: &str| text.to_ascii_lowercase().replace(['-', ' '], "_");
     let word = plain(word);
-    let limit = 1 + word.len() / 4;
+    let limit = if word.len() < 5 { 1 } else { 1 + word.len() / 4 };
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&word, &plain(candidate)), candidate))

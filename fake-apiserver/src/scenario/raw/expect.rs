@@ -32,9 +32,11 @@ pub(crate) struct Expectations {
     /// Why the cache cannot equal the truth at the end, because the server lies to the end.
     pub(crate) not_converged: Option<At<String>>,
     /// Invariants that do not hold here because the server lies, each with the reason: `{INV-07: reason}`.
-    pub(crate) excused: Option<Vec<At<Entries<At<OrNothing<Text>>>>>>,
+    pub(crate) excused: Option<Vec<At<Excuses>>>,
 }
 
+/// Invariants, each with its reason.
+pub(crate) type Excuses = Entries<At<OrNothing<Text>>>;
 /// A request that must come.
 pub(crate) type RequestExpected = Both<ExpectedKeys, RequestMatch>;
 /// A request that must not come.

@@ -92,9 +92,10 @@ impl Validator<'_> {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => String::from("write it under `objects:` or with `apply:` in an earlier step"),
         };
-        let message = match code {
-            Code::NeverMet => format!("this never comes: no object `{name}` is written before it"),
-            _ => format!("no object `{name}` is ever written"),
+        let message = if code == Code::NeverMet {
+            format!("this never comes: no object `{name}` is written before it")
+        } else {
+            format!("no object `{name}` is ever written")
         };
         self.problem(
             Problem::new(code, span, message)

@@ -5,7 +5,7 @@ use super::names::Named;
 use super::objects::World;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw::{self, RequestMatch};
-use crate::scenario::read::{At, Both, Entries, OrNothing, Text, WordOr};
+use crate::scenario::read::{At, Both, WordOr};
 use crate::scenario::tree::Span;
 use crate::scenario::words::nearest;
 use crate::scenario::{
@@ -313,7 +313,7 @@ impl Validator<'_> {
         Some((kind, query))
     }
 
-    fn excuses(&mut self, excuses: Vec<At<Entries<At<OrNothing<Text>>>>>) -> Vec<Excuse> {
+    fn excuses(&mut self, excuses: Vec<At<raw::Excuses>>) -> Vec<Excuse> {
         let mut out: Vec<Excuse> = Vec::new();
         for (id, reason) in excuses.into_iter().flat_map(|excuse| excuse.value.0) {
             if catalogue::invariant(&id.value).is_none() {

@@ -129,11 +129,17 @@ impl Validator<'_> {
     /// The objects an entry makes, written to `world`.
     pub(super) fn manifests(&mut self, world: &mut World, object: At<Object>) -> Vec<Manifest> {
         let span = object.span;
+        let mut name_span = span;
         let (json, repeat, info, binds) = match object.value {
             Object::Short(short) => {
-                let Some((info, json)) = self.short(world, &short, span) else {
+                let Some((info, json)) = self.short(&short, span) else {
                     return Vec::new();
                 };
+                let names = short
+                    .bodies()
+                    .into_iter()
+                    .filter_map(|(_, body)| body.value.name.as_ref());
+                name_span = names.map(|name| name.span).next().unwrap_or(span);
                 (json, short.repeat, info, short.binds)
             }
             Object::Whole(Json(mut json)) => {
@@ -172,7 +178,7 @@ impl Validator<'_> {
             }
         };
         if let Some(first) = manifests.first() {
-            self.object_name(&first.name.clone(), span);
+            self.object_name(&first.name, name_span);
         }
         manifests.iter().for_each(|manifest| world.add(manifest));
         if let (Some(binds), Some(last)) = (binds, manifests.last_mut()) {
@@ -184,15 +190,14 @@ impl Validator<'_> {
     /// What the script puts on the wire as an object.
     pub(super) fn loose(&mut self, world: &mut World, object: &At<Loose>) -> Value {
         let value = match &object.value {
-            Loose::Short(short) => {
-                self.short(world, short, object.span)
-                    .map_or(Value::Null, |(info, mut json)| {
-                        if info.namespaced && json.pointer("/metadata/namespace").is_none() {
-                            json["metadata"]["namespace"] = Value::String(world.namespace());
-                        }
-                        json
-                    })
-            }
+            Loose::Short(short) => self
+                .short(short, object.span)
+                .map_or(Value::Null, |(info, mut json)| {
+                    if info.namespaced && json.pointer("/metadata/namespace").is_none() {
+                        json["metadata"]["namespace"] = Value::String(world.namespace());
+                    }
+                    json
+                }),
             Loose::Whole(Json(value)) => value.clone(),
         };
         world.may_hold_anything(value.to_string());
@@ -208,6 +213,7 @@ impl Validator<'_> {
         } = &name.0;
         let object = self.object(world, name.as_ref()?, namespace.as_ref(), resource.as_ref())?;
         let identity = (self::resource(&object.group, &object.plural), object.key());
+        let kind = kinds::by_resource(&identity.0).map_or("object", |kind| kind.singular);
         if !world.present.contains(&identity) && !world.restored {
             let was = world.ever.contains(&identity);
             let names: Vec<&str> = world.names_of_target();
@@ -215,7 +221,7 @@ impl Validator<'_> {
                 Problem::new(
                     Code::UnknownObject,
                     span,
-                    format!("{} `{}` is already deleted by then", identity.0, object.key()),
+                    format!("{kind} `{}` is already deleted by then", object.key()),
                 )
                 .label("no longer there")
                 .hint("make it again with `apply` first, or leave this out")
@@ -229,7 +235,7 @@ impl Validator<'_> {
                 Problem::new(
                     Code::UnknownObject,
                     span,
-                    format!("there is no {} `{}` at that moment", identity.0, object.key()),
+                    format!("there is no {kind} `{}` at that moment", object.key()),
                 )
                 .label("never written before")
                 .hint(hint)
@@ -306,7 +312,7 @@ impl Validator<'_> {
         }
     }
 
-    fn short(&mut self, world: &World, short: &ShortObject, span: Span) -> Option<(&'static Kind, Value)> {
+    fn short(&mut self, short: &ShortObject, span: Span) -> Option<(&'static Kind, Value)> {
         let bodies = short.bodies();
         let &[(word, body)] = bodies.as_slice() else {
             self.problem(
@@ -324,7 +330,6 @@ impl Validator<'_> {
             return None;
         };
         let info = kinds::by_word(word)?;
-        let _ = world;
         Some((info, self.body(info, body)))
     }
 

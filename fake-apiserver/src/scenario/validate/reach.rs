@@ -103,10 +103,10 @@ impl Reach {
             |message: String| Problem::new(Code::NeverMet, awaited.span, message).label("never comes");
         if let Some(nth) = nth {
             let (lists, line) = self.lists;
-            if nth < lists || (nth == lists && page < self.page) {
+            if nth < lists || (nth == lists && page <= self.page) {
                 return Some(
                     never(format!(
-                        "page {page} of LIST {nth} is over: line {line} waited for what comes after it"
+                        "page {page} of LIST {nth} is over: line {line} waited for it, or for what comes after"
                     ))
                     .hint("put this step before that one, or wait for a later page"),
                 );
