@@ -180,8 +180,12 @@ impl Drop for Kubeconfig {
 
 fn read(file: &Path) -> Result<scenario::Scenario, Failure> {
     // The id is the path below the scenarios folder; a file elsewhere is known by its name alone.
-    let root = file.ancestors().find(|folder| folder.ends_with("scenarios")).or(file.parent());
-    scenario::load(file, root.unwrap_or(Path::new(""))).map_err(|errors| Failure::Scenario(errors.render(scenario::Style::for_stderr())))
+    let root = file
+        .ancestors()
+        .find(|folder| folder.ends_with("scenarios"))
+        .or(file.parent());
+    scenario::load(file, root.unwrap_or(Path::new("")))
+        .map_err(|errors| Failure::Scenario(errors.render(scenario::Style::for_stderr())))
 }
 
 /// One record as one line: when, who, what. Versions and names, never content.
