@@ -21,7 +21,10 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )
+
+const year = 365 * 24 * time.Hour
 
 type apiServer struct {
 	URL string
@@ -53,7 +56,11 @@ func newAPIServer(s settings, creds credentials, etcdURL string) *apiServer {
 		"--service-account-signing-key-file=" + creds.serviceAccountKeyFile,
 	}
 	if s.quietStore {
-		args = append(args, "--endpoint-reconciler-type=none", "--feature-gates=APIServerIdentity=false")
+		args = append(args, "--endpoint-reconciler-type=none")
+		// The lease that names this server is written once, and not renewed every
+		// 10 s. Switching the feature off would change what discovery answers.
+		controlplaneapiserver.IdentityLeaseDurationSeconds = int(year.Seconds())
+		controlplaneapiserver.IdentityLeaseRenewIntervalPeriod = year
 	}
 	// What the caller gives comes last, and therefore wins.
 	args = append(args, s.apiserverArgs...)
@@ -84,7 +91,7 @@ func (a *apiServer) Start() error {
 	done := make(chan error, 1)
 	a.cancel, a.done = cancel, done
 	go func() {
-		err := app.Run(ctx, completed)
+		err := a.run(ctx, completed)
 		if ctx.Err() == nil {
 			if err == nil {
 				err = errors.New("no error given")
@@ -108,6 +115,31 @@ func (a *apiServer) Start() error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// run is app.Run, with one setting that no flag reaches.
+func (a *apiServer) run(ctx context.Context, completed options.CompletedOptions) error {
+	config, err := app.NewConfig(completed)
+	if err != nil {
+		return err
+	}
+	if a.settings.quietStore {
+		// Another lease that would be written every 10 s.
+		config.KubeAPIs.ControlPlane.Extra.PeerEndpointReconcileInterval = year
+	}
+	completedConfig, err := config.Complete()
+	if err != nil {
+		return err
+	}
+	chain, err := app.CreateServerChain(completedConfig)
+	if err != nil {
+		return err
+	}
+	prepared, err := chain.PrepareRun()
+	if err != nil {
+		return err
+	}
+	return prepared.Run(ctx)
 }
 
 func (a *apiServer) Stop() error {

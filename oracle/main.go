@@ -69,7 +69,7 @@ func parseSettings() settings {
 	flag.IntVar(&s.etcdPort, "etcd-port", 0, "loopback port of etcd; 0 picks a free one")
 	flag.IntVar(&s.controlPort, "control-port", 0, "loopback port of the control endpoint; 0 picks a free one")
 	flag.DurationVar(&s.progressNotify, "etcd-progress-notify", 0, "etcd's watch progress notify interval; 0 keeps etcd's default, kubeadm sets 5s")
-	flag.BoolVar(&s.quietStore, "quiet-store", true, "keep kube-apiserver from writing to the store by itself (no endpoint reconciler, no identity lease)")
+	flag.BoolVar(&s.quietStore, "quiet-store", true, "keep kube-apiserver from writing to the store by itself (no endpoint reconciler, no renewal of the identity lease)")
 	flag.BoolVar(&s.untilStdinEOF, "until-stdin-eof", false, "stop when stdin reaches its end, as well as on SIGTERM")
 	flag.DurationVar(&s.readyTimeout, "ready-timeout", 2*time.Minute, "give up when kube-apiserver is not ready by then")
 	flag.Usage = func() {

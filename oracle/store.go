@@ -42,7 +42,7 @@ func startStore(s settings) (*store, error) {
 
 	config := embed.NewConfig()
 	config.Dir = filepath.Join(s.dataDir, "etcd")
-	config.LogLevel = "error"
+	config.LogLevel = "fatal" // at "error" etcd reports its own orderly end as a failure
 	config.UnsafeNoFsync = true
 	config.ListenClientUrls = []url.URL{clientURL}
 	config.AdvertiseClientUrls = []url.URL{clientURL}
