@@ -1,0 +1,146 @@
+//! `fidelity record` writes transcripts of a server; `fidelity compare` plays the
+//! same probes against another and shows what differs.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use fidelity::compare::side_by_side;
+use fidelity::error::Error;
+use fidelity::http::Target;
+use fidelity::probe::{Probe, load};
+
+const USAGE: &str = "\
+usage: fidelity record  --url URL --out DIR [options]
+       fidelity compare --url URL --recordings DIR [options]
+       fidelity check   [--probes DIR]
+
+  --probes DIR          where the probes are (oracle/probes)
+  --only TEXT           only probes whose id contains TEXT; may be given more than once
+  --ca FILE             the certificate authority of an https URL
+  --token TOKEN         of the user who may do everything
+  --limited-token TOKEN of the user who may do nothing
+  --control URL         where /compact and /restart-apiserver are
+  --brief               compare: no side-by-side view
+
+exit: 0 identical or recorded, 1 different, 2 something failed";
+
+#[derive(Default)]
+struct Arguments {
+    command: String,
+    url: Option<String>,
+    probes: Option<PathBuf>,
+    folder: Option<PathBuf>,
+    ca: Option<PathBuf>,
+    token: Option<String>,
+    limited_token: Option<String>,
+    control: Option<String>,
+    only: Vec<String>,
+    brief: bool,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(why) => {
+            eprintln!("fidelity: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn arguments() -> Result<Arguments, Error> {
+    let mut given = std::env::args().skip(1);
+    let mut arguments = Arguments { command: given.next().unwrap_or_default(), ..Arguments::default() };
+    while let Some(name) = given.next() {
+        if name == "--brief" {
+            arguments.brief = true;
+            continue;
+        }
+        let value = given.next().ok_or_else(|| Error::caller(format!("{name} needs a value\n{USAGE}")))?;
+        match name.as_str() {
+            "--url" => arguments.url = Some(value),
+            "--probes" => arguments.probes = Some(value.into()),
+            "--out" | "--recordings" => arguments.folder = Some(value.into()),
+            "--ca" => arguments.ca = Some(value.into()),
+            "--token" => arguments.token = Some(value),
+            "--limited-token" => arguments.limited_token = Some(value),
+            "--control" => arguments.control = Some(value),
+            "--only" => arguments.only.push(value),
+            other => return Err(Error::caller(format!("{other} is not known\n{USAGE}"))),
+        }
+    }
+    Ok(arguments)
+}
+
+async fn run() -> Result<bool, Error> {
+    let arguments = arguments()?;
+    let folder = arguments.probes.clone().unwrap_or_else(|| "oracle/probes".into());
+    let probes: Vec<Probe> = load(&folder)?
+        .into_iter()
+        .filter(|probe| arguments.only.is_empty() || arguments.only.iter().any(|text| probe.id.contains(text)))
+        .collect();
+    match arguments.command.as_str() {
+        "check" => {
+            println!("{} probes, all readable", probes.len());
+            Ok(true)
+        }
+        "record" | "compare" => play_all(&arguments, &probes).await,
+        _ => Err(Error::caller(USAGE)),
+    }
+}
+
+async fn play_all(arguments: &Arguments, probes: &[Probe]) -> Result<bool, Error> {
+    let needed = |what: &str| Error::caller(format!("{what} is needed\n{USAGE}"));
+    let url = arguments.url.as_deref().ok_or_else(|| needed("--url"))?;
+    let folder = arguments.folder.as_deref().ok_or_else(|| needed("--out or --recordings"))?;
+    let target =
+        Target::new(url, arguments.ca.as_deref(), arguments.token.clone(), arguments.limited_token.clone())?;
+    let control = arguments.control.as_deref().map(|url| Target::new(url, None, None, None)).transpose()?;
+    let record = arguments.command == "record";
+    if record {
+        std::fs::create_dir_all(folder).map_err(|why| Error::file(folder, &why))?;
+    }
+
+    let began = Instant::now();
+    let (mut done, mut different, mut failed) = (0, 0, 0);
+    for probe in probes {
+        let file = folder.join(format!("{}.txt", probe.id));
+        let text = match fidelity::transcript(probe, &target, control.as_ref()).await {
+            Ok(text) => text,
+            Err(why) => {
+                failed += 1;
+                println!("failed     {}: {why}", probe.id);
+                continue;
+            }
+        };
+        done += 1;
+        if record {
+            std::fs::write(&file, text).map_err(|why| Error::file(&file, &why))?;
+            println!("recorded   {}", probe.id);
+            continue;
+        }
+        let recorded = std::fs::read_to_string(&file).map_err(|why| Error::file(&file, &why))?;
+        if recorded == text {
+            println!("identical  {}", probe.id);
+        } else {
+            different += 1;
+            println!("different  {}", probe.id);
+            if !arguments.brief {
+                println!("{}", side_by_side(&recorded, &text));
+            }
+        }
+    }
+    let seconds = began.elapsed().as_secs();
+    if record {
+        println!("{done} recorded, {failed} failed, in {seconds} s");
+    } else {
+        println!("{} identical, {different} different, {failed} failed, in {seconds} s", done - different);
+    }
+    if failed > 0 {
+        return Err(Error::server(format!("{failed} probes could not be played")));
+    }
+    Ok(different == 0)
+}
