@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
 	basecompatibility "k8s.io/component-base/compatibility"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -30,6 +32,7 @@ type apiServer struct {
 	URL string
 
 	settings settings
+	store    *store
 	creds    credentials
 	args     []string
 	client   *http.Client
@@ -40,9 +43,9 @@ type apiServer struct {
 	logged bool
 }
 
-func newAPIServer(s settings, creds credentials, etcdURL string) *apiServer {
+func newAPIServer(s settings, creds credentials, store *store) *apiServer {
 	args := []string{
-		"--etcd-servers=" + etcdURL,
+		"--etcd-servers=" + store.URL,
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", s.apiPort),
@@ -68,6 +71,7 @@ func newAPIServer(s settings, creds credentials, etcdURL string) *apiServer {
 	return &apiServer{
 		URL:      fmt.Sprintf("https://127.0.0.1:%d", s.apiPort),
 		settings: s,
+		store:    store,
 		creds:    creds,
 		args:     args,
 		client: &http.Client{
@@ -105,7 +109,7 @@ func (a *apiServer) Start() error {
 	for {
 		body, err := a.get("/readyz")
 		if err == nil && body == "ok" {
-			return nil
+			return a.settle()
 		}
 		select {
 		case err := <-a.died:
@@ -115,6 +119,15 @@ func (a *apiServer) Start() error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// settle waits for the last write that kube-apiserver makes of itself.
+func (a *apiServer) settle() error {
+	peers := utilfeature.DefaultFeatureGate.Enabled(features.UnknownVersionInteroperabilityProxy)
+	if !a.settings.quietStore || !peers {
+		return nil
+	}
+	return a.store.ForgetPeerLease(context.Background())
 }
 
 // run is app.Run, with one setting that no flag reaches.

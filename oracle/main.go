@@ -112,7 +112,7 @@ func run() error {
 	}
 	defer store.Close()
 
-	server := newAPIServer(s, creds, store.URL)
+	server := newAPIServer(s, creds, store)
 	if err := server.Start(); err != nil {
 		return fmt.Errorf("kube-apiserver: %w", err)
 	}

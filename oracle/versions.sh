@@ -30,4 +30,4 @@ theirs=$(go mod download -json "k8s.io/kubernetes@v$version" | sed -n 's/.*"GoMo
 	sed -n "s#^\t\(k8s.io/[a-z-]*\) => ./staging.*#\t\1 => \1 v0${version#1}#p" "$theirs"
 	echo ")"
 } >"$file"
-GOFLAGS=-mod=mod go mod tidy -modfile="$file"
+go mod tidy -modfile="$file"

@@ -126,9 +126,19 @@ async fn empty(target: &Target, collection: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Sends as often as the server says "too many requests", which a real one does
+/// while it fills its caches after a start.
 async fn send(target: &Target, method: &str, path: &str, body: Option<Value>) -> Result<Answer, Error> {
     let body = body.map(|body| body.to_string().into_bytes());
-    target.send(method, path, User::Admin, &BTreeMap::new(), body).await
+    let mut patience = 60;
+    loop {
+        let answer = target.send(method, path, User::Admin, &BTreeMap::new(), body.clone()).await?;
+        if answer.head.status != 429 || patience == 0 {
+            return Ok(answer);
+        }
+        patience -= 1;
+        sleep(Duration::from_millis(500)).await;
+    }
 }
 
 async fn expect(target: &Target, method: &str, path: &str, body: Option<Value>) -> Result<Answer, Error> {

@@ -18,7 +18,7 @@ use crate::probe::{Control, Fixture, Meanwhile, Probe, Request, Step, Watch};
 pub enum Item {
     Asked { method: String, path: String, user: &'static str, headers: Vec<String>, body: Option<String>, repeat: u32 },
     Answered { head: Head, body: Vec<u8>, broken: Option<String>, took: Duration },
-    Opened { head: Head },
+    Opened { head: Head, took: Duration },
     Line { text: String, after: Duration },
     Ended { how: String, after: Duration },
     Did(String),
@@ -132,7 +132,7 @@ impl Player<'_> {
             self.items.push(Item::Answered { head, body, broken, took });
             return Ok(());
         }
-        self.items.push(Item::Opened { head });
+        self.items.push(Item::Opened { head, took });
 
         let opened = Instant::now();
         let end = opened + Duration::from_millis(watch.read_ms);
@@ -196,14 +196,14 @@ impl Player<'_> {
         headers.extend(self.expand_headers(&watch.headers)?);
         let asked = Instant::now();
         let (head, response) = self.target.open("GET", &path, watch.user, &headers, None).await?;
+        let took = asked.elapsed();
         self.asked("GET", &watch.path, watch.user, &watch.headers, None, 1);
         if head.status != 101 {
-            let took = asked.elapsed();
             let (body, broken) = read_to_end(response.into_body()).await;
             self.items.push(Item::Answered { head, body, broken, took });
             return Ok(());
         }
-        self.items.push(Item::Opened { head });
+        self.items.push(Item::Opened { head, took });
         let upgraded = hyper::upgrade::on(response)
             .await
             .map_err(|why| Error::server(format!("{path}: upgrade: {why}")))?;
