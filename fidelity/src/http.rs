@@ -144,7 +144,12 @@ impl Target {
             .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
             .collect();
         headers.sort();
-        let line = format!("{:?} {status}", response.version());
+        // hyper gives the words only when they are not the usual ones for the number.
+        let words = match response.extensions().get::<hyper::ext::ReasonPhrase>() {
+            Some(words) => String::from_utf8_lossy(words.as_bytes()).into_owned(),
+            None => status.canonical_reason().unwrap_or_default().to_owned(),
+        };
+        let line = format!("{:?} {} {words}", response.version(), status.as_u16());
         Ok((Head { status: status.as_u16(), line, headers }, response))
     }
 

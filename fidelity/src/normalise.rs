@@ -17,12 +17,13 @@ pub struct Normaliser {
     ordinals: BTreeMap<u64, usize>,
     uids: BTreeMap<String, usize>,
     authority: String,
-    keep_managed_fields: bool,
+    pub keep_managed_fields: bool,
+    pub hide_retry_after: bool,
 }
 
 impl Normaliser {
-    pub fn new(authority: &str, keep_managed_fields: bool) -> Self {
-        Normaliser { authority: authority.to_owned(), keep_managed_fields, ..Normaliser::default() }
+    pub fn new(authority: &str) -> Self {
+        Normaliser { authority: authority.to_owned(), ..Normaliser::default() }
     }
 
     /// First pass: every text of the transcript must have been seen before the
@@ -84,7 +85,13 @@ impl Normaliser {
     }
 
     fn scalar(&mut self, key: &str, value: Scalar<'_>) -> Option<String> {
-        let Scalar::String(text) = value else { return None };
+        let text = match value {
+            Scalar::String(text) => text,
+            Scalar::Other if key == "retryAfterSeconds" && self.hide_retry_after => {
+                return Some("<seconds>".to_owned());
+            }
+            Scalar::Other => return None,
+        };
         match key {
             "resourceVersion" => text.parse().ok().map(|number| quote(&self.version(number))),
             "continue" => {
@@ -373,22 +380,19 @@ fn time_length(bytes: &[u8]) -> Option<usize> {
 
 /// A duration as printed in tables: `5s`, `3m12s`.
 fn is_age(text: &str) -> bool {
-    text == "<unknown>" || text.len() >= 2 && {
-        let mut digits = 0;
-        let mut groups = 0;
-        let fits = text.chars().all(|c| {
-            if c.is_ascii_digit() {
-                digits += 1;
-                true
-            } else {
-                let ok = digits > 0 && matches!(c, 's' | 'm' | 'h' | 'd');
+    let mut digits = 0;
+    let mut groups = 0;
+    for c in text.chars() {
+        match c {
+            '0'..='9' => digits += 1,
+            's' | 'm' | 'h' | 'd' if digits > 0 => {
                 digits = 0;
                 groups += 1;
-                ok
             }
-        });
-        fits && digits == 0 && groups > 0
+            _ => return false,
+        }
     }
+    digits == 0 && groups > 0
 }
 
 fn is_generated_name(text: &str) -> bool {
@@ -420,7 +424,7 @@ mod tests {
     use super::*;
 
     fn normalise(texts: &[&str]) -> Vec<String> {
-        let mut normaliser = Normaliser::new("127.0.0.1:6443", false);
+        let mut normaliser = Normaliser::new("127.0.0.1:6443");
         texts.iter().for_each(|text| normaliser.collect(text));
         normaliser.seal();
         texts.iter().map(|text| normaliser.rewrite(text)).collect()

@@ -129,6 +129,8 @@ pub enum Rule {
     CollapseBookmarks,
     /// When a line came and when the stream ended is left out.
     HideTimes,
+    /// retryAfterSeconds is drawn by lot.
+    HideRetryAfter,
     /// Only the kinds of lines and how the stream ended, for streams cut at a random place.
     CountOnly,
 }

@@ -11,7 +11,9 @@ use crate::probe::{Probe, Rule};
 
 pub fn render(probe: &Probe, played: &Played, authority: &str) -> String {
     let rule = |rule| probe.normalise.contains(&rule);
-    let mut normaliser = Normaliser::new(authority, rule(Rule::KeepManagedFields));
+    let mut normaliser = Normaliser::new(authority);
+    normaliser.keep_managed_fields = rule(Rule::KeepManagedFields);
+    normaliser.hide_retry_after = rule(Rule::HideRetryAfter);
     for value in played.captures.values() {
         match value.parse() {
             Ok(number) => normaliser.collect_version(number),
