@@ -2,7 +2,7 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-pub fn decode(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() * 3 / 4);
     let mut bits = 0_u32;
     let mut count = 0;
@@ -16,16 +16,4 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
         }
     }
     Some(out)
-}
-
-pub fn encode(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().enumerate().fold(0_u32, |bits, (index, byte)| bits | u32::from(*byte) << (16 - 8 * index));
-        for index in 0..=chunk.len() {
-            let value = bits >> (18 - 6 * index) & 0x3f;
-            out.push(char::from(ALPHABET[value as usize]));
-        }
-    }
-    out
 }

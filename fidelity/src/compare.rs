@@ -31,7 +31,12 @@ pub fn side_by_side(recorded: &str, played: &str) -> String {
             out.push_str("…\n");
         }
         let mark = if left == right { ' ' } else { '|' };
-        let _ = writeln!(out, "{} {mark} {}", fit(left.unwrap_or("")), right.unwrap_or("").trim_end());
+        let _ = writeln!(
+            out,
+            "{} {mark} {}",
+            fit(left.unwrap_or("")),
+            right.unwrap_or("").trim_end()
+        );
     }
     out
 }
@@ -49,7 +54,10 @@ fn fit(text: &str) -> String {
 fn unfold(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for line in text.lines() {
-        let Some(start) = line.find('{').filter(|_| line.len() > WIDTH && !line.starts_with(['>', '<', '#', '='])) else {
+        let Some(start) = line
+            .find('{')
+            .filter(|_| line.len() > WIDTH && !line.starts_with(['>', '<', '#', '=']))
+        else {
             out.push(line.to_owned());
             continue;
         };
@@ -102,12 +110,19 @@ fn unfold(text: &str) -> Vec<String> {
 fn align<'a>(left: &'a [String], right: &'a [String]) -> Vec<(Option<&'a str>, Option<&'a str>)> {
     let common_start = left.iter().zip(right).take_while(|(a, b)| a == b).count();
     let (left_rest, right_rest) = (&left[common_start..], &right[common_start..]);
-    let common_end = left_rest.iter().rev().zip(right_rest.iter().rev()).take_while(|(a, b)| a == b).count();
+    let common_end = left_rest
+        .iter()
+        .rev()
+        .zip(right_rest.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let a = &left_rest[..left_rest.len() - common_end];
     let b = &right_rest[..right_rest.len() - common_end];
 
-    let mut rows: Vec<(Option<&str>, Option<&str>)> =
-        left[..common_start].iter().map(|line| (Some(line.as_str()), Some(line.as_str()))).collect();
+    let mut rows: Vec<(Option<&str>, Option<&str>)> = left[..common_start]
+        .iter()
+        .map(|line| (Some(line.as_str()), Some(line.as_str())))
+        .collect();
     // Beyond this the table would be larger than anybody's patience for the result.
     if a.len().saturating_mul(b.len()) > 4_000_000 {
         rows.extend(a.iter().map(|line| (Some(line.as_str()), None)));
@@ -116,16 +131,17 @@ fn align<'a>(left: &'a [String], right: &'a [String]) -> Vec<(Option<&'a str>, O
         let mut table = vec![vec![0_u32; b.len() + 1]; a.len() + 1];
         for i in (0..a.len()).rev() {
             for j in (0..b.len()).rev() {
-                table[i][j] =
-                    if a[i] == b[j] { table[i + 1][j + 1] + 1 } else { table[i + 1][j].max(table[i][j + 1]) };
+                table[i][j] = if a[i] == b[j] {
+                    table[i + 1][j + 1] + 1
+                } else {
+                    table[i + 1][j].max(table[i][j + 1])
+                };
             }
         }
         let (mut i, mut j) = (0, 0);
         while i < a.len() || j < b.len() {
-            if i < a.len() && j < b.len() && a[i] == b[j] {
-                rows.push((Some(&a[i]), Some(&b[j])));
-                (i, j) = (i + 1, j + 1);
-            } else if i < a.len() && j < b.len() && table[i + 1][j + 1] == table[i][j] {
+            let both = i < a.len() && j < b.len();
+            if both && (a[i] == b[j] || table[i + 1][j + 1] == table[i][j]) {
                 rows.push((Some(&a[i]), Some(&b[j])));
                 (i, j) = (i + 1, j + 1);
             } else if j == b.len() || (i < a.len() && table[i + 1][j] >= table[i][j + 1]) {
@@ -137,7 +153,11 @@ fn align<'a>(left: &'a [String], right: &'a [String]) -> Vec<(Option<&'a str>, O
             }
         }
     }
-    rows.extend(left_rest[left_rest.len() - common_end..].iter().map(|line| (Some(line.as_str()), Some(line.as_str()))));
+    rows.extend(
+        left_rest[left_rest.len() - common_end..]
+            .iter()
+            .map(|line| (Some(line.as_str()), Some(line.as_str()))),
+    );
     rows
 }
 
@@ -148,7 +168,10 @@ mod tests {
     #[test]
     fn only_what_differs_is_shown() {
         let out = side_by_side("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nX\ne\nf\n");
-        assert!(out.contains("d") && out.contains("| X") && !out.contains("a "), "{out}");
+        assert!(
+            out.contains("d") && out.contains("| X") && !out.contains("a "),
+            "{out}"
+        );
     }
 
     #[test]

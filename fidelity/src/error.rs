@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+/// What stopped a probe from being played.
 #[derive(Debug)]
 pub enum Error {
     /// A probe asks for something impossible: its author mends it.
@@ -14,18 +15,21 @@ pub enum Error {
 }
 
 impl Error {
-    pub fn author(why: impl Into<String>) -> Self {
+    pub(crate) fn author(why: impl Into<String>) -> Self {
         Error::Author(why.into())
     }
 
+    /// The fault of the server.
     pub fn server(why: impl Into<String>) -> Self {
         Error::Server(why.into())
     }
 
+    /// The fault of whoever called the program.
     pub fn caller(why: impl Into<String>) -> Self {
         Error::Caller(why.into())
     }
 
+    /// A file that could not be read or written.
     pub fn file(path: &Path, source: &std::io::Error) -> Self {
         Error::Caller(format!("{}: {source}", path.display()))
     }

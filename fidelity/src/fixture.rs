@@ -17,7 +17,7 @@ const CONFIG_MAPS: &str = "/api/v1/namespaces/probe/configmaps";
 const WIDGETS: &str = "/apis/probe.example.com/v1/namespaces/probe/widgets";
 const NAMESPACES: [&str; 3] = ["probe", "probe-b", "probe-empty"];
 
-pub async fn reset(target: &Target) -> Result<(), Error> {
+pub(crate) async fn reset(target: &Target) -> Result<(), Error> {
     for namespace in NAMESPACES {
         let path = format!("/api/v1/namespaces/{namespace}");
         if send(target, "GET", &path, None).await?.head.status == 404 {
@@ -28,7 +28,11 @@ pub async fn reset(target: &Target) -> Result<(), Error> {
     ensure_crd(target).await?;
     for namespace in NAMESPACES {
         empty(target, &format!("/api/v1/namespaces/{namespace}/configmaps")).await?;
-        empty(target, &format!("/apis/probe.example.com/v1/namespaces/{namespace}/widgets")).await?;
+        empty(
+            target,
+            &format!("/apis/probe.example.com/v1/namespaces/{namespace}/widgets"),
+        )
+        .await?;
     }
     for number in 1..=5 {
         let mut body = json!({
@@ -41,8 +45,15 @@ pub async fn reset(target: &Target) -> Result<(), Error> {
         }
         expect(target, "POST", CONFIG_MAPS, Some(body)).await?;
     }
-    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm-1"}, "data": {"k": "1"}});
-    expect(target, "POST", "/api/v1/namespaces/probe-b/configmaps", Some(body)).await?;
+    let body =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm-1"}, "data": {"k": "1"}});
+    expect(
+        target,
+        "POST",
+        "/api/v1/namespaces/probe-b/configmaps",
+        Some(body),
+    )
+    .await?;
     let body = json!({
         "apiVersion": "probe.example.com/v1", "kind": "Widget",
         "metadata": {"name": "wd-1"},
@@ -53,13 +64,15 @@ pub async fn reset(target: &Target) -> Result<(), Error> {
 }
 
 /// What every probe on the fixture knows as `{L}`.
-pub async fn resource_version(target: &Target) -> Result<String, Error> {
+pub(crate) async fn resource_version(target: &Target) -> Result<String, Error> {
     let answer = expect(target, "GET", CONFIG_MAPS, None).await?;
     let list: Value = serde_json::from_slice(&answer.body)
         .map_err(|why| Error::server(format!("GET {CONFIG_MAPS}: the list is no JSON: {why}")))?;
     match list["metadata"]["resourceVersion"].as_str() {
         Some(version) => Ok(version.to_owned()),
-        None => Err(Error::server(format!("GET {CONFIG_MAPS}: the list has no resourceVersion"))),
+        None => Err(Error::server(format!(
+            "GET {CONFIG_MAPS}: the list has no resourceVersion"
+        ))),
     }
 }
 
@@ -100,7 +113,9 @@ async fn ensure_crd(target: &Target) -> Result<(), Error> {
         }
         sleep(Duration::from_millis(100)).await;
     }
-    Err(Error::server("the CRD widgets.probe.example.com was accepted, but is not served after 10 s"))
+    Err(Error::server(
+        "the CRD widgets.probe.example.com was accepted, but is not served after 10 s",
+    ))
 }
 
 /// Deletes all there is, finalizers or not.
@@ -112,7 +127,10 @@ async fn empty(target: &Target, collection: &str) -> Result<(), Error> {
     if items.is_empty() {
         return Ok(());
     }
-    for item in items.iter().filter(|item| item["metadata"].get("finalizers").is_some()) {
+    for item in items
+        .iter()
+        .filter(|item| item["metadata"].get("finalizers").is_some())
+    {
         let name = item["metadata"]["name"].as_str().unwrap_or_default();
         let path = format!("{collection}/{name}");
         let headers = BTreeMap::from([(
@@ -120,7 +138,9 @@ async fn empty(target: &Target, collection: &str) -> Result<(), Error> {
             Some("application/merge-patch+json".to_owned()),
         )]);
         let body = json!({"metadata": {"finalizers": null}}).to_string().into_bytes();
-        target.send("PATCH", &path, User::Admin, &headers, Some(body)).await?;
+        target
+            .send("PATCH", &path, User::Admin, &headers, Some(body))
+            .await?;
     }
     expect(target, "DELETE", collection, None).await?;
     Ok(())
@@ -132,7 +152,9 @@ async fn send(target: &Target, method: &str, path: &str, body: Option<Value>) ->
     let body = body.map(|body| body.to_string().into_bytes());
     let mut patience = 60;
     loop {
-        let answer = target.send(method, path, User::Admin, &BTreeMap::new(), body.clone()).await?;
+        let answer = target
+            .send(method, path, User::Admin, &BTreeMap::new(), body.clone())
+            .await?;
         if answer.head.status != 429 || patience == 0 {
             return Ok(answer);
         }
@@ -147,5 +169,8 @@ async fn expect(target: &Target, method: &str, path: &str, body: Option<Value>) 
         return Ok(answer);
     }
     let text = String::from_utf8_lossy(&answer.body).into_owned();
-    Err(Error::server(format!("fixture: {method} {path}: {} {text}", answer.head.line)))
+    Err(Error::server(format!(
+        "fixture: {method} {path}: {} {text}",
+        answer.head.line
+    )))
 }

@@ -22,6 +22,7 @@ use crate::probe::User;
 /// No answer of any server takes longer: handlers give up after 60 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(90);
 
+/// A server: where it is, and as whom we speak to it.
 #[derive(Clone)]
 pub struct Target {
     authority: String,
@@ -30,36 +31,42 @@ pub struct Target {
     limited_token: Option<String>,
 }
 
-pub struct Head {
-    pub status: u16,
-    pub line: String,
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) line: String,
     /// Lower-case names, sorted.
-    pub headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
 }
 
-pub struct Answer {
-    pub head: Head,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) head: Head,
+    pub(crate) body: Vec<u8>,
     /// Set when the body broke off: what hyper said.
-    pub broken: Option<String>,
+    pub(crate) broken: Option<String>,
 }
 
 impl Head {
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
 impl Target {
+    /// `url` is `http://host:port` or `https://host:port`; the latter needs `ca_file`.
     pub fn new(
         url: &str,
         ca_file: Option<&Path>,
         token: Option<String>,
         limited_token: Option<String>,
     ) -> Result<Self, Error> {
-        let (scheme, rest) = url
-            .split_once("://")
-            .ok_or_else(|| Error::caller(format!("--url {url}: expected http://host:port or https://host:port")))?;
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| {
+            Error::caller(format!(
+                "--url {url}: expected http://host:port or https://host:port"
+            ))
+        })?;
         let authority = rest.trim_end_matches('/').to_owned();
         let tls = match (scheme, ca_file) {
             ("http", _) => None,
@@ -67,10 +74,15 @@ impl Target {
             ("https", None) => return Err(Error::caller("--url is https, so --ca is needed")),
             _ => return Err(Error::caller(format!("--url {url}: unknown scheme"))),
         };
-        Ok(Target { authority, tls, token, limited_token })
+        Ok(Target {
+            authority,
+            tls,
+            token,
+            limited_token,
+        })
     }
 
-    pub fn authority(&self) -> &str {
+    pub(crate) fn authority(&self) -> &str {
         &self.authority
     }
 
@@ -81,14 +93,18 @@ impl Target {
             User::Admin => self.token.as_deref(),
             User::Limited => match self.limited_token.as_deref() {
                 Some(token) => Some(token),
-                None => return Err(Error::caller("a probe plays the user without rights: --limited-token is needed")),
+                None => {
+                    return Err(Error::caller(
+                        "a probe plays the user without rights: --limited-token is needed",
+                    ));
+                }
             },
         };
         Ok(token.map(|token| format!("Bearer {token}")))
     }
 
     /// Sends a request and returns when the headers are there.
-    pub async fn open(
+    pub(crate) async fn open(
         &self,
         method: &str,
         path: &str,
@@ -122,12 +138,17 @@ impl Target {
         let failed = |what: &str, why: &dyn std::fmt::Display| {
             Error::server(format!("{method} {path}: {what} {}: {why}", self.authority))
         };
-        let tcp = TcpStream::connect(&self.authority).await.map_err(|why| failed("connect to", &why))?;
+        let tcp = TcpStream::connect(&self.authority)
+            .await
+            .map_err(|why| failed("connect to", &why))?;
         tcp.set_nodelay(true).map_err(|why| failed("configure", &why))?;
         let mut sender = match &self.tls {
             None => handshake(TokioIo::new(tcp)).await,
             Some((connector, name)) => {
-                let stream = connector.connect(name.clone(), tcp).await.map_err(|why| failed("TLS with", &why))?;
+                let stream = connector
+                    .connect(name.clone(), tcp)
+                    .await
+                    .map_err(|why| failed("TLS with", &why))?;
                 handshake(TokioIo::new(stream)).await
             }
         }
@@ -141,7 +162,12 @@ impl Target {
         let mut headers: Vec<(String, String)> = response
             .headers()
             .iter()
-            .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .map(|(name, value)| {
+                (
+                    name.as_str().to_owned(),
+                    String::from_utf8_lossy(value.as_bytes()).into_owned(),
+                )
+            })
             .collect();
         headers.sort();
         // hyper gives the words only when they are not the usual ones for the number.
@@ -150,11 +176,18 @@ impl Target {
             None => status.canonical_reason().unwrap_or_default().to_owned(),
         };
         let line = format!("{:?} {} {words}", response.version(), status.as_u16());
-        Ok((Head { status: status.as_u16(), line, headers }, response))
+        Ok((
+            Head {
+                status: status.as_u16(),
+                line,
+                headers,
+            },
+            response,
+        ))
     }
 
     /// Sends a request and reads the answer to its end.
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         method: &str,
         path: &str,
@@ -169,7 +202,7 @@ impl Target {
 }
 
 /// Reads a body to its end; the second value says how it broke off, if it did.
-pub async fn read_to_end(mut incoming: Incoming) -> (Vec<u8>, Option<String>) {
+pub(crate) async fn read_to_end(mut incoming: Incoming) -> (Vec<u8>, Option<String>) {
     let mut body = Vec::new();
     loop {
         match timeout(ANSWER_LIMIT, incoming.frame()).await {
@@ -201,7 +234,9 @@ fn tls(authority: &str, ca_file: &Path) -> Result<(TlsConnector, ServerName<'sta
     let bad = |why: &dyn std::fmt::Display| Error::caller(format!("--ca {}: {why}", ca_file.display()));
     let mut roots = rustls::RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(ca_file).map_err(|why| bad(&why))? {
-        roots.add(certificate.map_err(|why| bad(&why))?).map_err(|why| bad(&why))?;
+        roots
+            .add(certificate.map_err(|why| bad(&why))?)
+            .map_err(|why| bad(&why))?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
@@ -209,7 +244,10 @@ fn tls(authority: &str, ca_file: &Path) -> Result<(TlsConnector, ServerName<'sta
         .map_err(|why| bad(&why))?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host).to_owned();
+    let host = authority
+        .rsplit_once(':')
+        .map_or(authority, |(host, _)| host)
+        .to_owned();
     let name = ServerName::try_from(host).map_err(|why| Error::caller(format!("--url: {why}")))?;
     Ok((TlsConnector::from(Arc::new(config)), name))
 }

@@ -8,19 +8,28 @@
 //!                 transcript ◀── normalise ──▶ recordings/<version>/*.txt ──▶ compare
 //! ```
 
-pub mod base64url;
-pub mod compare;
-pub mod error;
-pub mod fixture;
-pub mod http;
-pub mod normalise;
-pub mod player;
-pub mod probe;
-pub mod transcript;
+mod base64url;
+mod compare;
+mod error;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a real server needs real time to serve what was created"
+)]
+mod fixture;
+mod http;
+mod normalise;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the edge: it plays against servers that have their own clock"
+)]
+mod player;
+mod probe;
+mod transcript;
 
-use error::Error;
-use http::Target;
-use probe::Probe;
+pub use compare::side_by_side;
+pub use error::Error;
+pub use http::Target;
+pub use probe::{Probe, load};
 
 /// Plays a probe and returns its transcript.
 pub async fn transcript(probe: &Probe, target: &Target, control: Option<&Target>) -> Result<String, Error> {

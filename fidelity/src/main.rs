@@ -1,14 +1,13 @@
 //! `fidelity record` writes transcripts of a server; `fidelity compare` plays the
 //! same probes against another and shows what differs.
+#![expect(clippy::print_stdout, reason = "what is printed is the answer")]
+#![expect(clippy::disallowed_methods, reason = "only says how long it took")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use fidelity::compare::side_by_side;
-use fidelity::error::Error;
-use fidelity::http::Target;
-use fidelity::probe::{Probe, load};
+use fidelity::{Error, Probe, Target, load, side_by_side};
 
 const USAGE: &str = "\
 usage: fidelity record  --url URL --out DIR [options]
@@ -53,13 +52,18 @@ async fn main() -> ExitCode {
 
 fn arguments() -> Result<Arguments, Error> {
     let mut given = std::env::args().skip(1);
-    let mut arguments = Arguments { command: given.next().unwrap_or_default(), ..Arguments::default() };
+    let mut arguments = Arguments {
+        command: given.next().unwrap_or_default(),
+        ..Arguments::default()
+    };
     while let Some(name) = given.next() {
         if name == "--brief" {
             arguments.brief = true;
             continue;
         }
-        let value = given.next().ok_or_else(|| Error::caller(format!("{name} needs a value\n{USAGE}")))?;
+        let value = given
+            .next()
+            .ok_or_else(|| Error::caller(format!("{name} needs a value\n{USAGE}")))?;
         match name.as_str() {
             "--url" => arguments.url = Some(value),
             "--probes" => arguments.probes = Some(value.into()),
@@ -80,7 +84,9 @@ async fn run() -> Result<bool, Error> {
     let folder = arguments.probes.clone().unwrap_or_else(|| "oracle/probes".into());
     let probes: Vec<Probe> = load(&folder)?
         .into_iter()
-        .filter(|probe| arguments.only.is_empty() || arguments.only.iter().any(|text| probe.id.contains(text)))
+        .filter(|probe| {
+            arguments.only.is_empty() || arguments.only.iter().any(|text| probe.id.contains(text))
+        })
         .collect();
     match arguments.command.as_str() {
         "check" => {
@@ -95,10 +101,21 @@ async fn run() -> Result<bool, Error> {
 async fn play_all(arguments: &Arguments, probes: &[Probe]) -> Result<bool, Error> {
     let needed = |what: &str| Error::caller(format!("{what} is needed\n{USAGE}"));
     let url = arguments.url.as_deref().ok_or_else(|| needed("--url"))?;
-    let folder = arguments.folder.as_deref().ok_or_else(|| needed("--out or --recordings"))?;
-    let target =
-        Target::new(url, arguments.ca.as_deref(), arguments.token.clone(), arguments.limited_token.clone())?;
-    let control = arguments.control.as_deref().map(|url| Target::new(url, None, None, None)).transpose()?;
+    let folder = arguments
+        .folder
+        .as_deref()
+        .ok_or_else(|| needed("--out or --recordings"))?;
+    let target = Target::new(
+        url,
+        arguments.ca.as_deref(),
+        arguments.token.clone(),
+        arguments.limited_token.clone(),
+    )?;
+    let control = arguments
+        .control
+        .as_deref()
+        .map(|url| Target::new(url, None, None, None))
+        .transpose()?;
     let record = arguments.command == "record";
     if record {
         std::fs::create_dir_all(folder).map_err(|why| Error::file(folder, &why))?;
@@ -137,7 +154,10 @@ async fn play_all(arguments: &Arguments, probes: &[Probe]) -> Result<bool, Error
     if record {
         println!("{done} recorded, {failed} failed, in {seconds} s");
     } else {
-        println!("{} identical, {different} different, {failed} failed, in {seconds} s", done - different);
+        println!(
+            "{} identical, {different} different, {failed} failed, in {seconds} s",
+            done - different
+        );
     }
     if failed > 0 {
         return Err(Error::server(format!("{failed} probes could not be played")));

@@ -12,23 +12,26 @@ const SMALLEST_REAL: u64 = 2;
 const LARGEST_REAL: u64 = 900_000_000;
 
 #[derive(Default)]
-pub struct Normaliser {
+pub(crate) struct Normaliser {
     versions: BTreeSet<u64>,
     ordinals: BTreeMap<u64, usize>,
     uids: BTreeMap<String, usize>,
     authority: String,
-    pub keep_managed_fields: bool,
-    pub hide_retry_after: bool,
+    pub(crate) keep_managed_fields: bool,
+    pub(crate) hide_retry_after: bool,
 }
 
 impl Normaliser {
-    pub fn new(authority: &str) -> Self {
-        Normaliser { authority: authority.to_owned(), ..Normaliser::default() }
+    pub(crate) fn new(authority: &str) -> Self {
+        Normaliser {
+            authority: authority.to_owned(),
+            ..Normaliser::default()
+        }
     }
 
     /// First pass: every text of the transcript must have been seen before the
     /// first is rewritten, since an ordinal depends on all of them.
-    pub fn collect(&mut self, text: &str) {
+    pub(crate) fn collect(&mut self, text: &str) {
         let mut found = Vec::new();
         rewrite_json(text, false, &mut |key, value| {
             match (key, value) {
@@ -51,17 +54,22 @@ impl Normaliser {
         }
     }
 
-    pub fn collect_version(&mut self, number: u64) {
+    pub(crate) fn collect_version(&mut self, number: u64) {
         if (SMALLEST_REAL..LARGEST_REAL).contains(&number) {
             self.versions.insert(number);
         }
     }
 
-    pub fn seal(&mut self) {
-        self.ordinals = self.versions.iter().enumerate().map(|(index, version)| (*version, index + 1)).collect();
+    pub(crate) fn seal(&mut self) {
+        self.ordinals = self
+            .versions
+            .iter()
+            .enumerate()
+            .map(|(index, version)| (*version, index + 1))
+            .collect();
     }
 
-    pub fn version(&self, number: u64) -> String {
+    pub(crate) fn version(&self, number: u64) -> String {
         match self.ordinals.get(&number) {
             Some(ordinal) => format!("r{ordinal}"),
             None => number.to_string(),
@@ -69,9 +77,11 @@ impl Normaliser {
     }
 
     /// Second pass.
-    pub fn rewrite(&mut self, text: &str) -> String {
+    pub(crate) fn rewrite(&mut self, text: &str) -> String {
         let drop_managed_fields = !self.keep_managed_fields;
-        let mut out = rewrite_json(text, drop_managed_fields, &mut |key, value| self.scalar(key, value));
+        let mut out = rewrite_json(text, drop_managed_fields, &mut |key, value| {
+            self.scalar(key, value)
+        });
         if !self.authority.is_empty() {
             out = out.replace(&self.authority, "<authority>");
         }
@@ -79,8 +89,12 @@ impl Normaliser {
     }
 
     /// For texts that are no JSON: headers, paths, plain bodies.
-    pub fn rewrite_plain(&mut self, text: &str) -> String {
-        let text = if self.authority.is_empty() { text.to_owned() } else { text.replace(&self.authority, "<authority>") };
+    pub(crate) fn rewrite_plain(&mut self, text: &str) -> String {
+        let text = if self.authority.is_empty() {
+            text.to_owned()
+        } else {
+            text.replace(&self.authority, "<authority>")
+        };
         collapse_runs(&self.patterns(&text))
     }
 
@@ -96,8 +110,13 @@ impl Normaliser {
             "resourceVersion" => text.parse().ok().map(|number| quote(&self.version(number))),
             "continue" => {
                 let token = decode_token(text)?;
-                let revision = token.revision.map_or(token.revision_text.clone(), |number| self.version(number));
-                Some(quote(&format!("<v={} rv={revision} start={}{}>", token.version, token.start, token.oddity)))
+                let revision = token
+                    .revision
+                    .map_or(token.revision_text.clone(), |number| self.version(number));
+                Some(quote(&format!(
+                    "<v={} rv={revision} start={}{}>",
+                    token.version, token.start, token.oddity
+                )))
             }
             "message" => {
                 let mut changed = false;
@@ -132,9 +151,14 @@ impl Normaliser {
             } else if let Some(length) = time_length(&bytes[at..]) {
                 Some((length, "<time>".to_owned()))
             } else {
-                let length = bytes[at..].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+                let length = bytes[at..]
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_hexdigit())
+                    .count();
                 let mixed = bytes[at..at + length].iter().any(u8::is_ascii_digit);
-                let ends_word = bytes.get(at + length).is_none_or(|byte| !byte.is_ascii_alphanumeric());
+                let ends_word = bytes
+                    .get(at + length)
+                    .is_none_or(|byte| !byte.is_ascii_alphanumeric());
                 (length >= 32 && mixed && ends_word).then(|| (length, format!("<{length} hex digits>")))
             };
             match found {
@@ -301,7 +325,9 @@ fn rewrite_json(
 }
 
 fn next_boundary(text: &str, at: usize) -> usize {
-    (at + 1..=text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len())
+    (at + 1..=text.len())
+        .find(|index| text.is_char_boundary(*index))
+        .unwrap_or(text.len())
 }
 
 /// Index behind the closing quote of the string that opens at `start`.
@@ -373,7 +399,10 @@ fn time_length(bytes: &[u8]) -> Option<usize> {
     }
     let mut at = shape.len();
     if bytes[at] == b'.' {
-        at += 1 + bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        at += 1 + bytes[at + 1..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
     }
     (bytes.get(at) == Some(&b'Z')).then_some(at + 1)
 }
@@ -396,8 +425,9 @@ fn is_age(text: &str) -> bool {
 }
 
 fn is_generated_name(text: &str) -> bool {
-    text.strip_prefix("g-")
-        .is_some_and(|rest| rest.len() == 5 && rest.chars().all(|c| "bcdfghjklmnpqrstvwxz2456789".contains(c)))
+    text.strip_prefix("g-").is_some_and(|rest| {
+        rest.len() == 5 && rest.chars().all(|c| "bcdfghjklmnpqrstvwxz2456789".contains(c))
+    })
 }
 
 /// A hundred times the same character, or more, is written as a count.
@@ -454,13 +484,19 @@ mod tests {
         ]);
         assert_eq!(
             out,
-            [r#"{"metadata":{"name":"a"},"data":{}}"#, r#"{"metadata":{"name":"a"}}"#, r#"{"metadata":{}}"#]
+            [
+                r#"{"metadata":{"name":"a"},"data":{}}"#,
+                r#"{"metadata":{"name":"a"}}"#,
+                r#"{"metadata":{}}"#
+            ]
         );
     }
 
     #[test]
     fn indentation_survives_the_loss_of_managed_fields() {
-        let out = normalise(&["{\n  \"a\": {\n    \"name\": \"x\",\n    \"managedFields\": [\n      {}\n    ]\n  }\n}"]);
+        let out = normalise(&[
+            "{\n  \"a\": {\n    \"name\": \"x\",\n    \"managedFields\": [\n      {}\n    ]\n  }\n}",
+        ]);
         assert_eq!(out, ["{\n  \"a\": {\n    \"name\": \"x\"\n  }\n}"]);
     }
 
@@ -474,8 +510,12 @@ mod tests {
 
     #[test]
     fn a_continue_token_is_shown_decoded() {
-        let token = base64url::encode(br#"{"v":"meta.k8s.io/v1","rv":210,"start":"/cm-2\u0000"}"#);
+        // {"v":"meta.k8s.io/v1","rv":210,"start":"/cm-2\u0000"}
+        let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjEwLCJzdGFydCI6Ii9jbS0yXHUwMDAwIn0";
         let out = normalise(&[&format!(r#"{{"continue":"{token}"}}"#)]);
-        assert_eq!(out, [r#"{"continue":"<v=meta.k8s.io/v1 rv=r1 start=/cm-2\u0000>"}"#]);
+        assert_eq!(
+            out,
+            [r#"{"continue":"<v=meta.k8s.io/v1 rv=r1 start=/cm-2\u0000>"}"#]
+        );
     }
 }

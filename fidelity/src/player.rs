@@ -15,21 +15,42 @@ use crate::http::{Answer, Head, Target, read_to_end};
 use crate::probe::{Control, Fixture, Meanwhile, Probe, Request, Step, Watch};
 
 /// What happened, in order. Texts are as they were on the wire.
-pub enum Item {
-    Asked { method: String, path: String, user: &'static str, headers: Vec<String>, body: Option<String>, repeat: u32 },
-    Answered { head: Head, body: Vec<u8>, broken: Option<String>, took: Duration },
-    Opened { head: Head, took: Duration },
-    Line { text: String, after: Duration },
-    Ended { how: String, after: Duration },
+pub(crate) enum Item {
+    Asked {
+        method: String,
+        path: String,
+        user: &'static str,
+        headers: Vec<String>,
+        body: Option<String>,
+        repeat: u32,
+    },
+    Answered {
+        head: Head,
+        body: Vec<u8>,
+        broken: Option<String>,
+        took: Duration,
+    },
+    Opened {
+        head: Head,
+        took: Duration,
+    },
+    Line {
+        text: String,
+        after: Duration,
+    },
+    Ended {
+        how: String,
+        after: Duration,
+    },
     Did(String),
 }
 
-pub struct Played {
-    pub captures: BTreeMap<String, String>,
-    pub items: Vec<Item>,
+pub(crate) struct Played {
+    pub(crate) captures: BTreeMap<String, String>,
+    pub(crate) items: Vec<Item>,
 }
 
-pub struct Player<'a> {
+pub(crate) struct Player<'a> {
     target: &'a Target,
     control: Option<&'a Target>,
     captures: BTreeMap<String, String>,
@@ -43,11 +64,16 @@ const NAMES: [(&str, &str); 3] = [
     ("wd", "/apis/probe.example.com/v1/namespaces/probe/widgets"),
 ];
 
-pub async fn play(probe: &Probe, target: &Target, control: Option<&Target>) -> Result<Played, Error> {
+pub(crate) async fn play(probe: &Probe, target: &Target, control: Option<&Target>) -> Result<Played, Error> {
     if probe.fixture == Fixture::F {
         fixture::reset(target).await?;
     }
-    let mut player = Player { target, control, captures: BTreeMap::new(), items: Vec::new() };
+    let mut player = Player {
+        target,
+        control,
+        captures: BTreeMap::new(),
+        items: Vec::new(),
+    };
     if probe.fixture == Fixture::F {
         let first = fixture::resource_version(target).await?;
         player.captures.insert("L".into(), first);
@@ -63,16 +89,30 @@ pub async fn play(probe: &Probe, target: &Target, control: Option<&Target>) -> R
     let used = |name: &str| {
         let (plain, plus) = (format!("{{{name}}}"), format!("{{{name}+"));
         player.items.iter().any(|item| match item {
-            Item::Asked { path, headers, body, .. } => [Some(path), body.as_ref()]
+            Item::Asked {
+                path, headers, body, ..
+            } => [Some(path), body.as_ref()]
                 .into_iter()
                 .flatten()
                 .chain(headers)
                 .any(|text| text.contains(&plain) || text.contains(&plus)),
-            Item::Answered { .. } | Item::Opened { .. } | Item::Line { .. } | Item::Ended { .. } | Item::Did(_) => false,
+            Item::Answered { .. }
+            | Item::Opened { .. }
+            | Item::Line { .. }
+            | Item::Ended { .. }
+            | Item::Did(_) => false,
         })
     };
-    let captures = player.captures.iter().filter(|(name, _)| used(name)).map(|(a, b)| (a.clone(), b.clone())).collect();
-    Ok(Played { captures, items: player.items })
+    let captures = player
+        .captures
+        .iter()
+        .filter(|(name, _)| used(name))
+        .map(|(a, b)| (a.clone(), b.clone()))
+        .collect();
+    Ok(Played {
+        captures,
+        items: player.items,
+    })
 }
 
 impl Player<'_> {
@@ -93,28 +133,54 @@ impl Player<'_> {
         let mut answered = None;
         for turn in 0..request.repeat.max(1) {
             self.captures.insert("turn".into(), turn.to_string());
-            let body = request.body.as_deref().map(|body| self.expand_body(body).into_bytes());
+            let body = request
+                .body
+                .as_deref()
+                .map(|body| self.expand_body(body).into_bytes());
             let path = self.expand(&request.path)?;
             let mut headers = self.expand_headers(&request.headers)?;
             if request.method == "PATCH" {
-                headers.entry("content-type".into()).or_insert(Some("application/merge-patch+json".into()));
+                headers
+                    .entry("content-type".into())
+                    .or_insert(Some("application/merge-patch+json".into()));
             }
             let began = Instant::now();
-            let answer = self.target.send(&request.method, &path, request.user, &headers, body).await?;
+            let answer = self
+                .target
+                .send(&request.method, &path, request.user, &headers, body)
+                .await?;
             answered = Some((answer, began.elapsed()));
         }
         self.captures.remove("turn");
-        self.asked(&request.method, &request.path, request.user, &request.headers, request.body.as_deref(), request.repeat);
+        self.asked(
+            &request.method,
+            &request.path,
+            request.user,
+            &request.headers,
+            request.body.as_deref(),
+            request.repeat,
+        );
         if let Some((answer, took)) = answered {
             for (name, pointer) in &request.capture {
                 let value = capture(&answer, pointer).ok_or_else(|| {
-                    let body = String::from_utf8_lossy(&answer.body).chars().take(300).collect::<String>();
-                    Error::server(format!("{} {}: nothing at {pointer} to capture in: {body}", request.method, request.path))
+                    let body = String::from_utf8_lossy(&answer.body)
+                        .chars()
+                        .take(300)
+                        .collect::<String>();
+                    Error::server(format!(
+                        "{} {}: nothing at {pointer} to capture in: {body}",
+                        request.method, request.path
+                    ))
                 })?;
                 self.captures.insert(name.clone(), value);
             }
             let Answer { head, body, broken } = answer;
-            self.items.push(Item::Answered { head, body, broken, took });
+            self.items.push(Item::Answered {
+                head,
+                body,
+                broken,
+                took,
+            });
         }
         Ok(())
     }
@@ -129,7 +195,12 @@ impl Player<'_> {
         let mut incoming = response.into_body();
         if head.status != 200 {
             let (body, broken) = read_to_end(incoming).await;
-            self.items.push(Item::Answered { head, body, broken, took });
+            self.items.push(Item::Answered {
+                head,
+                body,
+                broken,
+                took,
+            });
             return Ok(());
         }
         self.items.push(Item::Opened { head, took });
@@ -141,7 +212,9 @@ impl Player<'_> {
         let mut buffer: Vec<u8> = Vec::new();
         let mut lines = 0;
         let how = loop {
-            let due = actions.peek().map_or(end, |action| opened + Duration::from_millis(action.at_ms));
+            let due = actions
+                .peek()
+                .map_or(end, |action| opened + Duration::from_millis(action.at_ms));
             tokio::select! {
                 biased;
                 frame = incoming.frame(), if Instant::now() >= deaf_until => match frame {
@@ -166,9 +239,15 @@ impl Player<'_> {
         };
         if !buffer.is_empty() {
             let rest = String::from_utf8_lossy(&buffer).into_owned();
-            self.items.push(Item::Line { text: format!("{rest} (no newline)"), after: opened.elapsed() });
+            self.items.push(Item::Line {
+                text: format!("{rest} (no newline)"),
+                after: opened.elapsed(),
+            });
         }
-        self.items.push(Item::Ended { how, after: opened.elapsed() });
+        self.items.push(Item::Ended {
+            how,
+            after: opened.elapsed(),
+        });
         Ok(())
     }
 
@@ -177,7 +256,10 @@ impl Player<'_> {
         while let Some(at) = buffer.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = buffer.drain(..=at).collect();
             let text = String::from_utf8_lossy(&line[..at]).into_owned();
-            self.items.push(Item::Line { text, after: opened.elapsed() });
+            self.items.push(Item::Line {
+                text,
+                after: opened.elapsed(),
+            });
             count += 1;
         }
         count
@@ -191,7 +273,10 @@ impl Player<'_> {
             ("connection".into(), Some("Upgrade".into())),
             ("upgrade".into(), Some("websocket".into())),
             ("sec-websocket-version".into(), Some("13".into())),
-            ("sec-websocket-key".into(), Some("dGhlIHNhbXBsZSBub25jZQ==".into())),
+            (
+                "sec-websocket-key".into(),
+                Some("dGhlIHNhbXBsZSBub25jZQ==".into()),
+            ),
         ]);
         headers.extend(self.expand_headers(&watch.headers)?);
         let asked = Instant::now();
@@ -200,7 +285,12 @@ impl Player<'_> {
         self.asked("GET", &watch.path, watch.user, &watch.headers, None, 1);
         if head.status != 101 {
             let (body, broken) = read_to_end(response.into_body()).await;
-            self.items.push(Item::Answered { head, body, broken, took });
+            self.items.push(Item::Answered {
+                head,
+                body,
+                broken,
+                took,
+            });
             return Ok(());
         }
         self.items.push(Item::Opened { head, took });
@@ -213,16 +303,26 @@ impl Player<'_> {
         let mut actions = watch.meanwhile.iter().peekable();
         let mut buffer = Vec::new();
         let how = loop {
-            let due = actions.peek().map_or(end, |action| opened + Duration::from_millis(action.at_ms));
+            let due = actions
+                .peek()
+                .map_or(end, |action| opened + Duration::from_millis(action.at_ms));
             let mut chunk = [0_u8; 4096];
-            match timeout(due.min(end).saturating_duration_since(Instant::now()), stream.read(&mut chunk)).await {
+            match timeout(
+                due.min(end).saturating_duration_since(Instant::now()),
+                stream.read(&mut chunk),
+            )
+            .await
+            {
                 Ok(Ok(0)) => break "the server, by closing the connection".to_owned(),
                 Ok(Err(why)) => break format!("broken off: {why}"),
                 Ok(Ok(count)) => {
                     buffer.extend_from_slice(&chunk[..count]);
                     while let Some((text, used)) = websocket_frame(&buffer) {
                         buffer.drain(..used);
-                        self.items.push(Item::Line { text, after: opened.elapsed() });
+                        self.items.push(Item::Line {
+                            text,
+                            after: opened.elapsed(),
+                        });
                     }
                 }
                 Err(_) => match actions.next_if(|_| due < end) {
@@ -231,7 +331,10 @@ impl Player<'_> {
                 },
             }
         };
-        self.items.push(Item::Ended { how, after: opened.elapsed() });
+        self.items.push(Item::Ended {
+            how,
+            after: opened.elapsed(),
+        });
         Ok(())
     }
 
@@ -241,12 +344,25 @@ impl Player<'_> {
             Control::RestartApiserver => ("/restart-apiserver", "the API server is restarted"),
         };
         let Some(target) = self.control else {
-            return Err(Error::caller(format!("a probe needs {path} of a control endpoint: --control is missing")));
+            return Err(Error::caller(format!(
+                "a probe needs {path} of a control endpoint: --control is missing"
+            )));
         };
-        let answer = target.send("POST", path, crate::probe::User::Anonymous, &BTreeMap::new(), None).await?;
+        let answer = target
+            .send(
+                "POST",
+                path,
+                crate::probe::User::Anonymous,
+                &BTreeMap::new(),
+                None,
+            )
+            .await?;
         if answer.head.status != 200 {
             let body = String::from_utf8_lossy(&answer.body).into_owned();
-            return Err(Error::server(format!("control {path}: {} {body}", answer.head.line)));
+            return Err(Error::server(format!(
+                "control {path}: {} {body}",
+                answer.head.line
+            )));
         }
         self.items.push(Item::Did(did.to_owned()));
         Ok(())
@@ -287,7 +403,9 @@ impl Player<'_> {
 
     /// Only the short names: what was captured stays readable as `{L}`.
     fn expand_names(&self, text: &str) -> String {
-        NAMES.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+        NAMES.iter().fold(text.to_owned(), |text, (name, value)| {
+            text.replace(&format!("{{{name}}}"), value)
+        })
     }
 
     fn expand(&self, text: &str) -> Result<String, Error> {
@@ -324,7 +442,10 @@ impl Player<'_> {
         while let Some(at) = rest.find('{') {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
-            let name_length = rest[1..].bytes().take_while(|b| b.is_ascii_alphanumeric() || b"_+*-".contains(b)).count();
+            let name_length = rest[1..]
+                .bytes()
+                .take_while(|b| b.is_ascii_alphanumeric() || b"_+*-".contains(b))
+                .count();
             let name = &rest[1..=name_length];
             let closed = rest.as_bytes().get(name_length + 1) == Some(&b'}');
             match (closed && !name.is_empty()).then(|| self.value(name)) {
@@ -371,29 +492,41 @@ fn capture(answer: &Answer, pointer: &str) -> Option<String> {
         return answer.head.header(name).map(str::to_owned);
     }
     let value: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
-    match value.pointer(pointer)? {
-        serde_json::Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
-    }
+    let found = value.pointer(pointer)?;
+    Some(found.as_str().map_or_else(|| found.to_string(), str::to_owned))
 }
 
 /// The first frame of a buffer, if it is whole, and its length.
 fn websocket_frame(bytes: &[u8]) -> Option<(String, usize)> {
     let (first, second) = (*bytes.first()?, *bytes.get(1)?);
     let (length, start) = match second & 0x7f {
-        126 => (usize::from(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?)), 4),
-        127 => (usize::try_from(u64::from_be_bytes(bytes.get(2..10)?.try_into().ok()?)).ok()?, 10),
+        126 => (
+            usize::from(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?)),
+            4,
+        ),
+        127 => (
+            usize::try_from(u64::from_be_bytes(bytes.get(2..10)?.try_into().ok()?)).ok()?,
+            10,
+        ),
         short => (usize::from(short), 2),
     };
     let payload = bytes.get(start..start + length)?;
     let last = if first & 0x80 == 0 { "part of a " } else { "" };
     let text = match first & 0x0f {
-        1 => format!("{last}text message: {}", String::from_utf8_lossy(payload).replace('\n', "\\n")),
-        2 => format!("{last}binary message: {}", String::from_utf8_lossy(payload).replace('\n', "\\n")),
+        1 => format!(
+            "{last}text message: {}",
+            String::from_utf8_lossy(payload).replace('\n', "\\n")
+        ),
+        2 => format!(
+            "{last}binary message: {}",
+            String::from_utf8_lossy(payload).replace('\n', "\\n")
+        ),
         8 => match payload {
             [high, low, reason @ ..] => {
                 let code = u16::from_be_bytes([*high, *low]);
-                format!("close {code} {}", String::from_utf8_lossy(reason)).trim_end().to_owned()
+                format!("close {code} {}", String::from_utf8_lossy(reason))
+                    .trim_end()
+                    .to_owned()
             }
             _ => "close".to_owned(),
         },

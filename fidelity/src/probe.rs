@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::error::Error;
 
+/// One question, with what must be true before it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
@@ -17,20 +18,21 @@ pub struct Probe {
     pub id: String,
     /// Row in the list of fidelity probes the project started from; 0 for later ones.
     pub row: u32,
+    /// What it asks, in words.
     pub title: String,
     #[serde(default)]
-    pub fixture: Fixture,
+    pub(crate) fixture: Fixture,
     /// Played, but not recorded.
     #[serde(default)]
-    pub before: Vec<Step>,
+    pub(crate) before: Vec<Step>,
     /// Played and recorded.
-    pub play: Vec<Step>,
+    pub(crate) play: Vec<Step>,
     #[serde(default)]
-    pub normalise: Vec<Rule>,
+    pub(crate) normalise: Vec<Rule>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-pub enum Fixture {
+pub(crate) enum Fixture {
     /// The fixture is put back to its first state before the probe.
     #[default]
     F,
@@ -41,7 +43,7 @@ pub enum Fixture {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Step {
+pub(crate) enum Step {
     Request(Request),
     Watch(Watch),
     Websocket(Watch),
@@ -51,58 +53,58 @@ pub enum Step {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub(crate) struct Request {
     #[serde(default = "get")]
-    pub method: String,
-    pub path: String,
+    pub(crate) method: String,
+    pub(crate) path: String,
     #[serde(default)]
-    pub user: User,
+    pub(crate) user: User,
     /// Added to the defaults; a null takes a default away.
     #[serde(default)]
-    pub headers: BTreeMap<String, Option<String>>,
+    pub(crate) headers: BTreeMap<String, Option<String>>,
     #[serde(default)]
-    pub body: Option<String>,
+    pub(crate) body: Option<String>,
     /// Name to JSON pointer into the answer's body, or `header:<name>`.
     #[serde(default)]
-    pub capture: BTreeMap<String, String>,
+    pub(crate) capture: BTreeMap<String, String>,
     /// Sent this many times, one after the other; only the last is recorded.
     #[serde(default = "one")]
-    pub repeat: u32,
+    pub(crate) repeat: u32,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Watch {
-    pub path: String,
+pub(crate) struct Watch {
+    pub(crate) path: String,
     #[serde(default)]
-    pub user: User,
+    pub(crate) user: User,
     #[serde(default)]
-    pub headers: BTreeMap<String, Option<String>>,
+    pub(crate) headers: BTreeMap<String, Option<String>>,
     /// The reader goes away after this time, if the server has not ended before.
     #[serde(default = "ten_seconds")]
-    pub read_ms: u64,
+    pub(crate) read_ms: u64,
     /// The reader goes away after this many lines.
     #[serde(default)]
-    pub lines: Option<usize>,
+    pub(crate) lines: Option<usize>,
     /// Nothing is read from the socket for this long after the headers.
     #[serde(default)]
-    pub stall_ms: u64,
+    pub(crate) stall_ms: u64,
     /// What others do while the stream is open, in order of time.
     #[serde(default)]
-    pub meanwhile: Vec<Meanwhile>,
+    pub(crate) meanwhile: Vec<Meanwhile>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Meanwhile {
+pub(crate) struct Meanwhile {
     /// Counted from the arrival of the headers.
-    pub at_ms: u64,
-    pub request: Request,
+    pub(crate) at_ms: u64,
+    pub(crate) request: Request,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum User {
+pub(crate) enum User {
     #[default]
     Admin,
     Limited,
@@ -112,7 +114,7 @@ pub enum User {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Control {
+pub(crate) enum Control {
     /// Compacts the store at its current revision and waits until every reader sees it.
     Compact,
     /// Ends the API server and starts it again on the same store.
@@ -122,7 +124,7 @@ pub enum Control {
 /// What is taken out of a transcript on top of what always is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub(crate) enum Rule {
     /// managedFields stay, for the probes that are about them.
     KeepManagedFields,
     /// Bookmarks with equal resourceVersion that follow each other become one.
@@ -160,11 +162,15 @@ pub fn load(folder: &Path) -> Result<Vec<Probe>, Error> {
     let mut seen = BTreeSet::new();
     for file in files {
         let text = std::fs::read_to_string(&file).map_err(|source| Error::file(&file, &source))?;
-        let parsed: Vec<Probe> =
-            serde_saphyr::from_str(&text).map_err(|why| Error::author(format!("{}: {why}", file.display())))?;
+        let parsed: Vec<Probe> = serde_saphyr::from_str(&text)
+            .map_err(|why| Error::author(format!("{}: {why}", file.display())))?;
         for probe in parsed {
             if !seen.insert(probe.id.clone()) {
-                return Err(Error::author(format!("{}: the id {} is there twice", file.display(), probe.id)));
+                return Err(Error::author(format!(
+                    "{}: the id {} is there twice",
+                    file.display(),
+                    probe.id
+                )));
             }
             probes.push(probe);
         }

@@ -9,7 +9,7 @@ use crate::normalise::Normaliser;
 use crate::player::{Item, Played};
 use crate::probe::{Probe, Rule};
 
-pub fn render(probe: &Probe, played: &Played, authority: &str) -> String {
+pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String {
     let rule = |rule| probe.normalise.contains(&rule);
     let mut normaliser = Normaliser::new(authority);
     normaliser.keep_managed_fields = rule(Rule::KeepManagedFields);
@@ -38,7 +38,9 @@ pub fn render(probe: &Probe, played: &Played, authority: &str) -> String {
             // Seen through the same glasses as a body: a token is decoded, a uid numbered.
             Err(_) => {
                 let seen = normaliser.rewrite(&as_token(value));
-                seen.trim_start_matches("{\"continue\":\"").trim_end_matches("\"}").to_owned()
+                seen.trim_start_matches("{\"continue\":\"")
+                    .trim_end_matches("\"}")
+                    .to_owned()
             }
         };
         let _ = writeln!(out, "# {{{name}}} is {shown}");
@@ -47,15 +49,30 @@ pub fn render(probe: &Probe, played: &Played, authority: &str) -> String {
     let mut last_bookmark = None;
     for item in &played.items {
         match item {
-            Item::Asked { method, path, user, headers, body, repeat } => {
+            Item::Asked {
+                method,
+                path,
+                user,
+                headers,
+                body,
+                repeat,
+            } => {
                 counter.flush(&mut out);
-                let times = if *repeat > 1 { format!(" ({repeat} times, the last is shown)") } else { String::new() };
+                let times = if *repeat > 1 {
+                    format!(" ({repeat} times, the last is shown)")
+                } else {
+                    String::new()
+                };
                 let _ = writeln!(out, "\n> {method} {path}{user}{times}");
                 for header in headers {
                     let _ = writeln!(out, "> {header}");
                 }
                 if let Some(body) = body {
-                    let _ = writeln!(out, ">\n> {}", normaliser.rewrite_plain(body).trim_end().replace('\n', "\n> "));
+                    let _ = writeln!(
+                        out,
+                        ">\n> {}",
+                        normaliser.rewrite_plain(body).trim_end().replace('\n', "\n> ")
+                    );
                 }
             }
             Item::Opened { head, took } => {
@@ -64,8 +81,19 @@ pub fn render(probe: &Probe, played: &Played, authority: &str) -> String {
                     let _ = writeln!(out, "= opened after {seconds} s");
                 }
             }
-            Item::Answered { head, body, broken, took } => {
-                write_head(&mut out, &mut normaliser, &head.line, &head.headers, Some(body.len()));
+            Item::Answered {
+                head,
+                body,
+                broken,
+                took,
+            } => {
+                write_head(
+                    &mut out,
+                    &mut normaliser,
+                    &head.line,
+                    &head.headers,
+                    Some(body.len()),
+                );
                 let content_type = head.header("content-type").unwrap_or_default();
                 write_body(&mut out, &mut normaliser, content_type, body);
                 if let Some(why) = broken {
@@ -164,7 +192,11 @@ fn write_body(out: &mut String, normaliser: &mut Normaliser, content_type: &str,
         let _ = writeln!(out, "= protobuf, starting with {start}");
         return;
     }
-    let seen = if content_type.contains("json") { normaliser.rewrite(text) } else { normaliser.rewrite_plain(text) };
+    let seen = if content_type.contains("json") {
+        normaliser.rewrite(text)
+    } else {
+        normaliser.rewrite_plain(text)
+    };
     let _ = writeln!(out, "{}", seen.strip_suffix('\n').unwrap_or(&seen));
     if !text.ends_with('\n') {
         out.push_str("= no newline at the end\n");
