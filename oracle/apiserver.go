@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
 	basecompatibility "k8s.io/component-base/compatibility"
@@ -27,6 +26,10 @@ import (
 )
 
 const year = 365 * 24 * time.Hour
+
+// peerFeature makes kube-apiservers know of each other, by default from 1.36 on.
+// Its constant changed packages between the versions we build.
+const peerFeature = "UnknownVersionInteroperabilityProxy"
 
 type apiServer struct {
 	URL string
@@ -123,7 +126,7 @@ func (a *apiServer) Start() error {
 
 // settle waits for the last write that kube-apiserver makes of itself.
 func (a *apiServer) settle() error {
-	peers := utilfeature.DefaultFeatureGate.Enabled(features.UnknownVersionInteroperabilityProxy)
+	peers := utilfeature.DefaultFeatureGate.Enabled(peerFeature)
 	if !a.settings.quietStore || !peers {
 		return nil
 	}
