@@ -1,4 +1,4 @@
-module fake-apiserver.dev/oracle
+module github.com/fake-apiserver/fake-apiserver/oracle
 
 go 1.26.0
 

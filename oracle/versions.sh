@@ -14,7 +14,7 @@ file=$2
 mkdir -p "$(dirname "$file")"
 theirs=$(go mod download -json "k8s.io/kubernetes@v$version" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
 {
-	echo "module fake-apiserver.dev/oracle"
+	echo "module github.com/fake-apiserver/fake-apiserver/oracle"
 	echo
 	sed -n '/^go /p' "$theirs"
 	echo
