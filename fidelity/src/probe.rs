@@ -129,6 +129,8 @@ pub(crate) enum Rule {
     KeepManagedFields,
     /// Bookmarks with equal resourceVersion that follow each other become one.
     CollapseBookmarks,
+    /// Bookmarks that do not end the initial events are left out.
+    DropPlainBookmarks,
     /// When a line came and when the stream ended is left out.
     HideTimes,
     /// retryAfterSeconds is drawn by lot.

@@ -108,6 +108,11 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
                     counter.count(text);
                     continue;
                 }
+                let plain_bookmark =
+                    text.starts_with("{\"type\":\"BOOKMARK\"") && !text.contains("k8s.io/initial-events-end");
+                if plain_bookmark && rule(Rule::DropPlainBookmarks) {
+                    continue;
+                }
                 let text = normaliser.rewrite(text);
                 if rule(Rule::CollapseBookmarks) {
                     if last_bookmark.as_ref() == Some(&text) {
