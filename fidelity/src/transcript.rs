@@ -68,11 +68,9 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
                     let _ = writeln!(out, "> {header}");
                 }
                 if let Some(body) = body {
-                    let _ = writeln!(
-                        out,
-                        ">\n> {}",
-                        normaliser.rewrite_plain(body).trim_end().replace('\n', "\n> ")
-                    );
+                    let body = normaliser.rewrite_plain(body);
+                    let body = if body.is_empty() { "(empty)" } else { &body };
+                    let _ = writeln!(out, ">\n> {}", body.trim_end().replace('\n', "\n> "));
                 }
             }
             Item::Opened { head, took } => {
