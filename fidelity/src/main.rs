@@ -133,13 +133,21 @@ async fn play_all(arguments: &Arguments, probes: &[Probe]) -> Result<bool, Error
                 continue;
             }
         };
-        done += 1;
         if record {
+            done += 1;
             std::fs::write(&file, text).map_err(|why| Error::file(&file, &why))?;
             println!("recorded   {}", probe.id);
             continue;
         }
-        let recorded = std::fs::read_to_string(&file).map_err(|why| Error::file(&file, &why))?;
+        let recorded = match std::fs::read_to_string(&file) {
+            Ok(recorded) => recorded,
+            Err(why) => {
+                failed += 1;
+                println!("failed     {}: {}", probe.id, Error::file(&file, &why));
+                continue;
+            }
+        };
+        done += 1;
         if recorded == text {
             println!("identical  {}", probe.id);
         } else {
