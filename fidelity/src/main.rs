@@ -1,8 +1,8 @@
 //! `fidelity record` writes transcripts of a server; `fidelity compare` plays the
 //! same probes against another and shows what differs.
-#![expect(clippy::print_stdout, reason = "what is printed is the answer")]
 #![expect(clippy::disallowed_methods, reason = "only says how long it took")]
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -36,6 +36,13 @@ struct Arguments {
     control: Option<String>,
     only: Vec<String>,
     brief: bool,
+}
+
+/// `println!`, except that a reader who goes away is an error and no panic.
+macro_rules! say {
+    ($($text:tt)*) => {
+        writeln!(std::io::stdout(), $($text)*).map_err(|why| Error::caller(format!("standard output: {why}")))?
+    };
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -90,7 +97,7 @@ async fn run() -> Result<bool, Error> {
         .collect();
     match arguments.command.as_str() {
         "check" => {
-            println!("{} probes, all readable", probes.len());
+            say!("{} probes, all readable", probes.len());
             Ok(true)
         }
         "record" | "compare" => play_all(&arguments, &probes).await,
@@ -129,40 +136,40 @@ async fn play_all(arguments: &Arguments, probes: &[Probe]) -> Result<bool, Error
             Ok(text) => text,
             Err(why) => {
                 failed += 1;
-                println!("failed     {}: {why}", probe.id);
+                say!("failed     {}: {why}", probe.id);
                 continue;
             }
         };
         if record {
             done += 1;
             std::fs::write(&file, text).map_err(|why| Error::file(&file, &why))?;
-            println!("recorded   {}", probe.id);
+            say!("recorded   {}", probe.id);
             continue;
         }
         let recorded = match std::fs::read_to_string(&file) {
             Ok(recorded) => recorded,
             Err(why) => {
                 failed += 1;
-                println!("failed     {}: {}", probe.id, Error::file(&file, &why));
+                say!("failed     {}: {}", probe.id, Error::file(&file, &why));
                 continue;
             }
         };
         done += 1;
         if recorded == text {
-            println!("identical  {}", probe.id);
+            say!("identical  {}", probe.id);
         } else {
             different += 1;
-            println!("different  {}", probe.id);
+            say!("different  {}", probe.id);
             if !arguments.brief {
-                println!("{}", side_by_side(&recorded, &text));
+                say!("{}", side_by_side(&recorded, &text));
             }
         }
     }
     let seconds = began.elapsed().as_secs();
     if record {
-        println!("{done} recorded, {failed} failed, in {seconds} s");
+        say!("{done} recorded, {failed} failed, in {seconds} s");
     } else {
-        println!(
+        say!(
             "{} identical, {different} different, {failed} failed, in {seconds} s",
             done - different
         );
