@@ -31,8 +31,18 @@ pub use error::Error;
 pub use http::Target;
 pub use probe::{Probe, load};
 
+/// What probes are played against.
+pub struct Server {
+    /// The API.
+    pub target: Target,
+    /// Where the store is compacted and the API server restarted.
+    pub control: Option<Target>,
+    /// The fixture is there already and stays as it is, for a server that takes no writes.
+    pub fixture_is_there: bool,
+}
+
 /// Plays a probe and returns its transcript.
-pub async fn transcript(probe: &Probe, target: &Target, control: Option<&Target>) -> Result<String, Error> {
-    let played = player::play(probe, target, control).await?;
-    Ok(transcript::render(probe, &played, target.authority()))
+pub async fn transcript(probe: &Probe, server: &Server) -> Result<String, Error> {
+    let played = player::play(probe, server).await?;
+    Ok(transcript::render(probe, &played, server.target.authority()))
 }

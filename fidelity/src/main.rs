@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use fidelity::{Error, Probe, Target, load, side_by_side};
+use fidelity::{Error, Probe, Server, Target, load, side_by_side};
 
 const USAGE: &str = "\
 usage: fidelity record  --url URL --out DIR [options]
@@ -20,6 +20,7 @@ usage: fidelity record  --url URL --out DIR [options]
   --token TOKEN         of the user who may do everything
   --limited-token TOKEN of the user who may do nothing
   --control URL         where /compact and /restart-apiserver are
+  --fixture-is-there    do not put the fixture back before every probe
   --brief               compare: no side-by-side view
 
 exit: 0 identical or recorded, 1 different, 2 something failed";
@@ -35,6 +36,7 @@ struct Arguments {
     limited_token: Option<String>,
     control: Option<String>,
     only: Vec<String>,
+    fixture_is_there: bool,
     brief: bool,
 }
 
@@ -64,9 +66,16 @@ fn arguments() -> Result<Arguments, Error> {
         ..Arguments::default()
     };
     while let Some(name) = given.next() {
-        if name == "--brief" {
-            arguments.brief = true;
-            continue;
+        match name.as_str() {
+            "--brief" => {
+                arguments.brief = true;
+                continue;
+            }
+            "--fixture-is-there" => {
+                arguments.fixture_is_there = true;
+                continue;
+            }
+            _ => {}
         }
         let value = given
             .next()
@@ -112,17 +121,20 @@ async fn play_all(arguments: &Arguments, probes: &[Probe]) -> Result<bool, Error
         .folder
         .as_deref()
         .ok_or_else(|| needed("--out or --recordings"))?;
-    let target = Target::new(
-        url,
-        arguments.ca.as_deref(),
-        arguments.token.clone(),
-        arguments.limited_token.clone(),
-    )?;
-    let control = arguments
-        .control
-        .as_deref()
-        .map(|url| Target::new(url, None, None, None))
-        .transpose()?;
+    let server = Server {
+        target: Target::new(
+            url,
+            arguments.ca.as_deref(),
+            arguments.token.clone(),
+            arguments.limited_token.clone(),
+        )?,
+        control: arguments
+            .control
+            .as_deref()
+            .map(|url| Target::new(url, None, None, None))
+            .transpose()?,
+        fixture_is_there: arguments.fixture_is_there,
+    };
     let record = arguments.command == "record";
     if record {
         std::fs::create_dir_all(folder).map_err(|why| Error::file(folder, &why))?;
@@ -132,7 +144,7 @@ async fn play_all(arguments: &Arguments, probes: &[Probe]) -> Result<bool, Error
     let (mut done, mut different, mut failed) = (0, 0, 0);
     for probe in probes {
         let file = folder.join(format!("{}.txt", probe.id));
-        let text = match fidelity::transcript(probe, &target, control.as_ref()).await {
+        let text = match fidelity::transcript(probe, &server).await {
             Ok(text) => text,
             Err(why) => {
                 failed += 1;

@@ -9,6 +9,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::Server;
 use crate::error::Error;
 use crate::fixture;
 use crate::http::{Answer, Head, Target, read_to_end};
@@ -64,13 +65,14 @@ const NAMES: [(&str, &str); 3] = [
     ("wd", "/apis/probe.example.com/v1/namespaces/probe/widgets"),
 ];
 
-pub(crate) async fn play(probe: &Probe, target: &Target, control: Option<&Target>) -> Result<Played, Error> {
-    if probe.fixture == Fixture::F {
+pub(crate) async fn play(probe: &Probe, server: &Server) -> Result<Played, Error> {
+    let target = &server.target;
+    if probe.fixture == Fixture::F && !server.fixture_is_there {
         fixture::reset(target).await?;
     }
     let mut player = Player {
         target,
-        control,
+        control: server.control.as_ref(),
         captures: BTreeMap::new(),
         items: Vec::new(),
     };
@@ -87,7 +89,7 @@ pub(crate) async fn play(probe: &Probe, target: &Target, control: Option<&Target
     }
     // A name nobody used would only disturb the order of resourceVersions.
     let used = |name: &str| {
-        let (plain, plus) = (format!("{{{name}}}"), format!("{{{name}+"));
+        let forms = ["}", "+", "-"].map(|end| format!("{{{name}{end}"));
         player.items.iter().any(|item| match item {
             Item::Asked {
                 path, headers, body, ..
@@ -95,7 +97,7 @@ pub(crate) async fn play(probe: &Probe, target: &Target, control: Option<&Target
                 .into_iter()
                 .flatten()
                 .chain(headers)
-                .any(|text| text.contains(&plain) || text.contains(&plus)),
+                .any(|text| forms.iter().any(|form| text.contains(form))),
             Item::Answered { .. }
             | Item::Opened { .. }
             | Item::Line { .. }
