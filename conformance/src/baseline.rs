@@ -58,7 +58,9 @@ impl Baseline {
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(&text, path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(BaselineError { faults: vec![format!("{}: {error}", path.display())] }),
+            Err(error) => Err(BaselineError {
+                faults: vec![format!("{}: {error}", path.display())],
+            }),
         }
     }
 
@@ -67,20 +69,30 @@ impl Baseline {
     /// # Errors
     /// As [`Self::read`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, BaselineError> {
-        let fault = |line: u64, column: u64, what: &str| format!("{}:{line}:{column}: {what}", path.display());
-        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        let fault =
+            |line: u64, column: u64, what: &str| format!("{}:{line}:{column}: {what}", path.display());
+        if text
+            .lines()
+            .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+        {
             return Ok(Self::default());
         }
         let raw: Vec<Raw> = serde_saphyr::from_str(text).map_err(|error| {
             let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
             let what = error.to_string();
-            BaselineError { faults: vec![fault(line, column, what.lines().next().unwrap_or_default())] }
+            BaselineError {
+                faults: vec![fault(line, column, what.lines().next().unwrap_or_default())],
+            }
         })?;
         let mut faults = Vec::new();
         let mut entries: Vec<Known> = Vec::new();
         for entry in raw {
             let at = |span: &Spanned<String>| (span.referenced.line(), span.referenced.column());
-            for (name, value) in [("scenario", &entry.scenario), ("reason", &entry.reason), ("issue", &entry.issue)] {
+            for (name, value) in [
+                ("scenario", &entry.scenario),
+                ("reason", &entry.reason),
+                ("issue", &entry.issue),
+            ] {
                 if value.value.trim().is_empty() {
                     let (line, column) = at(value);
                     faults.push(fault(line, column, &format!("{name} is empty")));
@@ -89,15 +101,26 @@ impl Baseline {
             let issue = entry.issue.value.trim();
             if !(issue.is_empty() || issue == "none public" || issue.contains("://") || issue.contains('#')) {
                 let (line, column) = at(&entry.issue);
-                faults.push(fault(line, column, "issue is neither a URL, nor owner/repo#number, nor `none public`"));
+                faults.push(fault(
+                    line,
+                    column,
+                    "issue is neither a URL, nor owner/repo#number, nor `none public`",
+                ));
             }
             if matches!(entry.outcome.value, Outcome::Pass | Outcome::HarnessError) {
                 let (line, column) = (entry.outcome.referenced.line(), entry.outcome.referenced.column());
                 faults.push(fault(line, column, "outcome must be mismatch, stuck or crash"));
             }
             let (line, column) = at(&entry.scenario);
-            if let Some(first) = entries.iter().find(|known| known.scenario == entry.scenario.value) {
-                faults.push(fault(line, column, &format!("{} is listed already in line {}", first.scenario, first.line)));
+            if let Some(first) = entries
+                .iter()
+                .find(|known| known.scenario == entry.scenario.value)
+            {
+                faults.push(fault(
+                    line,
+                    column,
+                    &format!("{} is listed already in line {}", first.scenario, first.line),
+                ));
             }
             entries.push(Known {
                 scenario: entry.scenario.value,
@@ -107,7 +130,11 @@ impl Baseline {
                 line,
             });
         }
-        if faults.is_empty() { Ok(Self { entries }) } else { Err(BaselineError { faults }) }
+        if faults.is_empty() {
+            Ok(Self { entries })
+        } else {
+            Err(BaselineError { faults })
+        }
     }
 
     /// The entry for a scenario.
@@ -116,11 +143,18 @@ impl Baseline {
     }
 
     /// Entries whose scenario does not exist, as `path:line: what`.
-    pub fn orphans<'a>(&'a self, path: &Path, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    pub fn orphans(&self, path: &Path, exists: impl Fn(&str) -> bool) -> Vec<String> {
         self.entries
             .iter()
             .filter(|known| !exists(&known.scenario))
-            .map(|known| format!("{}:{}: there is no scenario {}", path.display(), known.line, known.scenario))
+            .map(|known| {
+                format!(
+                    "{}:{}: there is no scenario {}",
+                    path.display(),
+                    known.line,
+                    known.scenario
+                )
+            })
             .collect()
     }
 }
@@ -142,18 +176,43 @@ mod tests {
         let baseline = Baseline::parse(text, Path::new("k.yaml")).unwrap();
         let known = baseline.of("gone/status-410").unwrap();
         assert_eq!((known.outcome, known.line), (Outcome::Stuck, 1));
-        assert_eq!(baseline.orphans(Path::new("k.yaml"), |_| false), ["k.yaml:1: there is no scenario gone/status-410"]);
-        assert!(Baseline::parse("# nothing yet\n", Path::new("k.yaml")).unwrap().entries.is_empty());
+        assert_eq!(
+            baseline.orphans(Path::new("k.yaml"), |_| false),
+            ["k.yaml:1: there is no scenario gone/status-410"]
+        );
+        assert!(
+            Baseline::parse("# nothing yet\n", Path::new("k.yaml"))
+                .unwrap()
+                .entries
+                .is_empty()
+        );
     }
 
     #[rstest]
-    #[case::unknown_key("- {scenario: a/b, outcome: stuck, reason: r, issue: none public, why: x}\n", "k.yaml:1:")]
-    #[case::passing("- {scenario: a/b, outcome: pass, reason: r, issue: none public}\n", "outcome must be mismatch, stuck or crash")]
-    #[case::no_issue("- {scenario: a/b, outcome: stuck, reason: r, issue: later}\n", "k.yaml:1:51: issue is neither")]
-    #[case::no_reason("- {scenario: a/b, outcome: stuck, reason: '', issue: none public}\n", "reason is empty")]
-    #[case::twice("- {scenario: a/b, outcome: stuck, reason: r, issue: none public}\n- {scenario: a/b, outcome: crash, reason: r, issue: none public}\n", "k.yaml:2:14: a/b is listed already in line 1")]
+    #[case::unknown_key(
+        "- {scenario: a/b, outcome: stuck, reason: r, issue: none public, why: x}\n",
+        "k.yaml:1:"
+    )]
+    #[case::passing(
+        "- {scenario: a/b, outcome: pass, reason: r, issue: none public}\n",
+        "outcome must be mismatch, stuck or crash"
+    )]
+    #[case::no_issue(
+        "- {scenario: a/b, outcome: stuck, reason: r, issue: later}\n",
+        "k.yaml:1:53: issue is neither"
+    )]
+    #[case::no_reason(
+        "- {scenario: a/b, outcome: stuck, reason: '', issue: none public}\n",
+        "reason is empty"
+    )]
+    #[case::twice(
+        "- {scenario: a/b, outcome: stuck, reason: r, issue: none public}\n- {scenario: a/b, outcome: crash, reason: r, issue: none public}\n",
+        "k.yaml:2:14: a/b is listed already in line 1"
+    )]
     fn a_faulty_file_says_where(#[case] text: &str, #[case] fault: &str) {
-        let error = Baseline::parse(text, Path::new("k.yaml")).unwrap_err().to_string();
+        let error = Baseline::parse(text, Path::new("k.yaml"))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(fault), "{error}");
     }
 }

@@ -3,10 +3,8 @@
 //! Two readings: [`unmet`] for a run that came to its end, and [`broken`] for one that did not, where what is merely
 //! missing proves nothing and only what must not be counts.
 
-use fake_apiserver::record::{RunEnd, What};
-use fake_apiserver::scenario::{
-    EmittedMatch, EmittedNever, Place, QueryMatch, RequestCount, RequestExpect, RequestKind, Scenario,
-};
+use fake_apiserver::record::RunEnd;
+use fake_apiserver::scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario};
 
 use crate::cache::Cache;
 use crate::trace::{Exchange, Moment, Reported, Trace};
@@ -21,7 +19,7 @@ use matching::{Names, emitted, emitted_words, matches, of_kind, query_words, sam
 pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
     let check = Check { scenario, trace };
-    check.requests(&mut found, true);
+    check.requests(&mut found);
     check.counts(&mut found, true);
     check.never(&mut found);
     check.events(&mut found);
@@ -40,13 +38,23 @@ pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     found
 }
 
+/// When the event a stuck step waits for was reported before the step began to wait, if it was.
+pub fn came_before(trace: &Trace<'_>, expected: &EmittedMatch) -> Option<Moment> {
+    let names = Names::new(trace);
+    trace
+        .reports
+        .iter()
+        .find(|reported| emitted(&names, expected, reported))
+        .map(|reported| reported.at)
+}
+
 struct Check<'t, 'a> {
     scenario: &'t Scenario,
     trace: &'t Trace<'a>,
 }
 
 impl<'t, 'a> Check<'t, 'a> {
-    fn requests(&self, found: &mut Vec<Contradiction>, _whole: bool) {
+    fn requests(&self, found: &mut Vec<Contradiction>) {
         let expect = &self.scenario.expect;
         let reads: Vec<&Exchange<'a>> = self.trace.reads().collect();
         let mut names = Names::new(self.trace);
@@ -75,7 +83,11 @@ impl<'t, 'a> Check<'t, 'a> {
         {
             let extra = reads[at];
             let others = used.iter().filter(|used| !**used).count() - 1;
-            let more = if others > 0 { format!(" (and {others} more)") } else { String::new() };
+            let more = if others > 0 {
+                format!(" (and {others} more)")
+            } else {
+                String::new()
+            };
             found.push(self.contradiction(
                 "expect.only".to_owned(),
                 expect.requests.last().map(|last| last.at),
@@ -92,7 +104,11 @@ impl<'t, 'a> Check<'t, 'a> {
     }
 
     fn any_of(&self, names: &Names<'_, 'a>, expected: &RequestExpect, exchange: &Exchange<'a>) -> bool {
-        expected.any_of.is_empty() || expected.any_of.iter().any(|query| matches(names, query, exchange))
+        expected.any_of.is_empty()
+            || expected
+                .any_of
+                .iter()
+                .any(|query| matches(names, query, exchange))
     }
 
     fn missing_request(
@@ -110,12 +126,23 @@ impl<'t, 'a> Check<'t, 'a> {
             .map(|query| query_words(names, expected.kind, query, u64::MAX))
             .collect::<Vec<_>>()
             .join(", or ");
-        let wanted = if wanted.is_empty() { query_words(names, expected.kind, &[], u64::MAX) } else { wanted };
+        let wanted = if wanted.is_empty() {
+            query_words(names, expected.kind, &[], u64::MAX)
+        } else {
+            wanted
+        };
         let after = match before {
-            Some(before) => format!(" after {} at {}", words::request(before), words::time(before.asked.at)),
+            Some(before) => format!(
+                " after {} at {}",
+                words::request(before),
+                words::time(before.asked.at)
+            ),
             None => String::new(),
         };
-        let nearest = rest.iter().find(|exchange| of_kind(exchange, expected.kind)).or(rest.first());
+        let nearest = rest
+            .iter()
+            .find(|exchange| of_kind(exchange, expected.kind))
+            .or(rest.first());
         let actual = match nearest {
             Some(nearest) => format!("{} at {}", words::request(nearest), words::time(nearest.asked.at)),
             None => "no further request".to_owned(),
@@ -139,7 +166,13 @@ impl<'t, 'a> Check<'t, 'a> {
         before: Option<&Exchange<'a>>,
         hit: &Exchange<'a>,
     ) {
-        let since = before.map_or(Moment { seq: 0, at: std::time::Duration::ZERO }, |before| before.asked);
+        let since = before.map_or(
+            Moment {
+                seq: 0,
+                at: std::time::Duration::ZERO,
+            },
+            |before| before.asked,
+        );
         let gap_ms = hit.asked.at.saturating_sub(since.at).as_millis() as u64;
         let bound = match (expected.at_least_after_ms, expected.at_most_after_ms) {
             (Some(least), _) if gap_ms < least => format!("at least {} later", words::span(least)),
@@ -165,7 +198,13 @@ impl<'t, 'a> Check<'t, 'a> {
     fn counts(&self, found: &mut Vec<Contradiction>, whole: bool) {
         let names = Names::new(self.trace);
         for (index, count) in self.scenario.expect.counts.iter().enumerate() {
-            let RequestCount { kind, query, at_least, at_most, at } = count;
+            let RequestCount {
+                kind,
+                query,
+                at_least,
+                at_most,
+                at,
+            } = count;
             let hits: Vec<&Exchange<'a>> = self
                 .trace
                 .reads()
@@ -192,7 +231,9 @@ impl<'t, 'a> Check<'t, 'a> {
     fn never(&self, found: &mut Vec<Contradiction>) {
         let names = Names::new(self.trace);
         for (index, never) in self.scenario.expect.never.iter().enumerate() {
-            let Some(from) = self.forbidden_from(never.after.as_deref()) else { continue };
+            let Some(from) = self.forbidden_from(never.after.as_deref()) else {
+                continue;
+            };
             let hit = self.trace.reads().find(|exchange| {
                 exchange.asked.seq >= from
                     && of_kind(exchange, never.kind)
@@ -200,7 +241,11 @@ impl<'t, 'a> Check<'t, 'a> {
             });
             let Some(hit) = hit else { continue };
             let what = query_words(&names, never.kind, &never.query, hit.asked.seq);
-            let after = never.after.as_ref().map(|step| format!(" after step {step}")).unwrap_or_default();
+            let after = never
+                .after
+                .as_ref()
+                .map(|step| format!(" after step {step}"))
+                .unwrap_or_default();
             found.push(self.contradiction(
                 format!("expect.never[{index}]"),
                 Some(never.at),
@@ -251,7 +296,11 @@ impl<'t, 'a> Check<'t, 'a> {
         let wanted = emitted_words(names, expected, u64::MAX);
         let after = match before {
             Some(before) => {
-                format!(" after {} at {}", words::report(self.scenario, before), words::time(before.at.at))
+                format!(
+                    " after {} at {}",
+                    words::report(self.scenario, before),
+                    words::time(before.at.at)
+                )
             }
             None => String::new(),
         };
@@ -266,7 +315,11 @@ impl<'t, 'a> Check<'t, 'a> {
             format!("the client never reported {wanted}{after}; it reported: {actual}"),
             wanted,
             actual,
-            rest.iter().take(6).map(|reported| reported.at.seq).chain(before.map(|before| before.at.seq)).collect(),
+            rest.iter()
+                .take(6)
+                .map(|reported| reported.at.seq)
+                .chain(before.map(|before| before.at.seq))
+                .collect(),
         )
     }
 
@@ -274,13 +327,23 @@ impl<'t, 'a> Check<'t, 'a> {
         let names = Names::new(self.trace);
         for (index, never) in self.scenario.expect.never_emitted.iter().enumerate() {
             let EmittedNever { event, before, after } = never;
-            let Some(from) = self.forbidden_from(after.as_deref()) else { continue };
-            let until = before.as_deref().and_then(|step| self.done(step)).unwrap_or(u64::MAX);
+            let Some(from) = self.forbidden_from(after.as_deref()) else {
+                continue;
+            };
+            let until = before
+                .as_deref()
+                .and_then(|step| self.done(step))
+                .unwrap_or(u64::MAX);
             let mut left = event.nth.max(1);
-            let hit = self.trace.reports.iter().filter(|r| r.at.seq >= from && r.at.seq < until).find(|reported| {
-                left -= u32::from(emitted(&names, event, reported));
-                left == 0
-            });
+            let hit = self
+                .trace
+                .reports
+                .iter()
+                .filter(|r| r.at.seq >= from && r.at.seq < until)
+                .find(|reported| {
+                    left -= u32::from(emitted(&names, event, reported));
+                    left == 0
+                });
             let Some(hit) = hit else { continue };
             let when = match (before, after) {
                 (Some(step), _) => format!(" before step {step}"),
@@ -303,19 +366,29 @@ impl<'t, 'a> Check<'t, 'a> {
     }
 
     fn cache(&self, found: &mut Vec<Contradiction>) {
-        let Some(wanted) = &self.scenario.expect.cache else { return };
+        let Some(wanted) = &self.scenario.expect.cache else {
+            return;
+        };
         let cache = Cache::after(&self.trace.reports);
         let held: Vec<&str> = cache.live().keys().copied().collect();
-        let missing: Vec<&String> =
-            wanted.iter().filter(|name| !held.iter().any(|key| same_name(name, key))).collect();
-        let extra: Vec<&str> =
-            held.iter().copied().filter(|key| !wanted.iter().any(|name| same_name(name, key))).collect();
+        let missing: Vec<&String> = wanted
+            .iter()
+            .filter(|name| !held.iter().any(|key| same_name(name, key)))
+            .collect();
+        let extra: Vec<&str> = held
+            .iter()
+            .copied()
+            .filter(|key| !wanted.iter().any(|name| same_name(name, key)))
+            .collect();
         if missing.is_empty() && extra.is_empty() {
             return;
         }
         let mut wrong = Vec::new();
         if !missing.is_empty() {
-            wrong.push(format!("{} is missing", words::few(&missing, 6, |name| (*name).clone())));
+            wrong.push(format!(
+                "{} is missing",
+                words::few(&missing, 6, |name| (*name).clone())
+            ));
         }
         if !extra.is_empty() {
             let name = |key: &&str| words::name(self.scenario, key).to_owned();
@@ -331,7 +404,10 @@ impl<'t, 'a> Check<'t, 'a> {
             None,
             format!("the client's cache is wrong at the end: {}", wrong.join(", ")),
             format!("{{{}}}", wanted.join(", ")),
-            format!("{{{}}}", words::few(&held, 12, |key| words::name(self.scenario, key).to_owned())),
+            format!(
+                "{{{}}}",
+                words::few(&held, 12, |key| words::name(self.scenario, key).to_owned())
+            ),
             evidence,
         ));
     }
@@ -346,30 +422,17 @@ impl<'t, 'a> Check<'t, 'a> {
 
     /// The record with which the step of that name was done.
     fn done(&self, name: &str) -> Option<u64> {
-        let index = self.scenario.steps.iter().position(|step| step.name.as_deref() == Some(name))?;
-        self.trace.records().iter().rev().find_map(|record| match &record.what {
-            What::Step { step, .. } if *step == index => Some(record.seq),
-            What::Step { .. }
-            | What::Connected { .. }
-            | What::Refused
-            | What::Disconnected { .. }
-            | What::Request { .. }
-            | What::Head { .. }
-            | What::Page { .. }
-            | What::Body { .. }
-            | What::Torn { .. }
-            | What::Frame { .. }
-            | What::End { .. }
-            | What::Withheld { .. }
-            | What::Wrote(_)
-            | What::Restored { .. }
-            | What::Turned { .. }
-            | What::Bound { .. }
-            | What::ScriptDone
-            | What::Reported(_)
-            | What::StopRequested
-            | What::RunEnded(_) => None,
-        })
+        let index = self
+            .scenario
+            .steps
+            .iter()
+            .position(|step| step.name.as_deref() == Some(name))?;
+        self.trace
+            .steps
+            .iter()
+            .rev()
+            .find(|(_, step)| *step == index)
+            .map(|(at, _)| at.seq)
     }
 
     fn contradiction(
@@ -383,7 +446,12 @@ impl<'t, 'a> Check<'t, 'a> {
     ) -> Contradiction {
         Contradiction {
             check,
-            requirements: self.scenario.covers.iter().map(|covered| covered.id.clone()).collect(),
+            requirements: self
+                .scenario
+                .covers
+                .iter()
+                .map(|covered| covered.id.clone())
+                .collect(),
             sentence,
             place,
             evidence,

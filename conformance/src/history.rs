@@ -18,11 +18,20 @@ impl<'a> History<'a> {
     /// Reads the history of the scenario's collection off the records.
     pub fn of(scenario: &'a Scenario, records: &'a [Record]) -> Self {
         let plural = scenario.target.plural.as_str();
-        let mut history = Self { writes: Vec::new(), by_state: BTreeMap::new(), records, plural };
+        let mut history = Self {
+            writes: Vec::new(),
+            by_state: BTreeMap::new(),
+            records,
+            plural,
+        };
         for record in records {
             if let Some(truth) = written(record, plural) {
                 let state = (truth.object.key.as_str(), truth.object.resource_version.as_str());
-                history.by_state.entry(state).or_default().push(history.writes.len());
+                history
+                    .by_state
+                    .entry(state)
+                    .or_default()
+                    .push(history.writes.len());
                 history.writes.push((record.seq, truth));
             }
         }
@@ -39,12 +48,18 @@ impl<'a> History<'a> {
 
     /// Was there ever an object of that key?
     pub fn knows(&self, key: &str) -> bool {
-        self.by_state.range((key, "")..).next().is_some_and(|((known, _), _)| *known == key)
+        self.by_state
+            .range((key, "")..)
+            .next()
+            .is_some_and(|((known, _), _)| *known == key)
     }
 
     /// The objects the client should hold after everything recorded before `seq`, by key.
     pub fn selected_before(&self, seq: u64) -> BTreeMap<&'a str, &'a Truth> {
-        self.replay(self.records.iter().take_while(|record| record.seq < seq), u64::MAX)
+        self.replay(
+            self.records.iter().take_while(|record| record.seq < seq),
+            u64::MAX,
+        )
     }
 
     /// The objects the client should hold at a revision, by key.
@@ -75,29 +90,7 @@ impl<'a> History<'a> {
 }
 
 fn written<'a>(record: &'a Record, plural: &str) -> Option<&'a Truth> {
-    match &record.what {
-        What::Wrote(truth) if truth.resource == plural => Some(truth),
-        What::Wrote(_)
-        | What::Connected { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Request { .. }
-        | What::Head { .. }
-        | What::Page { .. }
-        | What::Body { .. }
-        | What::Torn { .. }
-        | What::Frame { .. }
-        | What::End { .. }
-        | What::Withheld { .. }
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::StopRequested
-        | What::RunEnded(_) => None,
-    }
+    crate::trace::written(&record.what).filter(|truth| truth.resource == plural)
 }
 
 fn revision(truth: &Truth) -> u64 {

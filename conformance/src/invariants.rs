@@ -7,7 +7,7 @@
 //! The names Ordered, Unique, Reliable, Resumable and Bookmarkable are those of etcd's watch guarantees (etcd v3.6,
 //! "API guarantees", and its robustness tests); Kubernetes adds the rest.
 
-use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::{Place, Scenario};
 
 use crate::history::History;
 use crate::trace::{Delivery, Op, Reported, Trace};
@@ -34,7 +34,9 @@ pub const INVARIANTS: [Invariant; 22] = [
     Invariant {
         id: "INV-01",
         statement: "a watch starts from the version of the last complete list, or of an event or bookmark received whole since",
-        requirements: &["LIST-02", "WATCH-01", "WATCH-05", "PAGE-04", "WLIST-05", "CONN-01"],
+        requirements: &[
+            "LIST-02", "WATCH-01", "WATCH-05", "PAGE-04", "WLIST-05", "CONN-01",
+        ],
         find: resume::from_what_was_sent,
     },
     Invariant {
@@ -165,25 +167,40 @@ pub const INVARIANTS: [Invariant; 22] = [
     },
 ];
 
-/// Violations of one invariant beyond this many add nothing.
-const SHOWN: usize = 3;
-
-/// Every violation of every invariant the scenario does not excuse, in order of ids.
+/// The first violation of each invariant the scenario does not excuse, in order of ids; it says how many more there are.
 pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let ground = Ground::new(scenario, trace);
-    let excused = |id: &str| scenario.expect.excused.iter().any(|excuse| excuse.invariant == id);
+    let excused = |id: &str| {
+        scenario
+            .expect
+            .excused
+            .iter()
+            .any(|excuse| excuse.invariant == id)
+    };
     INVARIANTS
         .iter()
         .filter(|invariant| !excused(invariant.id))
-        .flat_map(|invariant| {
-            (invariant.find)(&ground).into_iter().take(SHOWN).map(|finding| Contradiction {
+        .filter_map(|invariant| {
+            let mut findings = (invariant.find)(&ground).into_iter();
+            let Finding {
+                mut sentence,
+                expected,
+                actual,
+                evidence,
+            } = findings.next()?;
+            match findings.count() {
+                0 => {}
+                1 => sentence.push_str(" (and once more)"),
+                more => sentence.push_str(&format!(" (and {more} more times)")),
+            }
+            Some(Contradiction {
                 check: invariant.id.to_owned(),
                 requirements: invariant.requirements.iter().map(|id| (*id).to_owned()).collect(),
-                sentence: finding.sentence,
-                place: None,
-                evidence: finding.evidence,
-                expected: finding.expected,
-                actual: finding.actual,
+                place: ground.step_before(&evidence),
+                sentence,
+                evidence,
+                expected,
+                actual,
             })
         })
         .collect()
@@ -215,14 +232,19 @@ impl<'t, 'a> Ground<'t, 'a> {
     fn new(scenario: &'t Scenario, trace: &'t Trace<'a>) -> Self {
         let mut delivered = std::collections::BTreeMap::<_, Vec<usize>>::new();
         for (index, delivery) in trace.deliveries.iter().enumerate() {
-            let state = (delivery.object.key.as_str(), delivery.object.resource_version.as_str());
+            let state = (
+                delivery.object.key.as_str(),
+                delivery.object.resource_version.as_str(),
+            );
             delivered.entry(state).or_default().push(index);
         }
         let frames = || trace.exchanges.iter().flat_map(|exchange| &exchange.frames);
         let raw = frames().filter(|sent| sent.frame.kind == fake_apiserver::record::FrameType::Raw);
         let unknown_sets = trace.snapshots.iter().filter(|snapshot| snapshot.opaque);
-        let mut opaque: Vec<u64> =
-            raw.map(|sent| sent.sent.seq).chain(unknown_sets.map(|snapshot| snapshot.done.seq)).collect();
+        let mut opaque: Vec<u64> = raw
+            .map(|sent| sent.sent.seq)
+            .chain(unknown_sets.map(|snapshot| snapshot.done.seq))
+            .collect();
         opaque.sort_unstable();
         let pages = trace.exchanges.iter().filter_map(|exchange| exchange.page_sent());
         let mut lies: Vec<u64> = frames()
@@ -233,7 +255,21 @@ impl<'t, 'a> Ground<'t, 'a> {
             .chain(opaque.iter().copied())
             .collect();
         lies.sort_unstable();
-        Self { scenario, trace, history: History::of(scenario, trace.records()), delivered, opaque, lies }
+        Self {
+            scenario,
+            trace,
+            history: History::of(scenario, trace.records()),
+            delivered,
+            opaque,
+            lies,
+        }
+    }
+
+    /// Where the file tells the last step that ran before a violation: an invariant has no line of its own.
+    fn step_before(&self, evidence: &[u64]) -> Option<Place> {
+        let last = evidence.iter().max()?;
+        let before = self.trace.steps.iter().rev().find(|(at, _)| at.seq < *last)?;
+        self.scenario.steps.get(before.1).map(|step| step.at)
     }
 
     /// Deliveries of the state a report is about, up to the report.

@@ -2,7 +2,7 @@
 
 use fake_apiserver::record::{Record, RunEnd};
 use fake_apiserver::report::Report;
-use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::{Scenario, Trigger};
 
 use crate::trace::{Moment, Trace};
 use crate::verdict::{Contradiction, Outcome, Verdict};
@@ -21,7 +21,15 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
     let mut outcome = Outcome::Pass;
     if let Some((at, message)) = crash(&trace) {
         outcome = Outcome::Crash;
-        contradictions.insert(0, run(format!("the client crashed: {message}"), "the client goes on", message, vec![at.seq]));
+        contradictions.insert(
+            0,
+            run(
+                format!("the client crashed: {message}"),
+                "the client goes on",
+                message,
+                vec![at.seq],
+            ),
+        );
     }
     match end {
         RunEnd::Complete | RunEnd::NotConverged { .. } => {
@@ -42,7 +50,11 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
                 ));
             }
         }
-        RunEnd::Stuck { step, waited_ms, waiting_for } => {
+        RunEnd::Stuck {
+            step,
+            waited_ms,
+            waiting_for,
+        } => {
             contradictions.extend(check::broken(scenario, &trace));
             if outcome == Outcome::Pass {
                 outcome = Outcome::Stuck;
@@ -55,7 +67,10 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
             if outcome == Outcome::Pass {
                 outcome = Outcome::Stuck;
                 let mut missed = run(
-                    format!("the client took another way: {} can no longer happen, because {because}", step_words(scenario, *step)),
+                    format!(
+                        "the client took another way: {} can no longer happen, because {because}",
+                        step_words(scenario, *step)
+                    ),
                     &step_words(scenario, *step),
                     because,
                     vec![ended.seq],
@@ -82,7 +97,10 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
             contradictions.extend(check::broken(scenario, &trace));
             if !contradictions.iter().any(|found| found.check == "INV-16") {
                 let mut runaway = run(
-                    format!("the client span: {requests} requests came within {}", words::time(ended.at)),
+                    format!(
+                        "the client span: {requests} requests came within {}",
+                        words::time(ended.at)
+                    ),
                     "retries that keep to the budget",
                     &format!("{requests} requests"),
                     vec![ended.seq],
@@ -97,7 +115,10 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
         outcome = Outcome::Mismatch;
     }
     tracing::debug!(scenario = %scenario.id, outcome = outcome.word(), contradictions = contradictions.len(), "judged");
-    Verdict { outcome, contradictions }
+    Verdict {
+        outcome,
+        contradictions,
+    }
 }
 
 fn crash<'a>(trace: &Trace<'a>) -> Option<(Moment, &'a str)> {
@@ -123,8 +144,23 @@ fn stuck(
 ) -> Contradiction {
     let last = words::last_of_client(scenario, trace, ended.seq);
     let waited = words::span(waited_ms);
+    let waiting = scenario.steps.get(step).map(|step| &step.when);
+    let last = match waiting {
+        // A step only counts what comes while it waits; the author may have meant an earlier place for it.
+        Some(Trigger::Emitted(event)) => match check::came_before(trace, event) {
+            Some(at) => format!(
+                "it had done so at {}, before the step waited; {last}",
+                words::time(at.at)
+            ),
+            None => last,
+        },
+        Some(Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_)) | None => last,
+    };
     let mut stuck = run(
-        format!("the client never did it: {} waited {waited} for {waiting_for}; {last}", step_words(scenario, step)),
+        format!(
+            "the client never did it: {} waited {waited} for {waiting_for}; {last}",
+            step_words(scenario, step)
+        ),
         waiting_for,
         &format!("nothing of the kind in {waited}; {last}"),
         vec![ended.seq],
@@ -155,5 +191,98 @@ fn run(sentence: String, expected: &str, actual: &str, evidence: Vec<u64>) -> Co
 fn harness(trace: &Trace<'_>, sentence: String) -> Verdict {
     let evidence = trace.last().map(|last| last.seq).into_iter().collect();
     let found = run(sentence.clone(), "a run that ends by itself", &sentence, evidence);
-    Verdict { outcome: Outcome::HarnessError, contradictions: vec![found] }
+    Verdict {
+        outcome: Outcome::HarnessError,
+        contradictions: vec![found],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fake_apiserver::record::What;
+    use fake_apiserver::scenario::{Place, Step, Times};
+    use rstest::rstest;
+
+    use super::*;
+    use crate::trace::sample::{Sample, scenario};
+
+    fn ended(end: RunEnd) -> Vec<Record> {
+        let mut s = Sample::new();
+        s.wrote("a", "5")
+            .list(&[("limit", "2")])
+            .page("10", "", &[("a", "5")])
+            .emit_init(&[("a", "5")]);
+        s.after(800).push(What::RunEnded(end)).records()
+    }
+
+    #[rstest]
+    #[case::complete(RunEnd::Complete, Outcome::Pass, "")]
+    #[case::not_converged(
+        RunEnd::NotConverged { waited_ms: 180_000 },
+        Outcome::Mismatch,
+        "the client never came to hold what the server holds, though it was left in peace for 3 min"
+    )]
+    #[case::stuck(
+        RunEnd::Stuck { step: 0, waited_ms: 300_000, waiting_for: "a WATCH".to_owned() },
+        Outcome::Stuck,
+        "the client never did it: step 1 (line 12) waited 5 min for a WATCH; its last act was init_done at 0.000s"
+    )]
+    #[case::missed(
+        RunEnd::Missed { step: 0, because: "the 3rd WATCH came".to_owned() },
+        Outcome::Stuck,
+        "the client took another way: step 1 (line 12) can no longer happen, because the 3rd WATCH came"
+    )]
+    #[case::gone(
+        RunEnd::ClientGone,
+        Outcome::Mismatch,
+        "the client gave up for good before the scenario was over; its last act was init_done at 0.000s"
+    )]
+    #[case::runaway(
+        RunEnd::Runaway { requests: 9000 },
+        Outcome::Mismatch,
+        "the client span: 9000 requests came within 0.800s"
+    )]
+    #[case::harness(
+        RunEnd::Harness { message: "no socket".to_owned() },
+        Outcome::HarnessError,
+        "the harness broke: no socket"
+    )]
+    fn the_end_of_a_run_decides_the_outcome(
+        #[case] end: RunEnd,
+        #[case] outcome: Outcome,
+        #[case] sentence: &str,
+    ) {
+        let mut scenario = scenario();
+        scenario.steps.push(Step {
+            at: Place { line: 12, column: 3 },
+            name: None,
+            when: Trigger::Now,
+            times: Times::Count(1),
+            actions: Vec::new(),
+            within_ms: None,
+        });
+        let verdict = judge(&scenario, &ended(end));
+        assert_eq!((verdict.outcome, verdict.message()), (outcome, sentence));
+    }
+
+    #[test]
+    fn a_crash_outweighs_what_came_of_it() {
+        let mut s = Sample::new();
+        s.list(&[]).emit(Report::Crashed {
+            message: "index out of bounds".to_owned(),
+        });
+        let records = s.push(What::RunEnded(RunEnd::ClientGone)).records();
+        let verdict = judge(&scenario(), &records);
+        assert_eq!(
+            (verdict.outcome, verdict.message()),
+            (Outcome::Crash, "the client crashed: index out of bounds")
+        );
+    }
+
+    #[test]
+    fn a_trace_without_an_end_blames_nobody_but_us() {
+        let mut s = Sample::new();
+        s.watch("10");
+        assert_eq!(judge(&scenario(), &s.records()).outcome, Outcome::HarnessError);
+    }
 }

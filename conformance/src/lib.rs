@@ -4,6 +4,7 @@
 //! [`judge`] reads a [`verdict::Verdict`] off the trace alone, and [`report`] prints. [`suite`] does all of it for many
 //! scenarios at once; [`baseline`] knows which failures are old news.
 
+pub mod baseline;
 pub mod cache;
 pub mod check;
 pub mod client;
@@ -11,6 +12,8 @@ pub mod drive;
 pub mod history;
 pub mod invariants;
 pub mod judge;
+pub mod report;
+pub mod suite;
 pub mod trace;
 pub mod verdict;
 pub mod words;

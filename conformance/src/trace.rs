@@ -32,6 +32,8 @@ pub struct Trace<'a> {
     pub snapshots: Vec<Snapshot<'a>>,
     /// What the scenario's names came to stand for, in order.
     pub bindings: Vec<Binding<'a>>,
+    /// Steps whose trigger was met, by index, in order.
+    pub steps: Vec<(Moment, usize)>,
     /// Times at which the script refused a connection.
     pub refused: Vec<Moment>,
     /// Truthful events that the script kept back for good, in order.
@@ -55,7 +57,10 @@ pub struct Moment {
 
 impl Moment {
     fn of(record: &Record) -> Self {
-        Self { seq: record.seq, at: record.at }
+        Self {
+            seq: record.seq,
+            at: record.at,
+        }
     }
 }
 
@@ -191,12 +196,18 @@ pub struct Reported<'a> {
 impl<'a> Reported<'a> {
     /// The object's resourceVersion; empty if it had none.
     pub fn resource_version(&self) -> &'a str {
-        self.report.object().and_then(|object| object.resource_version.as_deref()).unwrap_or_default()
+        self.report
+            .object()
+            .and_then(|object| object.resource_version.as_deref())
+            .unwrap_or_default()
     }
 
     /// The object's uid; empty if it had none.
     pub fn uid(&self) -> &'a str {
-        self.report.object().and_then(|object| object.uid.as_deref()).unwrap_or_default()
+        self.report
+            .object()
+            .and_then(|object| object.uid.as_deref())
+            .unwrap_or_default()
     }
 
     /// What the report does to the object: `None` for reports without one.
@@ -311,22 +322,31 @@ impl<'a> Trace<'a> {
 
     /// LIST, WATCH and streaming-list requests, in order.
     pub fn reads(&self) -> impl DoubleEndedIterator<Item = &Exchange<'a>> + Clone {
-        self.exchanges.iter().filter(|exchange| exchange.verb != Verb::Other)
+        self.exchanges
+            .iter()
+            .filter(|exchange| exchange.verb != Verb::Other)
     }
 
     /// WATCH and streaming-list requests, in order.
     pub fn watches(&self) -> impl DoubleEndedIterator<Item = &Exchange<'a>> + Clone {
-        self.exchanges.iter().filter(|exchange| matches!(exchange.verb, Verb::Watch | Verb::WatchList))
+        self.exchanges
+            .iter()
+            .filter(|exchange| matches!(exchange.verb, Verb::Watch | Verb::WatchList))
     }
 
     /// LIST requests, pages included, in order.
     pub fn lists(&self) -> impl DoubleEndedIterator<Item = &Exchange<'a>> + Clone {
-        self.exchanges.iter().filter(|exchange| exchange.verb == Verb::List)
+        self.exchanges
+            .iter()
+            .filter(|exchange| exchange.verb == Verb::List)
     }
 
     /// The exchange of that number.
     pub fn exchange(&self, stream: StreamId) -> Option<&Exchange<'a>> {
-        self.exchanges.binary_search_by_key(&stream, |exchange| exchange.stream).ok().map(|at| &self.exchanges[at])
+        self.exchanges
+            .binary_search_by_key(&stream, |exchange| exchange.stream)
+            .ok()
+            .map(|at| &self.exchanges[at])
     }
 
     /// Did the client report an error between two positions (both exclusive)?
@@ -338,7 +358,10 @@ impl<'a> Trace<'a> {
 
     /// The newest snapshot that was complete before `seq`.
     pub fn snapshot_before(&self, seq: u64) -> Option<&Snapshot<'a>> {
-        self.snapshots.iter().rev().find(|snapshot| snapshot.done.seq < seq)
+        self.snapshots
+            .iter()
+            .rev()
+            .find(|snapshot| snapshot.done.seq < seq)
     }
 
     /// Position and time of the last record.
@@ -350,7 +373,10 @@ impl<'a> Trace<'a> {
 impl<'a> Exchange<'a> {
     /// A query parameter; `None` when absent or empty, which the API does not tell apart.
     pub fn query(&self, name: &str) -> Option<&'a str> {
-        self.query.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
+        self.query
+            .iter()
+            .find(|(key, value)| key == name && !value.is_empty())
+            .map(|(_, value)| value.as_str())
     }
 
     /// `resourceVersion` if it pins a state: neither absent nor `0`.
@@ -410,7 +436,11 @@ impl<'a> Exchange<'a> {
         if let Some(head) = self.head.filter(|head| head.status == 410) {
             return Some(head.sent);
         }
-        let at = self.frames.iter().position(|sent| !readable(sent.frame)).unwrap_or(self.frames.len());
+        let at = self
+            .frames
+            .iter()
+            .position(|sent| !readable(sent.frame))
+            .unwrap_or(self.frames.len());
         self.frames[..at].iter().find_map(|sent| match &sent.frame.kind {
             FrameType::Error { code: 410, .. } => Some(sent.sent),
             FrameType::Error { .. }
@@ -427,6 +457,32 @@ impl<'a> Exchange<'a> {
 /// missing newline alone does not spoil a line.
 pub fn readable(frame: &Frame) -> bool {
     frame.sent + 1 >= frame.bytes && frame.kind != FrameType::Raw
+}
+
+/// The change of the truth a record tells of, if it does.
+pub fn written(what: &What) -> Option<&Truth> {
+    match what {
+        What::Wrote(truth) => Some(truth),
+        What::Connected { .. }
+        | What::Refused
+        | What::Disconnected { .. }
+        | What::Request { .. }
+        | What::Head { .. }
+        | What::Page { .. }
+        | What::Body { .. }
+        | What::Torn { .. }
+        | What::Frame { .. }
+        | What::End { .. }
+        | What::Withheld { .. }
+        | What::Restored { .. }
+        | What::Turned { .. }
+        | What::Step { .. }
+        | What::Bound { .. }
+        | What::ScriptDone
+        | What::Reported(_)
+        | What::StopRequested
+        | What::RunEnded(_) => None,
+    }
 }
 
 /// Why a saved trace cannot be read.
@@ -472,10 +528,15 @@ pub fn write_ndjson(records: &[Record], mut out: impl Write) -> std::io::Result<
 pub fn read_ndjson(input: impl BufRead) -> Result<Vec<Record>, ReadError> {
     let mut records = Vec::new();
     for (index, line) in input.lines().enumerate() {
-        let record: Record =
-            serde_json::from_str(&line?).map_err(|source| ReadError::Line { line: index + 1, source })?;
+        let record: Record = serde_json::from_str(&line?).map_err(|source| ReadError::Line {
+            line: index + 1,
+            source,
+        })?;
         if record.seq != records.len() as u64 {
-            return Err(ReadError::Order { line: index + 1, seq: record.seq });
+            return Err(ReadError::Order {
+                line: index + 1,
+                seq: record.seq,
+            });
         }
         records.push(record);
     }

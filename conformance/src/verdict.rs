@@ -69,10 +69,15 @@ impl Verdict {
 
     /// The first contradiction's sentence; empty when it passed.
     pub fn message(&self) -> &str {
-        self.contradictions.first().map(|first| first.sentence.as_str()).unwrap_or_default()
+        self.contradictions
+            .first()
+            .map(|first| first.sentence.as_str())
+            .unwrap_or_default()
     }
 }
 
 fn place<S: serde::Serializer>(place: &Option<Place>, serializer: S) -> Result<S::Ok, S::Error> {
-    place.map(|place| format!("{}:{}", place.line, place.column)).serialize(serializer)
+    place
+        .map(|place| format!("{}:{}", place.line, place.column))
+        .serialize(serializer)
 }

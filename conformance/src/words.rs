@@ -16,7 +16,7 @@ pub fn time(at: Duration) -> String {
 /// `800 ms`, `30 s`, `5 min`.
 pub fn span(ms: u64) -> String {
     match ms {
-        0..=9_999 if ms % 1000 != 0 => format!("{ms} ms"),
+        0..=9_999 if !ms.is_multiple_of(1000) => format!("{ms} ms"),
         _ if ms >= 120_000 && ms.is_multiple_of(60_000) => format!("{} min", ms / 60_000),
         _ if ms.is_multiple_of(1000) => format!("{} s", ms / 1000),
         _ => format!("{:.1} s", ms as f64 / 1000.0),
@@ -36,7 +36,11 @@ pub fn name<'k>(scenario: &Scenario, key: &'k str) -> &'k str {
 /// `a@1001`.
 pub fn state(scenario: &Scenario, key: &str, version: &str) -> String {
     let name = name(scenario, key);
-    if version.is_empty() { format!("{name}@-") } else { format!("{name}@{version}") }
+    if version.is_empty() {
+        format!("{name}@-")
+    } else {
+        format!("{name}@{version}")
+    }
 }
 
 /// `a@1001` of an object on the wire.
@@ -49,9 +53,15 @@ pub fn report(scenario: &Scenario, reported: &Reported<'_>) -> String {
     let word = reported.report.word();
     match reported.report {
         Report::InitApply(_) | Report::Apply(_) | Report::Delete(_) => {
-            format!("{word} {}", state(scenario, &reported.key, reported.resource_version()))
+            format!(
+                "{word} {}",
+                state(scenario, &reported.key, reported.resource_version())
+            )
         }
-        Report::Error { message, code: Some(code) } => format!("{word} {code} {message:?}"),
+        Report::Error {
+            message,
+            code: Some(code),
+        } => format!("{word} {code} {message:?}"),
         Report::Error { message, code: None } | Report::Crashed { message } => format!("{word} {message:?}"),
         Report::Init | Report::InitDone | Report::Ended => word.to_owned(),
     }
@@ -76,14 +86,30 @@ pub fn request(exchange: &Exchange<'_>) -> String {
 
 /// What the client did last before `seq`: `its last act was LIST limit=2 at 3.800s`.
 pub fn last_of_client(scenario: &Scenario, trace: &Trace<'_>, before: u64) -> String {
-    let asked = trace.exchanges.iter().rev().find(|exchange| exchange.asked.seq < before);
-    let said = trace.reports.iter().rev().find(|reported| reported.at.seq < before);
+    let asked = trace
+        .exchanges
+        .iter()
+        .rev()
+        .find(|exchange| exchange.asked.seq < before);
+    let said = trace
+        .reports
+        .iter()
+        .rev()
+        .find(|reported| reported.at.seq < before);
     match (asked, said) {
         (Some(asked), Some(said)) if said.at.seq > asked.asked.seq => {
-            format!("its last act was {} at {}", report(scenario, said), time(said.at.at))
+            format!(
+                "its last act was {} at {}",
+                report(scenario, said),
+                time(said.at.at)
+            )
         }
         (Some(asked), _) => format!("its last act was {} at {}", request(asked), time(asked.asked.at)),
-        (None, Some(said)) => format!("its last act was {} at {}", report(scenario, said), time(said.at.at)),
+        (None, Some(said)) => format!(
+            "its last act was {} at {}",
+            report(scenario, said),
+            time(said.at.at)
+        ),
         (None, None) => "it sent no request and reported nothing".to_owned(),
     }
 }

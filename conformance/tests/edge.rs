@@ -47,7 +47,7 @@ impl Core for Scripted {
     fn handle(&mut self, _: Duration, input: Input) {
         let heard = match input {
             Input::Connected(conn) => format!("connected {}", conn.0),
-            Input::Disconnected(conn) => format!("disconnected {}", conn.0),
+            Input::Disconnected { conn, by } => format!("disconnected {} by {by:?}", conn.0),
             Input::Abandoned(stream) => format!("abandoned {}", stream.0),
             Input::Request {
                 stream,
@@ -285,7 +285,55 @@ fn an_answer_given_up_is_told_before_its_connection(#[case] pieces: &[Out], #[ca
     });
     let mut expected = vec!["connected 1", "request 1 on 1: /x?a=b%20c"];
     expected.extend(abandoned.then_some("abandoned 1"));
-    expected.push("disconnected 1");
+    expected.push("disconnected 1 by Client");
+    assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+#[rstest]
+#[case::fin(Some(Ending::Fin))]
+#[case::rst(Some(Ending::Rst))]
+#[case::idle(None)]
+fn a_connection_the_server_ended_is_told_so(#[case] ending: Option<Ending>) {
+    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let pieces = vec![Head(None), End(ending.unwrap_or(WHOLE))];
+    let core = Scripted {
+        pieces,
+        heard: heard.clone(),
+        ..Scripted::default()
+    };
+    runtime(true).block_on(async {
+        let edge = Edge::new(core);
+        let http: Client<_, Full<Bytes>> =
+            Client::builder(TokioExecutor::new()).build(Dialer::new(edge.clone()));
+        look(&http, "http://fake/x", Duration::from_secs(1)).await;
+        edge.deserted().await;
+    });
+    let expected = ["connected 1", "request 1 on 1: /x?", "disconnected 1 by Server"];
+    assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+#[test]
+fn an_answer_given_up_before_its_head_is_told_too() {
+    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let core = Scripted {
+        heard: heard.clone(),
+        ..Scripted::default()
+    };
+    runtime(true).block_on(async {
+        let edge = Edge::new(core);
+        let http: Client<_, Full<Bytes>> =
+            Client::builder(TokioExecutor::new()).build(Dialer::new(edge.clone()));
+        let seen = look(&http, "http://fake/x", Duration::from_secs(1)).await;
+        assert_eq!(seen, (Vec::new(), "silence"));
+        drop(http);
+        edge.deserted().await;
+    });
+    let expected = [
+        "connected 1",
+        "request 1 on 1: /x?",
+        "abandoned 1",
+        "disconnected 1 by Client",
+    ];
     assert_eq!(*heard.lock().unwrap(), expected);
 }
 

@@ -316,17 +316,14 @@ fn read_collection(
 /// The selector with the name of a deprecated watch path, and only with fields the kind knows.
 fn restricted_to(mut selector: Selector, name: Option<&str>, kind: &Kind) -> Result<Selector, Status> {
     selector.fields.check(kind).map_err(Status::bad_request)?;
-    if let Some(name) = name {
-        if selector
-            .fields
-            .exact_name()
-            .is_some_and(|selected| selected != name)
-        {
+    match name {
+        Some(name) if selector.fields.is_empty() => selector.fields = FieldSelector::name(name),
+        Some(name) if selector.fields.exact_name() != Some(name) => {
             return Err(Status::bad_request(
                 "fieldSelector metadata.name doesn't match requested name",
             ));
         }
-        selector.fields = FieldSelector::name(name);
+        Some(_) | None => {}
     }
     Ok(selector)
 }

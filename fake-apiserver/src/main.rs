@@ -13,7 +13,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 use fake_apiserver::net::{Edge, ListenerLimits, serve};
 use fake_apiserver::record::{Frame, FrameType, Record, Side, What};
-use fake_apiserver::scenario::{self, SharedScenario};
+use fake_apiserver::scenario::{self, Scenario, SharedScenario, Style};
 use fake_apiserver::server::{self, Server};
 use tokio::net::TcpListener;
 
@@ -178,8 +178,14 @@ impl Drop for Kubeconfig {
     }
 }
 
-fn read(file: &Path) -> Result<scenario::Scenario, Failure> {
-    scenario::load(file).map_err(|errors| Failure::Scenario(errors.render(scenario::Style::for_stderr())))
+fn read(file: &Path) -> Result<Scenario, Failure> {
+    // Ids are paths below the scenarios folder, where the file is in one.
+    let root = file
+        .ancestors()
+        .skip(1)
+        .find(|folder| folder.ends_with("scenarios"));
+    let root = root.or(file.parent()).unwrap_or(Path::new(""));
+    scenario::load(file, root).map_err(|errors| Failure::Scenario(errors.render(Style::for_stderr())))
 }
 
 /// One record as one line: when, who, what. Versions and names, never content.
@@ -210,7 +216,11 @@ fn line(record: &Record) -> String {
                 .iter()
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect();
-            let (word, query) = (verb.word(), query.join("&"));
+            let asked = if query.is_empty() {
+                String::new()
+            } else {
+                format!("?{}", query.join("&"))
+            };
             let broken = if violations.is_empty() {
                 String::new()
             } else {
@@ -218,8 +228,9 @@ fn line(record: &Record) -> String {
             };
             write!(
                 line,
-                "client > #{} {word} {method} {path}?{query}{broken}",
-                stream.0
+                "client > #{} {} {method} {path}{asked}{broken}",
+                stream.0,
+                verb.word()
             )
         }
         What::Head {
@@ -261,12 +272,11 @@ fn line(record: &Record) -> String {
             reason,
             ..
         } => {
-            write!(
-                line,
-                "server < #{} {bytes} bytes {}",
-                stream.0,
-                reason.as_deref().unwrap_or_default()
-            )
+            let reason = reason
+                .as_ref()
+                .map(|reason| format!(" {reason}"))
+                .unwrap_or_default();
+            write!(line, "server < #{} {bytes} bytes{reason}", stream.0)
         }
         What::Torn { stream, sent, bytes } => {
             write!(line, "server ~ #{} torn: {sent} of {bytes} bytes", stream.0)

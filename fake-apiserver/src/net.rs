@@ -28,7 +28,7 @@ pub use self::serve::{ListenerLimits, ServeError, serve};
 pub use self::wire::Transport;
 use crate::api::HttpRequest;
 use crate::fault::Ending;
-use crate::record::{ConnId, Record, RunEnd, StreamId, What};
+use crate::record::{ConnId, Record, RunEnd, Side, StreamId, What};
 use crate::report::Report;
 use crate::server::{Input, Output, Server};
 
@@ -190,10 +190,10 @@ impl Edge {
     }
 
     /// A connection is gone.
-    pub(crate) fn disconnected(&self, conn: ConnId) {
+    pub(crate) fn disconnected(&self, conn: ConnId, by: Side) {
         self.hand_in(|state, _| {
             state.conns_open -= 1;
-            Input::Disconnected(conn)
+            Input::Disconnected { conn, by }
         });
     }
 

@@ -11,6 +11,22 @@ use serde_json::{Map, Value};
 
 use crate::fault::{Cut, Ending, Pace};
 
+pub use self::errors::{Code, LoadError, LoadErrors, Style};
+pub use self::load::{load, parse};
+pub use self::schema::json_schema;
+
+pub mod catalogue;
+mod check;
+mod errors;
+pub mod kinds;
+mod load;
+mod raw;
+mod read;
+mod schema;
+mod tree;
+mod validate;
+mod words;
+
 /// A place in a scenario file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
@@ -202,6 +218,8 @@ pub struct Manifest {
     pub name: String,
     /// The object.
     pub json: Value,
+    /// `as:`: the name bound to the resourceVersion this write gets.
+    pub binds: Option<String>,
     /// Where the file says so.
     pub at: Place,
 }
@@ -234,7 +252,8 @@ impl ObjectName {
 pub struct Step {
     /// Where the step begins.
     pub at: Place,
-    /// `as:`, under which other parts of the file refer to the request or write of this step.
+    /// `as:`. A step that waits for a LIST or a page binds the answer's `$name.rv` and `$name.continue`; any step with
+    /// a name can be meant by `before:` and `after:`. What a write binds stands beside the write (`binds`).
     pub name: Option<String>,
     /// When it runs.
     pub when: Trigger,
@@ -403,13 +422,20 @@ pub enum Action {
     /// Create the object, or replace it if it exists.
     Apply(Vec<Manifest>),
     /// Delete the objects.
-    Delete(Vec<ObjectName>),
+    Delete {
+        /// Which objects.
+        objects: Vec<ObjectName>,
+        /// `as:`: the name bound to the resourceVersion of the last deletion.
+        binds: Option<String>,
+    },
     /// Change labels; `None` removes one.
     Relabel {
         /// Which object.
         object: ObjectName,
         /// Label to value.
         labels: Vec<(String, Option<String>)>,
+        /// `as:`: the name bound to the resourceVersion of this write.
+        binds: Option<String>,
     },
     /// Forget history: exact lists and continue tokens below the current revision are 410 from now on, and so are
     /// watches below it (the watch cache is evicted up to now).
@@ -450,6 +476,8 @@ pub enum Action {
         resource_version: Option<Expected>,
         /// Value of `k8s.io/initial-events-end`; `None`: no annotation.
         initial_events_end: Option<String>,
+        /// `as:`: the name bound to its resourceVersion.
+        binds: Option<String>,
     },
     /// The next so many truthful events of the stream are never sent, though the truth moved on.
     DropEvents(u32),
@@ -487,7 +515,7 @@ impl Action {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Apply(_) => "apply",
-            Self::Delete(_) => "delete",
+            Self::Delete { .. } => "delete",
             Self::Relabel { .. } => "relabel",
             Self::Compact => "compact",
             Self::ClearWatchCache => "clear_watch_cache",
@@ -520,7 +548,7 @@ impl Action {
     pub fn concerns_answer(&self) -> bool {
         match self {
             Self::Apply(_)
-            | Self::Delete(_)
+            | Self::Delete { .. }
             | Self::Relabel { .. }
             | Self::Compact
             | Self::ClearWatchCache

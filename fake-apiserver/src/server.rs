@@ -30,8 +30,13 @@ pub use goal::Limits;
 pub enum Input {
     /// A connection wants in. Ask [`Server::accepts`] first.
     Connected(ConnId),
-    /// A connection is gone, by the client's doing or the network's.
-    Disconnected(ConnId),
+    /// A connection is gone.
+    Disconnected {
+        /// Its number.
+        conn: ConnId,
+        /// Who ended it: the server only if it did what an ending said, or closed it for being idle.
+        by: Side,
+    },
     /// A request arrived whole.
     Request {
         /// Its number: the driver counts from 1 in order of arrival.
@@ -228,7 +233,7 @@ impl Server {
         self.now = now;
         match input {
             Input::Connected(conn) => self.log.push(now, What::Connected { conn }),
-            Input::Disconnected(conn) => self.disconnected(now, conn),
+            Input::Disconnected { conn, by } => self.disconnected(now, conn, by),
             Input::Request {
                 stream,
                 conn,
@@ -250,15 +255,13 @@ impl Server {
     /// When to hand in [`Input::Tick`], if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let goal = self.goal.poll_timeout(self.script.standing());
-        [
-            self.wakes.first().map(|(at, _)| *at),
-            self.script.poll_timeout(),
-            goal,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .map(|at| at.max(self.now))
+        // A step that is due and still there waits for an open watch: no tick can help it.
+        let script = self.script.poll_timeout().filter(|at| *at > self.now);
+        [self.wakes.first().map(|(at, _)| *at), script, goal]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|at| at.max(self.now))
     }
 
     /// Why the run is over, once it is.
@@ -410,7 +413,7 @@ impl Server {
         }
     }
 
-    fn disconnected(&mut self, now: Duration, conn: ConnId) {
+    fn disconnected(&mut self, now: Duration, conn: ConnId, by: Side) {
         let streams: Vec<StreamId> = self
             .open
             .iter()
@@ -420,13 +423,7 @@ impl Server {
         for stream in streams {
             self.abandoned(now, stream);
         }
-        self.log.push(
-            now,
-            What::Disconnected {
-                conn,
-                by: Side::Client,
-            },
-        );
+        self.log.push(now, What::Disconnected { conn, by });
     }
 
     // ---- onwards from here

@@ -55,7 +55,7 @@ pub enum Error {
         /// What was going on.
         during: During,
         /// Which object, as far as its bytes tell.
-        object: ObjectId,
+        object: Box<ObjectId>,
         /// What is wrong with it.
         source: DecodeError,
     },
@@ -73,13 +73,13 @@ pub enum Error {
         /// What was going on.
         during: During,
         /// The object without it; `None`: the list or bookmark itself.
-        object: Option<ObjectId>,
+        object: Option<Box<ObjectId>>,
     },
     /// A watch went back in time, so what it says cannot be trusted.
     #[error("{object} came after resourceVersion {newest}, which is newer")]
     BackInTime {
         /// The late object.
-        object: ObjectId,
+        object: Box<ObjectId>,
         /// What was already seen.
         newest: String,
     },
@@ -156,7 +156,7 @@ impl Error {
     pub fn object(&self) -> Option<&ObjectId> {
         match self {
             Self::Undecodable { object, .. } | Self::BackInTime { object, .. } => Some(object),
-            Self::NoResourceVersion { object, .. } => object.as_ref(),
+            Self::NoResourceVersion { object, .. } => object.as_deref(),
             Self::Rejected { .. }
             | Self::ErrorEvent { .. }
             | Self::Transport { .. }

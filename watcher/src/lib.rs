@@ -31,6 +31,11 @@
 //! - What cannot be decoded is named, never skipped: the set is read again.
 //! - No object's content is ever logged, nor quoted in an error.
 //!
+//! # With kube's own retries
+//! A `kube_client::Client` made by its defaults retries 429, 503 and 504 by itself, up to 15 times and for as long as
+//! `Retry-After` says, before a watcher hears of them. The watcher does all of that, with a cap: set
+//! `kube_client::Config::default_retry` to false for the client it gets.
+//!
 //! # Where to start reading
 //! [`machine`] thinks (its drawing heads the file), [`decode`] reads bodies, and the stream behind [`watcher()`] is the
 //! only place that waits. Without the feature `client` only the thinking parts are there.

@@ -12,8 +12,8 @@
 //!   any error, and a watch that ended at once -> BackingOff{until, then}
 //! ```
 //!
-//! The drawing in words: a set is read ([`State::Listing`] or [`State::InitialWatch`]) and told as `Init`, `InitApply`…,
-//! `InitDone`; from its version a watch is asked for ([`State::Listed`]) and followed ([`State::Watching`]). What ends a
+//! The drawing in words: a set is read (`State::Listing` or `State::InitialWatch`) and told as `Init`, `InitApply`…,
+//! `InitDone`; from its version a watch is asked for (`State::Listed`) and followed (`State::Watching`). What ends a
 //! watch without doubt about its version resumes at the last event that came whole; doubt reads the set again. The delay
 //! grows with each failure, whatever succeeds in between, until watches worked for two minutes on end: neither `Init`
 //! nor a LIST that is answered resets it, or a loop of LIST and 410 would never slow down.
@@ -101,7 +101,7 @@ impl Pause {
 }
 
 impl<O> Machine<O> {
-    /// A machine in [`State::Empty`], due at once. `seed` takes the place of [`Config::seed`].
+    /// A machine in `State::Empty`, due at once. `seed` takes the place of [`Config::seed`].
     pub fn new(config: Config, seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         Self {
@@ -152,7 +152,7 @@ impl<O> Machine<O> {
         match std::mem::replace(&mut self.state, State::Empty) {
             State::Empty => self.start(now),
             State::Listing(listing) => self.list_silent(now, listing),
-            State::InitialWatch(initial) => self.initial_watch_silent(now, initial),
+            State::InitialWatch(initial) => self.initial_watch_silent(now, &initial),
             State::Listed(listed) => self.watch_start_silent(now, listed),
             State::Watching(watching) => self.watch_silent(now, watching),
             State::BackingOff { then, .. } => self.proceed(now, then),
@@ -174,7 +174,7 @@ impl<O> Machine<O> {
         }
     }
 
-    /// Leaves [`State::Empty`].
+    /// Leaves `State::Empty`.
     fn start(&mut self, now: Duration) {
         if self.memory.next_is_streaming(&self.config) {
             self.start_initial_watch(now);

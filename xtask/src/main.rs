@@ -1,2 +1,57 @@
-//! Placeholder.
-fn main() {}
+//! Repository chores. Reads arguments and clocks, prints, and chooses the exit code; what a run means is decided in
+//! `conformance`.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod bench;
+mod clients;
+mod scenarios;
+mod schema;
+
+/// Repository chores.
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about,
+    disable_help_subcommand = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Plays scenarios against a client and says what passed, what failed and why.
+    Scenarios(scenarios::Arguments),
+    /// Writes schema/scenario.v1.json, the JSON Schema of the scenario language, from its types.
+    Schema,
+    /// Measures.
+    Bench {
+        #[command(subcommand)]
+        what: Bench,
+    },
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// How many scenarios a second the simulation plays and judges, and how long the whole set takes.
+    Sim(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_writer(std::io::stderr)
+        .init();
+    match Arguments::parse().chore {
+        Chore::Scenarios(arguments) => scenarios::run(&arguments),
+        Chore::Schema => schema::write(),
+        Chore::Bench {
+            what: Bench::Sim(arguments),
+        } => bench::sim(&arguments),
+    }
+}

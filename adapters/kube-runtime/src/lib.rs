@@ -213,5 +213,9 @@ fn failure(error: &watcher::Error) -> Report {
 }
 
 fn api_status(error: &kube_client::Error) -> Option<&Status> {
-    if let kube_client::Error::Api(status) = error { Some(status) } else { None }
+    if let kube_client::Error::Api(status) = error {
+        Some(status)
+    } else {
+        None
+    }
 }

@@ -208,3 +208,89 @@ fn paced(reports: BoxStream<'static, Report>, delay_ms: u64) -> BoxStream<'stati
     })
     .boxed()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(rv: &str) -> ConfigMap {
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some("a".to_owned());
+        object.metadata.resource_version = Some(rv.to_owned());
+        object
+    }
+
+    /// `word@rv` of each report.
+    async fn words(told: Vec<Result<Option<ConfigMap>, watcher::Error>>) -> Vec<String> {
+        one_object(futures::stream::iter(told))
+            .map(|report| {
+                let rv = report
+                    .object()
+                    .and_then(|object| object.resource_version.clone())
+                    .unwrap_or_default();
+                format!("{}@{rv}", report.word())
+            })
+            .collect()
+            .await
+    }
+
+    #[tokio::test]
+    async fn one_object_is_a_set_of_one_or_none_first_and_changes_then() {
+        let told = vec![
+            Ok(Some(map("1"))),
+            Ok(Some(map("2"))),
+            Ok(None),
+            Ok(Some(map("4"))),
+        ];
+        assert_eq!(
+            words(told).await,
+            [
+                "init@",
+                "init_apply@1",
+                "init_done@",
+                "apply@2",
+                "delete@2",
+                "apply@4"
+            ]
+        );
+        let told = vec![Ok(None), Ok(Some(map("3"))), Ok(None), Ok(None)];
+        assert_eq!(
+            words(told).await,
+            [
+                "init@",
+                "init_done@",
+                "apply@3",
+                "delete@3",
+                "init@",
+                "init_done@"
+            ]
+        );
+    }
+
+    #[test]
+    fn every_setting_reaches_the_library() {
+        let settings = ClientSettings {
+            labels: Some("a=b".to_owned()),
+            fields: Some("metadata.name=x".to_owned()),
+            timeout_s: Some(7),
+            list_semantic: ListSemantic::Any,
+            initial_list: InitialList::StreamingList,
+            page_size: None,
+            bookmarks: false,
+            idle_timeout_ms: Some(1500),
+            ..ClientSettings::default()
+        };
+        let mut expected = Config::default()
+            .labels("a=b")
+            .fields("metadata.name=x")
+            .timeout(7)
+            .any_semantic()
+            .streaming_lists()
+            .disable_bookmarks()
+            .idle_timeout(Duration::from_millis(1500))
+            .seed(9);
+        expected.page_size = None;
+        assert_eq!(config(&settings, 9), expected);
+        assert_eq!(config(&ClientSettings::default(), 9), Config::default().seed(9));
+    }
+}

@@ -16,7 +16,10 @@ pub(super) struct Names<'t, 'a> {
 
 impl<'t, 'a> Names<'t, 'a> {
     pub(super) fn new(trace: &'t Trace<'a>) -> Self {
-        Self { trace, met: Vec::new() }
+        Self {
+            trace,
+            met: Vec::new(),
+        }
     }
 
     pub(super) fn bind(&mut self, name: &str, exchange: &'t Exchange<'a>) {
@@ -42,7 +45,11 @@ impl<'t, 'a> Names<'t, 'a> {
     }
 
     fn met(&self, name: &str) -> Option<&'t Exchange<'a>> {
-        self.met.iter().rev().find(|(met, _)| met == name).map(|(_, exchange)| *exchange)
+        self.met
+            .iter()
+            .rev()
+            .find(|(met, _)| met == name)
+            .map(|(_, exchange)| *exchange)
     }
 
     fn bound(
@@ -53,7 +60,11 @@ impl<'t, 'a> Names<'t, 'a> {
     ) -> Option<&'a str> {
         let named = || self.trace.bindings.iter().filter(|binding| binding.name == name);
         let value = |binding| part(binding).filter(|value| !value.is_empty());
-        named().rev().filter(|binding| binding.at.seq <= seq).find_map(value).or_else(|| named().find_map(value))
+        named()
+            .rev()
+            .filter(|binding| binding.at.seq <= seq)
+            .find_map(value)
+            .or_else(|| named().find_map(value))
     }
 }
 
@@ -62,14 +73,23 @@ fn version_of<'a>(exchange: &Exchange<'a>, seq: u64) -> Option<&'a str> {
     if let Some(page) = exchange.page_sent() {
         return Some(page.resource_version);
     }
-    exchange.frames.iter().rev().filter(|sent| sent.sent.seq <= seq).find_map(|sent| match &sent.frame.kind {
-        FrameType::Bookmark { .. } => sent.frame.object.as_ref().map(|object| object.resource_version.as_str()),
-        FrameType::Added
-        | FrameType::Modified
-        | FrameType::Deleted
-        | FrameType::Error { .. }
-        | FrameType::Raw => None,
-    })
+    exchange
+        .frames
+        .iter()
+        .rev()
+        .filter(|sent| sent.sent.seq <= seq)
+        .find_map(|sent| match &sent.frame.kind {
+            FrameType::Bookmark { .. } => sent
+                .frame
+                .object
+                .as_ref()
+                .map(|object| object.resource_version.as_str()),
+            FrameType::Added
+            | FrameType::Modified
+            | FrameType::Deleted
+            | FrameType::Error { .. }
+            | FrameType::Raw => None,
+        })
 }
 
 /// Is the request of that kind?
@@ -86,9 +106,14 @@ pub(super) fn of_kind(exchange: &Exchange<'_>, kind: RequestKind) -> bool {
 
 /// Does the request meet every condition?
 pub(super) fn matches(names: &Names<'_, '_>, query: &[QueryMatch], exchange: &Exchange<'_>) -> bool {
-    query
-        .iter()
-        .all(|condition| is(names, &condition.value, exchange.query(&condition.name), exchange.asked.seq))
+    query.iter().all(|condition| {
+        is(
+            names,
+            &condition.value,
+            exchange.query(&condition.name),
+            exchange.asked.seq,
+        )
+    })
 }
 
 /// Is the value what is expected? Absent and empty are the same to the API.
@@ -117,7 +142,10 @@ pub(super) fn emitted(names: &Names<'_, '_>, expected: &EmittedMatch, reported: 
         Report::Ended | Report::Crashed { .. } => return false,
     };
     kind == expected.kind
-        && expected.name.as_ref().is_none_or(|name| same_name(name, &reported.key))
+        && expected
+            .name
+            .as_ref()
+            .is_none_or(|name| same_name(name, &reported.key))
         && expected.resource_version.as_ref().is_none_or(|version| {
             let value = Some(reported.resource_version()).filter(|value| !value.is_empty());
             is(names, version, value, reported.at.seq)
@@ -130,10 +158,19 @@ pub(super) fn same_name(name: &str, key: &str) -> bool {
 }
 
 /// `WATCH resourceVersion=$b (1004)`.
-pub(super) fn query_words(names: &Names<'_, '_>, kind: RequestKind, query: &[QueryMatch], seq: u64) -> String {
+pub(super) fn query_words(
+    names: &Names<'_, '_>,
+    kind: RequestKind,
+    query: &[QueryMatch],
+    seq: u64,
+) -> String {
     let mut text = asked_words(kind);
     for condition in query {
-        text.push_str(&format!(" {}{}", condition.name, expected_words(names, &condition.value, seq)));
+        text.push_str(&format!(
+            " {}{}",
+            condition.name,
+            expected_words(names, &condition.value, seq)
+        ));
     }
     text
 }
@@ -155,7 +192,10 @@ pub(super) fn emitted_words(names: &Names<'_, '_>, expected: &EmittedMatch, seq:
         text.push_str(&format!(" {name}"));
     }
     if let Some(version) = &expected.resource_version {
-        text.push_str(&format!(" resourceVersion{}", expected_words(names, version, seq)));
+        text.push_str(&format!(
+            " resourceVersion{}",
+            expected_words(names, version, seq)
+        ));
     }
     if expected.nth > 1 {
         text.push_str(&format!(" (time {})", expected.nth));

@@ -1,14 +1,22 @@
 //! One row an expectation: a trace that meets it and one that does not.
 
-use fake_apiserver::scenario::{EmittedKind, EmittedMatch, Expected, Ref, RequestNever, Step, Times, Trigger};
+use fake_apiserver::record::What;
+use fake_apiserver::scenario::{
+    EmittedKind, EmittedMatch, Expected, Ref, RequestNever, Step, Times, Trigger,
+};
 use fake_apiserver::scenario::{EmittedNever, Expect};
+use fake_apiserver::scenario::{QueryMatch, RequestKind};
 use rstest::rstest;
 
 use super::*;
 use crate::trace::sample::{Sample, scenario};
 
 fn query(name: &str, value: Expected) -> Vec<QueryMatch> {
-    vec![QueryMatch { name: name.to_owned(), value, at: Place { line: 7, column: 3 } }]
+    vec![QueryMatch {
+        name: name.to_owned(),
+        value,
+        at: Place { line: 7, column: 3 },
+    }]
 }
 
 fn watch_from(value: Expected) -> RequestExpect {
@@ -51,10 +59,23 @@ fn is(text: &str) -> Expected {
 fn run() -> Sample {
     let mut s = Sample::new();
     s.wrote("a", "5");
-    s.push(What::Bound { name: "start".to_owned(), value: "5".to_owned(), continue_token: None });
-    s.list(&[("limit", "500")]).page("10", "", &[("a", "5")]).emit_init(&[("a", "5")]);
-    s.watch("10").after(2000).wrote("b", "11").added("b", "11").emit_apply("b", "11");
-    s.push(What::Step { step: 0, how: "cut".to_owned() });
+    s.push(What::Bound {
+        name: "start".to_owned(),
+        value: "5".to_owned(),
+        continue_token: None,
+    });
+    s.list(&[("limit", "500")])
+        .page("10", "", &[("a", "5")])
+        .emit_init(&[("a", "5")]);
+    s.watch("10")
+        .after(2000)
+        .wrote("b", "11")
+        .added("b", "11")
+        .emit_apply("b", "11");
+    s.push(What::Step {
+        step: 0,
+        how: "cut".to_owned(),
+    });
     s.eof().watch("11");
     s
 }
@@ -94,9 +115,19 @@ fn expectation(#[case] expect: Expect, #[case] sentence: &str) {
     let records = run().complete();
     let trace = Trace::new(&records);
     let found = unmet(&scenario, &trace);
-    assert_eq!(found.iter().map(|found| found.sentence.as_str()).collect::<Vec<_>>().join("\n"), sentence);
+    assert_eq!(
+        found
+            .iter()
+            .map(|found| found.sentence.as_str())
+            .collect::<Vec<_>>()
+            .join("\n"),
+        sentence
+    );
     for contradiction in &found {
-        assert!(!contradiction.evidence.is_empty(), "a contradiction names the records that prove it");
+        assert!(
+            !contradiction.evidence.is_empty(),
+            "a contradiction names the records that prove it"
+        );
     }
 }
 

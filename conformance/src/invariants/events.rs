@@ -34,13 +34,19 @@ pub(super) fn subsequence(ground: &Ground<'_, '_>) -> Vec<Finding> {
         if ground.trace.rolled_back.is_some_and(|at| at < reported.at.seq) {
             continue;
         }
-        let state = ground.history.state(&reported.key, reported.resource_version(), reported.uid());
+        let state = ground
+            .history
+            .state(&reported.key, reported.resource_version(), reported.uid());
         let Some((position, _)) = state else { continue };
         if let Some((last, before)) = highest.get(reported.key.as_str())
             && position < *last
         {
             // The server itself went back: it sent the older state after the newer one.
-            let newer = ground.sources(before).map(|source| source.sent.seq).min().unwrap_or(before.at.seq);
+            let newer = ground
+                .sources(before)
+                .map(|source| source.sent.seq)
+                .min()
+                .unwrap_or(before.at.seq);
             if !sources.any(|source| source.sent.seq > newer) {
                 found.push(Finding {
                     sentence: format!(
@@ -75,9 +81,14 @@ pub(super) fn reliable<'t, 'a>(ground: &'t Ground<'_, 'a>) -> Vec<Finding> {
         let Some(op) = reported.op() else { continue };
         by_key.entry(&reported.key).or_default().push(reported);
         if let Report::Apply(_) | Report::Delete(_) = reported.report {
-            said.entry((&reported.key, reported.resource_version(), op)).or_default().push(reported);
+            said.entry((&reported.key, reported.resource_version(), op))
+                .or_default()
+                .push(reported);
             if op == Op::Gone {
-                by_uid.entry((&reported.key, reported.uid())).or_default().push(reported.at.seq);
+                by_uid
+                    .entry((&reported.key, reported.uid()))
+                    .or_default()
+                    .push(reported.at.seq);
             }
         }
     }
@@ -86,8 +97,11 @@ pub(super) fn reliable<'t, 'a>(ground: &'t Ground<'_, 'a>) -> Vec<Finding> {
         let live = live(ground, stream);
         let told = |event: &'t Delivery<'a>| said.get(&change(event)).into_iter().flatten().copied();
         let by = |event: &'t Delivery<'a>| told(event).find(|reported| reported.at.seq > event.sent.seq);
-        let Some((last, witness)) =
-            live.iter().enumerate().rev().find_map(|(index, event)| by(event).map(|reported| (index, reported)))
+        let Some((last, witness)) = live
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(index, event)| by(event).map(|reported| (index, reported)))
         else {
             continue;
         };
@@ -95,23 +109,37 @@ pub(super) fn reliable<'t, 'a>(ground: &'t Ground<'_, 'a>) -> Vec<Finding> {
             let key = event.object.key.as_str();
             let gone = by_uid.get(&(key, event.object.uid.as_str()));
             let reported = told(event).next().is_some()
-                || event.op == Op::Gone && gone.is_some_and(|seqs| seqs.iter().any(|seq| *seq > event.sent.seq));
+                || event.op == Op::Gone
+                    && gone.is_some_and(|seqs| seqs.iter().any(|seq| *seq > event.sent.seq));
             if reported || ground.trace.error_between(event.sent.seq, witness.at.seq) {
                 continue;
             }
-            let before = by_key.get(key).into_iter().flatten().rev().find(|known| known.at.seq < witness.at.seq);
-            let unnoticed = match (event.op, before.and_then(|known| known.op().map(|op| (known, op)))) {
+            let before = by_key
+                .get(key)
+                .into_iter()
+                .flatten()
+                .rev()
+                .find(|known| known.at.seq < witness.at.seq);
+            let unnoticed = match (
+                event.op,
+                before.and_then(|known| known.op().map(|op| (known, op))),
+            ) {
                 (Op::Gone, None | Some((_, Op::Gone))) => true,
                 (Op::Gone, Some((_, Op::Set))) | (Op::Set, None | Some((_, Op::Gone))) => false,
                 (Op::Set, Some((known, Op::Set))) => {
-                    known.uid() == event.object.uid && known.resource_version() == event.object.resource_version
+                    known.uid() == event.object.uid
+                        && known.resource_version() == event.object.resource_version
                 }
             };
             if unnoticed {
                 continue;
             }
             let what = words::object(ground.scenario, event.object);
-            let op = if event.op == Op::Gone { "deletion" } else { "change" };
+            let op = if event.op == Op::Gone {
+                "deletion"
+            } else {
+                "change"
+            };
             found.push(Finding {
                 sentence: format!(
                     "the client never reported the {op} {what} it was sent at {}, though it read on: it reported {} from the same stream",
@@ -135,7 +163,9 @@ fn change<'a>(live: &Delivery<'a>) -> (&'a str, &'a str, Op) {
 /// The truthful events of a stream past its initial ones, up to where a client stops reading.
 fn live<'t, 'a>(ground: &'t Ground<'_, 'a>, stream: &Exchange<'a>) -> Vec<&'t Delivery<'a>> {
     let marker = stream.frames.iter().find_map(|sent| match &sent.frame.kind {
-        FrameType::Bookmark { initial_events_end: Some(end) } if end == "true" => Some(sent.sent.seq),
+        FrameType::Bookmark {
+            initial_events_end: Some(end),
+        } if end == "true" => Some(sent.sent.seq),
         FrameType::Bookmark { .. }
         | FrameType::Added
         | FrameType::Modified
@@ -160,7 +190,11 @@ fn live<'t, 'a>(ground: &'t Ground<'_, 'a>, stream: &Exchange<'a>) -> Vec<&'t De
         .frames
         .iter()
         .filter_map(|sent| {
-            let at = ground.trace.deliveries.binary_search_by_key(&sent.sent.seq, |live| live.sent.seq).ok()?;
+            let at = ground
+                .trace
+                .deliveries
+                .binary_search_by_key(&sent.sent.seq, |live| live.sent.seq)
+                .ok()?;
             Some(&ground.trace.deliveries[at])
         })
         .filter(|live| live.sent.seq > from && live.sent.seq < until && live.whole && !live.after_error)
@@ -180,7 +214,12 @@ pub(super) fn unique(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut said: BTreeMap<(&str, &str, &str, Op), u64> = BTreeMap::new();
     let mut from = 0;
-    for reported in ground.trace.reports.iter().take_while(|reported| reported.at.seq < until) {
+    for reported in ground
+        .trace
+        .reports
+        .iter()
+        .take_while(|reported| reported.at.seq < until)
+    {
         let op = match reported.report {
             Report::Init | Report::InitDone => {
                 said.clear();
@@ -195,14 +234,19 @@ pub(super) fn unique(ground: &Ground<'_, '_>) -> Vec<Finding> {
         if version.is_empty() {
             continue;
         }
-        let Some(first) = said.insert((&reported.key, reported.uid(), version, op), reported.at.seq) else { continue };
+        let Some(first) = said.insert((&reported.key, reported.uid(), version, op), reported.at.seq) else {
+            continue;
+        };
         let replayed = replays.iter().any(|seq| *seq > first && *seq < reported.at.seq);
         if replayed || ground.lied_between(from, reported.at.seq) {
             continue;
         }
         let what = words::report(ground.scenario, reported);
         found.push(Finding {
-            sentence: format!("the client reported {what} a second time at {}", words::time(reported.at.at)),
+            sentence: format!(
+                "the client reported {what} a second time at {}",
+                words::time(reported.at.at)
+            ),
             expected: format!("{what} once"),
             actual: format!("{what} twice"),
             evidence: vec![first, reported.at.seq],
@@ -215,9 +259,16 @@ pub(super) fn unique(ground: &Ground<'_, '_>) -> Vec<Finding> {
 pub(super) fn filter(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (reported, op) in ground.stated() {
-        let state = ground.history.state(&reported.key, reported.resource_version(), reported.uid());
-        let Some((_, truth)) = state.filter(|_| op == Op::Set) else { continue };
-        if truth.selected || truth.op == WriteOp::Delete || ground.sources(reported).any(|source| source.scripted) {
+        let state = ground
+            .history
+            .state(&reported.key, reported.resource_version(), reported.uid());
+        let Some((_, truth)) = state.filter(|_| op == Op::Set) else {
+            continue;
+        };
+        if truth.selected
+            || truth.op == WriteOp::Delete
+            || ground.sources(reported).any(|source| source.scripted)
+        {
             continue;
         }
         let what = words::report(ground.scenario, reported);
@@ -236,21 +287,32 @@ pub(super) fn filter(ground: &Ground<'_, '_>) -> Vec<Finding> {
 
 /// INV-19 (CONN-01): half an event is no event.
 pub(super) fn no_partial_frames(ground: &Ground<'_, '_>) -> Vec<Finding> {
-    from_nowhere_else(ground, |source| source.whole, |ground, torn| {
-        let frame = ground
-            .trace
-            .exchange(torn.stream)
-            .and_then(|stream| stream.frames.iter().find(|sent| sent.sent.seq == torn.sent.seq));
-        match frame {
-            Some(sent) => format!("of which only {} of {} bytes were sent", sent.frame.sent, sent.frame.bytes),
-            None => "which was not sent whole".to_owned(),
-        }
-    })
+    from_nowhere_else(
+        ground,
+        |source| source.whole,
+        |ground, torn| {
+            let frame = ground
+                .trace
+                .exchange(torn.stream)
+                .and_then(|stream| stream.frames.iter().find(|sent| sent.sent.seq == torn.sent.seq));
+            match frame {
+                Some(sent) => format!(
+                    "of which only {} of {} bytes were sent",
+                    sent.frame.sent, sent.frame.bytes
+                ),
+                None => "which was not sent whole".to_owned(),
+            }
+        },
+    )
 }
 
 /// INV-21 (client-go RetryWatcher tests): what a server says after ERROR on a stream is not to be believed.
 pub(super) fn error_is_final(ground: &Ground<'_, '_>) -> Vec<Finding> {
-    from_nowhere_else(ground, |source| !source.after_error, |_, _| "which came after an ERROR line".to_owned())
+    from_nowhere_else(
+        ground,
+        |source| !source.after_error,
+        |_, _| "which came after an ERROR line".to_owned(),
+    )
 }
 
 /// Reports whose every source on the wire is a bad one.
@@ -262,8 +324,10 @@ fn from_nowhere_else<'a>(
     let mut found = Vec::new();
     for (reported, op) in ground.stated() {
         let bad = |source: &&Delivery<'a>| source.op == op && !good(source);
-        let Some(source) = ground.sources(reported).find(bad) else { continue };
-        if ground.opaque_before(reported.at.seq) || ground.sources(reported).any(|source| good(source)) {
+        let Some(source) = ground.sources(reported).find(bad) else {
+            continue;
+        };
+        if ground.opaque_before(reported.at.seq) || ground.sources(reported).any(&good) {
             continue;
         }
         let what = words::report(ground.scenario, reported);
@@ -293,7 +357,9 @@ pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 gone.insert(who, reported);
             }
             Some(Op::Set) => {
-                let Some(deleted) = gone.remove(&who) else { continue };
+                let Some(deleted) = gone.remove(&who) else {
+                    continue;
+                };
                 let of_it = |source: &&Delivery<'_>| source.object.uid == who.1 && source.object.key == who.0;
                 let before = || trace.deliveries.iter().filter(of_it);
                 let deletion = before()
@@ -321,7 +387,9 @@ pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
             None => {}
         }
     }
-    let Some((ended, RunEnd::Complete | RunEnd::NotConverged { .. })) = trace.ended else { return found };
+    let Some((ended, RunEnd::Complete | RunEnd::NotConverged { .. })) = trace.ended else {
+        return found;
+    };
     if ground.scenario.expect.not_converged_because.is_some() {
         return found;
     }

@@ -23,24 +23,33 @@ const WINDOW: Duration = Duration::from_secs(30);
 /// How much earlier than `Retry-After` a request may come, for clocks that disagree.
 const RETRY_AFTER_SLACK: Duration = Duration::from_millis(50);
 
-/// INV-15 (apimachinery `ValidateListOptions`; API concepts, tables of list and watch parameters).
+/// INV-15 (apimachinery `ValidateListOptions`; API concepts, tables of list and watch parameters). That a server of an
+/// older version has a feature switched off is something a client learns by asking.
 pub(super) fn legal(ground: &Ground<'_, '_>) -> Vec<Finding> {
-    ground
-        .trace
-        .reads()
-        .filter(|read| !read.violations.is_empty())
-        .map(|read| Finding {
+    let mut found = Vec::new();
+    for read in ground.trace.reads() {
+        let broken: Vec<&str> = read
+            .violations
+            .iter()
+            .map(String::as_str)
+            .filter(|violation| !violation.contains("feature gate"))
+            .collect();
+        if broken.is_empty() {
+            continue;
+        }
+        found.push(Finding {
             sentence: format!(
                 "the client sent an illegal request at {}: {}: {}",
                 words::time(read.asked.at),
                 words::request(read),
-                read.violations.join("; ")
+                broken.join("; ")
             ),
             expected: "a request the server's validation accepts".to_owned(),
             actual: words::request(read),
             evidence: vec![read.asked.seq],
-        })
-        .collect()
+        });
+    }
+    found
 }
 
 /// INV-16 (client-go's backoff; API Priority and Fairness; KEP-4568 for Retry-After).
@@ -54,9 +63,21 @@ fn too_soon(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let reads: Vec<&Exchange<'_>> = ground.trace.reads().collect();
     let mut found = Vec::new();
     for (index, refused) in reads.iter().enumerate() {
-        let Some(head) = refused.head.filter(|head| matches!(head.status, 429 | 503)) else { continue };
-        let Some(seconds) = head.retry_after.and_then(|after| after.trim().parse::<u64>().ok()) else { continue };
-        let Some(next) = reads[index + 1..].iter().find(|next| next.asked.seq > head.sent.seq) else { continue };
+        let Some(head) = refused.head.filter(|head| matches!(head.status, 429 | 503)) else {
+            continue;
+        };
+        let Some(seconds) = head
+            .retry_after
+            .and_then(|after| after.trim().parse::<u64>().ok())
+        else {
+            continue;
+        };
+        let Some(next) = reads[index + 1..]
+            .iter()
+            .find(|next| next.asked.seq > head.sent.seq)
+        else {
+            continue;
+        };
         let gap = next.asked.at.saturating_sub(head.sent.at);
         if lost(refused) || gap + RETRY_AFTER_SLACK >= Duration::from_secs(seconds) {
             continue;
@@ -96,7 +117,13 @@ fn over_budget(ground: &Ground<'_, '_>) -> Vec<Finding> {
         }
         streak.push(at);
         let counted = &streak[streak.len().min(FREE_REQUESTS)..];
-        let Some(first) = counted.len().checked_sub(WINDOW_REQUESTS + 1).map(|first| counted[first]) else { continue };
+        let Some(first) = counted
+            .len()
+            .checked_sub(WINDOW_REQUESTS + 1)
+            .map(|first| counted[first])
+        else {
+            continue;
+        };
         if at.at - first.at < WINDOW {
             return vec![Finding {
                 sentence: format!(
@@ -124,11 +151,14 @@ fn recovered(read: &Exchange<'_>) -> bool {
     if !read.is_watch() || refused {
         return false;
     }
-    read.over().is_none_or(|over| over.at.saturating_sub(read.asked.at) >= AT_ONCE)
+    read.over()
+        .is_none_or(|over| over.at.saturating_sub(read.asked.at) >= AT_ONCE)
 }
 
 fn lost(exchange: &Exchange<'_>) -> bool {
-    exchange.end.is_some_and(|end| end.how == Ending::Rst && end.by == Side::Server)
+    exchange
+        .end
+        .is_some_and(|end| end.how == Ending::Rst && end.by == Side::Server)
 }
 
 /// INV-17 (RETRY-10): two watches feeding one cache interleave. What a client dropped takes a moment to be seen closed.
@@ -148,7 +178,11 @@ pub(super) fn single_flight(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 }
         });
         if let Some(rival) = rival {
-            let (kind, kinds) = if read.is_watch() { ("watch", "watches") } else { ("list", "lists") };
+            let (kind, kinds) = if read.is_watch() {
+                ("watch", "watches")
+            } else {
+                ("list", "lists")
+            };
             found.push(Finding {
                 sentence: format!(
                     "the client had two {kinds} at once: {} at {} while {} of {} was still open",
@@ -174,23 +208,52 @@ pub(super) fn quiescence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let late = stop.at + ON_THE_WAY;
     let mut found = Vec::new();
     let mut add = |sentence: String, expected: &str, actual: String, seq: u64| {
-        found.push(Finding { sentence, expected: expected.to_owned(), actual, evidence: vec![stop.seq, seq] });
+        found.push(Finding {
+            sentence,
+            expected: expected.to_owned(),
+            actual,
+            evidence: vec![stop.seq, seq],
+        });
     };
-    for read in trace.exchanges.iter().filter(|read| read.asked.seq > stop.seq && read.asked.at > late) {
+    for read in trace
+        .exchanges
+        .iter()
+        .filter(|read| read.asked.seq > stop.seq && read.asked.at > late)
+    {
         let what = words::request(read);
         let after = words::span((read.asked.at - stop.at).as_millis() as u64);
-        add(format!("the client sent {what} {after} after it was stopped"), "no request", what, read.asked.seq);
+        add(
+            format!("the client sent {what} {after} after it was stopped"),
+            "no request",
+            what,
+            read.asked.seq,
+        );
     }
-    for said in trace.reports.iter().filter(|said| said.at.seq > stop.seq && said.at.at > late) {
+    for said in trace
+        .reports
+        .iter()
+        .filter(|said| said.at.seq > stop.seq && said.at.at > late)
+    {
         let what = words::report(ground.scenario, said);
         let after = words::span((said.at.at - stop.at).as_millis() as u64);
-        add(format!("the client reported {what} {after} after it was stopped"), "no report", what, said.at.seq);
+        add(
+            format!("the client reported {what} {after} after it was stopped"),
+            "no report",
+            what,
+            said.at.seq,
+        );
     }
     let last = trace.last().map(|last| last.at).unwrap_or_default();
     for open in trace.reads().filter(|open| open.asked.seq < stop.seq) {
         // Where the server fell silent the answer is over for it, but the client still holds the connection.
-        let stalled = open.end.is_some_and(|end| end.how == Ending::Stall && end.by == Side::Server);
-        let closed = if stalled { open.disconnected.map(|(at, _)| at) } else { open.over() };
+        let stalled = open
+            .end
+            .is_some_and(|end| end.how == Ending::Stall && end.by == Side::Server);
+        let closed = if stalled {
+            open.disconnected.map(|(at, _)| at)
+        } else {
+            open.over()
+        };
         let overdue = match closed {
             Some(closed) => closed.at > stop.at + CLOSING,
             None => last > stop.at + CLOSING,
@@ -253,11 +316,19 @@ fn misused(attempt: &[&Exchange<'_>], list: &Exchange<'_>, token: &str) -> Optio
                         given = Some((offered, body.sent.seq));
                         break;
                     }
-                } else if asked.status() == Some(410) && asked.query("continue") == Some(token) && !lost(asked) {
-                    return Some(("a token the server had refused with 410".to_owned(), body.sent.seq));
+                } else if asked.status() == Some(410)
+                    && asked.query("continue") == Some(token)
+                    && !lost(asked)
+                {
+                    return Some((
+                        "a token the server had refused with 410".to_owned(),
+                        body.sent.seq,
+                    ));
                 }
             }
-            Some(Answer::Torn { bytes_sent, bytes, .. }) if bytes_sent >= bytes => return None,
+            Some(Answer::Torn {
+                bytes_sent, bytes, ..
+            }) if bytes_sent >= bytes => return None,
             Some(Answer::Torn { .. }) | None => {}
         }
     }
@@ -265,10 +336,18 @@ fn misused(attempt: &[&Exchange<'_>], list: &Exchange<'_>, token: &str) -> Optio
         Some((given, _)) if given == token => {}
         Some(("", seq)) => return Some(("a token although the list was complete".to_owned(), seq)),
         Some((_, seq)) => return Some(("a token the page before had not given".to_owned(), seq)),
-        None => return Some(("a token no page of this list had given".to_owned(), first.asked.seq)),
+        None => {
+            return Some((
+                "a token no page of this list had given".to_owned(),
+                first.asked.seq,
+            ));
+        }
     }
     let changed = first_difference(first, list)?;
-    Some((format!("another {changed} than the first page had"), first.asked.seq))
+    Some((
+        format!("another {changed} than the first page had"),
+        first.asked.seq,
+    ))
 }
 
 /// The parameter in which two pages of a list differ, apart from those that belong to one page only.
@@ -277,6 +356,12 @@ fn first_difference<'a>(first: &Exchange<'a>, list: &Exchange<'a>) -> Option<&'a
         return Some("path");
     }
     let own = |name: &str| matches!(name, "continue" | "resourceVersion" | "resourceVersionMatch");
-    let names = first.query.iter().chain(list.query).map(|(name, _)| name.as_str());
-    names.filter(|name| !own(name)).find(|name| first.query(name) != list.query(name))
+    let names = first
+        .query
+        .iter()
+        .chain(list.query)
+        .map(|(name, _)| name.as_str());
+    names
+        .filter(|name| !own(name))
+        .find(|name| first.query(name) != list.query(name))
 }

@@ -13,7 +13,9 @@ use crate::words;
 pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (watch, version) in pinned_watches(ground) {
-        let Some(standing) = Standing::before(ground, watch) else { continue };
+        let Some(standing) = Standing::before(ground, watch) else {
+            continue;
+        };
         if standing.unknown || standing.allowed().any(|allowed| allowed == version) {
             continue;
         }
@@ -29,7 +31,10 @@ pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 words::time(watch.asked.at),
                 words::few(&allowed, 4, |version| (*version).to_owned())
             ),
-            expected: format!("WATCH resourceVersion={}", standing.latest.last().copied().unwrap_or("(none)")),
+            expected: format!(
+                "WATCH resourceVersion={}",
+                standing.latest.last().copied().unwrap_or("(none)")
+            ),
             actual: words::request(watch),
             evidence: seq.into_iter().chain([watch.asked.seq]).collect(),
         });
@@ -42,7 +47,9 @@ pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
 pub(super) fn from_the_latest(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (watch, version) in pinned_watches(ground) {
-        let Some(standing) = Standing::before(ground, watch) else { continue };
+        let Some(standing) = Standing::before(ground, watch) else {
+            continue;
+        };
         let known = standing.allowed().any(|allowed| allowed == version);
         if standing.unknown || !known || standing.lists.len() > 1 || standing.latest.contains(&version) {
             continue;
@@ -85,7 +92,9 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let trace = ground.trace;
     let mut found = Vec::new();
     for expired in trace.watches() {
-        let (Some(version), Some(at)) = (expired.pinned(), expired.expired()) else { continue };
+        let (Some(version), Some(at)) = (expired.pinned(), expired.expired()) else {
+            continue;
+        };
         if may_be_lost(expired) {
             continue;
         }
@@ -93,7 +102,10 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
             .map(|(watch, _)| watch)
             .find(|watch| watch.asked.seq > at.seq && watch.verb == Verb::Watch);
         if let Some(next) = next
-            && !trace.snapshots.iter().any(|set| set.done.seq > at.seq && set.done.seq < next.asked.seq)
+            && !trace
+                .snapshots
+                .iter()
+                .any(|set| set.done.seq > at.seq && set.done.seq < next.asked.seq)
         {
             found.push(Finding {
                 sentence: format!(
@@ -157,12 +169,17 @@ pub(super) fn no_rewind_by_choice(ground: &Ground<'_, '_>) -> Vec<Finding> {
 pub(super) fn pinned_watches<'t, 'a>(
     ground: &Ground<'t, 'a>,
 ) -> impl Iterator<Item = (&'t Exchange<'a>, &'a str)> + use<'t, 'a> {
-    ground.trace.watches().filter_map(|watch| Some((watch, watch.pinned()?)))
+    ground
+        .trace
+        .watches()
+        .filter_map(|watch| Some((watch, watch.pinned()?)))
 }
 
 /// The bytes of this answer may not have reached the client although they were sent.
 fn may_be_lost(exchange: &Exchange<'_>) -> bool {
-    exchange.end.is_some_and(|end| end.how == Ending::Rst && end.by == Side::Server)
+    exchange
+        .end
+        .is_some_and(|end| end.how == Ending::Rst && end.by == Side::Server)
         || matches!(exchange.answer, Some(Answer::Torn { .. }))
 }
 
@@ -186,7 +203,10 @@ impl<'t, 'a> Standing<'t, 'a> {
         let until = watch.asked.seq;
         let done = trace.snapshots.partition_point(|set| set.done.seq < until);
         let done = &trace.snapshots[..done];
-        let base = done.iter().rposition(|set| !set.scripted && !set.opaque).unwrap_or(0);
+        let base = done
+            .iter()
+            .rposition(|set| !set.scripted && !set.opaque)
+            .unwrap_or(0);
         let lists: Vec<&Snapshot<'a>> = done[base..].iter().collect();
         let from = lists.first()?.done.seq;
         let mut standing = Standing {
@@ -203,7 +223,10 @@ impl<'t, 'a> Standing<'t, 'a> {
     }
 
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a str> {
-        self.lists.iter().flat_map(|set| set.resume.iter().copied()).chain(self.since.iter().copied())
+        self.lists
+            .iter()
+            .flat_map(|set| set.resume.iter().copied())
+            .chain(self.since.iter().copied())
     }
 
     fn read(&mut self, ground: &Ground<'t, 'a>, stream: &Exchange<'a>, from: u64, until: u64) {
@@ -287,7 +310,10 @@ fn explain(ground: &Ground<'_, '_>, watch: &Exchange<'_>, version: &str) -> (Str
             None => "a part".to_owned(),
         };
         let object = words::object(ground.scenario, torn.object);
-        return (format!("the version of {object}, of which only {share} were sent"), Some(torn.sent.seq));
+        return (
+            format!("the version of {object}, of which only {share} were sent"),
+            Some(torn.sent.seq),
+        );
     }
     let page = trace
         .lists()
@@ -296,7 +322,10 @@ fn explain(ground: &Ground<'_, '_>, watch: &Exchange<'_>, version: &str) -> (Str
         .find(|(_, page)| page.resource_version == version);
     if let Some((list, page)) = page {
         let why = if list.page > 1 {
-            format!("the version of page {} of a list that began at another", list.page)
+            format!(
+                "the version of page {} of a list that began at another",
+                list.page
+            )
         } else {
             "the version of a list that was given up or replaced".to_owned()
         };

@@ -19,14 +19,20 @@ const LIMIT: (&str, &str) = ("limit", "500");
 fn synced() -> Sample {
     let mut s = Sample::new();
     s.wrote("a", "5").wrote("b", "7");
-    s.list(&[LIMIT]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]);
+    s.list(&[LIMIT])
+        .page("10", "", &[("a", "5"), ("b", "7")])
+        .emit_init(&[("a", "5"), ("b", "7")]);
     s
 }
 
 /// A watch from 10 that brought `c@11`, reported.
 fn watching() -> Sample {
     let mut s = synced();
-    s.watch("10").after(2000).wrote("c", "11").added("c", "11").emit_apply("c", "11");
+    s.watch("10")
+        .after(2000)
+        .wrote("c", "11")
+        .added("c", "11")
+        .emit_apply("c", "11");
     s
 }
 
@@ -117,7 +123,12 @@ fn holds_or_not(#[case] broken: &str, #[case] sample: Sample) {
     let found = violated(&scenario, &trace);
     let ids: BTreeSet<&str> = found.iter().map(|found| found.check.as_str()).collect();
     let wanted: BTreeSet<&str> = broken.split_whitespace().collect();
-    assert_eq!(ids, wanted, "{:#?}", found.iter().map(|found| &found.sentence).collect::<Vec<_>>());
+    assert_eq!(
+        ids,
+        wanted,
+        "{:#?}",
+        found.iter().map(|found| &found.sentence).collect::<Vec<_>>()
+    );
     for contradiction in &found {
         assert!(!contradiction.evidence.is_empty() && contradiction.sentence.starts_with("the client"));
     }
@@ -128,7 +139,9 @@ fn paged(from: &str) -> Sample {
     let mut s = Sample::new();
     s.wrote("a", "5").wrote("b", "7");
     s.list(&[("limit", "1")]).page("10", "t", &[("a", "5")]);
-    s.list(&[("limit", "1"), ("continue", "t")]).lie().page("12", "", &[("b", "7")]);
+    s.list(&[("limit", "1"), ("continue", "t")])
+        .lie()
+        .page("12", "", &[("b", "7")]);
     s.emit_init(&[("a", "5"), ("b", "7")]).watch(from);
     s
 }
@@ -138,7 +151,8 @@ fn dead_version(times: usize) -> Sample {
     let mut s = synced();
     for _ in 0..times {
         s.watch("10").error(410, "Expired").eof().after(2000);
-        s.list(&[("resourceVersion", "10")]).page("10", "", &[("a", "5"), ("b", "7")]);
+        s.list(&[("resourceVersion", "10")])
+            .page("10", "", &[("a", "5"), ("b", "7")]);
         s.emit_init(&[("a", "5"), ("b", "7")]);
     }
     s
@@ -148,14 +162,20 @@ fn dead_version(times: usize) -> Sample {
 fn leftovers(dropped: bool) -> Sample {
     let mut s = Sample::new();
     s.wrote("a", "5").wrote("b", "7").emit(Report::Init);
-    s.list(&[("limit", "2")]).page("10", "t", &[("a", "5"), ("b", "7")]);
-    s.emit(Report::InitApply(reported("a", "u-a", "5"))).emit(Report::InitApply(reported("b", "u-b", "7")));
-    s.deleted("a", "11").list(&[("limit", "2"), ("continue", "t")]).status(410, "Expired");
+    s.list(&[("limit", "2")])
+        .page("10", "t", &[("a", "5"), ("b", "7")]);
+    s.emit(Report::InitApply(reported("a", "u-a", "5")))
+        .emit(Report::InitApply(reported("b", "u-b", "7")));
+    s.deleted("a", "11")
+        .list(&[("limit", "2"), ("continue", "t")])
+        .status(410, "Expired");
     if dropped {
         s.emit(Report::Init);
     }
     s.list(&[]).page("11", "", &[("b", "7")]);
-    s.emit(Report::InitApply(reported("b", "u-b", "7"))).emit(Report::InitDone).watch("11");
+    s.emit(Report::InitApply(reported("b", "u-b", "7")))
+        .emit(Report::InitDone)
+        .watch("11");
     s
 }
 
@@ -183,7 +203,10 @@ fn inv_15_takes_over_what_the_server_found_wrong() {
     });
     let records = end(s);
     let found = violated(&scenario(), &Trace::new(&records));
-    assert_eq!(found.iter().map(|found| found.check.as_str()).collect::<Vec<_>>(), ["INV-15"]);
+    assert_eq!(
+        found.iter().map(|found| found.check.as_str()).collect::<Vec<_>>(),
+        ["INV-15"]
+    );
 }
 
 #[rstest]
@@ -199,7 +222,14 @@ fn after_stop(#[case] broken: &str, #[case] then: fn(&mut Sample)) {
     s.push(What::RunEnded(RunEnd::Complete));
     let records = s.records();
     let found = violated(&scenario(), &Trace::new(&records));
-    assert_eq!(found.iter().map(|found| found.check.as_str()).collect::<Vec<_>>().join(" "), broken);
+    assert_eq!(
+        found
+            .iter()
+            .map(|found| found.check.as_str())
+            .collect::<Vec<_>>()
+            .join(" "),
+        broken
+    );
 }
 
 #[test]

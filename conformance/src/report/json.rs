@@ -35,7 +35,12 @@ pub fn entry(judged: &Judged) -> String {
         seed: judged.seed,
         outcome: judged.verdict.outcome,
         verdict: judged.standing,
-        covers: judged.scenario.covers.iter().map(|covered| covered.id.as_str()).collect(),
+        covers: judged
+            .scenario
+            .covers
+            .iter()
+            .map(|covered| covered.id.as_str())
+            .collect(),
         message: judged.verdict.message(),
         contradictions: &judged.verdict.contradictions,
     };

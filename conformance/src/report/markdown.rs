@@ -26,7 +26,12 @@ pub fn failures(results: &[Judged]) -> String {
             Some(known) => (known.reason.as_str(), known.issue.as_str()),
             None => (judged.verdict.message(), "new"),
         };
-        let covers: Vec<&str> = judged.scenario.covers.iter().map(|covered| covered.id.as_str()).collect();
+        let covers: Vec<&str> = judged
+            .scenario
+            .covers
+            .iter()
+            .map(|covered| covered.id.as_str())
+            .collect();
         let _infallible = writeln!(
             text,
             "| `{}` {} | {} | {} | {} |",
@@ -41,5 +46,8 @@ pub fn failures(results: &[Judged]) -> String {
 }
 
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ")
+    text.replace('|', "\\|")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }

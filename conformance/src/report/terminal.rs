@@ -52,11 +52,20 @@ fn one(judged: &Judged, contradiction: &Contradiction, style: Style) -> String {
     let paint = Paint(style.colour);
     let mut text = String::new();
     let place = match contradiction.place {
-        Some(place) => format!("{}:{}:{}", judged.scenario.path.display(), place.line, place.column),
+        Some(place) => format!(
+            "{}:{}:{}",
+            judged.scenario.path.display(),
+            place.line,
+            place.column
+        ),
         None => judged.scenario.path.display().to_string(),
     };
     let requirements = contradiction.requirements.join(" ");
-    let _infallible = writeln!(text, "  {} {requirements}   {place}", paint.bold(&contradiction.check));
+    let _infallible = writeln!(
+        text,
+        "  {} {requirements}   {place}",
+        paint.bold(&contradiction.check)
+    );
     if style.columns >= SIDE_BY_SIDE {
         let width = (style.columns - 12) / 2;
         let left = wrap(&contradiction.expected, width);
@@ -65,12 +74,19 @@ fn one(judged: &Judged, contradiction: &Contradiction, style: Style) -> String {
         for row in 0..left.len().max(right.len()) {
             let cell = |side: &[String]| side.get(row).cloned().unwrap_or_default();
             let padded = format!("{:<width$}", cell(&left));
-            let _infallible =
-                writeln!(text, "    {}   {}", paint.green(&padded), paint.red(&cell(&right)));
+            let _infallible = writeln!(
+                text,
+                "    {}   {}",
+                paint.green(&padded),
+                paint.red(&cell(&right))
+            );
         }
     } else {
         let width = style.columns.saturating_sub(13).max(20);
-        for (word, side, good) in [("expected", &contradiction.expected, true), ("actual", &contradiction.actual, false)] {
+        for (word, side, good) in [
+            ("expected", &contradiction.expected, true),
+            ("actual", &contradiction.actual, false),
+        ] {
             for (row, line) in wrap(side, width).iter().enumerate() {
                 let word = if row == 0 { word } else { "" };
                 let line = if good { paint.green(line) } else { paint.red(line) };
@@ -78,7 +94,10 @@ fn one(judged: &Judged, contradiction: &Contradiction, style: Style) -> String {
             }
         }
     }
-    for (row, line) in wrap(&contradiction.sentence, style.columns.saturating_sub(9).max(20)).iter().enumerate() {
+    for (row, line) in wrap(&contradiction.sentence, style.columns.saturating_sub(9).max(20))
+        .iter()
+        .enumerate()
+    {
         let word = if row == 0 { "why" } else { "" };
         let _infallible = writeln!(text, "  {word:<6} {line}");
     }
@@ -93,9 +112,17 @@ pub fn remark(judged: &Judged) -> Option<String> {
         Standing::Stale => Some(format!(
             "stale: {} is listed in known-failures.yaml as {} but came out as {}; remove or correct the entry ({})",
             judged.scenario.id,
-            judged.known.as_ref().map(|known| known.outcome.word()).unwrap_or_default(),
+            judged
+                .known
+                .as_ref()
+                .map(|known| known.outcome.word())
+                .unwrap_or_default(),
             judged.verdict.outcome.word(),
-            judged.known.as_ref().map(|known| format!("line {}", known.line)).unwrap_or_default(),
+            judged
+                .known
+                .as_ref()
+                .map(|known| format!("line {}", known.line))
+                .unwrap_or_default(),
         )),
     }
 }
@@ -124,7 +151,14 @@ pub fn summary(results: &[Judged], style: Style) -> String {
 
 fn row(counts: &Counts, paint: Paint) -> String {
     let number = |number: usize, width: usize, bad: bool| {
-        let text = format!("{:>width$}", if number == 0 { "·".to_owned() } else { number.to_string() });
+        let text = format!(
+            "{:>width$}",
+            if number == 0 {
+                "·".to_owned()
+            } else {
+                number.to_string()
+            }
+        );
         if bad && number > 0 { paint.red(&text) } else { text }
     };
     format!(
@@ -156,7 +190,9 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     for word in text.split_whitespace() {
         let mut word: Vec<char> = word.chars().collect();
         loop {
-            let line = lines.last_mut().expect("proven invariant: it starts with one line and only grows");
+            let line = lines
+                .last_mut()
+                .expect("proven invariant: it starts with one line and only grows");
             let used = line.chars().count();
             let gap = usize::from(used > 0);
             if used + gap + word.len() <= width {
@@ -182,15 +218,27 @@ struct Paint(bool);
 
 impl Paint {
     fn red(self, text: &str) -> String {
-        if self.0 { text.red().to_string() } else { text.to_owned() }
+        if self.0 {
+            text.red().to_string()
+        } else {
+            text.to_owned()
+        }
     }
 
     fn green(self, text: &str) -> String {
-        if self.0 { text.green().to_string() } else { text.to_owned() }
+        if self.0 {
+            text.green().to_string()
+        } else {
+            text.to_owned()
+        }
     }
 
     fn bold(self, text: &str) -> String {
-        if self.0 { text.bold().to_string() } else { text.to_owned() }
+        if self.0 {
+            text.bold().to_string()
+        } else {
+            text.to_owned()
+        }
     }
 }
 

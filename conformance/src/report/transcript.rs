@@ -10,7 +10,7 @@ use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{Frame, FrameType, Record, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp};
 use fake_apiserver::scenario::Scenario;
 
-use crate::trace::{Exchange, Reported, Trace};
+use crate::trace::{Exchange, Reported, Trace, written};
 use crate::verdict::Verdict;
 use crate::words;
 
@@ -21,7 +21,12 @@ const LAST_LINES: usize = 100;
 
 /// The transcript of a trace.
 pub fn transcript(scenario: &Scenario, trace: &Trace<'_>) -> String {
-    let mut writer = Writer { scenario, trace, tokens: BTreeMap::new(), lines: Vec::new() };
+    let mut writer = Writer {
+        scenario,
+        trace,
+        tokens: BTreeMap::new(),
+        lines: Vec::new(),
+    };
     let records = trace.records();
     let mut at = 0;
     while let Some(record) = records.get(at) {
@@ -35,14 +40,21 @@ pub fn accepted(scenario: &Scenario, trace: &Trace<'_>, verdict: &Verdict) -> St
     let mut text = transcript(scenario, trace);
     text.push_str(&format!("verdict: {}\n", verdict.outcome.word()));
     for contradiction in &verdict.contradictions {
-        text.push_str(&format!("  {}: {}\n", contradiction.check, contradiction.sentence));
+        text.push_str(&format!(
+            "  {}: {}\n",
+            contradiction.check, contradiction.sentence
+        ));
     }
     text
 }
 
 /// Where the accepted transcript of a scenario and client lives: beside the scenario, `<name>.<client>.snap`.
 pub fn snapshot_path(scenario: &Scenario, client: &str) -> PathBuf {
-    let name = scenario.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = scenario
+        .path
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default();
     scenario.path.with_file_name(format!("{name}.{client}.snap"))
 }
 
@@ -74,11 +86,18 @@ impl Writer<'_, '_> {
             What::Connected { .. } | What::Disconnected { .. } | What::Bound { .. } => {}
             What::Refused => self.line(record, "server ~", "connection refused".to_owned()),
             What::Request { stream, path, .. } => {
-                let Some(exchange) = self.trace.exchange(*stream) else { return used };
+                let Some(exchange) = self.trace.exchange(*stream) else {
+                    return used;
+                };
                 let text = self.request(exchange, path);
                 self.line(record, "client >", text);
             }
-            What::Head { stream, status, retry_after, scripted } => {
+            What::Head {
+                stream,
+                status,
+                retry_after,
+                scripted,
+            } => {
                 // A body that follows at once is told on the same line as its status.
                 let body = rest.iter().find(|next| of_stream(&next.what) == Some(*stream));
                 let merged = body.is_some_and(|next| {
@@ -92,7 +111,14 @@ impl Writer<'_, '_> {
                     self.line(record, server(*scripted), self.about(*stream, record.seq, text));
                 }
             }
-            What::Page { stream, resource_version, continue_token, remaining, items, scripted } => {
+            What::Page {
+                stream,
+                resource_version,
+                continue_token,
+                remaining,
+                items,
+                scripted,
+            } => {
                 let mut text = self.status(*stream, record);
                 text.push_str(&format!("rv={resource_version} items={}", items.len()));
                 if !items.is_empty() {
@@ -107,9 +133,18 @@ impl Writer<'_, '_> {
                 }
                 self.line(record, server(*scripted), self.about(*stream, record.seq, text));
             }
-            What::Body { stream, bytes, reason, message, continue_token } => {
-                let scripted =
-                    self.trace.exchange(*stream).and_then(|exchange| exchange.head).is_some_and(|head| head.scripted);
+            What::Body {
+                stream,
+                bytes,
+                reason,
+                message,
+                continue_token,
+            } => {
+                let scripted = self
+                    .trace
+                    .exchange(*stream)
+                    .and_then(|exchange| exchange.head)
+                    .is_some_and(|head| head.scripted);
                 let mut text = self.status(*stream, record);
                 match (reason, message) {
                     (Some(reason), Some(message)) => text.push_str(&format!("{reason} {message:?}")),
@@ -130,12 +165,21 @@ impl Writer<'_, '_> {
             What::Frame { stream, frame } if !frame.whole() => {
                 let (how, more) = ending(*stream, rest);
                 used += more;
-                let text = format!("{how} after {} of {} bytes of {}", frame.sent, frame.bytes, self.frame(frame));
+                let text = format!(
+                    "{how} after {} of {} bytes of {}",
+                    frame.sent,
+                    frame.bytes,
+                    self.frame(frame)
+                );
                 self.line(record, "server ~", self.about(*stream, record.seq, text));
             }
             What::Frame { stream, frame } => {
                 let text = self.frame(frame);
-                self.line(record, server(frame.scripted), self.about(*stream, record.seq, text));
+                self.line(
+                    record,
+                    server(frame.scripted),
+                    self.about(*stream, record.seq, text),
+                );
             }
             What::End { stream, how, by } => self.end(record, *stream, *how, *by),
             What::Withheld { stream, object } => {
@@ -144,17 +188,34 @@ impl Writer<'_, '_> {
             }
             What::Wrote(truth) => used += self.wrote(record, truth, rest),
             What::Restored { to } => self.line(record, "truth  .", format!("restored to {to}")),
-            What::Turned { how, resource_version } => {
+            What::Turned {
+                how,
+                resource_version,
+            } => {
                 self.line(record, "truth  .", format!("{how} (now {resource_version})"));
             }
             What::Step { step, how } => {
-                let line = self.scenario.steps.get(*step).map(|step| step.at.line).unwrap_or_default();
-                self.line(record, "script .", format!("step {} (line {line}): {how}", step + 1));
+                let line = self
+                    .scenario
+                    .steps
+                    .get(*step)
+                    .map(|step| step.at.line)
+                    .unwrap_or_default();
+                self.line(
+                    record,
+                    "script .",
+                    format!("step {} (line {line}): {how}", step + 1)
+                        .trim_end_matches([':', ' '])
+                        .to_owned(),
+                );
             }
             What::ScriptDone => self.line(record, "script .", "done".to_owned()),
             What::Reported(report) => {
                 let key = report.object().map(|object| object.key()).unwrap_or_default();
-                let at = crate::trace::Moment { seq: record.seq, at: record.at };
+                let at = crate::trace::Moment {
+                    seq: record.seq,
+                    at: record.at,
+                };
                 let text = words::report(self.scenario, &Reported { at, report, key });
                 self.line(record, "client *", text);
             }
@@ -190,7 +251,10 @@ impl Writer<'_, '_> {
     fn status(&self, stream: StreamId, record: &Record) -> String {
         match self.trace.exchange(stream).and_then(|exchange| exchange.head) {
             Some(head) if head.sent.at == record.at => {
-                let after = head.retry_after.map(|after| format!(" Retry-After: {after}")).unwrap_or_default();
+                let after = head
+                    .retry_after
+                    .map(|after| format!(" Retry-After: {after}"))
+                    .unwrap_or_default();
                 format!("{}{after} ", head.status)
             }
             Some(_) | None => String::new(),
@@ -199,14 +263,20 @@ impl Writer<'_, '_> {
 
     fn frame(&self, frame: &Frame) -> String {
         let object = frame.object.as_ref();
-        let state = object.map(|object| words::object(self.scenario, object)).unwrap_or_default();
+        let state = object
+            .map(|object| words::object(self.scenario, object))
+            .unwrap_or_default();
         match &frame.kind {
             FrameType::Added => format!("ADDED {state}"),
             FrameType::Modified => format!("MODIFIED {state}"),
             FrameType::Deleted => format!("DELETED {state}"),
             FrameType::Bookmark { initial_events_end } => {
-                let version = object.map(|object| object.resource_version.as_str()).unwrap_or_default();
-                let end = initial_events_end.as_ref().map(|end| format!(" initial-events-end={end:?}"));
+                let version = object
+                    .map(|object| object.resource_version.as_str())
+                    .unwrap_or_default();
+                let end = initial_events_end
+                    .as_ref()
+                    .map(|end| format!(" initial-events-end={end:?}"));
                 format!("BOOKMARK @{version}{}", end.unwrap_or_default())
             }
             FrameType::Error { code, reason } => format!("ERROR {code} {reason}").trim_end().to_owned(),
@@ -215,13 +285,24 @@ impl Writer<'_, '_> {
     }
 
     fn end(&mut self, record: &Record, stream: StreamId, how: Ending, by: Side) {
-        let watch = self.trace.exchange(stream).is_some_and(Exchange::is_watch);
+        let watch = self
+            .trace
+            .exchange(stream)
+            .is_some_and(|exchange| exchange.is_watch() && exchange.body_sent().is_none());
         match by {
-            Side::Client => self.line(record, "client >", self.about(stream, record.seq, "closed".to_owned())),
+            Side::Client => self.line(
+                record,
+                "client >",
+                self.about(stream, record.seq, "closed".to_owned()),
+            ),
             // A whole body that ends is nothing to tell.
             Side::Server if how == Ending::Eof && !watch => {}
             Side::Server => {
-                let who = if how == Ending::Eof { "server <" } else { "server ~" };
+                let who = if how == Ending::Eof {
+                    "server <"
+                } else {
+                    "server ~"
+                };
                 self.line(record, who, self.about(stream, record.seq, how.word().to_owned()));
             }
         }
@@ -237,22 +318,27 @@ impl Writer<'_, '_> {
         let state = |truth: &Truth| {
             let state = words::object(self.scenario, &truth.object);
             let foreign = truth.resource != self.scenario.target.plural;
-            let resource = if foreign { format!("{}/", truth.resource) } else { String::new() };
+            let resource = if foreign {
+                format!("{}/", truth.resource)
+            } else {
+                String::new()
+            };
             let outside = !foreign && !truth.selected && truth.op != WriteOp::Delete;
-            format!("{resource}{state}{}", if outside { " (not selected)" } else { "" })
+            format!(
+                "{resource}{state}{}",
+                if outside { " (not selected)" } else { "" }
+            )
         };
         let mut text = format!("{} {}", op(truth), state(truth));
         let mut more = 0;
-        for next in rest {
-            match &next.what {
-                What::Wrote(also) if next.at == record.at && op(also) == op(truth) => {
-                    if more < 11 {
-                        text.push_str(&format!(" {}", state(also)));
-                    }
-                    more += 1;
-                }
-                _other_ends_the_line => break,
+        for next in rest.iter().take_while(|next| next.at == record.at) {
+            let Some(also) = written(&next.what).filter(|also| op(also) == op(truth)) else {
+                break;
+            };
+            if more < 11 {
+                text.push_str(&format!(" {}", state(also)));
             }
+            more += 1;
         }
         if more > 11 {
             text.push_str(&format!(" and {} more", more - 11));
@@ -272,7 +358,11 @@ impl Writer<'_, '_> {
         let open = |exchange: &&Exchange<'_>| {
             exchange.asked.seq < seq && exchange.over().is_none_or(|over| over.seq >= seq)
         };
-        let rival = self.trace.reads().filter(open).find(|exchange| exchange.stream != stream);
+        let rival = self
+            .trace
+            .reads()
+            .filter(open)
+            .find(|exchange| exchange.stream != stream);
         match (rival, self.trace.exchange(stream)) {
             (Some(_), Some(exchange)) => {
                 let since = words::time(exchange.asked.at);
@@ -290,7 +380,12 @@ impl Writer<'_, '_> {
                 last.until = record.at;
             }
             Some(_) | None => {
-                self.lines.push(Line { at: record.at, text, times: 1, until: record.at });
+                self.lines.push(Line {
+                    at: record.at,
+                    text,
+                    times: 1,
+                    until: record.at,
+                });
             }
         }
     }
@@ -322,7 +417,11 @@ fn server(scripted: bool) -> &'static str {
 /// How the cut answer ended, and whether the very next record says so.
 fn ending(stream: StreamId, rest: &[Record]) -> (&'static str, usize) {
     match rest.first().map(|next| &next.what) {
-        Some(What::End { stream: ended, how, by: Side::Server }) if *ended == stream => (how.word(), 1),
+        Some(What::End {
+            stream: ended,
+            how,
+            by: Side::Server,
+        }) if *ended == stream => (how.word(), 1),
         Some(_) | None => ("cut", 0),
     }
 }
@@ -356,8 +455,16 @@ fn run_end(end: &RunEnd) -> String {
     match end {
         RunEnd::Complete => "complete".to_owned(),
         RunEnd::NotConverged { waited_ms } => format!("not converged after {}", words::span(*waited_ms)),
-        RunEnd::Stuck { step, waited_ms, waiting_for } => {
-            format!("stuck at step {}: waited {} for {waiting_for}", step + 1, words::span(*waited_ms))
+        RunEnd::Stuck {
+            step,
+            waited_ms,
+            waiting_for,
+        } => {
+            format!(
+                "stuck at step {}: waited {} for {waiting_for}",
+                step + 1,
+                words::span(*waited_ms)
+            )
         }
         RunEnd::Missed { step, because } => format!("missed step {}: {because}", step + 1),
         RunEnd::ClientGone => "the client is gone".to_owned(),
@@ -376,19 +483,62 @@ mod tests {
     fn a_story_reads_from_the_top() {
         let mut s = Sample::new();
         s.wrote("a", "1001").wrote("b", "1002");
-        s.list(&[("limit", "2")]).page("1002", "bG9uZw==", &[("a", "1001"), ("b", "1002")]);
-        s.list(&[("limit", "2"), ("continue", "bG9uZw==")]).refuse(429, "TooManyRequests", Some("1"), None);
-        s.after(1500).list(&[("limit", "2"), ("continue", "bG9uZw==")]).page("1002", "", &[]);
+        s.list(&[("limit", "2")])
+            .page("1002", "bG9uZw==", &[("a", "1001"), ("b", "1002")]);
+        s.list(&[("limit", "2"), ("continue", "bG9uZw==")])
+            .refuse(429, "TooManyRequests", Some("1"), None);
+        s.after(1500)
+            .list(&[("limit", "2"), ("continue", "bG9uZw==")])
+            .page("1002", "", &[]);
         s.emit_init(&[("a", "1001"), ("b", "1002")]);
-        s.watch("1002").after(1500).deleted("a", "1003").removed("a", "1003").emit_delete("a", "1003");
+        s.watch("1002")
+            .after(1500)
+            .deleted("a", "1003")
+            .removed("a", "1003")
+            .emit_delete("a", "1003");
         for _ in 0..3 {
             s.after(60_000).bookmark("1003", None);
         }
-        s.wrote("c", "1004").torn_added("c", "1004", 17).rst().emit_error("connection reset");
-        s.after(800).watch("1003").added("c", "1004").emit_apply("c", "1004");
+        s.wrote("c", "1004")
+            .torn_added("c", "1004", 17)
+            .rst()
+            .emit_error("connection reset");
+        s.after(800)
+            .watch("1003")
+            .added("c", "1004")
+            .emit_apply("c", "1004");
         let records = s.push(What::StopRequested).complete();
         let scenario = scenario();
         let verdict = judge(&scenario, &records);
-        insta::assert_snapshot!(accepted(&scenario, &Trace::new(&records), &verdict), @r"");
+        insta::assert_snapshot!(accepted(&scenario, &Trace::new(&records), &verdict), @r#"
+        0.000s truth  . create a@1001 b@1002
+        0.000s client > LIST configmaps limit=2
+        0.000s server < 200 rv=1002 items=2 (a@1001 b@1002) continue=T1
+        0.000s client > LIST configmaps limit=2 continue=T1
+        0.000s server ~ 429 Retry-After: 1 TooManyRequests "refused"
+        1.500s client > LIST configmaps limit=2 continue=T1
+        1.500s server < 200 rv=1002 items=0
+        1.500s client * init
+        1.500s client * init_apply a@1001
+        1.500s client * init_apply b@1002
+        1.500s client * init_done
+        1.500s client > WATCH configmaps resourceVersion=1002
+        1.500s server < 200
+        3.000s truth  . delete a@1003
+        3.000s server < DELETED a@1003
+        3.000s client * delete a@1003
+        63.000s server < BOOKMARK @1003 … ×3 until 183.000s
+        183.000s truth  . create c@1004
+        183.000s server ~ rst after 17 of 100 bytes of ADDED c@1004
+        183.000s client * error "connection reset"
+        183.800s client > WATCH configmaps resourceVersion=1003
+        183.800s server < 200
+        183.800s server < ADDED c@1004
+        183.800s client * apply c@1004
+        183.800s runner . stop
+        183.800s script . done
+        183.800s runner . complete
+        verdict: pass
+        "#);
     }
 }

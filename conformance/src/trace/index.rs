@@ -18,6 +18,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
         deliveries: Vec::new(),
         snapshots: Vec::new(),
         bindings: Vec::new(),
+        steps: Vec::new(),
         refused: Vec::new(),
         withheld: Vec::new(),
         rolled_back: None,
@@ -29,14 +30,28 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
     for record in records {
         let at = Moment::of(record);
         match &record.what {
-            What::Connected { .. } | What::Step { .. } | What::Turned { .. } | What::ScriptDone => {}
+            What::Step { step, how: _ } => trace.steps.push((at, *step)),
+            What::Connected { .. } | What::Turned { .. } | What::ScriptDone => {}
             What::Refused => trace.refused.push(at),
             What::Disconnected { conn, by } => {
-                for exchange in trace.exchanges.iter_mut().filter(|exchange| exchange.conn == *conn) {
+                for exchange in trace
+                    .exchanges
+                    .iter_mut()
+                    .filter(|exchange| exchange.conn == *conn)
+                {
                     exchange.disconnected.get_or_insert((at, *by));
                 }
             }
-            What::Request { stream, conn, verb, method, path, query, accept: _, violations } => {
+            What::Request {
+                stream,
+                conn,
+                verb,
+                method,
+                path,
+                query,
+                accept: _,
+                violations,
+            } => {
                 let mut exchange = Exchange {
                     stream: *stream,
                     conn: *conn,
@@ -57,14 +72,22 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                 if *verb == Verb::List {
                     if exchange.query("continue").is_none() {
                         attempts += 1;
-                        attempt = Attempt { began: Some(at), pages: Vec::new() };
+                        attempt = Attempt {
+                            began: Some(at),
+                            pages: Vec::new(),
+                        };
                     }
                     exchange.attempt = attempts;
                     exchange.page = attempt.pages.len() as u32 + 1;
                 }
                 trace.exchanges.push(exchange);
             }
-            What::Head { stream, status, retry_after, scripted } => {
+            What::Head {
+                stream,
+                status,
+                retry_after,
+                scripted,
+            } => {
                 if let Some(exchange) = find(&mut trace.exchanges, *stream) {
                     exchange.head = Some(Head {
                         sent: at,
@@ -74,7 +97,14 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                     });
                 }
             }
-            What::Page { stream, resource_version, continue_token, remaining, items, scripted } => {
+            What::Page {
+                stream,
+                resource_version,
+                continue_token,
+                remaining,
+                items,
+                scripted,
+            } => {
                 let page = Page {
                     sent: at,
                     resource_version,
@@ -107,7 +137,13 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                     }
                 }
             }
-            What::Body { stream, bytes, reason, message, continue_token } => {
+            What::Body {
+                stream,
+                bytes,
+                reason,
+                message,
+                continue_token,
+            } => {
                 let body = Body {
                     sent: at,
                     bytes: *bytes,
@@ -125,7 +161,11 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
             }
             What::Torn { stream, sent, bytes } => {
                 if let Some(exchange) = find(&mut trace.exchanges, *stream) {
-                    exchange.answer = Some(Answer::Torn { sent: at, bytes_sent: *sent, bytes: *bytes });
+                    exchange.answer = Some(Answer::Torn {
+                        sent: at,
+                        bytes_sent: *sent,
+                        bytes: *bytes,
+                    });
                     // Only the framing is missing: a client that trusts the JSON has a whole list.
                     if exchange.verb == Verb::List && sent >= bytes {
                         let began = exchange.asked;
@@ -134,7 +174,9 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                 }
             }
             What::Frame { stream, frame } => {
-                let Some(exchange) = find(&mut trace.exchanges, *stream) else { continue };
+                let Some(exchange) = find(&mut trace.exchanges, *stream) else {
+                    continue;
+                };
                 let after_error = exchange.error_frame().is_some();
                 exchange.frames.push(SentFrame { sent: at, frame });
                 if let Some((object, op)) = state(frame) {
@@ -155,7 +197,11 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
             }
             What::End { stream, how, by } => {
                 if let Some(exchange) = find(&mut trace.exchanges, *stream) {
-                    exchange.end.get_or_insert(End { at, how: *how, by: *by });
+                    exchange.end.get_or_insert(End {
+                        at,
+                        how: *how,
+                        by: *by,
+                    });
                 }
             }
             What::Wrote(truth) => trace.writes.push(Wrote { at, truth }),
@@ -163,10 +209,23 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                 trace.rolled_back.get_or_insert(record.seq);
             }
             What::Withheld { stream, object } => {
-                trace.withheld.push(Withheld { at, stream: *stream, object });
+                trace.withheld.push(Withheld {
+                    at,
+                    stream: *stream,
+                    object,
+                });
             }
-            What::Bound { name, value, continue_token } => {
-                trace.bindings.push(Binding { at, name, value, continue_token: continue_token.as_deref() });
+            What::Bound {
+                name,
+                value,
+                continue_token,
+            } => {
+                trace.bindings.push(Binding {
+                    at,
+                    name,
+                    value,
+                    continue_token: continue_token.as_deref(),
+                });
             }
             What::Reported(report) => {
                 let key = report.object().map(|object| object.key()).unwrap_or_default();
@@ -184,7 +243,10 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
 }
 
 fn find<'t, 'a>(exchanges: &'t mut [Exchange<'a>], stream: StreamId) -> Option<&'t mut Exchange<'a>> {
-    exchanges.iter_mut().rev().find(|exchange| exchange.stream == stream)
+    exchanges
+        .iter_mut()
+        .rev()
+        .find(|exchange| exchange.stream == stream)
 }
 
 /// The object state a line carries.
@@ -212,7 +274,10 @@ fn is_end_marker(frame: &Frame) -> bool {
 }
 
 fn listed<'a>(stream: StreamId, began: Moment, done: Moment, pages: &[Page<'a>]) -> Snapshot<'a> {
-    let first = pages.first().map(|page| page.resource_version).unwrap_or_default();
+    let first = pages
+        .first()
+        .map(|page| page.resource_version)
+        .unwrap_or_default();
     let lower = |version: &str| match (version.parse::<u128>(), first.parse::<u128>()) {
         (Ok(version), Ok(first)) => version < first,
         (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
@@ -226,7 +291,11 @@ fn listed<'a>(stream: StreamId, began: Moment, done: Moment, pages: &[Page<'a>])
             .map(|page| page.resource_version)
             .filter(|version| !version.is_empty() && (*version == first || lower(version)))
             .collect(),
-        items: pages.iter().flat_map(|page| page.items).map(|object| (object, Op::Set)).collect(),
+        items: pages
+            .iter()
+            .flat_map(|page| page.items)
+            .map(|object| (object, Op::Set))
+            .collect(),
         consistent: pages.iter().all(|page| page.resource_version == first),
         scripted: pages.iter().any(|page| page.scripted),
         opaque: false,
@@ -278,11 +347,19 @@ mod tests {
     fn a_page_asked_for_again_keeps_its_number() {
         let mut s = Sample::new();
         s.list(&[("limit", "1")]).page("10", "t", &[("a", "5")]);
-        s.list(&[("limit", "1"), ("continue", "t")]).status(503, "ServiceUnavailable");
-        s.list(&[("limit", "1"), ("continue", "t")]).page("10", "", &[("b", "7")]);
+        s.list(&[("limit", "1"), ("continue", "t")])
+            .status(503, "ServiceUnavailable");
+        s.list(&[("limit", "1"), ("continue", "t")])
+            .page("10", "", &[("b", "7")]);
         let records = s.records();
         let trace = Trace::new(&records);
-        assert_eq!(trace.lists().map(|list| (list.attempt, list.page)).collect::<Vec<_>>(), [(1, 1), (1, 2), (1, 2)]);
+        assert_eq!(
+            trace
+                .lists()
+                .map(|list| (list.attempt, list.page))
+                .collect::<Vec<_>>(),
+            [(1, 1), (1, 2), (1, 2)]
+        );
         assert_eq!(trace.snapshots.len(), 1);
         assert_eq!(trace.snapshots[0].items.len(), 2);
         assert_eq!(trace.snapshots[0].resume, ["10", "10"]);
@@ -300,7 +377,15 @@ mod tests {
         let mut saved = Vec::new();
         write_ndjson(&records, &mut saved).unwrap();
         assert_eq!(read_ndjson(saved.as_slice()).unwrap(), records);
-        let gap = saved.split_inclusive(|byte| *byte == b'\n').skip(1).flatten().copied().collect::<Vec<u8>>();
-        assert!(matches!(read_ndjson(gap.as_slice()), Err(ReadError::Order { line: 1, seq: 1 })));
+        let gap = saved
+            .split_inclusive(|byte| *byte == b'\n')
+            .skip(1)
+            .flatten()
+            .copied()
+            .collect::<Vec<u8>>();
+        assert!(matches!(
+            read_ndjson(gap.as_slice()),
+            Err(ReadError::Order { line: 1, seq: 1 })
+        ));
     }
 }

@@ -52,7 +52,11 @@ impl Sample {
 
     pub(crate) fn push(&mut self, what: What) -> &mut Self {
         let seq = self.records.len() as u64;
-        self.records.push(Record { seq, at: self.at, what });
+        self.records.push(Record {
+            seq,
+            at: self.at,
+            what,
+        });
         self
     }
 
@@ -82,7 +86,14 @@ impl Sample {
         self.write(name, &format!("u-{name}"), version, WriteOp::Delete, false)
     }
 
-    pub(crate) fn write(&mut self, name: &str, uid: &str, version: &str, op: WriteOp, selected: bool) -> &mut Self {
+    pub(crate) fn write(
+        &mut self,
+        name: &str,
+        uid: &str,
+        version: &str,
+        op: WriteOp,
+        selected: bool,
+    ) -> &mut Self {
         self.push(What::Wrote(Truth {
             resource: "configmaps".to_owned(),
             object: object(name, uid, version),
@@ -103,7 +114,10 @@ impl Sample {
             verb,
             method: "GET".to_owned(),
             path: "/api/v1/namespaces/ns1/configmaps".to_owned(),
-            query: query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+            query: query
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect(),
             accept: None,
             violations: Vec::new(),
         })
@@ -115,13 +129,18 @@ impl Sample {
 
     /// A watch from `version` whose head was sent.
     pub(crate) fn watch(&mut self, version: &str) -> &mut Self {
-        self.request(Verb::Watch, &[("watch", "true"), ("resourceVersion", version)]).head(200)
+        self.request(Verb::Watch, &[("watch", "true"), ("resourceVersion", version)])
+            .head(200)
     }
 
     pub(crate) fn watch_list(&mut self, version: &str) -> &mut Self {
         self.request(
             Verb::WatchList,
-            &[("watch", "true"), ("sendInitialEvents", "true"), ("resourceVersion", version)],
+            &[
+                ("watch", "true"),
+                ("sendInitialEvents", "true"),
+                ("resourceVersion", version),
+            ],
         )
         .head(200)
     }
@@ -132,7 +151,12 @@ impl Sample {
 
     pub(crate) fn head(&mut self, status: u16) -> &mut Self {
         let (stream, scripted) = (self.stream(), self.lied());
-        self.push(What::Head { stream, status, retry_after: None, scripted })
+        self.push(What::Head {
+            stream,
+            status,
+            retry_after: None,
+            scripted,
+        })
     }
 
     /// Head and body of a LIST.
@@ -144,7 +168,10 @@ impl Sample {
             resource_version: version.to_owned(),
             continue_token: token.to_owned(),
             remaining: None,
-            items: items.iter().map(|(name, version)| object(name, &format!("u-{name}"), version)).collect(),
+            items: items
+                .iter()
+                .map(|(name, version)| object(name, &format!("u-{name}"), version))
+                .collect(),
             scripted,
         });
         self.eof()
@@ -181,28 +208,58 @@ impl Sample {
 
     pub(crate) fn frame(&mut self, kind: FrameType, about: Option<ObjectRef>, sent: u64) -> &mut Self {
         let (stream, scripted) = (self.stream(), self.lied());
-        self.push(What::Frame { stream, frame: Frame { kind, object: about, bytes: 100, sent, scripted } })
+        self.push(What::Frame {
+            stream,
+            frame: Frame {
+                kind,
+                object: about,
+                bytes: 100,
+                sent,
+                scripted,
+            },
+        })
     }
 
     pub(crate) fn added(&mut self, name: &str, version: &str) -> &mut Self {
-        self.frame(FrameType::Added, Some(object(name, &format!("u-{name}"), version)), 100)
+        self.frame(
+            FrameType::Added,
+            Some(object(name, &format!("u-{name}"), version)),
+            100,
+        )
     }
 
     pub(crate) fn torn_added(&mut self, name: &str, version: &str, sent: u64) -> &mut Self {
-        self.frame(FrameType::Added, Some(object(name, &format!("u-{name}"), version)), sent)
+        self.frame(
+            FrameType::Added,
+            Some(object(name, &format!("u-{name}"), version)),
+            sent,
+        )
     }
 
     pub(crate) fn removed(&mut self, name: &str, version: &str) -> &mut Self {
-        self.frame(FrameType::Deleted, Some(object(name, &format!("u-{name}"), version)), 100)
+        self.frame(
+            FrameType::Deleted,
+            Some(object(name, &format!("u-{name}"), version)),
+            100,
+        )
     }
 
     pub(crate) fn bookmark(&mut self, version: &str, end: Option<&str>) -> &mut Self {
-        let kind = FrameType::Bookmark { initial_events_end: end.map(ToOwned::to_owned) };
+        let kind = FrameType::Bookmark {
+            initial_events_end: end.map(ToOwned::to_owned),
+        };
         self.frame(kind, Some(object("", "", version)), 100)
     }
 
     pub(crate) fn error(&mut self, code: u16, reason: &str) -> &mut Self {
-        self.frame(FrameType::Error { code, reason: reason.to_owned() }, None, 100)
+        self.frame(
+            FrameType::Error {
+                code,
+                reason: reason.to_owned(),
+            },
+            None,
+            100,
+        )
     }
 
     pub(crate) fn garbage(&mut self) -> &mut Self {
@@ -246,7 +303,10 @@ impl Sample {
     }
 
     pub(crate) fn emit_error(&mut self, message: &str) -> &mut Self {
-        self.emit(Report::Error { message: message.to_owned(), code: None })
+        self.emit(Report::Error {
+            message: message.to_owned(),
+            code: None,
+        })
     }
 
     // ---- the end
@@ -256,12 +316,18 @@ impl Sample {
     }
 
     pub(crate) fn complete(&mut self) -> Vec<Record> {
-        self.push(What::ScriptDone).push(What::RunEnded(RunEnd::Complete)).records()
+        self.push(What::ScriptDone)
+            .push(What::RunEnded(RunEnd::Complete))
+            .records()
     }
 }
 
 pub(crate) fn object(name: &str, uid: &str, version: &str) -> ObjectRef {
-    ObjectRef { key: format!("ns1/{name}"), uid: uid.to_owned(), resource_version: version.to_owned() }
+    ObjectRef {
+        key: format!("ns1/{name}"),
+        uid: uid.to_owned(),
+        resource_version: version.to_owned(),
+    }
 }
 
 pub(crate) fn reported(name: &str, uid: &str, version: &str) -> ReportedObject {

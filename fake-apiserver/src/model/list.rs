@@ -28,7 +28,7 @@ pub enum ListOutcome {
     Page(Page),
     /// A refusal.
     Refused(Status),
-    /// Not yet: ask again when something was written, and at `until`.
+    /// Not yet: ask again after every change of the model (a write, a thaw, a relist, a restore), and at `until`.
     Wait {
         /// When the server gives up waiting.
         until: Duration,
@@ -47,7 +47,7 @@ pub enum GetOutcome {
     },
     /// A refusal.
     Refused(Status),
-    /// Not yet: ask again when something was written, and at `until`.
+    /// Not yet: ask again after every change of the model (a write, a thaw, a relist, a restore), and at `until`.
     Wait {
         /// When the server gives up waiting.
         until: Duration,
@@ -329,8 +329,7 @@ fn page(
     let last = items.last().filter(|_| more > 0);
     let continue_token = last.map(|last| {
         let relative = namespace.map_or(last.key.as_str(), |namespace| &last.key[namespace.len() + 1..]);
-        let inconsistent = token.is_some_and(|token| token.revision < 0);
-        ContinueToken::after(state.revision, relative, state.cached && !inconsistent).encode()
+        ContinueToken::after(state.revision, relative, state.cached).encode()
     });
     tracing::trace!(
         resource = request.collection.kind.plural,

@@ -21,7 +21,7 @@ pub struct Selector {
 impl Selector {
     /// Selects everything.
     pub fn is_empty(&self) -> bool {
-        self.labels.requirements.is_empty() && self.fields.terms.is_empty()
+        self.labels.requirements.is_empty() && self.fields.is_empty()
     }
 
     /// Does it select this version of an object?
@@ -108,6 +108,11 @@ impl FieldSelector {
             });
         }
         Ok(Self { terms })
+    }
+
+    /// Selects everything.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
     }
 
     /// Selects the one object of this name: the name in the path of a deprecated watch.

@@ -18,6 +18,7 @@ mod events;
 mod history;
 mod lists;
 mod properties;
+mod selectors;
 mod starts;
 mod writes;
 
@@ -89,6 +90,7 @@ impl World {
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
             json,
+            binds: None,
             at: Place::default(),
         };
         self.model.apply(self.now, &manifest).unwrap()
@@ -136,10 +138,11 @@ impl World {
     }
 
     fn page(&self, target: &str) -> Page {
-        match self.model.list(self.now, self.now, &self.list_request(target)) {
-            ListOutcome::Page(page) => page,
-            other => panic!("{target} gave no page: {other:?}"),
-        }
+        let outcome = self.model.list(self.now, self.now, &self.list_request(target));
+        let ListOutcome::Page(page) = outcome else {
+            panic!("{target} gave no page: {outcome:?}")
+        };
+        page
     }
 
     /// What a list comes to: `rv: keys, (continue) +remaining`, `wait`, or the refusal's code and message.

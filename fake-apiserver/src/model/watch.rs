@@ -51,7 +51,7 @@ pub struct WatchFrame {
 pub enum WatchPoll {
     /// A line. Poll again.
     Frame(WatchFrame),
-    /// Nothing before something is written, or before `wake`.
+    /// Nothing before the model changes, or before `wake`.
     Pending {
         /// When to poll again at the latest.
         wake: Option<Duration>,
@@ -166,7 +166,8 @@ impl WatchSession {
         self.deadline
     }
 
-    /// The next line, if there is one. Call until it is pending or over, after every write and at `wake`.
+    /// The next line, if there is one. Call until it is pending or over, after every change of the model and at
+    /// `wake`.
     pub fn poll(&mut self, model: &Model, now: Duration) -> WatchPoll {
         loop {
             if now >= self.deadline {

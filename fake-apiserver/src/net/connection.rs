@@ -18,7 +18,7 @@ use super::Edge;
 use super::answer::{AnswerBody, answer};
 use super::wire::{Flow, Transport, Wire};
 use crate::api::HttpRequest;
-use crate::record::ConnId;
+use crate::record::{ConnId, Side};
 
 /// Largest request body (apiserver `MaxRequestBodyBytes`, 3 MiB).
 const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
@@ -41,9 +41,14 @@ pub async fn serve_connection<T: Transport>(
     transport: T,
     stop: impl Future<Output = ()>,
 ) {
-    let open = Open { edge, conn };
+    // Whoever drops this future without polling it to its end ends the connection on the server's behalf.
+    let mut open = Open {
+        edge: edge.clone(),
+        conn,
+        by: Side::Server,
+    };
     let flow = Arc::new(Flow::default());
-    let service = service_fn(|request| respond(open.edge.clone(), conn, flow.clone(), request));
+    let service = service_fn(|request| respond(edge.clone(), conn, flow.clone(), request));
     let wire = TokioIo::new(Wire::new(transport, flow.clone()));
     let mut connection = pin!(
         http1::Builder::new()
@@ -53,29 +58,31 @@ pub async fn serve_connection<T: Transport>(
             .max_header_size(HEAD_BYTES_MAX)
             .serve_connection(wire, service)
     );
-    let ended = tokio::select! {
+    let (ended, stopped) = tokio::select! {
         biased;
-        ended = connection.as_mut() => ended,
+        ended = connection.as_mut() => (ended, false),
         () = stop => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            (connection.await, true)
         }
     };
-    match ended {
-        Ok(()) => tracing::debug!(conn = conn.0, "connection over"),
-        Err(error) => tracing::debug!(conn = conn.0, %error, "connection broken off"),
+    let by_server = stopped || flow.is_armed() || ended.as_ref().is_err_and(hyper::Error::is_timeout);
+    if !by_server {
+        open.by = Side::Client;
     }
+    tracing::debug!(conn = conn.0, by = ?open.by, error = ended.err().map(tracing::field::display), "connection over");
 }
 
 /// A connection the server knows of. Dropped however the connection ends, and after its answers.
 struct Open {
     edge: Edge,
     conn: ConnId,
+    by: Side,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.edge.disconnected(self.conn);
+        self.edge.disconnected(self.conn, self.by);
     }
 }
 

@@ -63,6 +63,11 @@ impl Flow {
         self.lock().armed = Some(ending);
     }
 
+    /// Was the connection told to end?
+    pub(crate) fn is_armed(&self) -> bool {
+        self.lock().armed.is_some()
+    }
+
     fn flushed(&self) -> Option<Ending> {
         let mut state = self.lock();
         state.unflushed = false;

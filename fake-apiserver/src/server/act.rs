@@ -50,16 +50,12 @@ impl Server {
                 self.act_on_answer(now, id, action, truth_first);
             } else {
                 truth_first = true;
-                self.act_on_truth(
-                    now,
-                    action,
-                    step_of.name.as_deref().filter(|_| triggered_by.is_none()),
-                );
+                self.act_on_truth(now, action);
             }
         }
     }
 
-    fn act_on_truth(&mut self, now: Duration, action: &Action, name: Option<&str>) {
+    fn act_on_truth(&mut self, now: Duration, action: &Action) {
         let (group, plural) = (
             self.scenario.target.group.clone(),
             self.scenario.target.plural.clone(),
@@ -69,19 +65,22 @@ impl Server {
                 for manifest in manifests {
                     self.apply(now, manifest);
                 }
-                self.bind_write(now, name);
             }
-            Action::Delete(objects) => {
+            Action::Delete { objects, binds } => {
                 for object in objects {
                     let written = self.model.delete(now, object);
                     self.wrote(now, &object.group, &object.plural, written);
                 }
-                self.bind_write(now, name);
+                self.bind_write(now, binds.as_deref());
             }
-            Action::Relabel { object, labels } => {
+            Action::Relabel {
+                object,
+                labels,
+                binds,
+            } => {
                 let written = self.model.relabel(now, object, labels);
                 self.wrote(now, &object.group, &object.plural, written);
-                self.bind_write(now, name);
+                self.bind_write(now, binds.as_deref());
             }
             Action::Compact => {
                 self.model.compact();
@@ -151,7 +150,7 @@ impl Server {
             | Action::Truncate { .. }
             | Action::End(_)
             | Action::Apply(_)
-            | Action::Delete(_)
+            | Action::Delete { .. }
             | Action::Relabel { .. }
             | Action::Compact
             | Action::ClearWatchCache
@@ -187,8 +186,17 @@ impl Server {
             Action::SendBookmark {
                 resource_version,
                 initial_events_end,
+                binds,
             } => {
-                self.send_bookmark(stream, resource_version.as_ref(), initial_events_end.as_deref());
+                let sent =
+                    self.send_bookmark(stream, resource_version.as_ref(), initial_events_end.as_deref());
+                if let Some(name) = binds {
+                    let binding = Binding {
+                        resource_version: sent,
+                        continue_token: None,
+                    };
+                    self.bind(now, name, binding);
+                }
             }
             Action::DropEvents(count) => self.with(stream, |open| open.exchange.rules.drop += count),
             Action::RepeatEvent(count) => self.with(stream, |open| open.exchange.rules.repeat = *count),
@@ -209,7 +217,7 @@ impl Server {
             | Action::Delay(_)
             | Action::Pace(_)
             | Action::Apply(_)
-            | Action::Delete(_)
+            | Action::Delete { .. }
             | Action::Relabel { .. }
             | Action::Compact
             | Action::ClearWatchCache
@@ -225,6 +233,7 @@ impl Server {
     pub(super) fn apply(&mut self, now: Duration, manifest: &Manifest) {
         let written = self.model.apply(now, manifest);
         self.wrote(now, &manifest.group, &manifest.plural, written);
+        self.bind_write(now, manifest.binds.as_deref());
     }
 
     fn wrote(&mut self, now: Duration, group: &str, plural: &str, written: Result<Written, Status>) {
@@ -526,12 +535,13 @@ impl Server {
         }
     }
 
+    /// Gives the resourceVersion it was sent with.
     fn send_bookmark(
         &mut self,
         stream: StreamId,
         version: Option<&Expected>,
         initial_events_end: Option<&str>,
-    ) {
+    ) -> String {
         let version = match version {
             None => self.model.revision().to_string(),
             Some(wanted) => self.value(wanted).unwrap_or_default(),
@@ -546,6 +556,7 @@ impl Server {
         if let Some(frame) = frame {
             self.push_scripted(stream, &frame);
         }
+        version
     }
 
     fn end(&mut self, stream: StreamId, ending: Ending) {

@@ -1,12 +1,21 @@
 //! Keeps objects of another kind out: what a misrouted request, or a server that answers in tables, brings.
+//!
+//! Nobody tells the watcher its kind: an `Api` keeps it to itself, and items of built-in lists have none. So it is
+//! learnt, and what was learnt is doubted when it is contradicted: the contradiction is reported, and the next answer
+//! decides. A wrong first answer costs an error and a retry, and never more.
 
+use std::fmt;
+
+use super::short;
 use crate::error::Malformed;
 
-/// The kind of the collection, learnt from the first answer that names it: an `Api` does not tell it, and most list
-/// items have none.
+/// The kinds of the collection and of its objects, as far as answers told them.
 #[derive(Debug, Default)]
 pub struct Kinds {
-    expected: Option<Kind>,
+    list: Option<Kind>,
+    object: Option<Kind>,
+    /// `object` was seen on an object, and not only guessed from the kind of the list.
+    is_proven: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,64 +30,172 @@ impl Kinds {
         Self::default()
     }
 
-    /// Checks the type of an object. One without a type passes: items of built-in lists have none.
+    /// Checks the type of an object. One without a type passes.
     pub(super) fn check_object(&mut self, api_version: &str, kind: &str) -> Result<(), Malformed> {
         if kind.is_empty() {
             return Ok(());
         }
-        let found = || Kind {
-            api_version: super::short(api_version),
-            kind: super::short(kind),
-        };
-        if is_never_an_object(api_version, kind) {
-            return Err(Malformed::NotExpected {
-                kind: Some(super::short(kind)),
-            });
-        }
-        match &self.expected {
-            None => self.expected = Some(found()),
-            Some(expected) if expected.kind == kind && expected.api_version == api_version => {}
-            // Servers of one cluster may differ in whether they honour a request for metadata only.
-            Some(expected) if expected.is_partial() || is_partial(api_version, kind) => {}
-            Some(expected) => {
-                return Err(Malformed::WrongKind {
-                    expected: expected.to_string(),
-                    found: found().to_string(),
-                });
+        refuse_what_is_never_one(api_version, kind)?;
+        match &self.object {
+            Some(expected) if !expected.admits(api_version, kind) => {
+                let why = expected.contradicted_by(api_version, kind);
+                if !self.is_proven {
+                    self.object = None;
+                }
+                return Err(why);
+            }
+            Some(_) if self.is_proven => {}
+            Some(_) | None => {
+                self.object = Some(Kind::new(api_version, kind));
+                self.is_proven = true;
             }
         }
         Ok(())
     }
 
-    /// Checks the type of a list; its items are told apart from it by the ending `List`.
+    /// Checks the type of an item of the list that was checked last: the first to have one decides for the others,
+    /// whatever the kind of the list lets guess.
+    pub(super) fn check_item(&mut self, api_version: &str, kind: &str) -> Result<(), Malformed> {
+        if !self.is_proven && !kind.is_empty() {
+            self.object = None;
+        }
+        self.check_object(api_version, kind)
+    }
+
+    /// Checks the type of a list. One without a type passes.
     pub(super) fn check_list(&mut self, api_version: &str, kind: &str) -> Result<(), Malformed> {
-        match kind.strip_suffix("List") {
-            // `List` is what kubectl makes of anything; it says nothing of its items.
-            Some("") => Ok(()),
-            Some(item) => self.check_object(api_version, item),
-            None => Err(Malformed::NotExpected {
-                kind: Some(super::short(kind)),
-            }),
+        if kind.is_empty() {
+            return Ok(());
+        }
+        refuse_what_is_never_one(api_version, kind)?;
+        if let Some(expected) = self.list.take_if(|expected| !expected.admits(api_version, kind)) {
+            return Err(expected.contradicted_by(api_version, kind));
+        }
+        self.is_proven = false;
+        if self.list.is_some() && self.object.is_some() {
+            return Ok(());
+        }
+        self.list = Some(Kind::new(api_version, kind));
+        // `List` alone is what tools make of anything. A custom resource may name its list as it likes, which is why
+        // this is a guess.
+        self.object = kind
+            .strip_suffix("List")
+            .filter(|kind| !kind.is_empty())
+            .map(|kind| Kind::new(api_version, kind));
+        Ok(())
+    }
+}
+
+fn refuse_what_is_never_one(api_version: &str, kind: &str) -> Result<(), Malformed> {
+    let is_never = (kind == "Table" && api_version.starts_with("meta.k8s.io/"))
+        || (kind == "Status" && matches!(api_version, "v1" | ""));
+    if is_never {
+        Err(Malformed::NotExpected {
+            kind: Some(short(kind)),
+        })
+    } else {
+        Ok(())
+    }
+}
+
+impl Kind {
+    fn new(api_version: &str, kind: &str) -> Self {
+        Self {
+            api_version: short(api_version),
+            kind: short(kind),
+        }
+    }
+
+    fn admits(&self, api_version: &str, kind: &str) -> bool {
+        let is_same_version =
+            self.api_version.is_empty() || api_version.is_empty() || self.api_version == api_version;
+        // Servers of one cluster may differ in whether they honour a request for metadata only.
+        (is_same_version && self.kind == kind) || is_partial(&self.api_version) || is_partial(api_version)
+    }
+
+    fn contradicted_by(&self, api_version: &str, kind: &str) -> Malformed {
+        Malformed::WrongKind {
+            expected: self.to_string(),
+            found: Self::new(api_version, kind).to_string(),
         }
     }
 }
 
-fn is_never_an_object(api_version: &str, kind: &str) -> bool {
-    (kind == "Table" && api_version.starts_with("meta.k8s.io/")) || (kind == "Status" && api_version == "v1")
+/// `PartialObjectMetadata` and its list are all that is left of this group once tables are refused.
+fn is_partial(api_version: &str) -> bool {
+    api_version.starts_with("meta.k8s.io/")
 }
 
-fn is_partial(api_version: &str, kind: &str) -> bool {
-    kind == "PartialObjectMetadata" && api_version.starts_with("meta.k8s.io/")
-}
-
-impl Kind {
-    fn is_partial(&self) -> bool {
-        is_partial(&self.api_version, &self.kind)
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.api_version.is_empty() {
+            write!(f, "{} ", self.api_version)?;
+        }
+        f.write_str(&self.kind)
     }
 }
 
-impl std::fmt::Display for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.api_version, self.kind)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_learnt_from_the_list_and_proved_by_an_object() {
+        let mut kinds = Kinds::new();
+        kinds.check_list("v1", "PodList").unwrap();
+        kinds.check_object("", "").unwrap();
+        kinds.check_object("v1", "Pod").unwrap();
+        assert!(kinds.check_object("v1", "Service").is_err());
+        assert!(
+            kinds.check_object("v1", "Service").is_err(),
+            "what an object proved stands"
+        );
+        kinds.check_object("v1", "Pod").unwrap();
+    }
+
+    #[test]
+    fn an_oddly_named_list_costs_one_error() {
+        let mut kinds = Kinds::new();
+        kinds.check_list("g/v1", "OxenList").unwrap();
+        assert!(kinds.check_object("g/v1", "Ox").is_err());
+        kinds.check_object("g/v1", "Ox").unwrap();
+        kinds.check_list("g/v1", "OxenList").unwrap();
+        kinds.check_object("g/v1", "Ox").unwrap();
+        kinds.check_list("g/v1", "Herd").unwrap_err();
+        kinds.check_list("g/v1", "Herd").unwrap();
+    }
+
+    #[test]
+    fn items_know_better_than_their_list() {
+        let mut kinds = Kinds::new();
+        for _ in 0..2 {
+            kinds.check_list("g/v1", "OxenList").unwrap();
+            kinds.check_item("", "").unwrap();
+            kinds.check_item("g/v1", "Ox").unwrap();
+            assert!(kinds.check_item("g/v1", "Cow").is_err());
+            assert!(kinds.check_object("g/v1", "Cow").is_err());
+        }
+    }
+
+    #[test]
+    fn a_misrouted_first_list_does_not_lock_the_right_one_out() {
+        let mut kinds = Kinds::new();
+        kinds.check_list("v1", "ServiceList").unwrap();
+        assert!(kinds.check_list("v1", "PodList").is_err());
+        kinds.check_list("v1", "PodList").unwrap();
+        kinds.check_object("v1", "Pod").unwrap();
+    }
+
+    #[test]
+    fn metadata_and_whole_objects_may_mix() {
+        let mut kinds = Kinds::new();
+        kinds
+            .check_list("meta.k8s.io/v1", "PartialObjectMetadataList")
+            .unwrap();
+        kinds.check_object("v1", "Pod").unwrap();
+        kinds
+            .check_object("meta.k8s.io/v1", "PartialObjectMetadata")
+            .unwrap();
+        kinds.check_list("v1", "PodList").unwrap();
     }
 }

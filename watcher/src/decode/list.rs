@@ -32,7 +32,10 @@ pub fn decode_list<K: DeserializeOwned>(body: &[u8], kinds: &mut Kinds, mut tell
     }
     let checked = match kind {
         "" if list.items.is_none() => Err(Malformed::NotExpected { kind: None }),
-        "" => Ok(()),
+        // A single object, say, or a page of another API. A list may be named anything, but then it has items.
+        kind if list.items.is_none() && !kind.ends_with("List") => Err(Malformed::NotExpected {
+            kind: Some(short(kind)),
+        }),
         kind => kinds.check_list(api_version, kind),
     };
     if let Err(why) = checked {
@@ -59,7 +62,7 @@ fn tell_item<K: DeserializeOwned>(json: &str, kinds: &mut Kinds, tell: &mut impl
             error,
         });
     };
-    let kind_error = kinds.check_object(head.api_version(), head.kind()).err();
+    let kind_error = kinds.check_item(head.api_version(), head.kind()).err();
     let object = head.object();
     let error = match (kind_error, serde_json::from_str::<K>(json)) {
         (None, Ok(payload)) => return tell(Answer::Item { object, payload }),

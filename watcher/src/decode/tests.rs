@@ -221,7 +221,10 @@ fn a_torn_line_with_events_after_it_is_noticed() {
     for cut in 1..A.len() {
         let body = format!("{}\n{}", &A[..cut], format!("{B}\n").repeat(4));
         let words = decode(&body);
-        assert!(words.len() == 1 && words[0].starts_with("malformed"), "cut at {cut}: {words:?}");
+        assert!(
+            words.len() == 1 && words[0].starts_with("malformed"),
+            "cut at {cut}: {words:?}"
+        );
     }
 }
 

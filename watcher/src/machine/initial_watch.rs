@@ -138,7 +138,7 @@ impl<O> Machine<O> {
                 self.cancel(initial.request);
                 self.report(Error::Undecodable {
                     during,
-                    object,
+                    object: Box::new(object),
                     source: error,
                 });
                 self.relist(now, Pause::STEP);
@@ -174,7 +174,7 @@ impl<O> Machine<O> {
         }
     }
 
-    pub(super) fn initial_watch_silent(&mut self, now: Duration, initial: Box<InitialWatch<O>>) {
+    pub(super) fn initial_watch_silent(&mut self, now: Duration, initial: &InitialWatch<O>) {
         self.cancel(initial.request);
         match initial.opened {
             Some(opened) if now >= initial.marker_due.min(initial.marker_due_latest) => {
@@ -182,7 +182,7 @@ impl<O> Machine<O> {
                     after: now.saturating_sub(opened),
                 });
                 self.memory.streaming = Streaming::Refused;
-                self.relist(now, Pause::Skip);
+                self.relist(now, Pause::First);
             }
             Some(_) | None => {
                 self.report(Error::Silence {
@@ -317,7 +317,8 @@ impl<O> Machine<O> {
             400 | 403 | 405 | 422 => {
                 tracing::info!(%error, "streaming lists are refused: using LIST and WATCH");
                 self.memory.streaming = Streaming::Refused;
-                self.relist(now, Pause::Skip);
+                // A refusal inside a stream leaves a connection that must close first.
+                self.relist(now, if http == 200 { Pause::First } else { Pause::Skip });
             }
             429 | 503 => {
                 self.report(error);

@@ -106,7 +106,7 @@ impl<O> Machine<O> {
                 listing.items_in_page += 1;
                 self.report(Error::Undecodable {
                     during: listing.during(),
-                    object,
+                    object: Box::new(object),
                     source: error,
                 });
                 self.state = State::Listing(listing);

@@ -162,7 +162,7 @@ impl<O> Machine<O> {
                 self.cancel(watching.request);
                 self.report(Error::Undecodable {
                     during: During::Watch,
-                    object,
+                    object: Box::new(object),
                     source: error,
                 });
                 self.memory.saw(watching.resume);
@@ -214,7 +214,10 @@ impl<O> Machine<O> {
         if is_ordered && watching.resume.is_newer_than(&object.resource_version) {
             self.cancel(watching.request);
             let (object, newest) = (object.to_id(change.word()), watching.resume.to_string());
-            self.report(Error::BackInTime { object, newest });
+            self.report(Error::BackInTime {
+                object: Box::new(object),
+                newest,
+            });
             self.memory.disorders += 1;
             self.memory.saw(watching.resume);
             return self.relist(now, Pause::STEP);
@@ -222,7 +225,7 @@ impl<O> Machine<O> {
         let is_same = watching.resume.as_str() == object.resource_version;
         if !is_same && !watching.resume.set(&object.resource_version) {
             self.cancel(watching.request);
-            let object = Some(object.to_id(change.word()));
+            let object = Some(Box::new(object.to_id(change.word())));
             self.report(Error::NoResourceVersion {
                 during: During::Watch,
                 object,
@@ -262,13 +265,13 @@ impl<O> Machine<O> {
         } = watching;
         let lived = now.saturating_sub(opened) >= LIVED;
         match end {
-            End::Eof | End::Silence if lived => {
+            End::Eof if lived => {
                 self.memory.setbacks = 0;
                 self.pause(now, Pause::Skip, Then::Listed(resume));
             }
             End::Eof | End::Silence | End::Cut(_) if lived || moved => {
-                // Cuts come to all watchers of a server at once: each waits a little, by its own lot. A stream that
-                // brought something and ended at once must not spin, but it is no reason to slow down for long.
+                // Cuts and silence come to all watchers of a server at once: each waits a little, by its own lot. A
+                // stream that brought something and ended at once must not spin, but is no reason to slow down for long.
                 self.memory.setbacks = 0;
                 self.pause(now, Pause::First, Then::Listed(resume));
             }

@@ -266,10 +266,45 @@ fn the_bytes_of_a_version_are_made_once() {
     );
     let line = |world: &World| {
         let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1002"));
-        match watch.poll(&world.model, world.now) {
-            WatchPoll::Frame(frame) => frame.line,
-            other => panic!("{other:?}"),
-        }
+        let WatchPoll::Frame(frame) = watch.poll(&world.model, world.now) else {
+            panic!("no frame")
+        };
+        frame.line
     };
     assert_eq!(line(&world).as_ptr(), line(&world).as_ptr());
+}
+
+/// The refusals that need a store to come about.
+#[rstest]
+#[case::list(
+    Status::expired_list(),
+    r#""message":"The resourceVersion for the provided list is too old.","reason":"Expired","code":410}"#
+)]
+#[case::etcd_watch(
+    Status::expired_etcd_watch(),
+    r#""message":"The resourceVersion for the provided watch is too old.","reason":"Expired","code":410}"#
+)]
+#[case::token_that_cannot_be_offered(Status::expired_continue(None), r#""message":"The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.","reason":"Expired","code":410}"#)]
+#[case::too_large(Status::too_large(999_999_999, 1234, 1), r#""message":"Timeout: Too large resource version: 999999999, current: 1234","reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1},"code":504}"#)]
+#[case::future(
+    Status::future_revision(),
+    r#""message":"etcdserver: mvcc: required revision is a future revision","code":500}"#
+)]
+fn a_refusal_is_told_byte_for_byte(#[case] status: Status, #[case] expected: &str) {
+    let head = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#;
+    assert_eq!(text(&status.to_bytes()), format!("{head}{expected}\n"));
+    assert_eq!(encode_json(&status.to_json()), status.encode());
+}
+
+#[test]
+fn an_expired_token_is_told_byte_for_byte() {
+    assert_eq!(
+        text(&Status::expired_continue(Some("TOKEN")).to_bytes()),
+        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{\"continue\":\"TOKEN\"},\"status\":\"Failure\",\
+         \"message\":\"The provided continue parameter is too old to display a consistent list result. You can start a \
+         new list without the continue parameter, or use the continue token in this response to retrieve the remainder \
+         of the results. Continuing with the provided token results in an inconsistent list - objects that were \
+         created, modified, or deleted between the time the first chunk was returned and now may show up in the list.\",\
+         \"reason\":\"Expired\",\"code\":410}\n"
+    );
 }

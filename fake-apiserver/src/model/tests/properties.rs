@@ -24,7 +24,7 @@ enum Happening {
     Thaw,
 }
 
-const NAMESPACES: [&str; 3] = ["a", "a-b", "b"];
+const NAMESPACES: [&str; 4] = ["a", "a-b", "ab", "b"];
 const NAMES: [&str; 4] = ["n", "n-1", "n.1", "z"];
 const APPS: [Option<&str>; 3] = [None, Some("x"), Some("y")];
 
@@ -291,7 +291,9 @@ fn play_on(world: &mut World, history: &[Happening]) {
                 };
                 let _ = world.model.delete(world.now, &object);
             }
-            other => drop(play(world, std::slice::from_ref(other))),
+            Happening::Put { .. } | Happening::OtherResource | Happening::Freeze | Happening::Thaw => {
+                drop(play(world, std::slice::from_ref(happening)));
+            }
         }
     }
 }

@@ -1,0 +1,291 @@
+//! Many scenarios at once: find and load them, play them in parallel, judge each, and set it against what is known.
+//!
+//! It prints nothing and reads no clock; the command lines do.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fake_apiserver::record::{Record, RunEnd, What};
+use fake_apiserver::scenario::SharedScenario;
+use serde::Serialize;
+
+use crate::baseline::{Baseline, Known};
+use crate::client::Client;
+use crate::drive;
+use crate::judge::judge;
+use crate::verdict::{Outcome, Verdict};
+
+/// What carries a scenario out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Driver {
+    /// In memory, under virtual time.
+    Sim,
+    /// Real sockets, real time.
+    Live,
+}
+
+impl Driver {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Live => "live",
+        }
+    }
+
+    /// Plays one scenario and hands back what was recorded. A run that could not begin is a harness error in the trace.
+    pub fn play(self, scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Vec<Record> {
+        match self {
+            Self::Sim => drive::sim(scenario, client, seed).records,
+            Self::Live => match drive::live(scenario, client, seed) {
+                Ok(run) => run.records,
+                Err(error) => {
+                    let what = What::RunEnded(RunEnd::Harness {
+                        message: error.to_string(),
+                    });
+                    vec![Record {
+                        seq: 0,
+                        at: std::time::Duration::ZERO,
+                        what,
+                    }]
+                }
+            },
+        }
+    }
+}
+
+/// How a set of scenarios is played.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// What carries them out.
+    pub driver: Driver,
+    /// Where chance comes from.
+    pub seed: u64,
+    /// How many at once.
+    pub jobs: usize,
+}
+
+/// One scenario, played and judged.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// The scenario.
+    pub scenario: SharedScenario,
+    /// The client's name.
+    pub client: &'static str,
+    /// The client's version.
+    pub version: &'static str,
+    /// What carried it out.
+    pub driver: Driver,
+    /// Where chance came from.
+    pub seed: u64,
+    /// The trace.
+    pub records: Vec<Record>,
+    /// What it came to.
+    pub verdict: Verdict,
+    /// The verdict against what is known.
+    pub standing: Standing,
+    /// The entry for it in the client's known failures.
+    pub known: Option<Known>,
+}
+
+/// A verdict against what is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It passed, and nothing else was said.
+    Passed,
+    /// It failed, or failed otherwise than known.
+    Failed,
+    /// It failed as known.
+    Known,
+    /// It passed though a failure is listed.
+    Stale,
+}
+
+impl Standing {
+    fn of(outcome: Outcome, known: Option<&Known>) -> Self {
+        match (outcome, known) {
+            (Outcome::Pass, None) => Self::Passed,
+            (Outcome::Pass, Some(_)) => Self::Stale,
+            (outcome, Some(known)) if outcome == known.outcome => Self::Known,
+            (Outcome::Mismatch | Outcome::Stuck | Outcome::Crash | Outcome::HarnessError, Some(_) | None) => {
+                Self::Failed
+            }
+        }
+    }
+}
+
+/// How many came out how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// All of them.
+    pub scenarios: usize,
+    /// Passed.
+    pub passed: usize,
+    /// Failed unexpectedly.
+    pub failed: usize,
+    /// Failed as known.
+    pub known: usize,
+    /// Passed though listed as failing.
+    pub stale: usize,
+    /// Of the failed, those where the harness is at fault.
+    pub harness_errors: usize,
+}
+
+impl Counts {
+    /// The counts of all of `results`.
+    pub fn of(results: &[Judged]) -> Self {
+        let mut counts = Self::default();
+        for judged in results {
+            counts.add(judged);
+        }
+        counts
+    }
+
+    /// Counts one more.
+    pub fn add(&mut self, judged: &Judged) {
+        self.scenarios += 1;
+        match judged.standing {
+            Standing::Passed => self.passed += 1,
+            Standing::Failed => self.failed += 1,
+            Standing::Known => self.known += 1,
+            Standing::Stale => self.stale += 1,
+        }
+        self.harness_errors += usize::from(judged.verdict.outcome == Outcome::HarnessError);
+    }
+}
+
+/// Every scenario file below `<root>/scenarios`, in order of its path.
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn files(root: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.join("scenarios")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "yaml") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The scenarios whose id begins with one of `prefixes`; all, if there is none.
+pub fn select(scenarios: &[SharedScenario], prefixes: &[String]) -> Vec<SharedScenario> {
+    let chosen =
+        |id: &str| prefixes.is_empty() || prefixes.iter().any(|prefix| id.starts_with(prefix.as_str()));
+    scenarios
+        .iter()
+        .filter(|scenario| chosen(&scenario.id))
+        .map(Arc::clone)
+        .collect()
+}
+
+/// Plays and judges all of `scenarios`, several at a time, and hands them back in their order. `done` hears of each as
+/// it is judged, from the thread that did it.
+pub fn run(
+    scenarios: &[SharedScenario],
+    client: &dyn Client,
+    plan: Plan,
+    baseline: &Baseline,
+    done: &(dyn Fn(&Judged) + Sync),
+) -> Vec<Judged> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<(usize, Judged)>> = Mutex::new(Vec::with_capacity(scenarios.len()));
+    std::thread::scope(|threads| {
+        for _ in 0..plan.jobs.clamp(1, scenarios.len().max(1)) {
+            threads.spawn(|| {
+                while let Some((index, scenario)) = take(&next, scenarios) {
+                    let judged = one(scenario, client, plan, baseline);
+                    done(&judged);
+                    results
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                        .push((index, judged));
+                }
+            });
+        }
+    });
+    let mut results = results
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, judged)| judged).collect()
+}
+
+/// Plays and judges one scenario.
+pub fn one(scenario: &SharedScenario, client: &dyn Client, plan: Plan, baseline: &Baseline) -> Judged {
+    let records = plan.driver.play(scenario, client, plan.seed);
+    let verdict = judge(scenario, &records);
+    let known = baseline.of(&scenario.id).cloned();
+    Judged {
+        scenario: Arc::clone(scenario),
+        client: client.name(),
+        version: client.version(),
+        driver: plan.driver,
+        seed: plan.seed,
+        standing: Standing::of(verdict.outcome, known.as_ref()),
+        records,
+        verdict,
+        known,
+    }
+}
+
+fn take<'s>(next: &AtomicUsize, scenarios: &'s [SharedScenario]) -> Option<(usize, &'s SharedScenario)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    scenarios.get(index).map(|scenario| (index, scenario))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::trace::sample::scenario;
+
+    #[rstest]
+    #[case(Outcome::Pass, None, Standing::Passed)]
+    #[case(Outcome::Stuck, None, Standing::Failed)]
+    #[case(Outcome::Stuck, Some(Outcome::Stuck), Standing::Known)]
+    #[case(Outcome::Crash, Some(Outcome::Stuck), Standing::Failed)]
+    #[case(Outcome::Pass, Some(Outcome::Stuck), Standing::Stale)]
+    fn against_what_is_known(
+        #[case] outcome: Outcome,
+        #[case] listed: Option<Outcome>,
+        #[case] standing: Standing,
+    ) {
+        let known = listed.map(|outcome| Known {
+            scenario: "a/b".to_owned(),
+            outcome,
+            reason: "r".to_owned(),
+            issue: "none public".to_owned(),
+            line: 1,
+        });
+        assert_eq!(Standing::of(outcome, known.as_ref()), standing);
+    }
+
+    #[rstest]
+    #[case(&[], 2)]
+    #[case(&["gone/"], 1)]
+    #[case(&["gone/x", "page"], 2)]
+    #[case(&["conn"], 0)]
+    fn prefixes_select(#[case] prefixes: &[&str], #[case] number: usize) {
+        let named = |id: &str| {
+            let mut scenario = scenario();
+            scenario.id = id.to_owned();
+            Arc::new(scenario)
+        };
+        let all = [named("gone/x"), named("page/y")];
+        let prefixes: Vec<String> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
+        assert_eq!(select(&all, &prefixes).len(), number);
+    }
+}

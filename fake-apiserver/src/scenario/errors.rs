@@ -1,0 +1,398 @@
+//! What is wrong with a scenario file, all of it at once, in words its author can act on.
+//!
+//! It must not know how a mistake was found; it only says where it stands and what to do next.
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode,
+    SourceSpan,
+};
+
+use super::Place;
+use super::tree::Span;
+
+/// The kind of a mistake. The word for it is stable: it may be searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Code {
+    /// The file cannot be read from disk.
+    Unreadable,
+    /// The file is empty.
+    EmptyFile,
+    /// The file's path gives no id in kebab-case.
+    BadId,
+    /// Not YAML.
+    NotYaml,
+    /// YAML, but more of it than this language takes: anchors, aliases, tags, merge keys, several documents.
+    NotInSubset,
+    /// A key twice in one map.
+    DuplicateKey,
+    /// A key this map does not have.
+    UnknownKey,
+    /// A key this map must have.
+    MissingKey,
+    /// A list where a map belongs, a word where a number belongs, and so on.
+    WrongType,
+    /// A word that is not one of those allowed here.
+    NotOneOf,
+    /// A number too small or too large.
+    OutOfRange,
+    /// A text that does not have the form it must have.
+    BadForm,
+    /// Keys that exclude each other, or lack each other.
+    Conflict,
+    /// A requirement id that is not in the catalogue.
+    UnknownRequirement,
+    /// An invariant id that is not in the catalogue.
+    UnknownInvariant,
+    /// A kind or resource the fake does not serve.
+    UnknownKind,
+    /// `$name`, `before:` or `after:` with a name nothing has.
+    UndefinedName,
+    /// A name used before it has a value.
+    TooEarly,
+    /// A name given twice.
+    DuplicateName,
+    /// A name that has no such value, e.g. the continue token of a write.
+    NoSuchValue,
+    /// An object that is not there at that moment, or never.
+    UnknownObject,
+    /// A step that can never be met.
+    NeverMet,
+    /// An action that makes no sense for what the step waits for.
+    Misplaced,
+    /// An action that has no effect, because the answer is over.
+    Unreachable,
+    /// The same thing said twice.
+    Repeated,
+    /// Nothing where something must be.
+    Empty,
+}
+
+impl Code {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Unreadable,
+        Self::EmptyFile,
+        Self::BadId,
+        Self::NotYaml,
+        Self::NotInSubset,
+        Self::DuplicateKey,
+        Self::UnknownKey,
+        Self::MissingKey,
+        Self::WrongType,
+        Self::NotOneOf,
+        Self::OutOfRange,
+        Self::BadForm,
+        Self::Conflict,
+        Self::UnknownRequirement,
+        Self::UnknownInvariant,
+        Self::UnknownKind,
+        Self::UndefinedName,
+        Self::TooEarly,
+        Self::DuplicateName,
+        Self::NoSuchValue,
+        Self::UnknownObject,
+        Self::NeverMet,
+        Self::Misplaced,
+        Self::Unreachable,
+        Self::Repeated,
+        Self::Empty,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::EmptyFile => "empty-file",
+            Self::BadId => "bad-id",
+            Self::NotYaml => "not-yaml",
+            Self::NotInSubset => "not-in-subset",
+            Self::DuplicateKey => "duplicate-key",
+            Self::UnknownKey => "unknown-key",
+            Self::MissingKey => "missing-key",
+            Self::WrongType => "wrong-type",
+            Self::NotOneOf => "not-one-of",
+            Self::OutOfRange => "out-of-range",
+            Self::BadForm => "bad-form",
+            Self::Conflict => "conflict",
+            Self::UnknownRequirement => "unknown-requirement",
+            Self::UnknownInvariant => "unknown-invariant",
+            Self::UnknownKind => "unknown-kind",
+            Self::UndefinedName => "undefined-name",
+            Self::TooEarly => "too-early",
+            Self::DuplicateName => "duplicate-name",
+            Self::NoSuchValue => "no-such-value",
+            Self::UnknownObject => "unknown-object",
+            Self::NeverMet => "never-met",
+            Self::Misplaced => "misplaced",
+            Self::Unreachable => "unreachable",
+            Self::Repeated => "repeated",
+            Self::Empty => "empty",
+        }
+    }
+
+    /// Follows from what other lines say, so it may vanish when they are mended.
+    pub(crate) fn depends_on_other_lines(self) -> bool {
+        matches!(
+            self,
+            Self::UndefinedName
+                | Self::TooEarly
+                | Self::NoSuchValue
+                | Self::UnknownObject
+                | Self::NeverMet
+                | Self::Unreachable
+                | Self::Empty
+        )
+    }
+}
+
+/// A mistake as it is found: where it is in bytes, not yet in lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) code: Code,
+    pub(crate) span: Span,
+    pub(crate) message: String,
+    pub(crate) label: String,
+    pub(crate) hint: Option<String>,
+    /// The reader went on as if the hint had been followed, so nothing else is wrong because of it.
+    pub(crate) repaired: bool,
+}
+
+impl Problem {
+    pub(crate) fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            span,
+            message: message.into(),
+            label: String::from("here"),
+            hint: None,
+            repaired: false,
+        }
+    }
+
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Self {
+        self.hint = hint;
+        self
+    }
+}
+
+/// One mistake of a scenario file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadError {
+    /// Its kind.
+    pub code: Code,
+    /// What is wrong, one sentence.
+    pub message: String,
+    /// Where.
+    pub at: Place,
+    /// What the caret points at.
+    pub label: String,
+    /// What to do next.
+    pub hint: Option<String>,
+    span: Span,
+}
+
+/// Everything that is wrong with one scenario file, in the order of its lines. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadErrors {
+    path: PathBuf,
+    text: String,
+    errors: Vec<LoadError>,
+}
+
+/// How errors are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Without colours: for pipes, files and tests.
+    Plain,
+    /// With colours: for a terminal.
+    Colour,
+}
+
+impl Style {
+    /// Colours if standard error is a terminal and `NO_COLOR` is not set (<https://no-color.org>).
+    pub fn for_stderr() -> Self {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        if !refused && std::io::stderr().is_terminal() {
+            Self::Colour
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+impl LoadErrors {
+    pub(crate) fn new(path: &Path, text: &str, mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|problem| (problem.span, problem.code));
+        problems.dedup();
+        let errors = problems
+            .into_iter()
+            .map(|problem| LoadError {
+                code: problem.code,
+                message: problem.message,
+                at: place(text, problem.span.start),
+                label: problem.label,
+                hint: problem.hint,
+                span: problem.span,
+            })
+            .collect();
+        Self {
+            path: path.to_owned(),
+            text: text.to_owned(),
+            errors,
+        }
+    }
+
+    /// The errors, in the order of the file's lines.
+    pub fn errors(&self) -> &[LoadError] {
+        &self.errors
+    }
+
+    /// The file they are in.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Draws every error with its line, a caret and a hint, and ends with who is at fault and what to do.
+    pub fn render(&self, style: Style) -> String {
+        let theme = match style {
+            Style::Plain => GraphicalTheme::unicode_nocolor(),
+            Style::Colour => GraphicalTheme::unicode(),
+        };
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(110)
+            .with_links(false);
+        let source = NamedSource::new(self.path.display().to_string(), self.text.clone());
+        let mut out = String::new();
+        for error in &self.errors {
+            let drawn = Drawn {
+                error,
+                source: &source,
+                length: self.text.len(),
+            };
+            if handler.render_report(&mut out, &drawn).is_err() {
+                out.push_str(&format!("{}:{}\n", self.path.display(), line(error)));
+            }
+            out.push('\n');
+        }
+        out.push_str(&self.verdict());
+        out.push('\n');
+        out
+    }
+
+    fn verdict(&self) -> String {
+        let count = match self.errors.len() {
+            1 => String::from("1 mistake"),
+            n => format!("{n} mistakes"),
+        };
+        format!(
+            "{count} in {}, and nothing was run: the file is at fault, not the client. \
+             docs/scenario-language.md explains every key.",
+            self.path.display()
+        )
+    }
+}
+
+/// One line an error, `path:line:column: error[code]: message (hint)`, for editors and logs.
+impl fmt::Display for LoadErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for error in &self.errors {
+            writeln!(f, "{}:{}", self.path.display(), line(error))?;
+        }
+        f.write_str(&self.verdict())
+    }
+}
+
+impl std::error::Error for LoadErrors {}
+
+fn line(error: &LoadError) -> String {
+    let hint = error
+        .hint
+        .as_ref()
+        .map(|hint| format!(" ({hint})"))
+        .unwrap_or_default();
+    format!(
+        "{}:{}: error[{}]: {}{hint}",
+        error.at.line,
+        error.at.column,
+        error.code.word(),
+        error.message
+    )
+}
+
+/// Line and column, in characters and from 1, of a byte of `text`.
+pub(crate) fn place(text: &str, byte: usize) -> Place {
+    let before = text.get(..byte).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+    let column = before[line_start..].chars().count() + 1;
+    Place {
+        line: u32::try_from(line).unwrap_or(u32::MAX),
+        column: u32::try_from(column).unwrap_or(u32::MAX),
+    }
+}
+
+/// One error as miette draws it.
+#[derive(Debug)]
+struct Drawn<'e> {
+    error: &'e LoadError,
+    source: &'e NamedSource<String>,
+    length: usize,
+}
+
+impl fmt::Display for Drawn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error.message)
+    }
+}
+
+impl std::error::Error for Drawn<'_> {}
+
+impl Diagnostic for Drawn<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(format!("error[{}]", self.error.code.word())))
+    }
+
+    fn severity(&self) -> Option<Severity> {
+        Some(Severity::Error)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.error
+            .hint
+            .as_ref()
+            .map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        (self.length > 0).then_some(self.source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        // A caret under a whole block says nothing: only the first line of the span is marked.
+        let text = self.source.inner();
+        let start = self.error.span.start.min(self.length);
+        let marked = text
+            .get(start..self.error.span.end.clamp(start, self.length))
+            .unwrap_or_default();
+        let length = marked.lines().next().unwrap_or_default().trim_end().len();
+        let label = LabeledSpan::new_with_span(
+            Some(self.error.label.clone()),
+            SourceSpan::new(start.into(), length),
+        );
+        Some(Box::new(std::iter::once(label)))
+    }
+}

@@ -1,0 +1,122 @@
+//! The door of the scenario language: text in, a [`Scenario`] or all of its mistakes out.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::errors::{Code, LoadErrors, Problem};
+use super::tree::{Kind, Node, Span};
+use super::{Scenario, check, raw, read, schema, tree, validate};
+
+/// No scenario is larger: what comes in is bounded before it is read.
+const LARGEST_FILE: usize = 1 << 20;
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(schema::schema);
+
+/// Reads the scenario at `path`. Its id is the path below `root`, without its ending.
+///
+/// # Errors
+/// Everything that is wrong with the file, at once; also when it cannot be read.
+pub fn load(path: &Path, root: &Path) -> Result<Scenario, LoadErrors> {
+    let relative = path.strip_prefix(root).unwrap_or(path).with_extension("");
+    let id = relative
+        .iter()
+        .map(|part| part.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join("/");
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(&id, path, &text),
+        Err(error) => {
+            let problem = Problem::new(
+                Code::Unreadable,
+                Span::default(),
+                format!("the file cannot be read: {error}"),
+            )
+            .hint("look at its path, its rights, and whether it is UTF-8");
+            Err(LoadErrors::new(path, "", vec![problem]))
+        }
+    }
+}
+
+/// Reads a scenario from its text. `path` is only shown; nothing is read from disk.
+///
+/// # Errors
+/// Everything that is wrong with the text, at once. Mistakes that would only follow from others are left out.
+pub fn parse(id: &str, path: &Path, text: &str) -> Result<Scenario, LoadErrors> {
+    tracing::debug!(id, bytes = text.len(), "parsing a scenario");
+    if text.len() > LARGEST_FILE {
+        let message = format!(
+            "the file has {} bytes; a scenario has at most {LARGEST_FILE}",
+            text.len()
+        );
+        let problem = Problem::new(Code::OutOfRange, Span::default(), message)
+            .hint("`repeat:` makes many objects and `filler:` makes large ones");
+        return Err(LoadErrors::new(path, text, vec![problem]));
+    }
+    let (tree, mut problems) = tree::read(text);
+    let Some(mut tree) = tree else {
+        return Err(LoadErrors::new(path, text, problems));
+    };
+    let items = items(&tree);
+    if !check::check(&mut tree, &SCHEMA, &mut problems) {
+        return Err(LoadErrors::new(path, text, problems));
+    }
+    let file: raw::File = match read::from_node(&tree) {
+        Ok(file) => file,
+        Err(error) => {
+            // After `check` this is a disagreement between our schema and our types; it is still told with its place.
+            let span = error.span.unwrap_or_default();
+            problems.push(Problem::new(
+                Code::WrongType,
+                span,
+                format!("this cannot be read: {}", error.message),
+            ));
+            return Err(LoadErrors::new(path, text, problems));
+        }
+    };
+    let (scenario, found) = validate::validate(id, path, text, file);
+    let found = what_stands(found, &problems, &items);
+    problems.extend(found);
+    if problems.is_empty() {
+        Ok(scenario)
+    } else {
+        Err(LoadErrors::new(path, text, problems))
+    }
+}
+
+/// Leaves out of `found` what may only follow from the mistakes of structure in `earlier`.
+fn what_stands(found: Vec<Problem>, earlier: &[Problem], items: &[Span]) -> Vec<Problem> {
+    let broken: Vec<Span> = earlier
+        .iter()
+        .filter(|problem| !problem.repaired)
+        .map(|problem| problem.span)
+        .collect();
+    let in_broken_item = |span: Span| {
+        items
+            .iter()
+            .any(|item| item.holds(span) && broken.iter().any(|broken| item.holds(*broken)))
+    };
+    found
+        .into_iter()
+        .filter(|problem| {
+            broken.is_empty() || !(problem.code.depends_on_other_lines() || in_broken_item(problem.span))
+        })
+        .collect()
+}
+
+/// The parts of a file that are judged on their own: a step, an object, an expectation, another key.
+fn items(tree: &Node) -> Vec<Span> {
+    let mut items = Vec::new();
+    let Kind::Mapping(entries) = &tree.kind else {
+        return items;
+    };
+    for (_, value) in entries {
+        match &value.kind {
+            Kind::Sequence(list) => items.extend(list.iter().map(|item| item.span)),
+            Kind::Mapping(keys) => items.extend(keys.iter().map(|(_, value)| value.span)),
+            Kind::Scalar { .. } => items.push(value.span),
+        }
+    }
+    items
+}

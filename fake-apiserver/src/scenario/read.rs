@@ -1,0 +1,686 @@
+//! serde's way from a [`Node`] to the types of [`raw`](super::raw), with the wrappers that keep places and short forms.
+//!
+//! Only trees that passed [`check`](super::check) come here, so an error is a disagreement between schema and types.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, forward_to_deserialize_any};
+
+use super::tree::{Kind, Node, Span};
+
+const AT: &str = "\0at";
+const WORD: &str = "\0word";
+const FIRST: &str = "\0first";
+const BOTH: &str = "\0both";
+const MANY: &str = "\0many";
+/// An enum that holds a short form (its first variant), unless it has a type of its own (its second).
+const SHORT_UNLESS_TYPED: &str = "\0short-unless-typed";
+/// An enum that holds a short form (its first variant) where there is one, or anything (its second).
+const SHORT_OR_ANYTHING: &str = "\0short-or-anything";
+
+/// Reads `node` as a `T`.
+pub(crate) fn from_node<'n, T: Deserialize<'n>>(node: &'n Node) -> Result<T, ReadError> {
+    T::deserialize(Reader::new(node))
+}
+
+/// A disagreement between the schema and the types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReadError {
+    /// The innermost node concerned.
+    pub(crate) span: Option<Span>,
+    /// serde's words.
+    pub(crate) message: String,
+}
+
+impl ReadError {
+    fn at(mut self, span: Span) -> Self {
+        self.span.get_or_insert(span);
+        self
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl serde::de::Error for ReadError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self {
+            span: None,
+            message: message.to_string(),
+        }
+    }
+}
+
+// ---- the wrappers
+
+/// A value and where the file says so.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct At<T> {
+    /// Where.
+    pub(crate) span: Span,
+    /// What.
+    pub(crate) value: T,
+}
+
+/// One item, or a list of them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OneOrMany<T>(pub(crate) Vec<T>);
+
+/// A map, or the word that is the map's only key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WordOr<T>(pub(crate) T);
+
+/// The keys of a map that may stand alone.
+pub(crate) trait Words {
+    /// The keys.
+    const WORDS: &'static [&'static str];
+}
+
+/// A map, or a bare scalar that stands for its first key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct First<T>(pub(crate) T);
+
+/// A map with the keys of both.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Both<A, B>(pub(crate) A, pub(crate) B);
+
+/// A value that may be left out after its key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OrNothing<T>(pub(crate) Option<T>);
+
+/// The entries of a map, in the order written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entries<T>(pub(crate) Vec<(At<String>, T)>);
+
+/// Text as written: `007`, `true` and `1.0` stay what they are.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Text(pub(crate) String);
+
+/// Whatever stands here, as JSON.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Json(pub(crate) serde_json::Value);
+
+/// Reads a key that is there even when nothing stands behind it.
+pub(crate) fn given<'de, D, T>(deserializer: D) -> Result<Option<At<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    At::deserialize(deserializer).map(Some)
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AtVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for AtVisitor<T> {
+            type Value = At<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value with its place")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<At<T>, A::Error> {
+                let lost = || A::Error::custom("a place is missing");
+                let start = parts.next_element()?.ok_or_else(lost)?;
+                let end = parts.next_element()?.ok_or_else(lost)?;
+                let value = parts.next_element()?.ok_or_else(lost)?;
+                Ok(At {
+                    span: Span { start, end },
+                    value,
+                })
+            }
+        }
+        deserializer.deserialize_newtype_struct(AT, AtVisitor(PhantomData))
+    }
+}
+
+/// Hands the marked reader on to `T`.
+struct Through<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Through<T> {
+    type Value = T;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_newtype_struct(MANY, Through(PhantomData))
+            .map(OneOrMany)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for WordOr<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_newtype_struct(WORD, Through(PhantomData))
+            .map(WordOr)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_newtype_struct(FIRST, Through(PhantomData))
+            .map(First)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrNothing<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(OrNothing)
+    }
+}
+
+impl<'de, A: Deserialize<'de>, B: Deserialize<'de>> Deserialize<'de> for Both<A, B> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BothVisitor<A, B>(PhantomData<(A, B)>);
+        impl<'de, A: Deserialize<'de>, B: Deserialize<'de>> Visitor<'de> for BothVisitor<A, B> {
+            type Value = Both<A, B>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_seq<S: SeqAccess<'de>>(self, mut halves: S) -> Result<Both<A, B>, S::Error> {
+                let lost = || S::Error::custom("half of a map is missing");
+                let a = halves.next_element()?.ok_or_else(lost)?;
+                let b = halves.next_element()?.ok_or_else(lost)?;
+                Ok(Both(a, b))
+            }
+        }
+        deserializer.deserialize_newtype_struct(BOTH, BothVisitor(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<T> {
+            type Value = Entries<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<T>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(EntriesVisitor(PhantomData))
+    }
+}
+
+// ---- the reader
+
+/// What a scalar means where a map is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ScalarAs {
+    /// Nothing special.
+    Itself,
+    /// The only key of the map.
+    Word,
+    /// The value of the map's first key.
+    First,
+    /// It was the only key; as a value it is nothing.
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Reader<'n> {
+    node: &'n Node,
+    scalar: ScalarAs,
+    /// Leave out the keys the struct does not have: the other half of [`Both`] has them.
+    half: bool,
+    /// One item may stand for a list of one.
+    many: bool,
+}
+
+impl<'n> Reader<'n> {
+    fn new(node: &'n Node) -> Self {
+        Self {
+            node,
+            scalar: ScalarAs::Itself,
+            half: false,
+            many: false,
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.scalar == ScalarAs::Nothing || self.node.is_null()
+    }
+
+    fn wrong(&self, wanted: &str) -> ReadError {
+        ReadError {
+            span: Some(self.node.span),
+            message: format!("{wanted} is wanted here"),
+        }
+    }
+
+    fn whole_number(&self) -> Result<i128, ReadError> {
+        self.node
+            .plain()
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| self.wrong("a whole number"))
+    }
+
+    fn read_map<V: Visitor<'n>>(
+        self,
+        fields: Option<&'static [&'static str]>,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let wanted = |key: &Node| match fields {
+            Some(fields) if self.half => key.text().is_some_and(|text| fields.contains(&text)),
+            Some(_) | None => true,
+        };
+        let entries: Vec<(MapKey<'n>, Reader<'n>)> = match (&self.node.kind, self.scalar) {
+            (Kind::Mapping(entries), _) => entries
+                .iter()
+                .filter(|(key, _)| wanted(key))
+                .map(|(key, value)| (MapKey::Node(key), Reader::new(value)))
+                .collect(),
+            (Kind::Scalar { .. }, ScalarAs::Word) if wanted(self.node) => {
+                vec![(
+                    MapKey::Node(self.node),
+                    Reader {
+                        scalar: ScalarAs::Nothing,
+                        ..Reader::new(self.node)
+                    },
+                )]
+            }
+            (Kind::Scalar { .. }, ScalarAs::Word) => Vec::new(),
+            (Kind::Scalar { .. }, ScalarAs::First) => {
+                let first = fields
+                    .and_then(|fields| fields.first())
+                    .ok_or_else(|| self.wrong("a map"))?;
+                vec![(MapKey::Name(first), Reader::new(self.node))]
+            }
+            (Kind::Scalar { .. }, ScalarAs::Itself | ScalarAs::Nothing) | (Kind::Sequence(_), _) => {
+                return Err(self.wrong("a map"));
+            }
+        };
+        visitor.visit_map(Walk {
+            entries: entries.into_iter(),
+            value: None,
+        })
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($name:ident => $visit:ident as $type:ty),+ $(,)?) => {
+        $(fn $name<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+            let number = self.whole_number()?;
+            let number = <$type>::try_from(number).map_err(|_| self.wrong("a smaller number"))?;
+            visitor.$visit(number)
+        })+
+    };
+}
+
+impl<'n> Deserializer<'n> for Reader<'n> {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.node
+            .to_json()
+            .into_deserializer_value(visitor)
+            .map_err(|e| e.at(self.node.span))
+    }
+
+    fn deserialize_bool<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match self.node.plain() {
+            Some("true") => visitor.visit_bool(true),
+            Some("false") => visitor.visit_bool(false),
+            Some(_) | None => Err(self.wrong("true or false")),
+        }
+    }
+
+    whole_numbers! {
+        deserialize_i8 => visit_i8 as i8, deserialize_i16 => visit_i16 as i16, deserialize_i32 => visit_i32 as i32,
+        deserialize_i64 => visit_i64 as i64, deserialize_u8 => visit_u8 as u8, deserialize_u16 => visit_u16 as u16,
+        deserialize_u32 => visit_u32 as u32, deserialize_u64 => visit_u64 as u64,
+    }
+
+    fn deserialize_str<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_str(self.node.text().ok_or_else(|| self.wrong("text"))?)
+    }
+
+    fn deserialize_string<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_identifier<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        if self.is_nothing() {
+            visitor.visit_none()
+        } else {
+            visitor.visit_some(self)
+        }
+    }
+
+    fn deserialize_unit<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        if self.is_nothing() {
+            visitor.visit_unit()
+        } else {
+            Err(self.wrong("nothing"))
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'n>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let span = self.node.span;
+        let read = match name {
+            AT => visitor.visit_seq(Parts::At {
+                reader: self,
+                next: 0,
+            }),
+            BOTH => visitor.visit_seq(Parts::Both {
+                reader: Reader { half: true, ..self },
+                left: 2,
+            }),
+            WORD => visitor.visit_newtype_struct(Reader {
+                scalar: ScalarAs::Word,
+                ..self
+            }),
+            FIRST => visitor.visit_newtype_struct(Reader {
+                scalar: ScalarAs::First,
+                ..self
+            }),
+            MANY => visitor.visit_newtype_struct(Reader { many: true, ..self }),
+            _ => visitor.visit_newtype_struct(self),
+        };
+        read.map_err(|e| e.at(span))
+    }
+
+    fn deserialize_seq<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let items = match &self.node.kind {
+            Kind::Sequence(items) => items.iter().collect(),
+            Kind::Scalar { .. } | Kind::Mapping(_) if self.many => vec![self.node],
+            Kind::Scalar { .. } | Kind::Mapping(_) => return Err(self.wrong("a list")),
+        };
+        visitor.visit_seq(Parts::Items {
+            items: items.into_iter(),
+        })
+    }
+
+    fn deserialize_map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.read_map(None, visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'n>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let span = self.node.span;
+        self.read_map(Some(fields), visitor).map_err(|e| e.at(span))
+    }
+
+    fn deserialize_enum<V: Visitor<'n>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let has = |words: &[&str]| words.iter().any(|word| self.node.get(word).is_some());
+        let short = match name {
+            SHORT_UNLESS_TYPED => Some(!has(&["apiVersion", "kind"])),
+            SHORT_OR_ANYTHING => Some(has(super::kinds::SHORT_WORDS)),
+            _ => None,
+        };
+        if let Some(short) = short {
+            let variant = variants.get(usize::from(!short)).copied().unwrap_or_default();
+            return visitor.visit_enum(Chosen {
+                variant,
+                reader: self,
+            });
+        }
+        let word = self.node.text().ok_or_else(|| self.wrong("a word"))?;
+        let word: StrDeserializer<'_, ReadError> = word.into_deserializer();
+        visitor.visit_enum(word).map_err(|e| e.at(self.node.span))
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        <W: Visitor<'n>>
+        i128 u128 f32 f64 char bytes byte_buf unit_struct tuple tuple_struct
+    }
+}
+
+/// Hands a JSON value to a visitor, with our error type.
+trait IntoDeserializerValue {
+    fn into_deserializer_value<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError>;
+}
+
+impl IntoDeserializerValue for serde_json::Value {
+    fn into_deserializer_value<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_any(visitor).map_err(ReadError::custom)
+    }
+}
+
+/// The variant chosen for a short or whole object.
+struct Chosen<'n> {
+    variant: &'static str,
+    reader: Reader<'n>,
+}
+
+impl<'n> serde::de::EnumAccess<'n> for Chosen<'n> {
+    type Error = ReadError;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'n>>(self, seed: S) -> Result<(S::Value, Self), ReadError> {
+        let word: StrDeserializer<'_, ReadError> = self.variant.into_deserializer();
+        Ok((seed.deserialize(word)?, self))
+    }
+}
+
+impl<'n> serde::de::VariantAccess<'n> for Chosen<'n> {
+    type Error = ReadError;
+
+    fn unit_variant(self) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'n>>(self, seed: S) -> Result<S::Value, ReadError> {
+        seed.deserialize(self.reader)
+    }
+
+    fn tuple_variant<V: Visitor<'n>>(self, _length: usize, _visitor: V) -> Result<V::Value, ReadError> {
+        Err(self.reader.wrong("a map"))
+    }
+
+    fn struct_variant<V: Visitor<'n>>(
+        self,
+        _: &'static [&'static str],
+        _visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        Err(self.reader.wrong("a map"))
+    }
+}
+
+/// A sequence as serde walks it.
+enum Parts<'n> {
+    /// The items of a list.
+    Items { items: std::vec::IntoIter<&'n Node> },
+    /// Start, end, value.
+    At { reader: Reader<'n>, next: u8 },
+    /// The same map, twice.
+    Both { reader: Reader<'n>, left: u8 },
+}
+
+impl<'n> SeqAccess<'n> for Parts<'n> {
+    type Error = ReadError;
+
+    fn next_element_seed<S: DeserializeSeed<'n>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
+        match self {
+            Self::Items { items } => items
+                .next()
+                .map(|node| seed.deserialize(Reader::new(node)))
+                .transpose(),
+            Self::Both { left: 0, .. } => Ok(None),
+            Self::Both { reader, left } => {
+                *left -= 1;
+                seed.deserialize(*reader).map(Some)
+            }
+            Self::At { reader, next } => {
+                *next += 1;
+                match *next {
+                    1 => seed
+                        .deserialize(reader.node.span.start.into_deserializer())
+                        .map(Some),
+                    2 => seed
+                        .deserialize(reader.node.span.end.into_deserializer())
+                        .map(Some),
+                    3 => seed.deserialize(*reader).map(Some),
+                    _ => Ok(None),
+                }
+            }
+        }
+    }
+}
+
+enum MapKey<'n> {
+    Node(&'n Node),
+    Name(&'static str),
+}
+
+/// A map as serde walks it.
+struct Walk<'n> {
+    entries: std::vec::IntoIter<(MapKey<'n>, Reader<'n>)>,
+    value: Option<Reader<'n>>,
+}
+
+impl<'n> MapAccess<'n> for Walk<'n> {
+    type Error = ReadError;
+
+    fn next_key_seed<S: DeserializeSeed<'n>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
+        let Some((key, value)) = self.entries.next() else {
+            return Ok(None);
+        };
+        self.value = Some(value);
+        let key = match key {
+            MapKey::Node(node) => seed.deserialize(Reader::new(node)),
+            MapKey::Name(name) => {
+                let name: StrDeserializer<'_, ReadError> = name.into_deserializer();
+                seed.deserialize(name)
+            }
+        };
+        key.map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'n>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
+        let value = self
+            .value
+            .take()
+            .ok_or_else(|| ReadError::custom("a value without a key"))?;
+        seed.deserialize(value)
+    }
+}
+
+// ---- the wrappers' schemas
+
+macro_rules! schema_of_inner {
+    ($wrapper:ident) => {
+        impl<T: JsonSchema> JsonSchema for $wrapper<T> {
+            fn inline_schema() -> bool {
+                T::inline_schema()
+            }
+            fn schema_name() -> Cow<'static, str> {
+                T::schema_name()
+            }
+            fn schema_id() -> Cow<'static, str> {
+                T::schema_id()
+            }
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                T::json_schema(generator)
+            }
+        }
+    };
+}
+
+schema_of_inner!(At);
+
+macro_rules! inline_schema {
+    ([$($bounds:tt)*] $type:ty, |$generator:ident| $body:expr) => {
+        impl<$($bounds)*> JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn json_schema($generator: &mut SchemaGenerator) -> Schema {
+                $body
+            }
+        }
+    };
+}
+
+inline_schema!([T: JsonSchema] OneOrMany<T>, |generator| {
+    let one = generator.subschema_for::<T>();
+    json_schema!({ "anyOf": [one.clone(), { "type": "array", "items": one }] })
+});
+inline_schema!([T: JsonSchema + Words] WordOr<T>, |generator| {
+    let map = generator.subschema_for::<T>();
+    json_schema!({ "anyOf": [{ "enum": T::WORDS }, map] })
+});
+inline_schema!([T: JsonSchema] First<T>, |generator| {
+    let map = generator.subschema_for::<T>();
+    json_schema!({ "anyOf": [{ "type": ["string", "number", "boolean"] }, map] })
+});
+// `oneOf`, so that the pass that takes the `null` out of optional keys leaves this one alone.
+inline_schema!([T: JsonSchema] OrNothing<T>, |generator| {
+    let some = generator.subschema_for::<T>();
+    json_schema!({ "oneOf": [some, { "type": "null" }] })
+});
+inline_schema!([T: JsonSchema] Entries<T>, |generator| {
+    let value = generator.subschema_for::<T>();
+    json_schema!({ "type": "object", "additionalProperties": value })
+});
+inline_schema!([] Text, |_generator| json_schema!({ "type": ["string", "number", "boolean"] }));
+inline_schema!([] Json, |_generator| json_schema!({}));
+
+impl<A, B: Words> Words for Both<A, B> {
+    const WORDS: &'static [&'static str] = B::WORDS;
+}
+
+impl<A: JsonSchema, B: JsonSchema> JsonSchema for Both<A, B> {
+    fn schema_name() -> Cow<'static, str> {
+        A::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut both = A::json_schema(generator);
+        let other = B::json_schema(generator);
+        if let Some(serde_json::Value::Object(more)) = other.get("properties")
+            && let Some(serde_json::Value::Object(properties)) = both.get_mut("properties")
+        {
+            properties.extend(more.clone());
+        }
+        both
+    }
+}

@@ -1,0 +1,108 @@
+//! The JSON Schema of the scenario language, generated from [`raw`](super::raw): the parser checks files against it and
+//! editors complete from it.
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use serde_json::Value;
+
+use super::raw;
+
+/// The schema as a value.
+pub(crate) fn schema() -> Value {
+    let settings = SchemaSettings::draft07().with(|settings| {
+        settings.definitions_path = "/$defs".into();
+    });
+    let schema = settings
+        .with_transform(NothingIsNotAValue)
+        .into_generator()
+        .into_root_schema_for::<raw::File>();
+    schema.to_value()
+}
+
+/// The schema as it is checked in, with a newline at its end.
+pub fn json_schema() -> String {
+    let mut text = serde_json::to_string_pretty(&schema()).expect("a JSON value is always written");
+    text.push('\n');
+    text
+}
+
+/// An optional key may be left out, not left empty: takes the `null` out of what schemars makes of an `Option`.
+/// Keys that may be empty say so with `oneOf` (see `read::OrNothing`) or have no other type.
+#[derive(Debug, Clone)]
+struct NothingIsNotAValue;
+
+impl Transform for NothingIsNotAValue {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        let Some(object) = schema.as_object_mut() else {
+            return;
+        };
+        if let Some(Value::Array(types)) = object.get_mut("type") {
+            types.retain(|kind| kind != "null");
+            if let [only] = types.as_slice() {
+                let only = only.clone();
+                object.insert("type".into(), only);
+            }
+        }
+        let null = serde_json::json!({ "type": "null" });
+        let Some(Value::Array(branches)) = object.get_mut("anyOf") else {
+            return;
+        };
+        let optional = branches.last() == Some(&null);
+        branches.retain(|branch| *branch != null);
+        if let ([only], true) = (branches.as_slice(), optional) {
+            let only = only.clone();
+            // Beside a `$ref`, draft 7 ignores a description, so the reference goes one level down.
+            if only.get("$ref").is_some() && object.contains_key("description") {
+                object.remove("anyOf");
+                object.insert("allOf".into(), Value::Array(vec![only]));
+            } else if let Value::Object(only) = only {
+                object.remove("anyOf");
+                for (key, value) in only {
+                    object.entry(key).or_insert(value);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checked_in_schema_is_the_generated_one() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../schema/scenario.v1.json");
+        let checked_in = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            checked_in == json_schema(),
+            "schema/scenario.v1.json is stale: run `cargo xtask schema` and commit it"
+        );
+    }
+
+    #[test]
+    fn every_key_has_a_description() {
+        fn walk(value: &Value, path: &str, bare: &mut Vec<String>) {
+            if let Some(properties) = value.get("properties").and_then(Value::as_object) {
+                for (key, property) in properties {
+                    if property.get("description").is_none() && !path.ends_with("/metadata") {
+                        bare.push(format!("{path}/{key}"));
+                    }
+                    walk(property, &format!("{path}/{key}"), bare);
+                }
+            }
+            for (name, definition) in value
+                .get("$defs")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+            {
+                walk(definition, name, bare);
+            }
+        }
+        let mut bare = Vec::new();
+        walk(&schema(), "", &mut bare);
+        assert_eq!(bare, Vec::<String>::new());
+    }
+}

@@ -1,0 +1,374 @@
+//! The text of a scenario file as a tree that knows where each of its nodes stands.
+//!
+//! A strict subset of YAML 1.2: one document, no anchors, aliases, tags, merge keys or duplicate keys, plain keys. It
+//! must not know what a scenario is, so it cannot be more lenient in one place than in another.
+
+use serde_json::{Map, Number, Value};
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
+
+use super::errors::{Code, Problem};
+
+/// A stretch of the file, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Span {
+    /// The first byte.
+    pub(crate) start: usize,
+    /// One past the last byte.
+    pub(crate) end: usize,
+}
+
+impl Span {
+    /// `other` begins inside this span.
+    pub(crate) fn holds(self, other: Span) -> bool {
+        self.start <= other.start && other.start < self.end.max(self.start + 1)
+    }
+}
+
+/// One node and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+/// What a node is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Kind {
+    /// Text as written; `plain`: without quotes, so it may mean a number, a boolean or nothing.
+    Scalar {
+        /// The text, unescaped.
+        text: String,
+        /// Written without quotes.
+        plain: bool,
+    },
+    /// A list.
+    Sequence(Vec<Node>),
+    /// A map, in the order written. Keys are scalars.
+    Mapping(Vec<(Node, Node)>),
+}
+
+impl Node {
+    /// The text of a scalar.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar { text, .. } => Some(text),
+            Kind::Sequence(_) | Kind::Mapping(_) => None,
+        }
+    }
+
+    /// The text of a scalar written without quotes.
+    pub(crate) fn plain(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar { text, plain: true } => Some(text),
+            Kind::Scalar { .. } | Kind::Sequence(_) | Kind::Mapping(_) => None,
+        }
+    }
+
+    /// Nothing was written here.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.plain(), Some("" | "~" | "null"))
+    }
+
+    /// The value under `key`, if this is a map that has it.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        match &self.kind {
+            Kind::Mapping(entries) => entries
+                .iter()
+                .find(|(k, _)| k.text() == Some(key))
+                .map(|(_, v)| v),
+            Kind::Scalar { .. } | Kind::Sequence(_) => None,
+        }
+    }
+
+    /// As JSON, plain scalars read by the core schema of YAML 1.2 (so `yes` is text).
+    pub(crate) fn to_json(&self) -> Value {
+        match &self.kind {
+            Kind::Scalar { text, plain: true } => plain_to_json(text),
+            Kind::Scalar { text, plain: false } => Value::String(text.clone()),
+            Kind::Sequence(items) => Value::Array(items.iter().map(Node::to_json).collect()),
+            Kind::Mapping(entries) => {
+                let mut map = Map::new();
+                for (key, value) in entries {
+                    map.insert(key.text().unwrap_or_default().to_owned(), value.to_json());
+                }
+                Value::Object(map)
+            }
+        }
+    }
+}
+
+fn plain_to_json(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" => return Value::Null,
+        "true" => return Value::Bool(true),
+        "false" => return Value::Bool(false),
+        _ => {}
+    }
+    if let Ok(number) = text.parse::<i64>() {
+        return Value::from(number);
+    }
+    if let Ok(number) = text.parse::<u64>() {
+        return Value::from(number);
+    }
+    let numeric = text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+' || c == '.')
+        && text.contains(|c: char| c.is_ascii_digit());
+    let float = text
+        .parse::<f64>()
+        .ok()
+        .filter(|_| numeric)
+        .and_then(Number::from_f64);
+    float.map_or_else(|| Value::String(text.to_owned()), Value::Number)
+}
+
+/// Reads `text` into a tree, and into all that is wrong with its form. `None`: there is no tree at all (a syntax error
+/// ends the reading, and an empty file has none).
+pub(crate) fn read(text: &str) -> (Option<Node>, Vec<Problem>) {
+    let mut builder = Builder {
+        text,
+        problems: Vec::new(),
+        stack: Vec::new(),
+        root: None,
+        documents: 0,
+    };
+    // An alias without its anchor is refused like any other, and does not end the reading.
+    let options = serde_saphyr::granit_parser::options! { emit_unresolved_aliases: true };
+    for next in Parser::new_from_str_with_options(text, options) {
+        match next {
+            Ok((event, span)) => builder.take(event, &span),
+            Err(error) => {
+                let start = error.marker().byte_offset().unwrap_or(0).min(text.len());
+                let span = Span { start, end: start };
+                let message = format!("this is not YAML: {}", error.info());
+                builder.problems.push(
+                    Problem::new(Code::NotYaml, span, message)
+                        .label("reading stopped here")
+                        .hint("mend this first: what follows could not be looked at"),
+                );
+                return (None, builder.problems);
+            }
+        }
+    }
+    if builder.root.as_ref().is_none_or(Node::is_null) && builder.problems.is_empty() {
+        let empty = Problem::new(Code::EmptyFile, Span::default(), "the file is empty")
+            .label("nothing here")
+            .hint("start with `scenario: v1`, `title:`, `why:` and `covers:`; docs/scenario-language.md shows three whole files");
+        return (None, vec![empty]);
+    }
+    (builder.root, builder.problems)
+}
+
+/// A collection that is not yet closed.
+enum Open {
+    Sequence {
+        start: usize,
+        items: Vec<Node>,
+    },
+    Mapping {
+        start: usize,
+        entries: Vec<(Node, Node)>,
+        key: Option<Node>,
+    },
+}
+
+struct Builder<'t> {
+    text: &'t str,
+    problems: Vec<Problem>,
+    stack: Vec<Open>,
+    root: Option<Node>,
+    documents: usize,
+}
+
+impl Builder<'_> {
+    fn take(&mut self, event: Event<'_>, at: &YamlSpan) {
+        let range = at.byte_range().unwrap_or(0..0);
+        let span = Span {
+            start: range.start.min(self.text.len()),
+            end: range.end.min(self.text.len()),
+        };
+        match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents == 2 {
+                    self.refuse(
+                        span,
+                        "a second document begins here",
+                        "one file, one scenario: move it to a file of its own",
+                    );
+                }
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                self.refuse_properties(span, anchor, tag.is_some());
+                let kind = Kind::Scalar {
+                    text: text.into_owned(),
+                    plain: style == ScalarStyle::Plain,
+                };
+                self.push(Node { span, kind });
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.refuse_properties(span, anchor, tag.is_some());
+                self.stack.push(Open::Sequence {
+                    start: span.start,
+                    items: Vec::new(),
+                });
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.refuse_properties(span, anchor, tag.is_some());
+                self.stack.push(Open::Mapping {
+                    start: span.start,
+                    entries: Vec::new(),
+                    key: None,
+                });
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(span),
+            Event::Alias(_) | Event::UnresolvedAlias(_) => {
+                self.refuse(
+                    span,
+                    "aliases (`*name`) are not read",
+                    "write the value out again",
+                );
+                self.push(Node {
+                    span,
+                    kind: Kind::Scalar {
+                        text: String::new(),
+                        plain: true,
+                    },
+                });
+            }
+            // The parser's enum is open to growth; what else it reports (marks of streams and documents) holds no data.
+            Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Anchor(..) | _ => {}
+        }
+    }
+
+    fn refuse_properties(&mut self, span: Span, anchor: usize, tagged: bool) {
+        if anchor != 0 {
+            self.refuse(
+                span,
+                "anchors (`&name`) are not read",
+                "write the value out where it is needed; `repeat:` makes many objects",
+            );
+        }
+        if tagged {
+            self.refuse(
+                span,
+                "tags (`!name`) are not read",
+                "leave the tag out; quote a text that looks like a number",
+            );
+        }
+    }
+
+    fn refuse(&mut self, span: Span, message: &str, hint: &str) {
+        self.problems.push(
+            Problem::new(Code::NotInSubset, span, message)
+                .label("not in this language")
+                .hint(hint),
+        );
+    }
+
+    fn close(&mut self, end: Span) {
+        let Some(open) = self.stack.pop() else { return };
+        let (start, kind, last) = match open {
+            Open::Sequence { start, items } => {
+                let last = items.last().map(|node| node.span.end);
+                (start, Kind::Sequence(items), last)
+            }
+            Open::Mapping { start, entries, .. } => {
+                let last = entries
+                    .last()
+                    .map(|(key, value)| value.span.end.max(key.span.end));
+                (start, Kind::Mapping(entries), last)
+            }
+        };
+        // A block collection is closed by whatever follows it, so its own end is that of its last child.
+        let closing = self
+            .text
+            .get(end.start..end.end)
+            .is_some_and(|t| t == "]" || t == "}");
+        let end = if closing { end.end } else { last.unwrap_or(end.end) };
+        self.push(Node {
+            span: Span {
+                start,
+                end: end.max(start),
+            },
+            kind,
+        });
+    }
+
+    fn push(&mut self, node: Node) {
+        match self.stack.last_mut() {
+            Some(Open::Sequence { items, .. }) => items.push(node),
+            Some(Open::Mapping { entries, key, .. }) => match key.take() {
+                None => *key = Some(node),
+                Some(name) => {
+                    let problem = key_problem(&name, entries);
+                    let sound = problem.is_none();
+                    self.problems.extend(problem);
+                    if sound && let Some(Open::Mapping { entries, .. }) = self.stack.last_mut() {
+                        entries.push((name, node));
+                    }
+                }
+            },
+            None if self.root.is_none() && self.documents <= 1 => self.root = Some(node),
+            None => {}
+        }
+    }
+}
+
+fn key_problem(key: &Node, before: &[(Node, Node)]) -> Option<Problem> {
+    let Some(text) = key.text() else {
+        return Some(
+            Problem::new(
+                Code::NotInSubset,
+                key.span,
+                "a key must be a plain word, not a list or a map",
+            )
+            .label("this is a key"),
+        );
+    };
+    if text == "<<" {
+        return Some(
+            Problem::new(Code::NotInSubset, key.span, "merge keys (`<<`) are not read")
+                .label("not in this language")
+                .hint("write the keys out"),
+        );
+    }
+    before
+        .iter()
+        .any(|(earlier, _)| earlier.text() == Some(text))
+        .then(|| {
+            Problem::new(
+                Code::DuplicateKey,
+                key.span,
+                format!("`{text}` is given twice in the same map"),
+            )
+            .label("the second time")
+            .hint("keep one of the two")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn plain_scalars_follow_the_core_schema() {
+        let (tree, problems) = read("{a: yes, b: true, c: 012x, d: 5, e: ~, f: 1.5, g: '5', h: inf, i: on}");
+        assert!(problems.is_empty());
+        assert_eq!(
+            tree.unwrap().to_json(),
+            json!({"a": "yes", "b": true, "c": "012x", "d": 5, "e": null, "f": 1.5, "g": "5", "h": "inf", "i": "on"})
+        );
+    }
+
+    #[test]
+    fn spans_are_those_of_the_text() {
+        let text = "a:\n  - {b: é}\n  - c\nd: x\n";
+        let (tree, _) = read(text);
+        let tree = tree.unwrap();
+        let list = tree.get("a").unwrap();
+        assert_eq!(&text[list.span.start..list.span.end], "- {b: é}\n  - c");
+        assert_eq!(&text[tree.get("d").unwrap().span.start..][..1], "x");
+    }
+}

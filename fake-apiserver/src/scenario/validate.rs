@@ -1,0 +1,437 @@
+//! From the file's shape to a [`Scenario`] that can be trusted, or to everything that makes no sense in it.
+//!
+//! Structure is no concern of this module: what comes here has the right keys and types.
+
+mod actions;
+mod answers;
+mod events;
+mod expect;
+mod fit;
+mod names;
+mod objects;
+mod reach;
+mod steps;
+
+use std::path::Path;
+
+use self::names::Names;
+use self::objects::World;
+use self::reach::Reach;
+use crate::model::catalog::Kind;
+use crate::model::selector::{FieldSelector, LabelSelector};
+
+use super::errors::{Code, Problem, place};
+use super::read::At;
+use super::tree::Span;
+use super::words::{duration_ms, is_dns_label, is_kebab_case, suggest};
+use super::{
+    ClientMode, ClientSettings, Covered, InitialList, ListSemantic, Place, Scenario, ServerSettings, Target,
+    Version, catalogue, kinds, raw,
+};
+
+/// Turns `file` into a scenario. When `problems` is not empty, the scenario is not to be used.
+pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (Scenario, Vec<Problem>) {
+    let mut v = Validator {
+        text,
+        problems: Vec::new(),
+        names: Names::default(),
+    };
+    v.id(id);
+    match file.scenario.map(|version| version.value) {
+        // One version only; a second one would choose its rules here.
+        Some(raw::LanguageVersion::V1) | None => {}
+    }
+    let title = v.prose(file.title.as_ref(), "title");
+    let why = v.prose(file.why.as_ref(), "why");
+    let covers = v.covers(file.covers.as_ref());
+    let refs = v.refs(file.refs.unwrap_or_default());
+    let target = v.target(file.target);
+    let server = file.server.map(|server| v.server(&server)).unwrap_or_default();
+    let client = file.client.map(|client| v.client(&client)).unwrap_or_default();
+
+    v.names.collect(&file.objects, &file.steps, &file.expect);
+    let mut world = World::new(&target);
+    let mut objects = Vec::new();
+    for object in file.objects.unwrap_or_default() {
+        objects.extend(v.manifests(&mut world, object));
+    }
+    let mut reach = Reach::new(&client, world.count_of_target());
+    let mut steps = Vec::new();
+    for step in file.steps.unwrap_or_default() {
+        steps.push(v.step(&mut world, &mut reach, step));
+    }
+    v.names.steps_are_over();
+    let expect = file
+        .expect
+        .map(|expect| v.expect(&world, expect))
+        .unwrap_or_default();
+    let scenario = Scenario {
+        id: id.to_owned(),
+        path: path.to_owned(),
+        title,
+        why,
+        covers,
+        refs,
+        target,
+        server,
+        client,
+        objects,
+        steps,
+        expect,
+    };
+    (scenario, v.problems)
+}
+
+/// What the parts of validation share: where they are and what they found.
+struct Validator<'t> {
+    text: &'t str,
+    problems: Vec<Problem>,
+    names: Names,
+}
+
+impl Validator<'_> {
+    fn place(&self, span: Span) -> Place {
+        place(self.text, span.start)
+    }
+
+    fn problem(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    fn id(&mut self, id: &str) {
+        let parts: Vec<&str> = id.split('/').collect();
+        if parts.len() >= 2 && parts.iter().all(|part| is_kebab_case(part)) {
+            return;
+        }
+        self.problem(
+            Problem::new(
+                Code::BadId,
+                Span::default(),
+                format!("`{id}` cannot be a scenario's id"),
+            )
+            .label("the id is the file's path below the scenarios folder")
+            .hint("name the file `<group>/<claim>.yaml`, both of lower-case words joined by `-`"),
+        );
+    }
+
+    fn prose(&mut self, text: Option<&At<String>>, key: &str) -> String {
+        let Some(text) = text else { return String::new() };
+        if text.value.trim().is_empty() {
+            self.problem(
+                Problem::new(Code::Empty, text.span, format!("`{key}` says nothing"))
+                    .label("a sentence belongs here"),
+            );
+        }
+        text.value.trim().to_owned()
+    }
+
+    fn covers(&mut self, covers: Option<&At<Vec<At<String>>>>) -> Vec<Covered> {
+        let Some(covers) = covers else { return Vec::new() };
+        if covers.value.is_empty() {
+            self.problem(
+                Problem::new(Code::Empty, covers.span, "`covers` names no requirement")
+                    .label("an id such as `PAGE-05` belongs here")
+                    .hint("requirements/catalogue.yaml lists them; a scenario that covers none cannot fail anybody"),
+            );
+        }
+        let mut covered: Vec<Covered> = Vec::new();
+        for id in &covers.value {
+            if catalogue::requirement(&id.value).is_none() {
+                let known = catalogue::requirements()
+                    .iter()
+                    .map(|requirement| requirement.id.as_str());
+                let hint = match super::words::nearest(&id.value, known) {
+                    Some(meant) => {
+                        format!("did you mean `{meant}`? requirements/catalogue.yaml lists them all")
+                    }
+                    None => String::from("requirements/catalogue.yaml lists them all"),
+                };
+                self.problem(
+                    Problem::new(
+                        Code::UnknownRequirement,
+                        id.span,
+                        format!("there is no requirement `{}`", id.value),
+                    )
+                    .label("unknown id")
+                    .hint(hint),
+                );
+            } else if covered.iter().any(|earlier| earlier.id == id.value) {
+                self.repeated(id.span, &format!("`{}` is covered twice", id.value));
+            }
+            covered.push(Covered {
+                id: id.value.clone(),
+                at: self.place(id.span),
+            });
+        }
+        covered
+    }
+
+    fn repeated(&mut self, span: Span, message: &str) {
+        self.problem(
+            Problem::new(Code::Repeated, span, message)
+                .label("the second time")
+                .hint("leave one of them out"),
+        );
+    }
+
+    fn refs(&mut self, refs: Vec<At<String>>) -> Vec<String> {
+        for reference in &refs {
+            let text = &reference.value;
+            let url = text.starts_with("https://") || text.starts_with("http://");
+            let issue = text.split_once('#').is_some_and(|(repo, number)| {
+                repo.split('/').count() == 2
+                    && !number.is_empty()
+                    && number.bytes().all(|b| b.is_ascii_digit())
+            });
+            if (!url && !issue) || text.contains(char::is_whitespace) {
+                self.problem(
+                    Problem::new(Code::BadForm, reference.span, format!("`{text}` is no reference"))
+                        .label("a URL or an issue belongs here")
+                        .hint("write `https://…` or `owner/repo#number`"),
+                );
+            }
+        }
+        refs.into_iter().map(|reference| reference.value).collect()
+    }
+
+    fn target(&mut self, target: Option<At<super::read::First<raw::Target>>>) -> Target {
+        let target = target.map(|target| target.value.0);
+        let resource = target.as_ref().and_then(|target| target.resource.as_ref());
+        let info = match resource {
+            None => None,
+            Some(resource) => self.resource(resource),
+        };
+        let info = info.unwrap_or(&kinds::all()[0]);
+        let namespace = match target.as_ref().and_then(|target| target.namespace.as_ref()) {
+            Some(namespace) if !info.namespaced => {
+                self.problem(
+                    Problem::new(
+                        Code::Conflict,
+                        namespace.span,
+                        format!("{} live in no namespace", info.plural),
+                    )
+                    .label("does not belong here")
+                    .hint("leave `namespace` out"),
+                );
+                None
+            }
+            Some(namespace) if namespace.value == "all" => None,
+            Some(namespace) => Some(self.namespace(namespace)),
+            None if info.namespaced => Some(String::from("default")),
+            None => None,
+        };
+        Target {
+            group: info.group.to_owned(),
+            version: info.version.to_owned(),
+            plural: info.plural.to_owned(),
+            kind: info.kind.to_owned(),
+            namespace,
+        }
+    }
+
+    /// The kind a resource's name means.
+    fn resource(&mut self, resource: &At<String>) -> Option<&'static Kind> {
+        let known = kinds::by_resource(&resource.value);
+        if known.is_none() {
+            let resources: Vec<String> = kinds::all().iter().map(Kind::qualified).collect();
+            self.problem(
+                Problem::new(
+                    Code::UnknownKind,
+                    resource.span,
+                    format!("the fake serves no `{}`", resource.value),
+                )
+                .label("unknown resource")
+                .hint(suggest(&resource.value, resources.iter().map(String::as_str))),
+            );
+        }
+        known
+    }
+
+    fn namespace(&mut self, namespace: &At<String>) -> String {
+        if !is_dns_label(&namespace.value) {
+            self.problem(
+                Problem::new(
+                    Code::BadForm,
+                    namespace.span,
+                    format!("`{}` cannot be a namespace", namespace.value),
+                )
+                .label("not a DNS label")
+                .hint("lower-case letters, digits and `-`, at most 63 of them"),
+            );
+        }
+        namespace.value.clone()
+    }
+
+    fn server(&mut self, server: &raw::Server) -> ServerSettings {
+        let default = ServerSettings::default();
+        ServerSettings {
+            version: server
+                .version
+                .as_ref()
+                .map_or(default.version, |version| match version.value {
+                    raw::ServerVersion::V1_33 => Version::V1_33,
+                    raw::ServerVersion::V1_34 => Version::V1_34,
+                    raw::ServerVersion::V1_35 => Version::V1_35,
+                    raw::ServerVersion::V1_36 => Version::V1_36,
+                }),
+            revision: server
+                .revision
+                .as_ref()
+                .map_or(default.revision, |revision| revision.value),
+            watch_cache_capacity: server
+                .watch_cache_capacity
+                .as_ref()
+                .map_or(default.watch_cache_capacity, |capacity| {
+                    usize::try_from(capacity.value).unwrap_or(usize::MAX)
+                }),
+            bookmark_interval_ms: self
+                .positive_ms(server.bookmark_interval.as_ref())
+                .unwrap_or(default.bookmark_interval_ms),
+        }
+    }
+
+    fn client(&mut self, client: &raw::Client) -> ClientSettings {
+        let default = ClientSettings::default();
+        let mode = match client.mode.as_ref().map(|mode| mode.value) {
+            Some(raw::Mode::Watcher) => ClientMode::Watcher,
+            Some(raw::Mode::Metadata) => ClientMode::Metadata,
+            Some(raw::Mode::Object) => ClientMode::Object,
+            None if client.object.is_some() => ClientMode::Object,
+            None => ClientMode::Watcher,
+        };
+        match (&client.object, &client.mode) {
+            (Some(object), Some(_)) if mode != ClientMode::Object => self.problem(
+                Problem::new(
+                    Code::Conflict,
+                    object.span,
+                    "only mode `object` watches one object",
+                )
+                .label("does not belong here")
+                .hint("leave `object` out, or write `mode: object`"),
+            ),
+            (None, Some(mode_at)) if mode == ClientMode::Object => self.problem(
+                Problem::new(
+                    Code::MissingKey,
+                    mode_at.span,
+                    "mode `object` must be told which object",
+                )
+                .label("which one?")
+                .hint("add `object: <name>`"),
+            ),
+            (Some(_) | None, Some(_) | None) => {}
+        }
+        if let Some(object) = &client.object {
+            self.object_name(&object.value, object.span);
+        }
+        ClientSettings {
+            mode,
+            object: client.object.as_ref().map(|object| object.value.clone()),
+            labels: self.selector(client.labels.as_ref(), "label", |text| {
+                LabelSelector::parse(text).err()
+            }),
+            fields: self.selector(client.fields.as_ref(), "field", |text| {
+                FieldSelector::parse(text).err()
+            }),
+            timeout_s: self.timeout_s(client.timeout.as_ref()),
+            list_semantic: client
+                .list_semantic
+                .as_ref()
+                .map_or(default.list_semantic, |semantic| match semantic.value {
+                    raw::Semantic::MostRecent => ListSemantic::MostRecent,
+                    raw::Semantic::Any => ListSemantic::Any,
+                }),
+            initial_list: client
+                .initial_list
+                .as_ref()
+                .map_or(default.initial_list, |first| match first.value {
+                    raw::FirstSet::ListWatch => InitialList::ListWatch,
+                    raw::FirstSet::StreamingList => InitialList::StreamingList,
+                }),
+            page_size: match &client.page_size {
+                None => default.page_size,
+                Some(size) => size.value.0.parse().ok(),
+            },
+            bookmarks: client
+                .bookmarks
+                .as_ref()
+                .map_or(default.bookmarks, |bookmarks| bookmarks.value),
+            idle_timeout_ms: self.positive_ms(client.idle_timeout.as_ref()),
+            consumer_delay_ms: self
+                .ms(client.consumer_delay.as_ref())
+                .unwrap_or(default.consumer_delay_ms),
+        }
+    }
+
+    fn selector(
+        &mut self,
+        selector: Option<&At<String>>,
+        kind: &str,
+        fault: fn(&str) -> Option<String>,
+    ) -> Option<String> {
+        let selector = selector?;
+        if let Some(fault) = fault(&selector.value) {
+            self.problem(
+                Problem::new(
+                    Code::BadForm,
+                    selector.span,
+                    format!("this {kind} selector does not parse: {fault}"),
+                )
+                .label(format!("not a {kind} selector"))
+                .hint(match kind {
+                    "label" => "e.g. `app=x,tier in (a,b),!gone`",
+                    _ => "e.g. `metadata.name=a`",
+                }),
+            );
+        }
+        Some(selector.value.clone())
+    }
+
+    fn timeout_s(&mut self, timeout: Option<&At<raw::Duration>>) -> Option<u32> {
+        let ms = self.positive_ms(timeout)?;
+        let seconds = u32::try_from(ms / 1000).ok().filter(|_| ms % 1000 == 0);
+        if let (None, Some(timeout)) = (seconds, timeout) {
+            self.problem(
+                Problem::new(
+                    Code::BadForm,
+                    timeout.span,
+                    "`timeoutSeconds` counts whole seconds",
+                )
+                .label("not whole seconds")
+                .hint("e.g. `timeout: 290s`"),
+            );
+        }
+        seconds
+    }
+
+    /// A time in milliseconds.
+    fn ms(&mut self, duration: Option<&At<raw::Duration>>) -> Option<u64> {
+        let duration = duration?;
+        // A year: times are added up, and no scenario is longer.
+        let ms = duration_ms(&duration.value.0).filter(|ms| *ms <= 366 * 24 * 3_600_000);
+        if ms.is_none() {
+            self.problem(
+                Problem::new(
+                    Code::BadForm,
+                    duration.span,
+                    format!("`{}` is not a time", duration.value.0),
+                )
+                .label("a time belongs here")
+                .hint("a whole number and `ms`, `s`, `m` or `h`, at most a year: `250ms`, `5s`"),
+            );
+        }
+        ms
+    }
+
+    /// A time in milliseconds, not 0.
+    fn positive_ms(&mut self, duration: Option<&At<raw::Duration>>) -> Option<u64> {
+        let ms = self.ms(duration)?;
+        if let (0, Some(duration)) = (ms, duration) {
+            self.problem(
+                Problem::new(Code::OutOfRange, duration.span, "this time cannot be 0")
+                    .label("no time at all")
+                    .hint("leave the key out, or give it a time such as `100ms`"),
+            );
+        }
+        Some(ms)
+    }
+}

@@ -1,0 +1,106 @@
+//! Events the client reports, as triggers and expectations mean them.
+
+use super::Validator;
+use super::objects::World;
+use crate::scenario::errors::{Code, Problem};
+use crate::scenario::raw::Emitted;
+use crate::scenario::read::{At, OrNothing, Text};
+use crate::scenario::tree::Span;
+use crate::scenario::{EmittedKind, EmittedMatch};
+
+impl Validator<'_> {
+    /// An event the client reports. `unknown`: what it is called when its object was never written.
+    pub(super) fn emitted(
+        &mut self,
+        world: &World,
+        emitted: &Emitted,
+        span: Span,
+        unknown: Code,
+    ) -> Option<EmittedMatch> {
+        let Emitted {
+            init,
+            init_apply,
+            init_done,
+            apply,
+            delete,
+            error,
+            nth,
+            rv,
+        } = emitted;
+        let plain = |at: &Option<At<()>>, kind| at.as_ref().map(|at| (kind, at.span, None));
+        let named = |at: &Option<At<OrNothing<Text>>>, kind| {
+            at.as_ref()
+                .map(|at| (kind, at.span, at.value.0.as_ref().map(|text| text.0.clone())))
+        };
+        let kinds: Vec<(EmittedKind, Span, Option<String>)> = [
+            plain(init, EmittedKind::Init),
+            named(init_apply, EmittedKind::InitApply),
+            plain(init_done, EmittedKind::InitDone),
+            named(apply, EmittedKind::Apply),
+            named(delete, EmittedKind::Delete),
+            plain(error, EmittedKind::Error),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let [(kind, at, name)] = kinds.as_slice() else {
+            self.problem(
+                Problem::new(Code::Conflict, span, "an event is of one kind")
+                    .label("one kind belongs here")
+                    .hint("one of `init`, `init_apply`, `init_done`, `apply`, `delete`, `error`"),
+            );
+            return None;
+        };
+        let name = name.clone().filter(|name| name != "any");
+        if let Some(name) = &name {
+            self.known_name(world, name, *at, unknown);
+        }
+        let resource_version = rv.as_ref().map(|rv| self.condition(rv));
+        if let Some(rv) = rv.as_ref().filter(|_| {
+            matches!(
+                kind,
+                EmittedKind::Init | EmittedKind::InitDone | EmittedKind::Error
+            )
+        }) {
+            self.problem(
+                Problem::new(
+                    Code::Misplaced,
+                    rv.span,
+                    format!("`{}` is about no object, so it has no version", kind.word()),
+                )
+                .label("does not belong here"),
+            );
+        }
+        let nth = nth
+            .as_ref()
+            .map_or(1, |nth| u32::try_from(nth.value).unwrap_or(u32::MAX));
+        Some(EmittedMatch {
+            kind: *kind,
+            name,
+            resource_version,
+            nth,
+            at: self.place(span),
+        })
+    }
+
+    /// Says so when `name` was never an object of the target.
+    pub(super) fn known_name(&mut self, world: &World, name: &str, span: Span, code: Code) {
+        if world.knows(name) {
+            return;
+        }
+        let hint = match crate::scenario::words::nearest(name, world.names_of_target()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => String::from("write it under `objects:` or with `apply:` in an earlier step"),
+        };
+        let message = if code == Code::NeverMet {
+            format!("this never comes: no object `{name}` is written before it")
+        } else {
+            format!("no object `{name}` is ever written")
+        };
+        self.problem(
+            Problem::new(code, span, message)
+                .label("unknown object")
+                .hint(hint),
+        );
+    }
+}

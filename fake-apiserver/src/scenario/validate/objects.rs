@@ -1,0 +1,580 @@
+//! Objects: from short forms and manifests to JSON, and which of them are there when.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::Validator;
+use super::names::Named;
+use crate::model::catalog::Kind;
+use crate::scenario::errors::{Code, Problem};
+use crate::scenario::kinds;
+use crate::scenario::raw::{self, Loose, Name, Object, ShortBody, ShortObject};
+use crate::scenario::read::{At, Entries, First, Json, Text};
+use crate::scenario::tree::Span;
+use crate::scenario::words::{is_dns_subdomain, label_key, label_value, nearest, suggest};
+use crate::scenario::{Manifest, ObjectName, Target};
+
+/// Which objects there are, as far as the file alone can tell.
+#[derive(Debug)]
+pub(super) struct World {
+    target: Target,
+    /// In the store now.
+    present: BTreeSet<Identity>,
+    /// Ever in the store, or put on the wire by the script.
+    ever: BTreeSet<Identity>,
+    /// Texts the script puts on the wire as they are: they may hold any object.
+    raw: Vec<String>,
+    /// The store went back to an earlier state: what is there cannot be told.
+    restored: bool,
+}
+
+/// Plural with group, and `namespace/name`.
+type Identity = (String, String);
+
+impl World {
+    pub(super) fn new(target: &Target) -> Self {
+        Self {
+            target: target.clone(),
+            present: BTreeSet::new(),
+            ever: BTreeSet::new(),
+            raw: Vec::new(),
+            restored: false,
+        }
+    }
+
+    /// The namespace of an object that names none.
+    fn namespace(&self) -> String {
+        self.target
+            .namespace
+            .clone()
+            .unwrap_or_else(|| String::from("default"))
+    }
+
+    fn target_resource(&self) -> String {
+        resource(&self.target.group, &self.target.plural)
+    }
+
+    /// Objects of the target's kind, in all namespaces, now.
+    pub(super) fn count_of_target(&self) -> usize {
+        let target = self.target_resource();
+        self.present
+            .iter()
+            .filter(|(resource, _)| *resource == target)
+            .count()
+    }
+
+    pub(super) fn may_hold_anything(&mut self, text: String) {
+        self.raw.push(text);
+    }
+
+    pub(super) fn restore(&mut self) {
+        self.restored = true;
+    }
+
+    fn add(&mut self, manifest: &Manifest) {
+        let identity = identity_of(manifest);
+        self.present.insert(identity.clone());
+        self.ever.insert(identity);
+    }
+
+    /// Was, or will be by an earlier line, an object of the target called `key` (`name` or `namespace/name`) ever there?
+    pub(super) fn knows(&self, key: &str) -> bool {
+        let target = self.target_resource();
+        let whole = self.whole_key(key);
+        let name = key.rsplit('/').next().unwrap_or(key);
+        self.ever
+            .iter()
+            .any(|(resource, known)| *resource == target && *known == whole)
+            || self.raw.iter().any(|text| text.contains(name))
+    }
+
+    /// `name` as `namespace/name`, if the target has namespaces.
+    fn whole_key(&self, key: &str) -> String {
+        let namespaced = kinds::by_resource(&self.target_resource()).is_none_or(|kind| kind.namespaced);
+        if !namespaced || key.contains('/') {
+            key.to_owned()
+        } else {
+            format!("{}/{key}", self.namespace())
+        }
+    }
+
+    /// The names of the target's objects, for suggestions.
+    pub(super) fn names_of_target(&self) -> Vec<&str> {
+        let target = self.target_resource();
+        let names = self.ever.iter().filter(|(resource, _)| *resource == target);
+        names
+            .map(|(_, key)| key.rsplit('/').next().unwrap_or(key))
+            .collect()
+    }
+}
+
+fn resource(group: &str, plural: &str) -> String {
+    if group.is_empty() {
+        plural.to_owned()
+    } else {
+        format!("{plural}.{group}")
+    }
+}
+
+fn identity_of(manifest: &Manifest) -> Identity {
+    let key = match &manifest.namespace {
+        Some(namespace) => format!("{namespace}/{}", manifest.name),
+        None => manifest.name.clone(),
+    };
+    (resource(&manifest.group, &manifest.plural), key)
+}
+
+impl Validator<'_> {
+    /// The objects an entry makes, written to `world`.
+    pub(super) fn manifests(&mut self, world: &mut World, object: At<Object>) -> Vec<Manifest> {
+        let span = object.span;
+        let mut name_span = span;
+        let (json, repeat, info, binds) = match object.value {
+            Object::Short(short) => {
+                let Some((info, json)) = self.short(&short, span) else {
+                    return Vec::new();
+                };
+                let names = short
+                    .bodies()
+                    .into_iter()
+                    .filter_map(|(_, body)| body.value.name.as_ref());
+                name_span = names.map(|name| name.span).next().unwrap_or(span);
+                (json, short.repeat, info, short.binds)
+            }
+            Object::Whole(Json(mut json)) => {
+                let repeat = json
+                    .as_object_mut()
+                    .and_then(|map| map.remove("repeat"))
+                    .and_then(|repeat| repeat.as_u64());
+                let Some(info) = self.kind_of(&json, span) else {
+                    return Vec::new();
+                };
+                (json, repeat.map(|value| At { span, value }), info, None)
+            }
+        };
+        let Some(template) = self.manifest(world, json, info, span) else {
+            return Vec::new();
+        };
+        let mut manifests: Vec<Manifest> = match repeat {
+            None => vec![template],
+            Some(repeat) => {
+                if repeat.value > 1 && !template.name.contains("{i}") {
+                    self.problem(
+                        Problem::new(
+                            Code::Repeated,
+                            span,
+                            format!("all {} objects would be called `{}`", repeat.value, template.name),
+                        )
+                        .label("the same name again and again")
+                        .hint(format!(
+                            "put the count into it: `name: \"{}-{{i}}\"`",
+                            template.name
+                        )),
+                    );
+                    return Vec::new();
+                }
+                (0..repeat.value).map(|i| counted(&template, i)).collect()
+            }
+        };
+        if let Some(first) = manifests.first() {
+            self.object_name(&first.name, name_span);
+        }
+        manifests.iter().for_each(|manifest| world.add(manifest));
+        if let (Some(binds), Some(last)) = (binds, manifests.last_mut()) {
+            last.binds = Some(self.bind(&binds, Named::Version));
+        }
+        manifests
+    }
+
+    /// What the script puts on the wire as an object.
+    pub(super) fn loose(&mut self, world: &mut World, object: &At<Loose>) -> Value {
+        let value = match &object.value {
+            Loose::Short(short) => self
+                .short(short, object.span)
+                .map_or(Value::Null, |(info, mut json)| {
+                    if info.namespaced && json.pointer("/metadata/namespace").is_none() {
+                        json["metadata"]["namespace"] = Value::String(world.namespace());
+                    }
+                    json
+                }),
+            Loose::Whole(Json(value)) => value.clone(),
+        };
+        world.may_hold_anything(value.to_string());
+        value
+    }
+
+    /// One object by name, which must be there now.
+    pub(super) fn present(&mut self, world: &World, name: &First<Name>, span: Span) -> Option<ObjectName> {
+        let Name {
+            name,
+            namespace,
+            resource,
+        } = &name.0;
+        let object = self.object(world, name.as_ref()?, namespace.as_ref(), resource.as_ref())?;
+        let identity = (self::resource(&object.group, &object.plural), object.key());
+        let kind = kinds::by_resource(&identity.0).map_or("object", |kind| kind.singular);
+        if !world.present.contains(&identity) && !world.restored {
+            let was = world.ever.contains(&identity);
+            let names: Vec<&str> = world.names_of_target();
+            let problem = if was {
+                Problem::new(
+                    Code::UnknownObject,
+                    span,
+                    format!("{kind} `{}` is already deleted by then", object.key()),
+                )
+                .label("no longer there")
+                .hint("make it again with `apply` first, or leave this out")
+            } else {
+                let hint = match nearest(&object.name, names) {
+                    Some(meant) if meant != object.name => format!("did you mean `{meant}`?"),
+                    Some(_) | None => {
+                        String::from("write it under `objects:` or with `apply:` in an earlier step")
+                    }
+                };
+                Problem::new(
+                    Code::UnknownObject,
+                    span,
+                    format!("there is no {kind} `{}` at that moment", object.key()),
+                )
+                .label("never written before")
+                .hint(hint)
+            };
+            self.problem(problem);
+        }
+        Some(object)
+    }
+
+    /// One object, by name and perhaps namespace and resource.
+    pub(super) fn object(
+        &mut self,
+        world: &World,
+        name: &At<String>,
+        namespace: Option<&At<String>>,
+        resource: Option<&At<String>>,
+    ) -> Option<ObjectName> {
+        let info = match resource {
+            Some(resource) => self.resource(resource)?,
+            None => kinds::by_resource(&world.target_resource())?,
+        };
+        let (in_name, bare) = name
+            .value
+            .split_once('/')
+            .map_or((None, name.value.as_str()), |(ns, bare)| (Some(ns), bare));
+        self.object_name(bare, name.span);
+        if !info.namespaced && (in_name.is_some() || namespace.is_some()) {
+            self.problem(
+                Problem::new(
+                    Code::Conflict,
+                    namespace.map_or(name.span, |n| n.span),
+                    format!("{} live in no namespace", info.plural),
+                )
+                .label("does not belong here")
+                .hint("leave the namespace out"),
+            );
+        }
+        let namespace = match (in_name, namespace) {
+            _ if !info.namespaced => None,
+            (Some(in_name), _) => Some(self.namespace(&At {
+                span: name.span,
+                value: in_name.to_owned(),
+            })),
+            (None, Some(namespace)) => Some(self.namespace(namespace)),
+            (None, None) => Some(world.namespace()),
+        };
+        Some(ObjectName {
+            group: info.group.to_owned(),
+            plural: info.plural.to_owned(),
+            namespace,
+            name: bare.to_owned(),
+        })
+    }
+
+    /// Takes an object out of the world.
+    pub(super) fn remove(&mut self, world: &mut World, object: &ObjectName) {
+        world
+            .present
+            .remove(&(resource(&object.group, &object.plural), object.key()));
+    }
+
+    /// `metadata.name`.
+    pub(super) fn object_name(&mut self, name: &str, span: Span) {
+        if !is_dns_subdomain(name) {
+            self.problem(
+                Problem::new(
+                    Code::BadForm,
+                    span,
+                    format!("`{name}` cannot be an object's name"),
+                )
+                .label("not a DNS name")
+                .hint("lower-case letters, digits, `-` and `.`, at most 253 of them"),
+            );
+        }
+    }
+
+    fn short(&mut self, short: &ShortObject, span: Span) -> Option<(&'static Kind, Value)> {
+        let bodies = short.bodies();
+        let &[(word, body)] = bodies.as_slice() else {
+            self.problem(
+                Problem::new(
+                    Code::Conflict,
+                    span,
+                    match bodies.len() {
+                        0 => "an object needs a kind",
+                        _ => "an object has one kind, not several",
+                    },
+                )
+                .label("one kind belongs here")
+                .hint("e.g. `configmap: {name: a}`; several objects are several entries of the list"),
+            );
+            return None;
+        };
+        let info = kinds::by_word(word)?;
+        Some((info, self.body(info, body)))
+    }
+
+    fn body(&mut self, info: &'static Kind, at: &At<ShortBody>) -> Value {
+        let body = &at.value;
+        let mut metadata = Map::new();
+        if let Some(name) = &body.name {
+            metadata.insert("name".into(), Value::String(name.value.clone()));
+        }
+        if let Some(namespace) = &body.namespace {
+            metadata.insert("namespace".into(), Value::String(namespace.value.clone()));
+            if !info.namespaced {
+                self.problem(
+                    Problem::new(
+                        Code::Conflict,
+                        namespace.span,
+                        format!("{} live in no namespace", info.plural),
+                    )
+                    .label("does not belong here")
+                    .hint("leave `namespace` out"),
+                );
+            } else if !namespace.value.contains("{i}") {
+                self.namespace(namespace);
+            }
+        }
+        if let Some(labels) = &body.labels {
+            for (key, value) in &labels.0 {
+                self.label(key, Some(&value.0));
+            }
+            metadata.insert("labels".into(), texts(labels));
+        }
+        if let Some(annotations) = &body.annotations {
+            metadata.insert("annotations".into(), texts(annotations));
+        }
+        if let Some(finalizers) = &body.finalizers {
+            let finalizers = finalizers
+                .iter()
+                .map(|text| Value::String(text.0.clone()))
+                .collect();
+            metadata.insert("finalizers".into(), Value::Array(finalizers));
+        }
+        let mut object = Map::new();
+        object.insert("apiVersion".into(), Value::String(info.api_version()));
+        object.insert("kind".into(), Value::String(info.kind.to_owned()));
+        object.insert("metadata".into(), Value::Object(metadata));
+
+        let keeps_data = matches!(info.singular, "configmap" | "secret");
+        let misplaced = [
+            body.data
+                .as_ref()
+                .filter(|_| !keeps_data)
+                .map(|data| (data.span, "data")),
+            body.filler
+                .as_ref()
+                .filter(|_| info.singular != "configmap")
+                .map(|filler| (filler.span, "filler")),
+            body.spec
+                .as_ref()
+                .filter(|_| keeps_data)
+                .map(|spec| (spec.span, "spec")),
+            body.status
+                .as_ref()
+                .filter(|_| keeps_data)
+                .map(|status| (status.span, "status")),
+        ];
+        for (span, key) in misplaced.into_iter().flatten() {
+            self.problem(
+                Problem::new(Code::Conflict, span, format!("a {} has no `{key}`", info.kind))
+                    .label("does not belong here")
+                    .hint(match keeps_data {
+                        true => "it keeps its content in `data`",
+                        false => "it keeps its content in `spec`",
+                    }),
+            );
+        }
+        let mut data = body.data.as_ref().map(|data| texts(&data.value));
+        if let Some(filler) = &body.filler {
+            let letters = "x".repeat(usize::try_from(filler.value).unwrap_or(0));
+            data.get_or_insert_with(|| json!({}))["filler"] = Value::String(letters);
+        }
+        let spec = body.spec.as_ref().map(|spec| spec.value.0.clone());
+        let status = body.status.as_ref().map(|status| status.value.0.clone());
+        for (key, value) in body.fields.iter().flat_map(|fields| &fields.value.0) {
+            if matches!(
+                key.value.as_str(),
+                "apiVersion" | "kind" | "metadata" | "data" | "spec" | "status"
+            ) {
+                self.problem(
+                    Problem::new(
+                        Code::Conflict,
+                        key.span,
+                        format!("`{}` is not for `fields`", key.value),
+                    )
+                    .label("does not belong here")
+                    .hint("it has a key of its own, or follows from the kind"),
+                );
+            }
+            object.insert(key.value.clone(), value.0.clone());
+        }
+        for (key, value) in [("data", data), ("spec", spec), ("status", status)] {
+            if let Some(value) = value {
+                object.insert(key.into(), value);
+            }
+        }
+        Value::Object(object)
+    }
+
+    /// A label's key and value.
+    pub(super) fn label(&mut self, key: &At<String>, value: Option<&str>) {
+        let fault = label_key(&key.value).err().or_else(|| {
+            value
+                .filter(|value| !value.contains("{i}"))
+                .and_then(|value| label_value(value).err())
+        });
+        if let Some(fault) = fault {
+            self.problem(Problem::new(Code::BadForm, key.span, fault).label("not a label").hint(
+                "letters, digits, `-`, `_` and `.`, at most 63 of them; a key may have a DNS name and `/` before it",
+            ));
+        }
+    }
+
+    fn kind_of(&mut self, json: &Value, span: Span) -> Option<&'static Kind> {
+        let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
+        let known = kinds::by_api_version(text("apiVersion"), text("kind"));
+        if known.is_none() {
+            let kinds: Vec<&str> = kinds::all().iter().map(|kind| kind.kind).collect();
+            let hint = match kinds::all().iter().find(|kind| kind.kind == text("kind")) {
+                Some(kind) => format!("a {} is of apiVersion `{}`", kind.kind, kind.api_version()),
+                None => suggest(text("kind"), kinds),
+            };
+            self.problem(
+                Problem::new(
+                    Code::UnknownKind,
+                    span,
+                    format!(
+                        "the fake serves no `{}` of `{}`",
+                        text("kind"),
+                        text("apiVersion")
+                    ),
+                )
+                .label("unknown kind")
+                .hint(hint),
+            );
+        }
+        known
+    }
+
+    fn manifest(
+        &mut self,
+        world: &World,
+        mut json: Value,
+        info: &'static Kind,
+        span: Span,
+    ) -> Option<Manifest> {
+        let metadata = json.get_mut("metadata").and_then(Value::as_object_mut)?;
+        // A number where a name belongs is read as it is written, as everywhere a text is wanted.
+        let name = match metadata.get("name") {
+            Some(Value::String(name)) => name.clone(),
+            Some(other) => other.to_string(),
+            None => return None,
+        };
+        metadata.insert("name".into(), Value::String(name.clone()));
+        let namespace = match metadata.get("namespace").and_then(Value::as_str) {
+            Some(namespace) => Some(namespace.to_owned()),
+            None if info.namespaced => {
+                let namespace = world.namespace();
+                metadata.insert("namespace".into(), Value::String(namespace.clone()));
+                Some(namespace)
+            }
+            None => None,
+        };
+        Some(Manifest {
+            group: info.group.to_owned(),
+            plural: info.plural.to_owned(),
+            namespace: namespace.filter(|_| info.namespaced),
+            name,
+            json,
+            binds: None,
+            at: self.place(span),
+        })
+    }
+}
+
+impl ShortObject {
+    /// The kinds given, with their words.
+    fn bodies(&self) -> Vec<(&'static str, &At<ShortBody>)> {
+        let raw::ShortObject {
+            repeat: _,
+            binds: _,
+            configmap,
+            secret,
+            pod,
+            service,
+            namespace,
+            node,
+            event,
+            deployment,
+            job,
+            lease,
+            widget,
+        } = self;
+        let bodies = [
+            configmap, secret, pod, service, namespace, node, event, deployment, job, lease, widget,
+        ];
+        kinds::SHORT_WORDS
+            .iter()
+            .copied()
+            .zip(bodies)
+            .filter_map(|(word, body)| Some((word, body.as_ref()?)))
+            .collect()
+    }
+}
+
+fn texts(entries: &Entries<Text>) -> Value {
+    Value::Object(
+        entries
+            .0
+            .iter()
+            .map(|(key, value)| (key.value.clone(), Value::String(value.0.clone())))
+            .collect(),
+    )
+}
+
+/// The `i`-th copy: `{i}` in every text becomes the number.
+fn counted(template: &Manifest, i: u64) -> Manifest {
+    fn fill(value: &Value, i: &str) -> Value {
+        match value {
+            Value::String(text) => Value::String(text.replace("{i}", i)),
+            Value::Array(items) => Value::Array(items.iter().map(|item| fill(item, i)).collect()),
+            Value::Object(map) => Value::Object(
+                map.iter()
+                    .map(|(key, value)| (key.clone(), fill(value, i)))
+                    .collect(),
+            ),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        }
+    }
+    let i = i.to_string();
+    Manifest {
+        name: template.name.replace("{i}", &i),
+        namespace: template
+            .namespace
+            .as_ref()
+            .map(|namespace| namespace.replace("{i}", &i)),
+        json: fill(&template.json, &i),
+        ..template.clone()
+    }
+}

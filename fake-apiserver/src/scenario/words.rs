@@ -1,0 +1,167 @@
+//! The small forms inside a scenario's values: durations, names, near misses.
+//!
+//! It must not know where they are used.
+
+/// `100ms`, `5s`, `2m`, `1h` in milliseconds.
+pub(crate) fn duration_ms(text: &str) -> Option<u64> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// A DNS label (RFC 1123), as a namespace must be.
+pub(crate) fn is_dns_label(text: &str) -> bool {
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    !text.is_empty()
+        && text.len() <= 63
+        && text.chars().all(|c| edge(c) || c == '-')
+        && text.starts_with(edge)
+        && text.ends_with(edge)
+}
+
+/// A DNS subdomain (RFC 1123), as most objects' names must be.
+pub(crate) fn is_dns_subdomain(text: &str) -> bool {
+    // The apiserver bounds the whole name and leaves the length of a label free.
+    text.len() <= 253
+        && text
+            .split('.')
+            .all(|part| is_dns_label(part) || (part.len() > 63 && is_long_label(part)))
+}
+
+fn is_long_label(part: &str) -> bool {
+    let (head, tail) = part.split_at(part.len().min(32));
+    part.is_ascii()
+        && is_dns_label(head.trim_end_matches('-'))
+        && tail
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && !tail.ends_with('-')
+}
+
+/// `expired-mid-stream-forces-relist`.
+pub(crate) fn is_kebab_case(text: &str) -> bool {
+    !text.is_empty()
+        && text.split('-').all(|part| {
+            !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        })
+}
+
+/// A name that `as:` may give: letters, digits, `_` and `-`, a letter first.
+pub(crate) fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// The candidate that was probably meant by `word`.
+pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    if word.is_empty() || word.len() > 64 {
+        return None;
+    }
+    let plain = |text: &str| text.to_ascii_lowercase().replace(['-', ' '], "_");
+    let word = plain(word);
+    let limit = if word.len() < 5 { 1 } else { 1 + word.len() / 4 };
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&word, &plain(candidate)), candidate))
+        .filter(|(distance, candidate)| *distance <= limit && *distance < candidate.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// `did you mean …?` for the nearest candidate, or all of them.
+pub(crate) fn suggest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str> + Clone) -> String {
+    match nearest(word, candidates.clone()) {
+        Some(candidate) => format!("did you mean `{candidate}`?"),
+        None => {
+            let all: Vec<String> = candidates
+                .into_iter()
+                .map(|candidate| format!("`{candidate}`"))
+                .collect();
+            match all.len() {
+                0 => String::from("nothing of that kind is defined in this file"),
+                1 => format!("only {} is known here", all.concat()),
+                _ => format!("it is one of {}", all.join(", ")),
+            }
+        }
+    }
+}
+
+/// Why a label's key is not one.
+pub(crate) fn label_key(key: &str) -> Result<(), String> {
+    let (prefix, name) = key
+        .split_once('/')
+        .map_or((None, key), |(prefix, name)| (Some(prefix), name));
+    if prefix.is_some_and(|prefix| !is_dns_subdomain(prefix)) || name.is_empty() || !is_label_word(name) {
+        return Err(format!("`{key}` is not a label key"));
+    }
+    Ok(())
+}
+
+/// Why a label's value is not one.
+pub(crate) fn label_value(value: &str) -> Result<(), String> {
+    if value.is_empty() || is_label_word(value) {
+        Ok(())
+    } else {
+        Err(format!("`{value}` is not a label value"))
+    }
+}
+
+fn is_label_word(text: &str) -> bool {
+    let edge = |c: char| c.is_ascii_alphanumeric();
+    text.len() <= 63
+        && text.starts_with(edge)
+        && text.ends_with(edge)
+        && text.chars().all(|c| edge(c) || matches!(c, '-' | '_' | '.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("100ms", Some(100))]
+    #[case("5s", Some(5_000))]
+    #[case("2m", Some(120_000))]
+    #[case("1h", Some(3_600_000))]
+    #[case("5", None)]
+    #[case("s", None)]
+    #[case("5 s", None)]
+    #[case("-5s", None)]
+    #[case("1.5s", None)]
+    #[case("99999999999999999999s", None)]
+    #[case("99999999999999999h", None)]
+    fn durations(#[case] text: &str, #[case] ms: Option<u64>) {
+        assert_eq!(duration_ms(text), ms);
+    }
+
+    #[rstest]
+    #[case("a", true)]
+    #[case("a.b-c.d1", true)]
+    #[case("A", false)]
+    #[case("a_b", false)]
+    #[case("-a", false)]
+    #[case("a..b", false)]
+    #[case("", false)]
+    fn names(#[case] text: &str, #[case] good: bool) {
+        assert_eq!(is_dns_subdomain(text), good);
+    }
+
+    #[rstest]
+    #[case("aply", Some("apply"))]
+    #[case("delte", Some("delete"))]
+    #[case("initialList", Some("initial_list"))]
+    #[case("xyz", None)]
+    fn near_misses(#[case] word: &str, #[case] meant: Option<&str>) {
+        assert_eq!(nearest(word, ["apply", "delete", "initial_list"]), meant);
+    }
+}

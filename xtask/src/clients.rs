@@ -1,0 +1,59 @@
+//! The clients under test by name, the repository's root, and loading for every chore alike.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use conformance::client::Client;
+use conformance::suite;
+use fake_apiserver::scenario::{self, SharedScenario, Style};
+
+/// Every client, the default first.
+static CLIENTS: [&dyn Client; 2] = [
+    &adapter_watcher::WatcherClient,
+    &adapter_kube_runtime::KubeRuntime,
+];
+
+/// Exit code: wrong usage, or a file that cannot be used.
+pub(crate) const USAGE: u8 = 2;
+
+/// The client of that name, or a sentence that lists the names there are.
+pub(crate) fn named(name: &str) -> Result<&'static dyn Client, String> {
+    CLIENTS
+        .iter()
+        .copied()
+        .find(|client| client.name() == name)
+        .ok_or_else(|| {
+            let names: Vec<&str> = CLIENTS.iter().map(|client| client.name()).collect();
+            format!("there is no client {name}; there are: {}", names.join(", "))
+        })
+}
+
+/// The repository's root, as a path that stays short in messages when it is where the command was given.
+pub(crate) fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or(Path::new("."));
+    match std::env::current_dir() {
+        Ok(here) if here == root => PathBuf::from("."),
+        Ok(_) | Err(_) => root.to_owned(),
+    }
+}
+
+/// Every scenario below `root`, or everything that is wrong with all of them, drawn for a terminal.
+pub(crate) fn load(root: &Path) -> Result<Vec<SharedScenario>, String> {
+    let files = suite::files(root)
+        .map_err(|error| format!("cannot read {}: {error}", root.join("scenarios").display()))?;
+    let mut loaded = Vec::with_capacity(files.len());
+    let mut faults = Vec::new();
+    for file in files {
+        match scenario::load(&file, &root.join("scenarios")) {
+            Ok(scenario) => loaded.push(Arc::new(scenario)),
+            Err(errors) => faults.push(errors.render(Style::for_stderr())),
+        }
+    }
+    if faults.is_empty() {
+        Ok(loaded)
+    } else {
+        Err(faults.join("\n"))
+    }
+}

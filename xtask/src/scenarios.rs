@@ -1,0 +1,239 @@
+//! `cargo xtask scenarios`: choose, play, print.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use conformance::baseline::{self, Baseline};
+use conformance::report::terminal::Style;
+use conformance::report::{json, markdown, terminal, transcript};
+use conformance::suite::{self, Counts, Driver, Judged, Plan, Standing};
+use conformance::trace::Trace;
+use fake_apiserver::scenario::SharedScenario;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::clients::{self, USAGE};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   every scenario came out as expected (known failures included)
+  1   a scenario failed that is not known to, or failed in another way
+  2   wrong usage, an invalid scenario file, or an invalid known-failures.yaml
+  4   nothing was selected
+  5   nothing failed unexpectedly, but known-failures.yaml lists failures that are none
+  70  the harness itself is at fault in at least one scenario";
+
+const FAILED: u8 = 1;
+const NOTHING_SELECTED: u8 = 4;
+const STALE: u8 = 5;
+const HARNESS: u8 = 70;
+
+#[derive(clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    /// Only scenarios whose id begins so.
+    #[arg(value_name = "PREFIX")]
+    prefixes: Vec<String>,
+    /// The client under test.
+    #[arg(long, default_value = "watcher", value_name = "NAME")]
+    client: String,
+    /// Virtual time in memory, or real time over sockets.
+    #[arg(long, value_enum, default_value_t = Drivers::Sim)]
+    driver: Drivers,
+    /// Where chance comes from: the same seed gives the same run.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+    /// How many scenarios at once; default: as many as there are processors.
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// How to print: for people, one JSON record a line, or the table of failures for a README.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Rewrite the accepted transcripts beside the scenario files. Never touches an expectation, and never accepts the
+    /// transcript of an unexpected failure.
+    #[arg(long)]
+    bless: bool,
+    /// Print transcript and verdict of one scenario.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["prefixes", "bless"])]
+    show: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Drivers {
+    Sim,
+    Live,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Human,
+    Json,
+    Markdown,
+}
+
+/// Does it, and says how it went by its exit code.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    match play(arguments) {
+        Ok(code) => ExitCode::from(code),
+        Err(message) => {
+            let _closed_pipe = writeln!(std::io::stderr(), "{message}");
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn play(arguments: &Arguments) -> Result<u8, String> {
+    let client = clients::named(&arguments.client)?;
+    let root = clients::root();
+    let known_path = baseline::path_of(&root, client.name());
+    let known = Baseline::read(&known_path).map_err(|error| error.to_string())?;
+    let all = clients::load(&root)?;
+    let orphans = known.orphans(&known_path, |id| all.iter().any(|scenario| scenario.id == id));
+    if !orphans.is_empty() {
+        return Err(orphans.join("\n"));
+    }
+    let jobs = arguments
+        .jobs
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let driver = match arguments.driver {
+        Drivers::Sim => Driver::Sim,
+        Drivers::Live => Driver::Live,
+    };
+    let plan = Plan {
+        driver,
+        seed: arguments.seed,
+        jobs,
+    };
+    if let Some(id) = &arguments.show {
+        let Some(scenario) = all.iter().find(|scenario| scenario.id == *id) else {
+            say(&format!("there is no scenario {id}"));
+            return Ok(NOTHING_SELECTED);
+        };
+        return Ok(show(&suite::one(scenario, client, plan, &known)));
+    }
+    let chosen = suite::select(&all, &arguments.prefixes);
+    if chosen.is_empty() {
+        say(&format!("no scenario matches {}", arguments.prefixes.join(", ")));
+        return Ok(NOTHING_SELECTED);
+    }
+    let progress = progress(&chosen, arguments.format);
+    let results = suite::run(&chosen, client, plan, &known, &|judged: &Judged| {
+        progress.set_message(judged.scenario.id.clone());
+        progress.inc(1);
+    });
+    progress.finish_and_clear();
+    if arguments.bless {
+        bless(&results)?;
+    }
+    print(&results, arguments.format);
+    Ok(exit_code(&Counts::of(&results)))
+}
+
+fn show(judged: &Judged) -> u8 {
+    let trace = Trace::new(&judged.records);
+    out(&format!("{}\n{}\n\n", judged.scenario.id, judged.scenario.title));
+    out(&transcript::accepted(&judged.scenario, &trace, &judged.verdict));
+    let mut counts = Counts::default();
+    counts.add(judged);
+    exit_code(&counts)
+}
+
+fn print(results: &[Judged], format: Format) {
+    match format {
+        Format::Json => {
+            for judged in results {
+                out(&format!("{}\n", json::entry(judged)));
+            }
+            out(&format!("{}\n", json::footer(&Counts::of(results))));
+        }
+        Format::Markdown => out(&markdown::failures(results)),
+        Format::Human => {
+            let style = style();
+            for judged in results
+                .iter()
+                .filter(|judged| judged.standing == Standing::Failed)
+            {
+                out(&format!("{}\n", terminal::failure(judged, style)));
+            }
+            for remark in results.iter().filter_map(terminal::remark) {
+                out(&format!("{remark}\n"));
+            }
+            out(&terminal::summary(results, style));
+        }
+    }
+}
+
+fn exit_code(counts: &Counts) -> u8 {
+    match counts {
+        Counts {
+            harness_errors: 1.., ..
+        } => HARNESS,
+        Counts { failed: 1.., .. } => FAILED,
+        Counts { stale: 1.., .. } => STALE,
+        Counts { .. } => 0,
+    }
+}
+
+/// Writes accepted transcripts where they changed.
+fn bless(results: &[Judged]) -> Result<(), String> {
+    let mut written = 0;
+    for judged in results {
+        if judged.standing == Standing::Failed {
+            say(&format!(
+                "not accepted: {} failed unexpectedly",
+                judged.scenario.id
+            ));
+            continue;
+        }
+        let trace = Trace::new(&judged.records);
+        let text = transcript::accepted(&judged.scenario, &trace, &judged.verdict);
+        let text = transcript::snapshot(&judged.scenario, &text);
+        let path = transcript::snapshot_path(&judged.scenario, judged.client);
+        if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            continue;
+        }
+        write(&path, &text)?;
+        written += 1;
+    }
+    say(&format!("{written} of {} transcripts rewritten", results.len()));
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// A line that moves while scenarios run; nothing where nobody looks.
+fn progress(chosen: &[SharedScenario], format: Format) -> ProgressBar {
+    if format != Format::Human || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(chosen.len() as u64), ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template("{pos}/{len} {wide_bar} {elapsed} {msg}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// Colours only for a terminal that wants them (<https://no-color.org>); the width the shell knows.
+fn style() -> Style {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let columns = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok())
+        .unwrap_or(100);
+    Style {
+        colour: std::io::stdout().is_terminal() && !refused,
+        columns,
+    }
+}
+
+// A reader that went away (`| head`) is no reason to fail.
+fn out(text: &str) {
+    let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn say(text: &str) {
+    let _closed_pipe = writeln!(std::io::stderr(), "{text}");
+}
