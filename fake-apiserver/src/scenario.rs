@@ -1,7 +1,7 @@
 //! A scenario, parsed and trusted: what is in the store, what the client is told, where the server lies, and what
 //! must come of it. Nothing past `scenario::load` asks whether a step is legal.
 //!
-//! The file's own shape (spans, short forms) is [`raw`]; [`load`] reads it strictly and turns it into these types, or
+//! The file's own shape (spans, short forms) is `raw`; [`load`] reads it strictly and turns it into these types, or
 //! into *all* of its errors with file, line, column and a hint.
 
 use std::path::PathBuf;

@@ -20,8 +20,8 @@ fn every_scenario_file_parses() {
 
 fn yaml_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in std::fs::read_dir(folder).expect("a folder of scenarios") {
+        let path = entry.expect("a file of that folder").path();
         if path.is_dir() {
             files.extend(yaml_below(&path));
         } else if path.extension().is_some_and(|extension| extension == "yaml") {

@@ -89,6 +89,14 @@ const MISTAKES: &[(&str, &str)] = &[
         "same-name-repeated",
         "objects: [{repeat: 3, configmap: {name: a}}]\n",
     ),
+    (
+        "too-many-bytes",
+        "objects: [{repeat: 100000, configmap: {name: \"c-{i}\", filler: 1000000}}]\n",
+    ),
+    (
+        "repeated-on-the-wire",
+        "steps:\n  - event: {type: ADDED, object: {repeat: 3, configmap: {name: a}}}\n",
+    ),
     ("data-of-a-pod", "objects: [{pod: {name: a, data: {k: v}}}]\n"),
     (
         "key-given-elsewhere",
@@ -368,7 +376,6 @@ fn mistakes_in_the_head() {
             HEAD.replace("scenario: v1", "scenario: v2"),
         ),
         ("id-not-in-kebab-case", "group/My_Claim", HEAD.to_owned()),
-        ("id-without-a-group", "claim", HEAD.to_owned()),
         ("no-title", "group/claim", HEAD.replace("A claim", "\"\"")),
     ];
     for (name, id, text) in cases {

@@ -228,13 +228,7 @@ impl Builder<'_> {
                     "aliases (`*name`) are not read",
                     "write the value out again",
                 );
-                self.push(Node {
-                    span,
-                    kind: Kind::Scalar {
-                        text: String::new(),
-                        plain: true,
-                    },
-                });
+                self.push_nothing(span);
             }
             // The parser's enum is open to growth; what else it reports (marks of streams and documents) holds no data.
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Anchor(..) | _ => {}
@@ -293,6 +287,24 @@ impl Builder<'_> {
             },
             kind,
         });
+    }
+
+    /// What stands here is refused; nothing else shall be wrong because of it.
+    fn push_nothing(&mut self, span: Span) {
+        match self.stack.last_mut() {
+            Some(Open::Mapping { key, .. }) => {
+                if key.take().is_none() {
+                    *key = Some(Node {
+                        span,
+                        kind: Kind::Scalar {
+                            text: String::new(),
+                            plain: true,
+                        },
+                    });
+                }
+            }
+            Some(Open::Sequence { .. }) | None => {}
+        }
     }
 
     fn push(&mut self, node: Node) {

@@ -11,12 +11,13 @@ mod names;
 mod objects;
 mod reach;
 mod steps;
+mod world;
 
 use std::path::Path;
 
 use self::names::Names;
-use self::objects::World;
 use self::reach::Reach;
+use self::world::World;
 use crate::model::catalog::Kind;
 use crate::model::selector::{FieldSelector, LabelSelector};
 
@@ -99,8 +100,7 @@ impl Validator<'_> {
     }
 
     fn id(&mut self, id: &str) {
-        let parts: Vec<&str> = id.split('/').collect();
-        if parts.len() >= 2 && parts.iter().all(|part| is_kebab_case(part)) {
+        if id.split('/').all(is_kebab_case) {
             return;
         }
         self.problem(

@@ -4,8 +4,8 @@ use super::Validator;
 use super::answers::status;
 use super::fit::{Answer, Progress};
 use super::names::Named;
-use super::objects::World;
 use super::reach::Reach;
+use super::world::World;
 use crate::fault::{Cut, Ending, Pace};
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw::{self, ActionKeys, EndingWord, Name};
@@ -111,7 +111,7 @@ impl Validator<'_> {
             for name in names {
                 let span = name.0.name.as_ref().map_or(delete.span, |name| name.span);
                 if let Some(object) = self.present(world, name, span) {
-                    self.remove(world, &object);
+                    world.remove(&object);
                     objects.push(object);
                 }
             }

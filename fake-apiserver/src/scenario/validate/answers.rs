@@ -1,7 +1,7 @@
 //! Scripted answers: replies, changed pages, Statuses.
 
 use super::Validator;
-use super::objects::World;
+use super::world::World;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw::{self, Condition, StatusKeys};
 use crate::scenario::read::{At, First, OneOrMany, Text};

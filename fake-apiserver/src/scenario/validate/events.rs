@@ -1,7 +1,7 @@
 //! Events the client reports, as triggers and expectations mean them.
 
 use super::Validator;
-use super::objects::World;
+use super::world::World;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw::Emitted;
 use crate::scenario::read::{At, OrNothing, Text};

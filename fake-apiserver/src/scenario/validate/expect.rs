@@ -2,7 +2,7 @@
 
 use super::Validator;
 use super::names::Named;
-use super::objects::World;
+use super::world::World;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw::{self, RequestMatch};
 use crate::scenario::read::{At, Both, WordOr};

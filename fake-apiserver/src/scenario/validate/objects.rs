@@ -1,11 +1,10 @@
 //! Objects: from short forms and manifests to JSON, and which of them are there when.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use super::Validator;
 use super::names::Named;
+use super::world::World;
 use crate::model::catalog::Kind;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::kinds;
@@ -13,117 +12,7 @@ use crate::scenario::raw::{self, Loose, Name, Object, ShortBody, ShortObject};
 use crate::scenario::read::{At, Entries, First, Json, Text};
 use crate::scenario::tree::Span;
 use crate::scenario::words::{is_dns_subdomain, label_key, label_value, nearest, suggest};
-use crate::scenario::{Manifest, ObjectName, Target};
-
-/// Which objects there are, as far as the file alone can tell.
-#[derive(Debug)]
-pub(super) struct World {
-    target: Target,
-    /// In the store now.
-    present: BTreeSet<Identity>,
-    /// Ever in the store, or put on the wire by the script.
-    ever: BTreeSet<Identity>,
-    /// Texts the script puts on the wire as they are: they may hold any object.
-    raw: Vec<String>,
-    /// The store went back to an earlier state: what is there cannot be told.
-    restored: bool,
-}
-
-/// Plural with group, and `namespace/name`.
-type Identity = (String, String);
-
-impl World {
-    pub(super) fn new(target: &Target) -> Self {
-        Self {
-            target: target.clone(),
-            present: BTreeSet::new(),
-            ever: BTreeSet::new(),
-            raw: Vec::new(),
-            restored: false,
-        }
-    }
-
-    /// The namespace of an object that names none.
-    fn namespace(&self) -> String {
-        self.target
-            .namespace
-            .clone()
-            .unwrap_or_else(|| String::from("default"))
-    }
-
-    fn target_resource(&self) -> String {
-        resource(&self.target.group, &self.target.plural)
-    }
-
-    /// Objects of the target's kind, in all namespaces, now.
-    pub(super) fn count_of_target(&self) -> usize {
-        let target = self.target_resource();
-        self.present
-            .iter()
-            .filter(|(resource, _)| *resource == target)
-            .count()
-    }
-
-    pub(super) fn may_hold_anything(&mut self, text: String) {
-        self.raw.push(text);
-    }
-
-    pub(super) fn restore(&mut self) {
-        self.restored = true;
-    }
-
-    fn add(&mut self, manifest: &Manifest) {
-        let identity = identity_of(manifest);
-        self.present.insert(identity.clone());
-        self.ever.insert(identity);
-    }
-
-    /// Was, or will be by an earlier line, an object of the target called `key` (`name` or `namespace/name`) ever there?
-    pub(super) fn knows(&self, key: &str) -> bool {
-        let target = self.target_resource();
-        let whole = self.whole_key(key);
-        let name = key.rsplit('/').next().unwrap_or(key);
-        self.ever
-            .iter()
-            .any(|(resource, known)| *resource == target && *known == whole)
-            || self.raw.iter().any(|text| text.contains(name))
-    }
-
-    /// `name` as `namespace/name`, if the target has namespaces.
-    fn whole_key(&self, key: &str) -> String {
-        let namespaced = kinds::by_resource(&self.target_resource()).is_none_or(|kind| kind.namespaced);
-        if !namespaced || key.contains('/') {
-            key.to_owned()
-        } else {
-            format!("{}/{key}", self.namespace())
-        }
-    }
-
-    /// The names of the target's objects, for suggestions.
-    pub(super) fn names_of_target(&self) -> Vec<&str> {
-        let target = self.target_resource();
-        let names = self.ever.iter().filter(|(resource, _)| *resource == target);
-        names
-            .map(|(_, key)| key.rsplit('/').next().unwrap_or(key))
-            .collect()
-    }
-}
-
-fn resource(group: &str, plural: &str) -> String {
-    if group.is_empty() {
-        plural.to_owned()
-    } else {
-        format!("{plural}.{group}")
-    }
-}
-
-fn identity_of(manifest: &Manifest) -> Identity {
-    let key = match &manifest.namespace {
-        Some(namespace) => format!("{namespace}/{}", manifest.name),
-        None => manifest.name.clone(),
-    };
-    (resource(&manifest.group, &manifest.plural), key)
-}
+use crate::scenario::{Manifest, ObjectName};
 
 impl Validator<'_> {
     /// The objects an entry makes, written to `world`.
@@ -156,6 +45,17 @@ impl Validator<'_> {
         let Some(template) = self.manifest(world, json, info, span) else {
             return Vec::new();
         };
+        let copies = repeat
+            .as_ref()
+            .map_or(1, |repeat| usize::try_from(repeat.value).unwrap_or(usize::MAX));
+        if !world.may_hold(template.json.to_string().len().saturating_mul(copies)) {
+            self.problem(
+                Problem::new(Code::OutOfRange, span, "the objects take more than 512 MiB")
+                    .label("up to here")
+                    .hint("make `repeat` or `filler` smaller"),
+            );
+            return Vec::new();
+        }
         let mut manifests: Vec<Manifest> = match repeat {
             None => vec![template],
             Some(repeat) => {
@@ -190,18 +90,36 @@ impl Validator<'_> {
     /// What the script puts on the wire as an object.
     pub(super) fn loose(&mut self, world: &mut World, object: &At<Loose>) -> Value {
         let value = match &object.value {
-            Loose::Short(short) => self
-                .short(short, object.span)
-                .map_or(Value::Null, |(info, mut json)| {
-                    if info.namespaced && json.pointer("/metadata/namespace").is_none() {
-                        json["metadata"]["namespace"] = Value::String(world.namespace());
-                    }
-                    json
-                }),
+            Loose::Short(short) => self.sent_object(world, short, object.span),
             Loose::Whole(Json(value)) => value.clone(),
         };
         world.may_hold_anything(value.to_string());
         value
+    }
+
+    fn sent_object(&mut self, world: &World, short: &ShortObject, span: Span) -> Value {
+        let misplaced = [
+            short.repeat.as_ref().map(|at| at.span),
+            short.binds.as_ref().map(|at| at.span),
+        ];
+        for span in misplaced.into_iter().flatten() {
+            self.problem(
+                Problem::new(
+                    Code::Misplaced,
+                    span,
+                    "this object is only sent: it is neither repeated nor named",
+                )
+                .label("does not belong here")
+                .hint("leave it out, or write the object with `apply`"),
+            );
+        }
+        let Some((info, mut json)) = self.short(short, span) else {
+            return Value::Null;
+        };
+        if info.namespaced && json.pointer("/metadata/namespace").is_none() {
+            json["metadata"]["namespace"] = Value::String(world.namespace());
+        }
+        json
     }
 
     /// One object by name, which must be there now.
@@ -212,10 +130,12 @@ impl Validator<'_> {
             resource,
         } = &name.0;
         let object = self.object(world, name.as_ref()?, namespace.as_ref(), resource.as_ref())?;
-        let identity = (self::resource(&object.group, &object.plural), object.key());
-        let kind = kinds::by_resource(&identity.0).map_or("object", |kind| kind.singular);
-        if !world.present.contains(&identity) && !world.restored {
-            let was = world.ever.contains(&identity);
+        let kind = kinds::all()
+            .iter()
+            .find(|kind| kind.group == object.group && kind.plural == object.plural);
+        let kind = kind.map_or("object", |kind| kind.singular);
+        if world.has(&object) == Some(false) {
+            let was = world.had(&object);
             let names: Vec<&str> = world.names_of_target();
             let problem = if was {
                 Problem::new(
@@ -288,13 +208,6 @@ impl Validator<'_> {
             namespace,
             name: bare.to_owned(),
         })
-    }
-
-    /// Takes an object out of the world.
-    pub(super) fn remove(&mut self, world: &mut World, object: &ObjectName) {
-        world
-            .present
-            .remove(&(resource(&object.group, &object.plural), object.key()));
     }
 
     /// `metadata.name`.
