@@ -44,7 +44,7 @@ impl Asked<'_> {
 }
 
 /// How many requests of each kind came since the client started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     /// LISTs without a continue token.
     lists: u32,
@@ -54,6 +54,8 @@ struct Counts {
     watches: u32,
     /// All of them.
     requests: u32,
+    /// The continue token of the latest page: asked for again, it is the same page.
+    token: Option<String>,
 }
 
 impl Counts {
@@ -61,10 +63,17 @@ impl Counts {
         self.requests += 1;
         match asked.verb {
             Verb::Watch | Verb::WatchList => self.watches += 1,
-            Verb::List if asked.continues() => self.pages += 1,
+            Verb::List if asked.continues() => {
+                let token = asked.param("continue").map(str::to_owned);
+                if self.token != token {
+                    self.pages += 1;
+                    self.token = token;
+                }
+            }
             Verb::List => {
                 self.lists += 1;
                 self.pages = 1;
+                self.token = None;
             }
             Verb::Other => {}
         }
@@ -154,7 +163,7 @@ impl Script {
             self.check_missed();
             return None;
         };
-        if !request_meets(trigger, asked, self.counts, self.met > 0, expand) {
+        if !request_meets(trigger, asked, &self.counts, self.met > 0, expand) {
             self.check_missed();
             return None;
         }
@@ -167,30 +176,24 @@ impl Script {
         Some(step)
     }
 
-    /// The client reported something. `Some(step)`: it meets that step, whose actions are due now.
+    /// The client reported something. What it makes due is for [`Script::poll`] to say.
     pub fn on_report(
         &mut self,
         now: Duration,
         report: &Report,
         expand: &dyn Fn(&Expected) -> Option<String>,
-    ) -> Option<usize> {
+    ) {
         self.on_activity(now);
-        let step = self.armed()?;
+        let Some(step) = self.armed() else { return };
         let Trigger::Emitted(wanted) = &self.scenario.steps[step].when else {
-            return None;
+            return;
         };
-        if !report_meets(wanted, report, expand) {
-            return None;
+        if report_meets(wanted, report, expand) {
+            self.emitted += 1;
         }
-        self.emitted += 1;
-        if self.emitted < wanted.nth {
-            return None;
-        }
-        self.arm(step + 1, now);
-        Some(step)
     }
 
-    /// Time passed. `Some(step)`: a step without a trigger from outside is due; call again until `None`.
+    /// `Some(step)`: a step that waits for no request is due; call again until `None`.
     /// `has_watch`: is a watch open that stream actions could concern?
     pub fn poll(&mut self, now: Duration, has_watch: bool) -> Option<usize> {
         let Standing::Armed { step, since } = self.standing else {
@@ -254,7 +257,8 @@ impl Script {
             Trigger::Now => Some(since),
             Trigger::After(ms) => Some(since + Duration::from_millis(ms)),
             Trigger::Quiet(ms) => Some(self.active.max(since) + Duration::from_millis(ms)),
-            Trigger::Request(_) | Trigger::Emitted(_) => None,
+            Trigger::Emitted(ref wanted) => (self.emitted >= wanted.nth).then_some(since),
+            Trigger::Request(_) => None,
         }
     }
 
@@ -276,7 +280,7 @@ impl Script {
             return;
         };
         if self.met == 0
-            && let Some(because) = past(trigger, self.counts)
+            && let Some(because) = past(trigger, &self.counts)
         {
             self.standing = Standing::Missed { step, because };
         }
@@ -286,7 +290,7 @@ impl Script {
 fn request_meets(
     trigger: &RequestTrigger,
     asked: &Asked<'_>,
-    counts: Counts,
+    counts: &Counts,
     again: bool,
     expand: &dyn Fn(&Expected) -> Option<String>,
 ) -> bool {
@@ -358,7 +362,7 @@ pub fn report_meets(
     kind == wanted.kind && name_meets && version_meets
 }
 
-fn past(trigger: &RequestTrigger, counts: Counts) -> Option<String> {
+fn past(trigger: &RequestTrigger, counts: &Counts) -> Option<String> {
     let nth = trigger.nth?;
     match trigger.kind {
         RequestKind::List if counts.lists >= nth => Some(format!("LIST {} has come already", counts.lists)),

@@ -390,14 +390,9 @@ impl Server {
     fn report(&mut self, now: Duration, report: Report) {
         self.log.push(now, What::Reported(report.clone()));
         self.goal.on_report(now, &report);
-        let step = {
-            let bindings = &self.bindings;
-            self.script
-                .on_report(now, &report, &|wanted| expand(bindings, wanted))
-        };
-        if let Some(step) = step {
-            self.run_step(now, step, None);
-        }
+        let bindings = &self.bindings;
+        self.script
+            .on_report(now, &report, &|wanted| expand(bindings, wanted));
     }
 
     fn abandoned(&mut self, now: Duration, stream: StreamId) {

@@ -13,8 +13,8 @@ use conformance::drive::{Run, live, sim};
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{RunEnd, What};
 use fake_apiserver::scenario::{
-    Action, ClientMode, ClientSettings, Expect, InitialList, Manifest, Place, Scenario, SharedScenario, Step,
-    Target, Times, Trigger,
+    Action, ClientMode, ClientSettings, Expect, InitialList, Manifest, Place, SayAction, Scenario,
+    SharedScenario, Step, Target, Times, Trigger, TruthAction,
 };
 use rstest::rstest;
 
@@ -77,11 +77,17 @@ fn end(run: &Run) -> Option<&RunEnd> {
 
 fn cut_in_mid_stream(how: Ending) -> Vec<Step> {
     vec![
-        step(Trigger::Quiet(50), vec![Action::Apply(vec![config_map("a", 2)])]),
-        step(Trigger::Now, vec![Action::End(how)]),
+        step(
+            Trigger::Quiet(50),
+            vec![Action::Truth(TruthAction::Apply(vec![config_map("a", 2)]))],
+        ),
+        step(Trigger::Now, vec![Action::Say(SayAction::End(how))]),
         step(
             Trigger::Now,
-            vec![Action::Apply(vec![config_map("b", 2), config_map("d", 1)])],
+            vec![Action::Truth(TruthAction::Apply(vec![
+                config_map("b", 2),
+                config_map("d", 1),
+            ]))],
         ),
     ]
 }

@@ -17,7 +17,8 @@ use crate::model::{Page, Stored, WatchFrame, Written, encode_json};
 use crate::record::{FrameType, ObjectRef, StreamId, Truth, What, WriteOp};
 use crate::report::Version;
 use crate::scenario::{
-    Action, Expected, ItemsShape, Manifest, PageEdit, RawFrame, Ref, Reply, ReplyBody, StatusSpec,
+    Action, Expected, ItemsShape, Manifest, PageEdit, RawFrame, Ref, Reply, ReplyBody, SayAction,
+    ShapeAction, StatusSpec, TruthAction,
 };
 
 impl Server {
@@ -33,47 +34,70 @@ impl Server {
             },
         );
         tracing::debug!(step, "step met");
-        let mut stream = triggered_by;
-        // On the request that met the step the script speaks first, until it changes the truth.
-        let mut truth_first = triggered_by.is_none();
         if let (Some(id), Some(name)) = (triggered_by, &step_of.name)
             && let Some(open) = self.open.get_mut(&id)
         {
             open.bind = Some(name.clone());
         }
+        // On the request that met the step the script speaks first, until it changes the truth.
+        let mut truth_has_spoken = triggered_by.is_none();
         for action in &step_of.actions {
-            if action.concerns_answer() {
-                stream = stream
-                    .filter(|id| self.open.contains_key(id))
-                    .or_else(|| self.newest_watch());
-                let Some(id) = stream else { continue };
-                self.act_on_answer(now, id, action, truth_first);
-            } else {
-                truth_first = true;
-                self.act_on_truth(now, action);
+            let stream = triggered_by
+                .filter(|id| self.open.contains_key(id))
+                .or_else(|| self.newest_watch());
+            match (action, stream) {
+                (Action::Truth(action), _) => {
+                    truth_has_spoken = true;
+                    self.change_truth(now, action);
+                    // A read may wait for it, and a watch have something to say.
+                    self.touched.extend(self.open.keys().copied());
+                }
+                (Action::Refuse(ms), _) => {
+                    self.refused_until = now + Duration::from_millis(*ms);
+                    self.turned(now, format!("connections refused for {ms} ms"));
+                }
+                (Action::Shape(action), Some(stream)) => self.shape(now, stream, action),
+                (Action::Rule(action), Some(stream)) => {
+                    self.decide(now, stream);
+                    if Some(stream) != triggered_by {
+                        self.pump(now, stream);
+                    }
+                    self.with(stream, |open| open.exchange.obey(action));
+                }
+                (Action::Say(action), Some(stream)) => {
+                    self.decide(now, stream);
+                    if truth_has_spoken {
+                        self.pump(now, stream);
+                    }
+                    self.say(now, stream, action);
+                }
+                // The watch it was meant for ended in this very step.
+                (Action::Shape(_) | Action::Rule(_) | Action::Say(_), None) => {}
             }
         }
     }
 
-    fn act_on_truth(&mut self, now: Duration, action: &Action) {
+    // ---- the truth
+
+    fn change_truth(&mut self, now: Duration, action: &TruthAction) {
         let (group, plural) = (
             self.scenario.target.group.clone(),
             self.scenario.target.plural.clone(),
         );
         match action {
-            Action::Apply(manifests) => {
+            TruthAction::Apply(manifests) => {
                 for manifest in manifests {
                     self.apply(now, manifest);
                 }
             }
-            Action::Delete { objects, binds } => {
+            TruthAction::Delete { objects, binds } => {
                 for object in objects {
                     let written = self.model.delete(now, object);
                     self.wrote(now, &object.group, &object.plural, written);
                 }
                 self.bind_write(now, binds.as_deref());
             }
-            Action::Relabel {
+            TruthAction::Relabel {
                 object,
                 labels,
                 binds,
@@ -82,153 +106,25 @@ impl Server {
                 self.wrote(now, &object.group, &object.plural, written);
                 self.bind_write(now, binds.as_deref());
             }
-            Action::Compact => {
+            TruthAction::Compact => {
                 self.model.compact();
                 self.turned(now, format!("compacted up to {}", self.model.revision()));
             }
-            Action::ClearWatchCache => {
+            TruthAction::ClearWatchCache => {
                 self.model.clear_watch_cache(&group, &plural);
                 self.turned(now, format!("watch cache of {plural} cleared"));
             }
-            Action::FreezeWatchCache => {
+            TruthAction::FreezeWatchCache => {
                 self.model.freeze_watch_cache(&group, &plural);
                 self.turned(now, format!("watch cache of {plural} frozen"));
             }
-            Action::ThawWatchCache => {
+            TruthAction::ThawWatchCache => {
                 self.model.thaw_watch_cache(&group, &plural);
                 self.turned(now, format!("watch cache of {plural} thawed"));
             }
-            Action::Restore { to } => self.restore(now, to),
-            Action::Refuse(ms) => {
-                self.refused_until = now + Duration::from_millis(*ms);
-                self.turned(now, format!("connections refused for {ms} ms"));
-            }
-            Action::Reply(_)
-            | Action::EditPage(_)
-            | Action::Send(_)
-            | Action::SendEvent { .. }
-            | Action::SendError(_)
-            | Action::SendBookmark { .. }
-            | Action::DropEvents(_)
-            | Action::RepeatEvent(_)
-            | Action::ReorderEvents(_)
-            | Action::NoBookmarks
-            | Action::EndMarker(_)
-            | Action::Delay(_)
-            | Action::Pace(_)
-            | Action::Truncate { .. }
-            | Action::NoAnswer(_)
-            | Action::End(_) => {}
-        }
-        self.touched.extend(self.open.keys().copied());
-    }
-
-    fn act_on_answer(&mut self, now: Duration, stream: StreamId, action: &Action, truth_first: bool) {
-        match action {
-            Action::Reply(reply) => return self.reply(stream, reply),
-            Action::NoAnswer(ending) => {
-                return self.with(stream, |open| {
-                    open.source = Source::Decided;
-                    open.exchange.refuse_to_answer(*ending);
-                });
-            }
-            Action::EditPage(edit) => return self.with(stream, |open| open.edit = Some(edit.clone())),
-            Action::Delay(ms) => {
-                let at = now + Duration::from_millis(*ms);
-                return self.with(stream, |open| open.exchange.delay_until(at));
-            }
-            Action::Pace(pace) => return self.with(stream, |open| open.exchange.pace = Some(*pace)),
-            Action::Send(_)
-            | Action::SendEvent { .. }
-            | Action::SendError(_)
-            | Action::SendBookmark { .. }
-            | Action::DropEvents(_)
-            | Action::RepeatEvent(_)
-            | Action::ReorderEvents(_)
-            | Action::NoBookmarks
-            | Action::EndMarker(_)
-            | Action::Truncate { .. }
-            | Action::End(_)
-            | Action::Apply(_)
-            | Action::Delete { .. }
-            | Action::Relabel { .. }
-            | Action::Compact
-            | Action::ClearWatchCache
-            | Action::FreezeWatchCache
-            | Action::ThawWatchCache
-            | Action::Restore { .. }
-            | Action::Refuse(_) => {}
-        }
-        self.decide(now, stream);
-        if truth_first {
-            self.pump(now, stream);
-        }
-        match action {
-            Action::Send(frames) => {
-                for frame in frames {
-                    self.push_scripted(stream, &raw_frame(frame));
-                }
-            }
-            Action::SendEvent {
-                kind,
-                object,
-                resource_version,
-            } => {
-                let version = resource_version
-                    .as_ref()
-                    .map(|wanted| (wanted, self.value(wanted)));
-                self.push_scripted(stream, &event_frame(kind, object, version));
-            }
-            Action::SendError(spec) => {
-                let object = self.status_json(spec, None, None);
-                self.push_scripted(stream, &error_event(&object));
-            }
-            Action::SendBookmark {
-                resource_version,
-                initial_events_end,
-                binds,
-            } => {
-                let sent =
-                    self.send_bookmark(stream, resource_version.as_ref(), initial_events_end.as_deref());
-                if let Some(name) = binds {
-                    let binding = Binding {
-                        resource_version: sent,
-                        continue_token: None,
-                    };
-                    self.bind(now, name, binding);
-                }
-            }
-            Action::DropEvents(count) => self.with(stream, |open| open.exchange.rules.drop += count),
-            Action::RepeatEvent(count) => self.with(stream, |open| open.exchange.rules.repeat = *count),
-            Action::ReorderEvents(count) => self.with(stream, |open| open.exchange.rules.reorder = *count),
-            Action::NoBookmarks => self.with(stream, |open| open.exchange.rules.no_bookmarks = true),
-            Action::EndMarker(value) => {
-                self.with(stream, |open| {
-                    open.exchange.rules.end_marker = Some(value.clone())
-                });
-            }
-            Action::Truncate { cut, ending } => {
-                self.with(stream, |open| open.exchange.cut = Some((*cut, *ending)));
-            }
-            Action::End(ending) => self.end(stream, *ending),
-            Action::Reply(_)
-            | Action::NoAnswer(_)
-            | Action::EditPage(_)
-            | Action::Delay(_)
-            | Action::Pace(_)
-            | Action::Apply(_)
-            | Action::Delete { .. }
-            | Action::Relabel { .. }
-            | Action::Compact
-            | Action::ClearWatchCache
-            | Action::FreezeWatchCache
-            | Action::ThawWatchCache
-            | Action::Restore { .. }
-            | Action::Refuse(_) => {}
+            TruthAction::Restore { to } => self.restore(now, to),
         }
     }
-
-    // ---- the truth
 
     pub(super) fn apply(&mut self, now: Duration, manifest: &Manifest) {
         let written = self.model.apply(now, manifest);
@@ -340,6 +236,65 @@ impl Server {
     }
 
     // ---- the answer
+
+    fn shape(&mut self, now: Duration, stream: StreamId, action: &ShapeAction) {
+        match action {
+            ShapeAction::Reply(reply) => self.reply(stream, reply),
+            ShapeAction::EditPage(edit) => self.with(stream, |open| open.edit = Some(edit.clone())),
+            ShapeAction::Delay(ms) => {
+                let at = now + Duration::from_millis(*ms);
+                self.with(stream, |open| open.exchange.delay_until(at));
+            }
+            ShapeAction::Pace(pace) => self.with(stream, |open| open.exchange.pace = Some(*pace)),
+            ShapeAction::NoAnswer(ending) => self.with(stream, |open| {
+                open.source = Source::Decided;
+                open.exchange.refuse_to_answer(*ending);
+            }),
+        }
+    }
+
+    fn say(&mut self, now: Duration, stream: StreamId, action: &SayAction) {
+        match action {
+            SayAction::Send(frames) => {
+                for frame in frames {
+                    self.push_scripted(stream, &raw_frame(frame));
+                }
+            }
+            SayAction::SendEvent {
+                kind,
+                object,
+                resource_version,
+            } => {
+                let version = resource_version
+                    .as_ref()
+                    .map(|wanted| (wanted, self.value(wanted)));
+                self.push_scripted(stream, &event_frame(kind, object, version));
+            }
+            SayAction::SendError(spec) => {
+                let object = self.status_json(spec, None, None);
+                self.push_scripted(stream, &error_event(&object));
+            }
+            SayAction::SendBookmark {
+                resource_version,
+                initial_events_end,
+                binds,
+            } => {
+                let sent =
+                    self.send_bookmark(stream, resource_version.as_ref(), initial_events_end.as_deref());
+                if let Some(name) = binds {
+                    self.bind(
+                        now,
+                        name,
+                        Binding {
+                            resource_version: sent,
+                            continue_token: None,
+                        },
+                    );
+                }
+            }
+            SayAction::End(ending) => self.end(stream, *ending),
+        }
+    }
 
     fn reply(&mut self, stream: StreamId, reply: &Reply) {
         let Some(mut open) = self.open.remove(&stream) else {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use crate::fault::{Cut, Ending, Pace};
 use crate::model::WatchFrame;
 use crate::record::{ConnId, Frame, FrameType, Side, StreamId, What};
+use crate::scenario::RuleAction;
 use crate::server::{Log, Output};
 
 /// The head of an answer.
@@ -48,13 +49,13 @@ struct Piece {
 /// What the script does to the truthful events of a watch.
 #[derive(Debug, Default)]
 pub(super) struct EventRules {
-    pub(super) drop: u32,
-    pub(super) repeat: u32,
-    pub(super) reorder: u32,
+    drop: u32,
+    repeat: u32,
+    reorder: u32,
     held: Vec<WatchFrame>,
-    pub(super) no_bookmarks: bool,
+    no_bookmarks: bool,
     /// `Some(value)`: the end marker carries this annotation value, or none.
-    pub(super) end_marker: Option<Option<String>>,
+    end_marker: Option<Option<String>>,
 }
 
 /// What became of a truthful event.
@@ -144,7 +145,7 @@ pub(super) struct Exchange {
     ended: bool,
     not_before: Duration,
     pub(super) pace: Option<Pace>,
-    pub(super) cut: Option<(Cut, Ending)>,
+    cut: Option<(Cut, Ending)>,
     pub(super) rules: EventRules,
 }
 
@@ -169,6 +170,18 @@ impl Exchange {
     /// Nothing leaves before `at`.
     pub(super) fn delay_until(&mut self, at: Duration) {
         self.not_before = self.not_before.max(at);
+    }
+
+    /// Puts a rule on what is sent from here on.
+    pub(super) fn obey(&mut self, rule: &RuleAction) {
+        match rule {
+            RuleAction::DropEvents(count) => self.rules.drop += count,
+            RuleAction::RepeatEvent(count) => self.rules.repeat = *count,
+            RuleAction::ReorderEvents(count) => self.rules.reorder = *count,
+            RuleAction::NoBookmarks => self.rules.no_bookmarks = true,
+            RuleAction::EndMarker(value) => self.rules.end_marker = Some(value.clone()),
+            RuleAction::Truncate { cut, ending } => self.cut = Some((*cut, *ending)),
+        }
     }
 
     /// Sets the head, once.

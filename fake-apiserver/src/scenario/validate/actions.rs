@@ -12,7 +12,7 @@ use crate::scenario::raw::{self, ActionKeys, EndingWord, Name};
 use crate::scenario::read::{At, First, OneOrMany, OrNothing};
 use crate::scenario::tree::Span;
 use crate::scenario::words::suggest;
-use crate::scenario::{Action, RawFrame};
+use crate::scenario::{Action, RawFrame, RuleAction, SayAction, ShapeAction, TruthAction};
 
 impl Validator<'_> {
     pub(super) fn action(
@@ -97,7 +97,7 @@ impl Validator<'_> {
                         .label("an object belongs here"),
                 );
             }
-            return Some(Action::Apply(objects));
+            return Some(Action::Truth(TruthAction::Apply(objects)));
         }
         if let Some(delete) = &keys.delete {
             let OneOrMany(names) = &delete.value;
@@ -115,7 +115,7 @@ impl Validator<'_> {
                     objects.push(object);
                 }
             }
-            return Some(Action::Delete { objects, binds: None });
+            return Some(Action::Truth(TruthAction::Delete { objects, binds: None }));
         }
         if let Some(relabel) = &keys.relabel {
             let raw::Relabel {
@@ -142,23 +142,29 @@ impl Validator<'_> {
                         .label("a label belongs here"),
                 );
             }
-            return Some(Action::Relabel {
+            return Some(Action::Truth(TruthAction::Relabel {
                 object,
                 labels: changes,
                 binds: None,
-            });
+            }));
         }
         if let Some(restore) = &keys.restore {
             world.restore();
-            return Some(Action::Restore {
+            return Some(Action::Truth(TruthAction::Restore {
                 to: self.only_reference(restore),
-            });
+            }));
         }
         let words = [
-            (&keys.compact, Action::Compact),
-            (&keys.clear_watch_cache, Action::ClearWatchCache),
-            (&keys.freeze_watch_cache, Action::FreezeWatchCache),
-            (&keys.thaw_watch_cache, Action::ThawWatchCache),
+            (&keys.compact, Action::Truth(TruthAction::Compact)),
+            (
+                &keys.clear_watch_cache,
+                Action::Truth(TruthAction::ClearWatchCache),
+            ),
+            (
+                &keys.freeze_watch_cache,
+                Action::Truth(TruthAction::FreezeWatchCache),
+            ),
+            (&keys.thaw_watch_cache, Action::Truth(TruthAction::ThawWatchCache)),
         ];
         words
             .into_iter()
@@ -168,10 +174,10 @@ impl Validator<'_> {
     fn on_the_answer(&mut self, world: &mut World, keys: &ActionKeys) -> Option<Action> {
         let count = |at: &At<u64>| u32::try_from(at.value).unwrap_or(u32::MAX);
         if let Some(reply) = &keys.reply {
-            return Some(Action::Reply(self.reply(world, &reply.value)));
+            return Some(Action::Shape(ShapeAction::Reply(self.reply(world, &reply.value))));
         }
         if let Some(edit) = &keys.edit_page {
-            return Some(Action::EditPage(self.edit_page(world, edit)));
+            return Some(Action::Shape(ShapeAction::EditPage(self.edit_page(world, edit))));
         }
         if let Some(send) = &keys.send {
             let frames = send.value.0.iter().map(|First(line)| RawFrame {
@@ -187,7 +193,7 @@ impl Validator<'_> {
                     Problem::new(Code::Empty, send.span, "`send` sends nothing").label("a line belongs here"),
                 );
             }
-            return Some(Action::Send(frames));
+            return Some(Action::Say(SayAction::Send(frames)));
         }
         if let Some(event) = &keys.event {
             let event = &event.value;
@@ -202,44 +208,57 @@ impl Validator<'_> {
                 .as_ref()
                 .map(|kind| kind.value.0.clone())
                 .unwrap_or_default();
-            return Some(Action::SendEvent {
+            return Some(Action::Say(SayAction::SendEvent {
                 kind,
                 object,
                 resource_version,
-            });
+            }));
         }
         if let Some(error) = &keys.error {
-            return Some(Action::SendError(status(&error.value)));
+            return Some(Action::Say(SayAction::SendError(status(&error.value))));
         }
         if let Some(bookmark) = &keys.bookmark {
             let (rv, marker) = match &bookmark.value.0 {
                 Some(bookmark) => (bookmark.rv.as_ref(), bookmark.initial_events_end.as_ref()),
                 None => (None, None),
             };
-            return Some(Action::SendBookmark {
+            return Some(Action::Say(SayAction::SendBookmark {
                 resource_version: rv.map(|rv| self.written(rv)),
                 initial_events_end: marker.map(|marker| marker.value.0.clone()),
                 binds: None,
-            });
+            }));
         }
         if let Some(marker) = &keys.end_marker {
-            return Some(Action::EndMarker(
+            return Some(Action::Rule(RuleAction::EndMarker(
                 Some(marker.value.0.clone()).filter(|marker| marker != "absent"),
-            ));
+            )));
         }
-        let counted = keys.drop_events.as_ref().map(|n| Action::DropEvents(count(n)));
-        let counted = counted.or_else(|| keys.repeat_event.as_ref().map(|n| Action::RepeatEvent(count(n))));
+        let counted = keys
+            .drop_events
+            .as_ref()
+            .map(|n| Action::Rule(RuleAction::DropEvents(count(n))));
+        let counted = counted.or_else(|| {
+            keys.repeat_event
+                .as_ref()
+                .map(|n| Action::Rule(RuleAction::RepeatEvent(count(n))))
+        });
         let counted = counted.or_else(|| {
             keys.reorder_events
                 .as_ref()
-                .map(|n| Action::ReorderEvents(count(n)))
+                .map(|n| Action::Rule(RuleAction::ReorderEvents(count(n))))
         });
-        counted.or_else(|| keys.no_bookmarks.as_ref().map(|_| Action::NoBookmarks))
+        counted.or_else(|| {
+            keys.no_bookmarks
+                .as_ref()
+                .map(|_| Action::Rule(RuleAction::NoBookmarks))
+        })
     }
 
     fn on_the_socket(&mut self, keys: &ActionKeys) -> Option<Action> {
         if keys.delay.is_some() {
-            return Some(Action::Delay(self.positive_ms(keys.delay.as_ref()).unwrap_or(0)));
+            return Some(Action::Shape(ShapeAction::Delay(
+                self.positive_ms(keys.delay.as_ref()).unwrap_or(0),
+            )));
         }
         if keys.refuse.is_some() {
             return Some(Action::Refuse(
@@ -253,14 +272,14 @@ impl Validator<'_> {
                 .as_ref()
                 .map_or(1, |bytes| u32::try_from(bytes.value).unwrap_or(u32::MAX));
             let every_ms = self.positive_ms(drip.value.every.as_ref()).unwrap_or(0);
-            return Some(Action::Pace(Pace::Drip { bytes, every_ms }));
+            return Some(Action::Shape(ShapeAction::Pace(Pace::Drip { bytes, every_ms })));
         }
         if let Some(coalesce) = &keys.coalesce {
             let events = u32::try_from(coalesce.value).unwrap_or(u32::MAX);
-            return Some(Action::Pace(Pace::Coalesce { events }));
+            return Some(Action::Shape(ShapeAction::Pace(Pace::Coalesce { events })));
         }
         if keys.split_utf8.is_some() {
-            return Some(Action::Pace(Pace::SplitUtf8));
+            return Some(Action::Shape(ShapeAction::Pace(Pace::SplitUtf8)));
         }
         if let Some(truncate) = &keys.truncate {
             let raw::Truncate {
@@ -295,7 +314,7 @@ impl Validator<'_> {
                 }
             };
             let ending = then.as_ref().map_or(Ending::Fin, |then| ending(then.value));
-            return Some(Action::Truncate { cut, ending });
+            return Some(Action::Rule(RuleAction::Truncate { cut, ending }));
         }
         if let Some(silence) = &keys.no_answer {
             if silence.value == EndingWord::Eof {
@@ -305,10 +324,10 @@ impl Validator<'_> {
                         .hint("it is one of `fin`, `rst`, `stall`; `eof` alone ends an answer cleanly"),
                 );
             }
-            return Some(Action::NoAnswer(ending(silence.value)));
+            return Some(Action::Shape(ShapeAction::NoAnswer(ending(silence.value))));
         }
         if let Some(end) = &keys.end {
-            return Some(Action::End(ending(end.value)));
+            return Some(Action::Say(SayAction::End(ending(end.value))));
         }
         let words = [
             (&keys.eof, Ending::Eof),
@@ -318,38 +337,17 @@ impl Validator<'_> {
         ];
         words
             .into_iter()
-            .find_map(|(given, ending)| given.as_ref().map(|_| Action::End(ending)))
+            .find_map(|(given, ending)| given.as_ref().map(|_| Action::Say(SayAction::End(ending))))
     }
 }
 
 /// Where the name of a write goes.
 pub(super) fn binds_of(action: &mut Action) -> Option<&mut Option<String>> {
     match action {
-        Action::Apply(objects) => objects.last_mut().map(|object| &mut object.binds),
-        Action::Delete { binds, .. } | Action::Relabel { binds, .. } | Action::SendBookmark { binds, .. } => {
-            Some(binds)
-        }
-        Action::Compact
-        | Action::ClearWatchCache
-        | Action::FreezeWatchCache
-        | Action::ThawWatchCache
-        | Action::Restore { .. }
-        | Action::Reply(_)
-        | Action::EditPage(_)
-        | Action::Send(_)
-        | Action::SendEvent { .. }
-        | Action::SendError(_)
-        | Action::DropEvents(_)
-        | Action::RepeatEvent(_)
-        | Action::ReorderEvents(_)
-        | Action::NoBookmarks
-        | Action::EndMarker(_)
-        | Action::Delay(_)
-        | Action::Pace(_)
-        | Action::Truncate { .. }
-        | Action::NoAnswer(_)
-        | Action::End(_)
-        | Action::Refuse(_) => None,
+        Action::Truth(TruthAction::Apply(objects)) => objects.last_mut().map(|object| &mut object.binds),
+        Action::Truth(TruthAction::Delete { binds, .. } | TruthAction::Relabel { binds, .. })
+        | Action::Say(SayAction::SendBookmark { binds, .. }) => Some(binds),
+        Action::Truth(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => None,
     }
 }
 

@@ -1,0 +1,539 @@
+//! Plays one probe against one server and writes down what happened. It decides
+//! nothing about right or wrong; it is the only place here that waits.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncReadExt;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::Server;
+use crate::error::Error;
+use crate::fixture;
+use crate::http::{Answer, Head, Target, read_to_end};
+use crate::probe::{Control, Fixture, Meanwhile, Probe, Request, Step, Watch};
+
+/// What happened, in order. Texts are as they were on the wire.
+pub(crate) enum Item {
+    Asked {
+        method: String,
+        path: String,
+        user: &'static str,
+        headers: Vec<String>,
+        body: Option<String>,
+        repeat: u32,
+    },
+    Answered {
+        head: Head,
+        body: Vec<u8>,
+        broken: Option<String>,
+        took: Duration,
+    },
+    Opened {
+        head: Head,
+        took: Duration,
+    },
+    Line {
+        text: String,
+        after: Duration,
+    },
+    Ended {
+        how: String,
+        after: Duration,
+    },
+    Did(String),
+}
+
+pub(crate) struct Played {
+    pub(crate) captures: BTreeMap<String, String>,
+    pub(crate) items: Vec<Item>,
+}
+
+pub(crate) struct Player<'a> {
+    target: &'a Target,
+    control: Option<&'a Target>,
+    captures: BTreeMap<String, String>,
+    items: Vec<Item>,
+}
+
+/// Short names every probe may use in a path.
+const NAMES: [(&str, &str); 3] = [
+    ("cm", "/api/v1/namespaces/probe/configmaps"),
+    ("allcm", "/api/v1/configmaps"),
+    ("wd", "/apis/probe.example.com/v1/namespaces/probe/widgets"),
+];
+
+pub(crate) async fn play(probe: &Probe, server: &Server) -> Result<Played, Error> {
+    let target = &server.target;
+    if probe.fixture == Fixture::F && !server.fixture_is_there {
+        fixture::reset(target).await?;
+    }
+    let mut player = Player {
+        target,
+        control: server.control.as_ref(),
+        captures: BTreeMap::new(),
+        items: Vec::new(),
+    };
+    if probe.fixture == Fixture::F {
+        let first = fixture::resource_version(target).await?;
+        player.captures.insert("L".into(), first);
+    }
+    for step in &probe.before {
+        player.step(step).await?;
+    }
+    player.items.clear();
+    for step in &probe.play {
+        player.step(step).await?;
+    }
+    // A name nobody used would only disturb the order of resourceVersions.
+    let used = |name: &str| {
+        let forms = ["}", "+", "-"].map(|end| format!("{{{name}{end}"));
+        player.items.iter().any(|item| match item {
+            Item::Asked {
+                path, headers, body, ..
+            } => [Some(path), body.as_ref()]
+                .into_iter()
+                .flatten()
+                .chain(headers)
+                .any(|text| forms.iter().any(|form| text.contains(form))),
+            Item::Answered { .. }
+            | Item::Opened { .. }
+            | Item::Line { .. }
+            | Item::Ended { .. }
+            | Item::Did(_) => false,
+        })
+    };
+    let captures = player
+        .captures
+        .iter()
+        .filter(|(name, _)| used(name))
+        .map(|(a, b)| (a.clone(), b.clone()))
+        .collect();
+    Ok(Played {
+        captures,
+        items: player.items,
+    })
+}
+
+impl Player<'_> {
+    async fn step(&mut self, step: &Step) -> Result<(), Error> {
+        match step {
+            Step::Request(request) => self.request(request).await,
+            Step::Watch(watch) => self.watch(watch).await,
+            Step::Websocket(watch) => self.websocket(watch).await,
+            Step::Control(control) => self.control(*control).await,
+            Step::WaitMs(ms) => {
+                sleep(Duration::from_millis(*ms)).await;
+                Ok(())
+            }
+        }
+    }
+
+    async fn request(&mut self, request: &Request) -> Result<(), Error> {
+        let mut answered = None;
+        for turn in 0..request.repeat.max(1) {
+            self.captures.insert("turn".into(), turn.to_string());
+            let body = request
+                .body
+                .as_deref()
+                .map(|body| self.expand_body(body).into_bytes());
+            let path = self.expand(&request.path)?;
+            let mut headers = self.expand_headers(&request.headers)?;
+            if request.method == "PATCH" {
+                headers
+                    .entry("content-type".into())
+                    .or_insert(Some("application/merge-patch+json".into()));
+            }
+            let began = Instant::now();
+            let answer = self
+                .target
+                .send(&request.method, &path, request.user, &headers, body)
+                .await?;
+            answered = Some((answer, began.elapsed()));
+        }
+        self.captures.remove("turn");
+        self.asked(
+            &request.method,
+            &request.path,
+            request.user,
+            &request.headers,
+            request.body.as_deref(),
+            request.repeat,
+        );
+        if let Some((answer, took)) = answered {
+            for (name, pointer) in &request.capture {
+                let value = capture(&answer, pointer).ok_or_else(|| {
+                    let body = String::from_utf8_lossy(&answer.body)
+                        .chars()
+                        .take(300)
+                        .collect::<String>();
+                    Error::server(format!(
+                        "{} {}: nothing at {pointer} to capture in: {body}",
+                        request.method, request.path
+                    ))
+                })?;
+                self.captures.insert(name.clone(), value);
+            }
+            let Answer { head, body, broken } = answer;
+            self.items.push(Item::Answered {
+                head,
+                body,
+                broken,
+                took,
+            });
+        }
+        Ok(())
+    }
+
+    async fn watch(&mut self, watch: &Watch) -> Result<(), Error> {
+        let path = self.expand(&watch.path)?;
+        let headers = self.expand_headers(&watch.headers)?;
+        let asked = Instant::now();
+        let (head, response) = self.target.open("GET", &path, watch.user, &headers, None).await?;
+        let took = asked.elapsed();
+        self.asked("GET", &watch.path, watch.user, &watch.headers, None, 1);
+        let mut incoming = response.into_body();
+        if head.status != 200 {
+            let (body, broken) = read_to_end(incoming).await;
+            self.items.push(Item::Answered {
+                head,
+                body,
+                broken,
+                took,
+            });
+            return Ok(());
+        }
+        self.items.push(Item::Opened { head, took });
+
+        let opened = Instant::now();
+        let end = opened + Duration::from_millis(watch.read_ms);
+        let deaf_until = opened + Duration::from_millis(watch.stall_ms);
+        let mut actions = watch.meanwhile.iter().peekable();
+        let mut buffer: Vec<u8> = Vec::new();
+        let mut lines = 0;
+        let how = loop {
+            let due = actions
+                .peek()
+                .map_or(end, |action| opened + Duration::from_millis(action.at_ms));
+            tokio::select! {
+                biased;
+                frame = incoming.frame(), if Instant::now() >= deaf_until => match frame {
+                    None => break "the server, cleanly".to_owned(),
+                    Some(Err(why)) => break format!("broken off: {why}"),
+                    Some(Ok(frame)) => {
+                        if let Some(data) = frame.data_ref() {
+                            buffer.extend_from_slice(data);
+                        }
+                        lines += self.take_lines(&mut buffer, opened);
+                        if watch.lines.is_some_and(|limit| lines >= limit) {
+                            break "the reader, who had seen enough".to_owned();
+                        }
+                    }
+                },
+                () = sleep_until(due.min(end)) => match actions.next_if(|_| due < end) {
+                    Some(Meanwhile { request, .. }) => self.request(request).await?,
+                    None => break "the reader, whose time was over".to_owned(),
+                },
+                () = sleep_until(deaf_until), if Instant::now() < deaf_until => {}
+            }
+        };
+        if !buffer.is_empty() {
+            let rest = String::from_utf8_lossy(&buffer).into_owned();
+            self.items.push(Item::Line {
+                text: format!("{rest} (no newline)"),
+                after: opened.elapsed(),
+            });
+        }
+        self.items.push(Item::Ended {
+            how,
+            after: opened.elapsed(),
+        });
+        Ok(())
+    }
+
+    fn take_lines(&mut self, buffer: &mut Vec<u8>, opened: Instant) -> usize {
+        let mut count = 0;
+        while let Some(at) = buffer.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = buffer.drain(..=at).collect();
+            let text = String::from_utf8_lossy(&line[..at]).into_owned();
+            self.items.push(Item::Line {
+                text,
+                after: opened.elapsed(),
+            });
+            count += 1;
+        }
+        count
+    }
+
+    /// As `watch`, but the events come as WebSocket messages. Only what a server
+    /// sends is understood: unmasked frames.
+    async fn websocket(&mut self, watch: &Watch) -> Result<(), Error> {
+        let path = self.expand(&watch.path)?;
+        let mut headers: BTreeMap<String, Option<String>> = BTreeMap::from([
+            ("connection".into(), Some("Upgrade".into())),
+            ("upgrade".into(), Some("websocket".into())),
+            ("sec-websocket-version".into(), Some("13".into())),
+            (
+                "sec-websocket-key".into(),
+                Some("dGhlIHNhbXBsZSBub25jZQ==".into()),
+            ),
+        ]);
+        headers.extend(self.expand_headers(&watch.headers)?);
+        let asked = Instant::now();
+        let (head, response) = self.target.open("GET", &path, watch.user, &headers, None).await?;
+        let took = asked.elapsed();
+        self.asked("GET", &watch.path, watch.user, &watch.headers, None, 1);
+        if head.status != 101 {
+            let (body, broken) = read_to_end(response.into_body()).await;
+            self.items.push(Item::Answered {
+                head,
+                body,
+                broken,
+                took,
+            });
+            return Ok(());
+        }
+        self.items.push(Item::Opened { head, took });
+        let upgraded = hyper::upgrade::on(response)
+            .await
+            .map_err(|why| Error::server(format!("{path}: upgrade: {why}")))?;
+        let mut stream = TokioIo::new(upgraded);
+        let opened = Instant::now();
+        let end = opened + Duration::from_millis(watch.read_ms);
+        let mut actions = watch.meanwhile.iter().peekable();
+        let mut buffer = Vec::new();
+        let how = loop {
+            let due = actions
+                .peek()
+                .map_or(end, |action| opened + Duration::from_millis(action.at_ms));
+            let mut chunk = [0_u8; 4096];
+            match timeout(
+                due.min(end).saturating_duration_since(Instant::now()),
+                stream.read(&mut chunk),
+            )
+            .await
+            {
+                Ok(Ok(0)) => break "the server, by closing the connection".to_owned(),
+                Ok(Err(why)) => break format!("broken off: {why}"),
+                Ok(Ok(count)) => {
+                    buffer.extend_from_slice(&chunk[..count]);
+                    while let Some((text, used)) = websocket_frame(&buffer) {
+                        buffer.drain(..used);
+                        self.items.push(Item::Line {
+                            text,
+                            after: opened.elapsed(),
+                        });
+                    }
+                }
+                Err(_) => match actions.next_if(|_| due < end) {
+                    Some(Meanwhile { request, .. }) => self.request(request).await?,
+                    None => break "the reader, whose time was over".to_owned(),
+                },
+            }
+        };
+        self.items.push(Item::Ended {
+            how,
+            after: opened.elapsed(),
+        });
+        Ok(())
+    }
+
+    async fn control(&mut self, control: Control) -> Result<(), Error> {
+        let (path, did) = match control {
+            Control::Compact => ("/compact", "the store is compacted at its current revision"),
+            Control::RestartApiserver => ("/restart-apiserver", "the API server is restarted"),
+        };
+        let Some(target) = self.control else {
+            return Err(Error::caller(format!(
+                "a probe needs {path} of a control endpoint: --control is missing"
+            )));
+        };
+        let answer = target
+            .send(
+                "POST",
+                path,
+                crate::probe::User::Anonymous,
+                &BTreeMap::new(),
+                None,
+            )
+            .await?;
+        if answer.head.status != 200 {
+            let body = String::from_utf8_lossy(&answer.body).into_owned();
+            return Err(Error::server(format!(
+                "control {path}: {} {body}",
+                answer.head.line
+            )));
+        }
+        self.items.push(Item::Did(did.to_owned()));
+        Ok(())
+    }
+
+    fn asked(
+        &mut self,
+        method: &str,
+        path: &str,
+        user: crate::probe::User,
+        headers: &BTreeMap<String, Option<String>>,
+        body: Option<&str>,
+        repeat: u32,
+    ) {
+        use crate::probe::User;
+        let user = match user {
+            User::Admin => "",
+            User::Limited => " (as the user without rights)",
+            User::BadToken => " (with a token nobody knows)",
+            User::Anonymous => " (without a token)",
+        };
+        let headers = headers
+            .iter()
+            .map(|(name, value)| match value {
+                Some(value) => format!("{}: {value}", name.to_ascii_lowercase()),
+                None => format!("no {}", name.to_ascii_lowercase()),
+            })
+            .collect();
+        self.items.push(Item::Asked {
+            method: method.to_owned(),
+            path: self.expand_names(path),
+            user,
+            headers,
+            body: body.map(str::to_owned),
+            repeat,
+        });
+    }
+
+    /// Only the short names: what was captured stays readable as `{L}`.
+    fn expand_names(&self, text: &str) -> String {
+        NAMES.iter().fold(text.to_owned(), |text, (name, value)| {
+            text.replace(&format!("{{{name}}}"), value)
+        })
+    }
+
+    fn expand(&self, text: &str) -> Result<String, Error> {
+        let (out, unknown) = self.substitute(text);
+        match unknown {
+            Some(name) => Err(Error::author(format!("{text}: {{{name}}} was never captured"))),
+            None => Ok(out),
+        }
+    }
+
+    /// In a body braces are mostly JSON, so what is no known name stays.
+    fn expand_body(&self, text: &str) -> String {
+        self.substitute(text).0
+    }
+
+    fn expand_headers(
+        &self,
+        headers: &BTreeMap<String, Option<String>>,
+    ) -> Result<BTreeMap<String, Option<String>>, Error> {
+        headers
+            .iter()
+            .map(|(name, value)| {
+                let value = value.as_deref().map(|value| self.expand(value)).transpose()?;
+                Ok((name.to_ascii_lowercase(), value))
+            })
+            .collect()
+    }
+
+    /// `{name}`, `{name+5}`, `{name-1}` and `{x*1000}`; also the first name unknown.
+    fn substitute(&self, text: &str) -> (String, Option<String>) {
+        let mut out = String::with_capacity(text.len());
+        let mut unknown = None;
+        let mut rest = text;
+        while let Some(at) = rest.find('{') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let name_length = rest[1..]
+                .bytes()
+                .take_while(|b| b.is_ascii_alphanumeric() || b"_+*-".contains(b))
+                .count();
+            let name = &rest[1..=name_length];
+            let closed = rest.as_bytes().get(name_length + 1) == Some(&b'}');
+            match (closed && !name.is_empty()).then(|| self.value(name)) {
+                Some(Some(value)) => {
+                    out.push_str(&value);
+                    rest = &rest[name_length + 2..];
+                }
+                Some(None) => {
+                    unknown.get_or_insert_with(|| name.to_owned());
+                    out.push('{');
+                    rest = &rest[1..];
+                }
+                None => {
+                    out.push('{');
+                    rest = &rest[1..];
+                }
+            }
+        }
+        out.push_str(rest);
+        (out, unknown)
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        if let Some((_, value)) = NAMES.iter().find(|(known, _)| *known == name) {
+            return Some((*value).to_owned());
+        }
+        if let Some((unit, times)) = name.split_once('*') {
+            return Some(unit.repeat(times.parse().ok()?));
+        }
+        if let Some((name, plus)) = name.split_once('+') {
+            let value: u64 = self.captures.get(name)?.parse().ok()?;
+            return Some((value + plus.parse::<u64>().ok()?).to_string());
+        }
+        if let Some((name, minus)) = name.split_once('-') {
+            let value: u64 = self.captures.get(name)?.parse().ok()?;
+            return Some(value.saturating_sub(minus.parse().ok()?).to_string());
+        }
+        self.captures.get(name).cloned()
+    }
+}
+
+fn capture(answer: &Answer, pointer: &str) -> Option<String> {
+    if let Some(name) = pointer.strip_prefix("header:") {
+        return answer.head.header(name).map(str::to_owned);
+    }
+    let value: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
+    let found = value.pointer(pointer)?;
+    Some(found.as_str().map_or_else(|| found.to_string(), str::to_owned))
+}
+
+/// The first frame of a buffer, if it is whole, and its length.
+fn websocket_frame(bytes: &[u8]) -> Option<(String, usize)> {
+    let (first, second) = (*bytes.first()?, *bytes.get(1)?);
+    let (length, start) = match second & 0x7f {
+        126 => (
+            usize::from(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?)),
+            4,
+        ),
+        127 => (
+            usize::try_from(u64::from_be_bytes(bytes.get(2..10)?.try_into().ok()?)).ok()?,
+            10,
+        ),
+        short => (usize::from(short), 2),
+    };
+    let payload = bytes.get(start..start + length)?;
+    let last = if first & 0x80 == 0 { "part of a " } else { "" };
+    let text = match first & 0x0f {
+        1 => format!(
+            "{last}text message: {}",
+            String::from_utf8_lossy(payload).replace('\n', "\\n")
+        ),
+        2 => format!(
+            "{last}binary message: {}",
+            String::from_utf8_lossy(payload).replace('\n', "\\n")
+        ),
+        8 => match payload {
+            [high, low, reason @ ..] => {
+                let code = u16::from_be_bytes([*high, *low]);
+                format!("close {code} {}", String::from_utf8_lossy(reason))
+                    .trim_end()
+                    .to_owned()
+            }
+            _ => "close".to_owned(),
+        },
+        9 => "ping".to_owned(),
+        other => format!("frame with opcode {other}, {length} bytes"),
+    };
+    Some((text, start + length))
+}
