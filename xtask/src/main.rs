@@ -9,6 +9,7 @@ mod bench;
 mod clients;
 mod scenarios;
 mod schema;
+mod tidy;
 
 /// Repository chores.
 #[derive(Parser)]
@@ -29,6 +30,8 @@ enum Chore {
     Scenarios(scenarios::Arguments),
     /// Writes schema/scenario.v1.json, the JSON Schema of the scenario language, from its types.
     Schema,
+    /// Checks what the compiler does not: forbidden dependencies, files without a reason, paths of one machine.
+    Tidy,
     /// Measures.
     Bench {
         #[command(subcommand)]
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     match Arguments::parse().chore {
         Chore::Scenarios(arguments) => scenarios::run(&arguments),
         Chore::Schema => schema::write(),
+        Chore::Tidy => tidy::run(),
         Chore::Bench {
             what: Bench::Sim(arguments),
         } => bench::sim(&arguments),
