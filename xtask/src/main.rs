@@ -1,9 +1,12 @@
 //! Repository chores. Reads arguments and clocks, prints, and chooses the exit code; what a run means is decided in
 //! `conformance`.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 mod bench;
 mod clients;
@@ -46,8 +49,14 @@ enum Bench {
 }
 
 fn main() -> ExitCode {
+    // What a library under test logs is not ours to show unless asked for.
+    let filter = EnvFilter::builder()
+        .with_default_directive(LevelFilter::OFF.into())
+        .from_env_lossy();
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_env_filter(filter)
+        .with_ansi(colour)
         .with_writer(std::io::stderr)
         .init();
     match Arguments::parse().chore {

@@ -441,3 +441,6 @@ fn up_to_inside_character(bytes: &[u8]) -> usize {
         .position(|byte| *byte >= 0xC0)
         .map_or(bytes.len(), |lead| rest + lead + 1)
 }
+
+#[cfg(test)]
+mod tests;
