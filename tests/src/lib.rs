@@ -6,3 +6,4 @@
 pub mod parallel;
 pub mod reference;
 pub mod repository;
+pub mod story;

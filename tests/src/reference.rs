@@ -387,33 +387,28 @@ impl Run {
             let own = self.start.settings.idle_timeout_ms;
             own.map_or(self.lifetime() + Duration::from_secs(5), Duration::from_millis)
         };
-        loop {
-            match tokio::time::timeout(patience, reading.chunks.next()).await {
-                Ok(Some(bytes)) => {
-                    if self.is(Mistake::DecodesByChunk) {
-                        reading.buffer.extend(String::from_utf8_lossy(&bytes).bytes());
-                    } else {
-                        reading.buffer.extend_from_slice(&bytes);
-                    }
-                    // Only a brace can make a value whole; a large one is not parsed again with every chunk.
-                    if !bytes.contains(&b'}') {
-                        continue;
-                    }
-                    match self.drain(&mut reading) {
-                        Flow::On if self.reports.is_empty() => {}
-                        Flow::On => {
-                            self.phase = Phase::Read(Box::new(reading));
-                            return;
-                        }
-                        Flow::Leave => {
-                            if self.is(Mistake::KeepsGivenUpWatch) {
-                                self.kept.push(reading.chunks);
-                            }
-                            return;
-                        }
-                    }
+        while let Ok(Some(bytes)) = tokio::time::timeout(patience, reading.chunks.next()).await {
+            if self.is(Mistake::DecodesByChunk) {
+                reading.buffer.extend(String::from_utf8_lossy(&bytes).bytes());
+            } else {
+                reading.buffer.extend_from_slice(&bytes);
+            }
+            // Only a brace can make a value whole; a large one is not parsed again with every chunk.
+            if !bytes.contains(&b'}') {
+                continue;
+            }
+            match self.drain(&mut reading) {
+                Flow::On if self.reports.is_empty() => {}
+                Flow::On => {
+                    self.phase = Phase::Read(Box::new(reading));
+                    return;
                 }
-                Ok(None) | Err(_) => break,
+                Flow::Leave => {
+                    if self.is(Mistake::KeepsGivenUpWatch) {
+                        self.kept.push(reading.chunks);
+                    }
+                    return;
+                }
             }
         }
         self.torn(&reading);

@@ -74,8 +74,8 @@ fn every_accepted_transcript_has_its_scenario() {
 
 fn snapshots_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in std::fs::read_dir(folder).expect("a folder of the repository") {
+        let path = entry.expect("a folder of the repository").path();
         if path.is_dir() {
             found.extend(snapshots_below(&path));
         } else if path.extension().is_some_and(|ending| ending == "snap") {
