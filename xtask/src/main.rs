@@ -7,6 +7,8 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod clients;
+mod fidelity;
+mod oracle;
 mod scenarios;
 mod schema;
 
@@ -29,6 +31,13 @@ enum Chore {
     Scenarios(scenarios::Arguments),
     /// Writes schema/scenario.v1.json, the JSON Schema of the scenario language, from its types.
     Schema,
+    /// Compares the fake with what real servers answered.
+    Fidelity(fidelity::Arguments),
+    /// A real kube-apiserver.
+    Oracle {
+        #[command(subcommand)]
+        what: oracle::What,
+    },
     /// Measures.
     Bench {
         #[command(subcommand)]
@@ -50,6 +59,8 @@ fn main() -> ExitCode {
     match Arguments::parse().chore {
         Chore::Scenarios(arguments) => scenarios::run(&arguments),
         Chore::Schema => schema::write(),
+        Chore::Fidelity(arguments) => fidelity::run(&arguments),
+        Chore::Oracle { what } => oracle::run(&what),
         Chore::Bench {
             what: Bench::Sim(arguments),
         } => bench::sim(&arguments),
