@@ -196,6 +196,24 @@ impl Model {
         }
     }
 
+    /// Forgets what the store kept from before the current revision; watch caches keep their events. The apiserver
+    /// writes down what it compacted, which costs a revision.
+    pub fn compact_store(&mut self) {
+        self.compacted = self.revision;
+        self.revision += 1;
+        for resource in &mut self.resources {
+            resource.store.compact(self.compacted);
+        }
+    }
+
+    /// Every watch cache lists anew, as in a new apiserver process on the same store.
+    pub fn relist_all(&mut self) {
+        let revision = self.revision;
+        for resource in &mut self.resources {
+            resource.cache.relist(revision);
+        }
+    }
+
     /// The watch cache of the resource relists: its open watches end, older starts are too old. Nothing where there is
     /// no watch cache.
     pub fn clear_watch_cache(&mut self, group: &str, plural: &str) {

@@ -5,6 +5,7 @@
 //! the trace ([`Server::records`]) at the moment it is carried out.
 
 mod act;
+mod direct;
 mod exchange;
 mod goal;
 

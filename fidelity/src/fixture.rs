@@ -2,34 +2,31 @@
 //! one object. Put back to its first state through the API alone, so that it
 //! works on any server.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use crate::error::Error;
-use crate::http::{Answer, Target};
-use crate::probe::User;
+use crate::transport::{Answer, Call, Transport};
 
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/probe/configmaps";
 const WIDGETS: &str = "/apis/probe.example.com/v1/namespaces/probe/widgets";
 const NAMESPACES: [&str; 3] = ["probe", "probe-b", "probe-empty"];
 
-pub(crate) async fn reset(target: &Target) -> Result<(), Error> {
+pub(crate) async fn reset(server: &mut impl Transport) -> Result<(), Error> {
     for namespace in NAMESPACES {
         let path = format!("/api/v1/namespaces/{namespace}");
-        if send(target, "GET", &path, None).await?.head.status == 404 {
+        if send(server, "GET", &path, None).await?.head.status == 404 {
             let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-            expect(target, "POST", "/api/v1/namespaces", Some(body)).await?;
+            expect(server, "POST", "/api/v1/namespaces", Some(body)).await?;
         }
     }
-    ensure_crd(target).await?;
+    ensure_crd(server).await?;
     for namespace in NAMESPACES {
-        empty(target, &format!("/api/v1/namespaces/{namespace}/configmaps")).await?;
+        empty(server, &format!("/api/v1/namespaces/{namespace}/configmaps")).await?;
         empty(
-            target,
+            server,
             &format!("/apis/probe.example.com/v1/namespaces/{namespace}/widgets"),
         )
         .await?;
@@ -43,12 +40,12 @@ pub(crate) async fn reset(target: &Target) -> Result<(), Error> {
         if number % 2 == 1 {
             body["metadata"]["labels"] = json!({"app": "x"});
         }
-        expect(target, "POST", CONFIG_MAPS, Some(body)).await?;
+        expect(server, "POST", CONFIG_MAPS, Some(body)).await?;
     }
     let body =
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm-1"}, "data": {"k": "1"}});
     expect(
-        target,
+        server,
         "POST",
         "/api/v1/namespaces/probe-b/configmaps",
         Some(body),
@@ -59,13 +56,13 @@ pub(crate) async fn reset(target: &Target) -> Result<(), Error> {
         "metadata": {"name": "wd-1"},
         "spec": {"size": 1},
     });
-    expect(target, "POST", WIDGETS, Some(body)).await?;
+    expect(server, "POST", WIDGETS, Some(body)).await?;
     Ok(())
 }
 
 /// What every probe on the fixture knows as `{L}`.
-pub(crate) async fn resource_version(target: &Target) -> Result<String, Error> {
-    let answer = expect(target, "GET", CONFIG_MAPS, None).await?;
+pub(crate) async fn resource_version(server: &mut impl Transport) -> Result<String, Error> {
+    let answer = expect(server, "GET", CONFIG_MAPS, None).await?;
     let list: Value = serde_json::from_slice(&answer.body)
         .map_err(|why| Error::server(format!("GET {CONFIG_MAPS}: the list is no JSON: {why}")))?;
     match list["metadata"]["resourceVersion"].as_str() {
@@ -76,9 +73,8 @@ pub(crate) async fn resource_version(target: &Target) -> Result<String, Error> {
     }
 }
 
-async fn ensure_crd(target: &Target) -> Result<(), Error> {
-    let path = format!("{CRD}/widgets.probe.example.com");
-    if send(target, "GET", &path, None).await?.head.status == 200 {
+async fn ensure_crd(server: &mut impl Transport) -> Result<(), Error> {
+    if send(server, "GET", WIDGETS, None).await?.head.status == 200 {
         return Ok(());
     }
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -96,22 +92,22 @@ async fn ensure_crd(target: &Target) -> Result<(), Error> {
             }],
         },
     });
-    expect(target, "POST", CRD, Some(body)).await?;
+    expect(server, "POST", CRD, Some(body)).await?;
     // Served soon after, but not at once; the same holds for what discovery says of it.
     let discovery = ["/apis/probe.example.com/v1", "/apis"];
     for _ in 0..100 {
-        let listed = send(target, "GET", WIDGETS, None).await?.head.status == 200;
+        let listed = send(server, "GET", WIDGETS, None).await?.head.status == 200;
         let mut discovered = true;
         for path in discovery {
-            let body = send(target, "GET", path, None).await?.body;
+            let body = send(server, "GET", path, None).await?.body;
             discovered &= String::from_utf8_lossy(&body).contains("probe.example.com");
         }
         if listed && discovered {
             // The other writes that follow the creation of a CRD (conditions, APIService) settle.
-            sleep(Duration::from_secs(2)).await;
+            pause(server, Duration::from_secs(2)).await;
             return Ok(());
         }
-        sleep(Duration::from_millis(100)).await;
+        pause(server, Duration::from_millis(100)).await;
     }
     Err(Error::server(
         "the CRD widgets.probe.example.com was accepted, but is not served after 10 s",
@@ -119,8 +115,8 @@ async fn ensure_crd(target: &Target) -> Result<(), Error> {
 }
 
 /// Deletes all there is, finalizers or not.
-async fn empty(target: &Target, collection: &str) -> Result<(), Error> {
-    let answer = expect(target, "GET", collection, None).await?;
+async fn empty(server: &mut impl Transport, collection: &str) -> Result<(), Error> {
+    let answer = expect(server, "GET", collection, None).await?;
     let list: Value = serde_json::from_slice(&answer.body)
         .map_err(|why| Error::server(format!("GET {collection}: the list is no JSON: {why}")))?;
     let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -133,38 +129,46 @@ async fn empty(target: &Target, collection: &str) -> Result<(), Error> {
     {
         let name = item["metadata"]["name"].as_str().unwrap_or_default();
         let path = format!("{collection}/{name}");
-        let headers = BTreeMap::from([(
+        let body = json!({"metadata": {"finalizers": null}}).to_string().into_bytes();
+        let mut call = Call::new("PATCH", &path, Some(body));
+        call.headers.insert(
             "content-type".to_owned(),
             Some("application/merge-patch+json".to_owned()),
-        )]);
-        let body = json!({"metadata": {"finalizers": null}}).to_string().into_bytes();
-        target
-            .send("PATCH", &path, User::Admin, &headers, Some(body))
-            .await?;
+        );
+        server.send(&call).await?;
     }
-    expect(target, "DELETE", collection, None).await?;
+    expect(server, "DELETE", collection, None).await?;
     Ok(())
 }
 
 /// Sends as often as the server says "too many requests", which a real one does
 /// while it fills its caches after a start.
-async fn send(target: &Target, method: &str, path: &str, body: Option<Value>) -> Result<Answer, Error> {
+async fn send(
+    server: &mut impl Transport,
+    method: &str,
+    path: &str,
+    body: Option<Value>,
+) -> Result<Answer, Error> {
     let body = body.map(|body| body.to_string().into_bytes());
+    let call = Call::new(method, path, body);
     let mut patience = 60;
     loop {
-        let answer = target
-            .send(method, path, User::Admin, &BTreeMap::new(), body.clone())
-            .await?;
+        let answer = server.send(&call).await?;
         if answer.head.status != 429 || patience == 0 {
             return Ok(answer);
         }
         patience -= 1;
-        sleep(Duration::from_millis(500)).await;
+        pause(server, Duration::from_millis(500)).await;
     }
 }
 
-async fn expect(target: &Target, method: &str, path: &str, body: Option<Value>) -> Result<Answer, Error> {
-    let answer = send(target, method, path, body).await?;
+async fn expect(
+    server: &mut impl Transport,
+    method: &str,
+    path: &str,
+    body: Option<Value>,
+) -> Result<Answer, Error> {
+    let answer = send(server, method, path, body).await?;
     if answer.head.status / 100 == 2 {
         return Ok(answer);
     }
@@ -173,4 +177,9 @@ async fn expect(target: &Target, method: &str, path: &str, body: Option<Value>) 
         "fixture: {method} {path}: {} {text}",
         answer.head.line
     )))
+}
+
+async fn pause(server: &mut impl Transport, time: Duration) {
+    let until = server.now() + time;
+    server.sleep_until(until).await;
 }

@@ -1,7 +1,6 @@
 //! HTTP/1.1 as the probes need it: one connection per request, nothing added and
 //! nothing hidden. It must not know what the bytes mean.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +11,14 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use crate::error::Error;
-use crate::probe::User;
-
-/// No answer of any server takes longer: handlers give up after 60 s.
-const ANSWER_LIMIT: Duration = Duration::from_secs(90);
+use crate::probe::{Control, User};
+use crate::transport::{ANSWER_LIMIT, Call, Chunk, Head, Transport};
 
 /// A server: where it is, and as whom we speak to it.
 #[derive(Clone)]
@@ -29,29 +27,6 @@ pub struct Target {
     tls: Option<(TlsConnector, ServerName<'static>)>,
     token: Option<String>,
     limited_token: Option<String>,
-}
-
-pub(crate) struct Head {
-    pub(crate) status: u16,
-    pub(crate) line: String,
-    /// Lower-case names, sorted.
-    pub(crate) headers: Vec<(String, String)>,
-}
-
-pub(crate) struct Answer {
-    pub(crate) head: Head,
-    pub(crate) body: Vec<u8>,
-    /// Set when the body broke off: what hyper said.
-    pub(crate) broken: Option<String>,
-}
-
-impl Head {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
-    }
 }
 
 impl Target {
@@ -104,35 +79,15 @@ impl Target {
     }
 
     /// Sends a request and returns when the headers are there.
-    pub(crate) async fn open(
-        &self,
-        method: &str,
-        path: &str,
-        user: User,
-        headers: &BTreeMap<String, Option<String>>,
-        body: Option<Vec<u8>>,
-    ) -> Result<(Head, hyper::Response<Incoming>), Error> {
-        let mut all: BTreeMap<String, Option<String>> = BTreeMap::new();
-        all.insert("host".into(), Some(self.authority.clone()));
-        all.insert("accept".into(), Some("application/json".into()));
-        all.insert("user-agent".into(), Some("probe/1".into()));
-        if let Some(value) = self.authorization(user)? {
-            all.insert("authorization".into(), Some(value));
-        }
-        if body.is_some() {
-            all.insert("content-type".into(), Some("application/json".into()));
-        }
-        for (name, value) in headers {
-            all.insert(name.to_ascii_lowercase(), value.clone());
-        }
-        let mut builder = hyper::Request::builder().method(method).uri(path);
-        for (name, value) in &all {
-            if let Some(value) = value {
-                builder = builder.header(name, value);
-            }
+    async fn open(&self, call: &Call) -> Result<(Head, hyper::Response<Incoming>), Error> {
+        let Call { method, path, .. } = call;
+        let authorization = self.authorization(call.user)?;
+        let mut builder = hyper::Request::builder().method(method.as_str()).uri(path);
+        for (name, value) in call.all_headers(&self.authority, authorization) {
+            builder = builder.header(name, value);
         }
         let request = builder
-            .body(Full::new(Bytes::from(body.unwrap_or_default())))
+            .body(Full::new(Bytes::from(call.body.clone().unwrap_or_default())))
             .map_err(|why| Error::author(format!("{method} {path}: {why}")))?;
 
         let failed = |what: &str, why: &dyn std::fmt::Display| {
@@ -185,36 +140,123 @@ impl Target {
             response,
         ))
     }
+}
 
-    /// Sends a request and reads the answer to its end.
-    pub(crate) async fn send(
-        &self,
-        method: &str,
-        path: &str,
-        user: User,
-        headers: &BTreeMap<String, Option<String>>,
-        body: Option<Vec<u8>>,
-    ) -> Result<Answer, Error> {
-        let (head, response) = self.open(method, path, user, headers, body).await?;
-        let (body, broken) = read_to_end(response.into_body()).await;
-        Ok(Answer { head, body, broken })
+/// A server behind a socket, in real time.
+pub struct Remote {
+    target: Target,
+    /// Where the store is compacted and the API server restarted.
+    control: Option<Target>,
+    fixture_is_there: bool,
+    began: Instant,
+}
+
+/// The body of its answer.
+pub(crate) enum Stream {
+    Answer(Box<hyper::Response<Incoming>>),
+    Upgraded(TokioIo<hyper::upgrade::Upgraded>),
+    Gone,
+}
+
+impl Remote {
+    /// `control` is where the store is compacted and the API server restarted; `fixture_is_there` is for a server that
+    /// takes no writes.
+    pub fn new(target: Target, control: Option<Target>, fixture_is_there: bool) -> Self {
+        Self {
+            target,
+            control,
+            fixture_is_there,
+            began: Instant::now(),
+        }
     }
 }
 
-/// Reads a body to its end; the second value says how it broke off, if it did.
-pub(crate) async fn read_to_end(mut incoming: Incoming) -> (Vec<u8>, Option<String>) {
-    let mut body = Vec::new();
-    loop {
-        match timeout(ANSWER_LIMIT, incoming.frame()).await {
-            Ok(None) => return (body, None),
-            Ok(Some(Ok(frame))) => {
-                if let Some(data) = frame.data_ref() {
-                    body.extend_from_slice(data);
+impl Transport for Remote {
+    type Stream = Stream;
+
+    fn authority(&self) -> &str {
+        self.target.authority()
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    async fn sleep_until(&mut self, at: Duration) {
+        sleep_until(self.began + at).await;
+    }
+
+    async fn open(&mut self, call: &Call) -> Result<(Head, Stream), Error> {
+        let (head, response) = self.target.open(call).await?;
+        Ok((head, Stream::Answer(Box::new(response))))
+    }
+
+    async fn next(&mut self, stream: &mut Stream, until: Duration) -> Chunk {
+        let until = self.began + until;
+        match stream {
+            Stream::Answer(response) => loop {
+                return match timeout_at(until, response.body_mut().frame()).await {
+                    Ok(None) => Chunk::End,
+                    Ok(Some(Ok(frame))) => match frame.into_data() {
+                        Ok(data) => Chunk::Bytes(data.to_vec()),
+                        Err(_trailers) => continue,
+                    },
+                    Ok(Some(Err(why))) => Chunk::Broken(why.to_string()),
+                    Err(_) => Chunk::TimeUp,
+                };
+            },
+            Stream::Upgraded(io) => {
+                let mut chunk = [0_u8; 4096];
+                match timeout_at(until, io.read(&mut chunk)).await {
+                    Ok(Ok(0)) => Chunk::End,
+                    Ok(Ok(count)) => Chunk::Bytes(chunk[..count].to_vec()),
+                    Ok(Err(why)) => Chunk::Broken(why.to_string()),
+                    Err(_) => Chunk::TimeUp,
                 }
             }
-            Ok(Some(Err(why))) => return (body, Some(why.to_string())),
-            Err(_) => return (body, Some(format!("nothing more within {ANSWER_LIMIT:?}"))),
+            Stream::Gone => Chunk::End,
         }
+    }
+
+    async fn upgrade(&mut self, stream: &mut Stream) -> Result<(), Error> {
+        if let Stream::Answer(response) = std::mem::replace(stream, Stream::Gone) {
+            let io = hyper::upgrade::on(*response)
+                .await
+                .map_err(|why| Error::server(format!("upgrade: {why}")))?;
+            *stream = Stream::Upgraded(TokioIo::new(io));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, stream: Stream) {
+        drop(stream);
+    }
+
+    async fn control(&mut self, control: Control) -> Result<(), Error> {
+        let path = match control {
+            Control::Compact => "/compact",
+            Control::RestartApiserver => "/restart-apiserver",
+        };
+        let Some(target) = self.control.clone() else {
+            return Err(Error::caller(format!(
+                "a probe needs {path} of a control endpoint: --control is missing"
+            )));
+        };
+        let call = Call {
+            user: User::Anonymous,
+            ..Call::new("POST", path, None)
+        };
+        let (head, response) = target.open(&call).await?;
+        let (body, _) = self.read_to_end(Stream::Answer(Box::new(response))).await;
+        if head.status != 200 {
+            let body = String::from_utf8_lossy(&body).into_owned();
+            return Err(Error::server(format!("control {path}: {} {body}", head.line)));
+        }
+        Ok(())
+    }
+
+    fn fixture_is_there(&self) -> bool {
+        self.fixture_is_there
     }
 }
 

@@ -11,38 +11,48 @@
 mod base64url;
 mod compare;
 mod error;
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a real server needs real time to serve what was created"
-)]
 mod fixture;
-mod http;
-mod normalise;
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the edge: it plays against servers that have their own clock"
+    reason = "the edge: a real server has its own clock"
 )]
+mod http;
+mod in_process;
+mod interim;
+mod normalise;
+pub mod page;
 mod player;
 mod probe;
 mod transcript;
+mod transport;
+pub mod verdict;
 
 pub use compare::side_by_side;
 pub use error::Error;
-pub use http::Target;
+pub use http::{Remote, Target};
+pub use in_process::InProcess;
 pub use probe::{Probe, load};
 
 /// What probes are played against.
-pub struct Server {
-    /// The API.
-    pub target: Target,
-    /// Where the store is compacted and the API server restarted.
-    pub control: Option<Target>,
-    /// The fixture is there already and stays as it is, for a server that takes no writes.
-    pub fixture_is_there: bool,
+pub enum Server {
+    /// Over a socket.
+    Remote(Remote),
+    /// The fake, in this process, under virtual time.
+    InProcess(Box<InProcess>),
 }
 
 /// Plays a probe and returns its transcript.
-pub async fn transcript(probe: &Probe, server: &Server) -> Result<String, Error> {
+///
+/// # Errors
+/// When it cannot be played: the probe, the server or the caller is at fault.
+pub async fn transcript(probe: &Probe, server: &mut Server) -> Result<String, Error> {
+    match server {
+        Server::Remote(server) => text(probe, server).await,
+        Server::InProcess(server) => text(probe, server.as_mut()).await,
+    }
+}
+
+async fn text(probe: &Probe, server: &mut impl transport::Transport) -> Result<String, Error> {
     let played = player::play(probe, server).await?;
-    Ok(transcript::render(probe, &played, server.target.authority()))
+    Ok(transcript::render(probe, &played, server.authority()))
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use fidelity::{Error, Probe, Server, Target, load, side_by_side};
+use fidelity::{Error, Probe, Remote, Server, Target, load, side_by_side};
 
 const USAGE: &str = "\
 usage: fidelity record  --url URL --out DIR [options]
@@ -121,20 +121,18 @@ async fn play_all(arguments: &Arguments, probes: &[Probe]) -> Result<bool, Error
         .folder
         .as_deref()
         .ok_or_else(|| needed("--out or --recordings"))?;
-    let server = Server {
-        target: Target::new(
-            url,
-            arguments.ca.as_deref(),
-            arguments.token.clone(),
-            arguments.limited_token.clone(),
-        )?,
-        control: arguments
-            .control
-            .as_deref()
-            .map(|url| Target::new(url, None, None, None))
-            .transpose()?,
-        fixture_is_there: arguments.fixture_is_there,
-    };
+    let target = Target::new(
+        url,
+        arguments.ca.as_deref(),
+        arguments.token.clone(),
+        arguments.limited_token.clone(),
+    )?;
+    let control = arguments
+        .control
+        .as_deref()
+        .map(|url| Target::new(url, None, None, None))
+        .transpose()?;
+    let mut server = Server::Remote(Remote::new(target, control, arguments.fixture_is_there));
     let record = arguments.command == "record";
     if record {
         std::fs::create_dir_all(folder).map_err(|why| Error::file(folder, &why))?;
@@ -144,7 +142,7 @@ async fn play_all(arguments: &Arguments, probes: &[Probe]) -> Result<bool, Error
     let (mut done, mut different, mut failed) = (0, 0, 0);
     for probe in probes {
         let file = folder.join(format!("{}.txt", probe.id));
-        let text = match fidelity::transcript(probe, &server).await {
+        let text = match fidelity::transcript(probe, &mut server).await {
             Ok(text) => text,
             Err(why) => {
                 failed += 1;

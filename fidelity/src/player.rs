@@ -4,16 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use http_body_util::BodyExt;
-use hyper_util::rt::TokioIo;
-use tokio::io::AsyncReadExt;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
-
-use crate::Server;
 use crate::error::Error;
 use crate::fixture;
-use crate::http::{Answer, Head, Target, read_to_end};
-use crate::probe::{Control, Fixture, Meanwhile, Probe, Request, Step, Watch};
+use crate::probe::{Control, Fixture, Meanwhile, Probe, Request, Step, User, Watch};
+use crate::transport::{Answer, Call, Chunk, Head, Transport};
 
 /// What happened, in order. Texts are as they were on the wire.
 pub(crate) enum Item {
@@ -51,9 +45,8 @@ pub(crate) struct Played {
     pub(crate) items: Vec<Item>,
 }
 
-pub(crate) struct Player<'a> {
-    target: &'a Target,
-    control: Option<&'a Target>,
+pub(crate) struct Player<'a, T> {
+    server: &'a mut T,
     captures: BTreeMap<String, String>,
     items: Vec<Item>,
 }
@@ -65,21 +58,19 @@ const NAMES: [(&str, &str); 3] = [
     ("wd", "/apis/probe.example.com/v1/namespaces/probe/widgets"),
 ];
 
-pub(crate) async fn play(probe: &Probe, server: &Server) -> Result<Played, Error> {
-    let target = &server.target;
-    if probe.fixture == Fixture::F && !server.fixture_is_there {
-        fixture::reset(target).await?;
+pub(crate) async fn play<T: Transport>(probe: &Probe, server: &mut T) -> Result<Played, Error> {
+    let mut captures = BTreeMap::new();
+    if probe.fixture == Fixture::F {
+        if !server.fixture_is_there() {
+            fixture::reset(server).await?;
+        }
+        captures.insert("L".into(), fixture::resource_version(server).await?);
     }
     let mut player = Player {
-        target,
-        control: server.control.as_ref(),
-        captures: BTreeMap::new(),
+        server,
+        captures,
         items: Vec::new(),
     };
-    if probe.fixture == Fixture::F {
-        let first = fixture::resource_version(target).await?;
-        player.captures.insert("L".into(), first);
-    }
     for step in &probe.before {
         player.step(step).await?;
     }
@@ -117,7 +108,7 @@ pub(crate) async fn play(probe: &Probe, server: &Server) -> Result<Played, Error
     })
 }
 
-impl Player<'_> {
+impl<T: Transport> Player<'_, T> {
     async fn step(&mut self, step: &Step) -> Result<(), Error> {
         match step {
             Step::Request(request) => self.request(request).await,
@@ -125,7 +116,8 @@ impl Player<'_> {
             Step::Websocket(watch) => self.websocket(watch).await,
             Step::Control(control) => self.control(*control).await,
             Step::WaitMs(ms) => {
-                sleep(Duration::from_millis(*ms)).await;
+                let until = self.server.now() + Duration::from_millis(*ms);
+                self.server.sleep_until(until).await;
                 Ok(())
             }
         }
@@ -146,12 +138,16 @@ impl Player<'_> {
                     .entry("content-type".into())
                     .or_insert(Some("application/merge-patch+json".into()));
             }
-            let began = Instant::now();
-            let answer = self
-                .target
-                .send(&request.method, &path, request.user, &headers, body)
-                .await?;
-            answered = Some((answer, began.elapsed()));
+            let call = Call {
+                method: request.method.clone(),
+                path,
+                user: request.user,
+                headers,
+                body,
+            };
+            let began = self.server.now();
+            let answer = self.server.send(&call).await?;
+            answered = Some((answer, self.server.now() - began));
         }
         self.captures.remove("turn");
         self.asked(
@@ -188,26 +184,9 @@ impl Player<'_> {
     }
 
     async fn watch(&mut self, watch: &Watch) -> Result<(), Error> {
-        let path = self.expand(&watch.path)?;
-        let headers = self.expand_headers(&watch.headers)?;
-        let asked = Instant::now();
-        let (head, response) = self.target.open("GET", &path, watch.user, &headers, None).await?;
-        let took = asked.elapsed();
-        self.asked("GET", &watch.path, watch.user, &watch.headers, None, 1);
-        let mut incoming = response.into_body();
-        if head.status != 200 {
-            let (body, broken) = read_to_end(incoming).await;
-            self.items.push(Item::Answered {
-                head,
-                body,
-                broken,
-                took,
-            });
+        let Some((mut stream, opened)) = self.opened(watch, BTreeMap::new(), 200).await? else {
             return Ok(());
-        }
-        self.items.push(Item::Opened { head, took });
-
-        let opened = Instant::now();
+        };
         let end = opened + Duration::from_millis(watch.read_ms);
         let deaf_until = opened + Duration::from_millis(watch.stall_ms);
         let mut actions = watch.meanwhile.iter().peekable();
@@ -217,50 +196,102 @@ impl Player<'_> {
             let due = actions
                 .peek()
                 .map_or(end, |action| opened + Duration::from_millis(action.at_ms));
-            tokio::select! {
-                biased;
-                frame = incoming.frame(), if Instant::now() >= deaf_until => match frame {
-                    None => break "the server, cleanly".to_owned(),
-                    Some(Err(why)) => break format!("broken off: {why}"),
-                    Some(Ok(frame)) => {
-                        if let Some(data) = frame.data_ref() {
-                            buffer.extend_from_slice(data);
-                        }
-                        lines += self.take_lines(&mut buffer, opened);
-                        if watch.lines.is_some_and(|limit| lines >= limit) {
-                            break "the reader, who had seen enough".to_owned();
-                        }
+            let until = due.min(end);
+            let chunk = if self.server.now() < deaf_until {
+                self.server.sleep_until(until.min(deaf_until)).await;
+                if until > deaf_until {
+                    continue;
+                }
+                Chunk::TimeUp
+            } else {
+                self.server.next(&mut stream, until).await
+            };
+            match chunk {
+                Chunk::End => break "the server, cleanly".to_owned(),
+                Chunk::Broken(why) => break format!("broken off: {why}"),
+                Chunk::Bytes(bytes) => {
+                    buffer.extend_from_slice(&bytes);
+                    let seen = self.take_lines(&mut buffer, opened);
+                    lines += seen;
+                    if watch.lines.is_some_and(|limit| lines >= limit) || self.stops(watch, seen) {
+                        break "the reader, who had seen enough".to_owned();
                     }
-                },
-                () = sleep_until(due.min(end)) => match actions.next_if(|_| due < end) {
+                }
+                Chunk::TimeUp => match actions.next_if(|_| due < end) {
                     Some(Meanwhile { request, .. }) => self.request(request).await?,
                     None => break "the reader, whose time was over".to_owned(),
                 },
-                () = sleep_until(deaf_until), if Instant::now() < deaf_until => {}
             }
         };
+        self.server.close(stream);
         if !buffer.is_empty() {
             let rest = String::from_utf8_lossy(&buffer).into_owned();
             self.items.push(Item::Line {
                 text: format!("{rest} (no newline)"),
-                after: opened.elapsed(),
+                after: self.server.now() - opened,
             });
         }
         self.items.push(Item::Ended {
             how,
-            after: opened.elapsed(),
+            after: self.server.now() - opened,
         });
         Ok(())
     }
 
-    fn take_lines(&mut self, buffer: &mut Vec<u8>, opened: Instant) -> usize {
+    /// Does one of the last `seen` lines hold what the reader waits for?
+    fn stops(&self, watch: &Watch, seen: usize) -> bool {
+        watch.until.as_ref().is_some_and(|text| {
+            self.items.iter().rev().take(seen).any(|item| match item {
+                Item::Line { text: line, .. } => line.contains(text),
+                Item::Asked { .. }
+                | Item::Answered { .. }
+                | Item::Opened { .. }
+                | Item::Ended { .. }
+                | Item::Did(_) => false,
+            })
+        })
+    }
+
+    /// Opens a stream, and says when its head came; an answer of another status is read to its end.
+    async fn opened(
+        &mut self,
+        watch: &Watch,
+        mut headers: BTreeMap<String, Option<String>>,
+        status: u16,
+    ) -> Result<Option<(T::Stream, Duration)>, Error> {
+        headers.extend(self.expand_headers(&watch.headers)?);
+        let call = Call {
+            user: watch.user,
+            headers,
+            ..Call::new("GET", &self.expand(&watch.path)?, None)
+        };
+        let asked = self.server.now();
+        let (head, stream) = self.server.open(&call).await?;
+        let opened = self.server.now();
+        self.asked("GET", &watch.path, watch.user, &watch.headers, None, 1);
+        if head.status == status {
+            let took = opened - asked;
+            self.items.push(Item::Opened { head, took });
+            return Ok(Some((stream, opened)));
+        }
+        let (body, broken) = self.server.read_to_end(stream).await;
+        self.items.push(Item::Answered {
+            head,
+            body,
+            broken,
+            took: opened - asked,
+        });
+        Ok(None)
+    }
+
+    fn take_lines(&mut self, buffer: &mut Vec<u8>, opened: Duration) -> usize {
         let mut count = 0;
         while let Some(at) = buffer.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = buffer.drain(..=at).collect();
             let text = String::from_utf8_lossy(&line[..at]).into_owned();
             self.items.push(Item::Line {
                 text,
-                after: opened.elapsed(),
+                after: self.server.now() - opened,
             });
             count += 1;
         }
@@ -270,8 +301,7 @@ impl Player<'_> {
     /// As `watch`, but the events come as WebSocket messages. Only what a server
     /// sends is understood: unmasked frames.
     async fn websocket(&mut self, watch: &Watch) -> Result<(), Error> {
-        let path = self.expand(&watch.path)?;
-        let mut headers: BTreeMap<String, Option<String>> = BTreeMap::from([
+        let headers: BTreeMap<String, Option<String>> = BTreeMap::from([
             ("connection".into(), Some("Upgrade".into())),
             ("upgrade".into(), Some("websocket".into())),
             ("sec-websocket-version".into(), Some("13".into())),
@@ -280,27 +310,11 @@ impl Player<'_> {
                 Some("dGhlIHNhbXBsZSBub25jZQ==".into()),
             ),
         ]);
-        headers.extend(self.expand_headers(&watch.headers)?);
-        let asked = Instant::now();
-        let (head, response) = self.target.open("GET", &path, watch.user, &headers, None).await?;
-        let took = asked.elapsed();
-        self.asked("GET", &watch.path, watch.user, &watch.headers, None, 1);
-        if head.status != 101 {
-            let (body, broken) = read_to_end(response.into_body()).await;
-            self.items.push(Item::Answered {
-                head,
-                body,
-                broken,
-                took,
-            });
+        let Some((mut stream, _)) = self.opened(watch, headers, 101).await? else {
             return Ok(());
-        }
-        self.items.push(Item::Opened { head, took });
-        let upgraded = hyper::upgrade::on(response)
-            .await
-            .map_err(|why| Error::server(format!("{path}: upgrade: {why}")))?;
-        let mut stream = TokioIo::new(upgraded);
-        let opened = Instant::now();
+        };
+        self.server.upgrade(&mut stream).await?;
+        let opened = self.server.now();
         let end = opened + Duration::from_millis(watch.read_ms);
         let mut actions = watch.meanwhile.iter().peekable();
         let mut buffer = Vec::new();
@@ -308,64 +322,39 @@ impl Player<'_> {
             let due = actions
                 .peek()
                 .map_or(end, |action| opened + Duration::from_millis(action.at_ms));
-            let mut chunk = [0_u8; 4096];
-            match timeout(
-                due.min(end).saturating_duration_since(Instant::now()),
-                stream.read(&mut chunk),
-            )
-            .await
-            {
-                Ok(Ok(0)) => break "the server, by closing the connection".to_owned(),
-                Ok(Err(why)) => break format!("broken off: {why}"),
-                Ok(Ok(count)) => {
-                    buffer.extend_from_slice(&chunk[..count]);
+            match self.server.next(&mut stream, due.min(end)).await {
+                Chunk::End => break "the server, by closing the connection".to_owned(),
+                Chunk::Broken(why) => break format!("broken off: {why}"),
+                Chunk::Bytes(bytes) => {
+                    buffer.extend_from_slice(&bytes);
                     while let Some((text, used)) = websocket_frame(&buffer) {
                         buffer.drain(..used);
                         self.items.push(Item::Line {
                             text,
-                            after: opened.elapsed(),
+                            after: self.server.now() - opened,
                         });
                     }
                 }
-                Err(_) => match actions.next_if(|_| due < end) {
+                Chunk::TimeUp => match actions.next_if(|_| due < end) {
                     Some(Meanwhile { request, .. }) => self.request(request).await?,
                     None => break "the reader, whose time was over".to_owned(),
                 },
             }
         };
+        self.server.close(stream);
         self.items.push(Item::Ended {
             how,
-            after: opened.elapsed(),
+            after: self.server.now() - opened,
         });
         Ok(())
     }
 
     async fn control(&mut self, control: Control) -> Result<(), Error> {
-        let (path, did) = match control {
-            Control::Compact => ("/compact", "the store is compacted at its current revision"),
-            Control::RestartApiserver => ("/restart-apiserver", "the API server is restarted"),
+        self.server.control(control).await?;
+        let did = match control {
+            Control::Compact => "the store is compacted at its current revision",
+            Control::RestartApiserver => "the API server is restarted",
         };
-        let Some(target) = self.control else {
-            return Err(Error::caller(format!(
-                "a probe needs {path} of a control endpoint: --control is missing"
-            )));
-        };
-        let answer = target
-            .send(
-                "POST",
-                path,
-                crate::probe::User::Anonymous,
-                &BTreeMap::new(),
-                None,
-            )
-            .await?;
-        if answer.head.status != 200 {
-            let body = String::from_utf8_lossy(&answer.body).into_owned();
-            return Err(Error::server(format!(
-                "control {path}: {} {body}",
-                answer.head.line
-            )));
-        }
         self.items.push(Item::Did(did.to_owned()));
         Ok(())
     }
@@ -374,12 +363,11 @@ impl Player<'_> {
         &mut self,
         method: &str,
         path: &str,
-        user: crate::probe::User,
+        user: User,
         headers: &BTreeMap<String, Option<String>>,
         body: Option<&str>,
         repeat: u32,
     ) {
-        use crate::probe::User;
         let user = match user {
             User::Admin => "",
             User::Limited => " (as the user without rights)",

@@ -86,6 +86,9 @@ pub(crate) struct Watch {
     /// The reader goes away after this many lines.
     #[serde(default)]
     pub(crate) lines: Option<usize>,
+    /// The reader goes away after a line that holds this text.
+    #[serde(default)]
+    pub(crate) until: Option<String>,
     /// Nothing is read from the socket for this long after the headers.
     #[serde(default)]
     pub(crate) stall_ms: u64,

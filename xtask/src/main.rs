@@ -10,6 +10,8 @@ use tracing_subscriber::filter::LevelFilter;
 
 mod bench;
 mod clients;
+mod fidelity;
+mod oracle;
 mod scenarios;
 mod schema;
 mod tidy;
@@ -35,6 +37,13 @@ enum Chore {
     Schema,
     /// Checks what the compiler does not: forbidden dependencies, files without a reason, paths of one machine.
     Tidy,
+    /// Compares the fake with what real servers answered.
+    Fidelity(fidelity::Arguments),
+    /// A real kube-apiserver.
+    Oracle {
+        #[command(subcommand)]
+        what: oracle::What,
+    },
     /// Measures.
     Bench {
         #[command(subcommand)]
@@ -63,6 +72,8 @@ fn main() -> ExitCode {
         Chore::Scenarios(arguments) => scenarios::run(&arguments),
         Chore::Schema => schema::write(),
         Chore::Tidy => tidy::run(),
+        Chore::Fidelity(arguments) => fidelity::run(&arguments),
+        Chore::Oracle { what } => oracle::run(&what),
         Chore::Bench {
             what: Bench::Sim(arguments),
         } => bench::sim(&arguments),

@@ -132,7 +132,13 @@ impl Server {
         self.bind_write(now, manifest.binds.as_deref());
     }
 
-    fn wrote(&mut self, now: Duration, group: &str, plural: &str, written: Result<Written, Status>) {
+    pub(super) fn wrote(
+        &mut self,
+        now: Duration,
+        group: &str,
+        plural: &str,
+        written: Result<Written, Status>,
+    ) {
         let written = match written {
             Ok(written) => written,
             Err(status) => return self.turned(now, format!("write refused: {}", status.message)),

@@ -1,0 +1,275 @@
+//! The fake in this process, under virtual time: a watch of an hour costs nothing.
+//!
+//! What the edge adds on a socket (`Date`, the framing) is added here, so that both ways give the same transcript.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use bytes::Bytes;
+use fake_apiserver::api::HttpRequest;
+use fake_apiserver::fault::Ending;
+use fake_apiserver::record::{ConnId, Side, StreamId};
+use fake_apiserver::scenario::{ClientSettings, Expect, Scenario, ServerSettings, Target, Version};
+use fake_apiserver::server::{Input, Limits, Output};
+
+use crate::error::Error;
+use crate::interim;
+use crate::probe::{Control, User};
+use crate::transport::{ANSWER_LIMIT, Call, Chunk, Head, Transport};
+
+/// A fake apiserver with an empty store.
+pub struct InProcess {
+    server: fake_apiserver::server::Server,
+    now: Duration,
+    streams: BTreeMap<u64, Incoming>,
+    last: u64,
+}
+
+#[derive(Default)]
+struct Incoming {
+    head: Option<Head>,
+    chunks: VecDeque<Bytes>,
+    ended: Option<Ending>,
+}
+
+/// The body of its answer.
+pub(crate) struct Stream(u64);
+
+impl InProcess {
+    /// Answers as `version`.
+    pub fn new(version: Version) -> Self {
+        let settings = ServerSettings {
+            version,
+            ..ServerSettings::default()
+        };
+        Self {
+            server: fake_apiserver::server::Server::with_limits(
+                Arc::new(scenario(settings)),
+                0,
+                Limits::endless(),
+            ),
+            now: Duration::ZERO,
+            streams: BTreeMap::new(),
+            last: 0,
+        }
+    }
+
+    fn input(&mut self, input: Input) {
+        self.server.handle(self.now, input);
+        self.take_outputs();
+    }
+
+    fn take_outputs(&mut self) {
+        while let Some(output) = self.server.poll_output() {
+            match output {
+                Output::Head {
+                    stream,
+                    status,
+                    headers,
+                    length,
+                } => {
+                    if let Some(incoming) = self.streams.get_mut(&stream.0) {
+                        incoming.head = Some(head(status, headers, length));
+                    }
+                }
+                Output::Data { stream, bytes } => {
+                    if let Some(incoming) = self.streams.get_mut(&stream.0) {
+                        incoming.chunks.push_back(bytes);
+                    }
+                }
+                Output::End { stream, how } => {
+                    if let Some(incoming) = self.streams.get_mut(&stream.0) {
+                        incoming.ended = Some(how);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Time passes up to the next thing that happens, but not beyond `until`. False when nothing did.
+    fn step(&mut self, until: Duration) -> bool {
+        let due = self.server.poll_timeout().filter(|at| *at <= until);
+        match due {
+            Some(at) => {
+                // A server that asks to be woken now would otherwise be asked for ever.
+                self.now = at.max(self.now + Duration::from_micros(1)).min(until);
+                self.input(Input::Tick);
+                self.now < until
+            }
+            None => {
+                self.now = self.now.max(until);
+                self.input(Input::Tick);
+                false
+            }
+        }
+    }
+}
+
+impl Transport for InProcess {
+    type Stream = Stream;
+
+    fn authority(&self) -> &str {
+        "127.0.0.1:6443"
+    }
+
+    fn now(&self) -> Duration {
+        self.now
+    }
+
+    async fn sleep_until(&mut self, at: Duration) {
+        while self.now < at && self.step(at) {}
+    }
+
+    async fn open(&mut self, call: &Call) -> Result<(Head, Stream), Error> {
+        self.last += 1;
+        let stream = self.last;
+        self.streams.insert(stream, Incoming::default());
+        let request = request(call, self.authority())?;
+        if let Some(response) = interim::write(&mut self.server, self.now, &request) {
+            self.take_outputs();
+            let (status, body) = response;
+            let incoming = self.streams.entry(stream).or_default();
+            incoming.ended = Some(Ending::Eof);
+            let length = body.len() as u64;
+            incoming.chunks.push_back(body);
+            return Ok((head(status, Vec::new(), Some(length)), Stream(stream)));
+        }
+        self.input(Input::Connected(ConnId(stream)));
+        self.input(Input::Request {
+            stream: StreamId(stream),
+            conn: ConnId(stream),
+            request,
+        });
+        let patience = self.now + ANSWER_LIMIT;
+        loop {
+            if let Some(head) = self
+                .streams
+                .get_mut(&stream)
+                .and_then(|incoming| incoming.head.take())
+            {
+                return Ok((head, Stream(stream)));
+            }
+            if !self.step(patience) {
+                return Err(Error::server(format!(
+                    "{} {}: no answer within {ANSWER_LIMIT:?}",
+                    call.method, call.path
+                )));
+            }
+        }
+    }
+
+    async fn next(&mut self, stream: &mut Stream, until: Duration) -> Chunk {
+        loop {
+            let Some(incoming) = self.streams.get_mut(&stream.0) else {
+                return Chunk::End;
+            };
+            if let Some(bytes) = incoming.chunks.pop_front() {
+                return Chunk::Bytes(bytes.to_vec());
+            }
+            match incoming.ended {
+                Some(Ending::Eof) => return Chunk::End,
+                Some(how @ (Ending::Fin | Ending::Rst)) => return Chunk::Broken(format!("{how:?}")),
+                Some(Ending::Stall) | None => {}
+            }
+            if self.now >= until {
+                return Chunk::TimeUp;
+            }
+            self.step(until);
+        }
+    }
+
+    async fn upgrade(&mut self, _stream: &mut Stream) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn close(&mut self, stream: Stream) {
+        self.streams.remove(&stream.0);
+        self.input(Input::Disconnected {
+            conn: ConnId(stream.0),
+            by: Side::Client,
+        });
+    }
+
+    async fn control(&mut self, control: Control) -> Result<(), Error> {
+        match control {
+            Control::Compact => self.server.compact_store(self.now),
+            Control::RestartApiserver => self.server.restart(self.now),
+        }
+        self.take_outputs();
+        Ok(())
+    }
+
+    fn fixture_is_there(&self) -> bool {
+        false
+    }
+}
+
+fn scenario(server: ServerSettings) -> Scenario {
+    Scenario {
+        id: "fidelity".to_owned(),
+        path: "fidelity".into(),
+        title: String::new(),
+        why: String::new(),
+        covers: Vec::new(),
+        refs: Vec::new(),
+        target: Target {
+            group: String::new(),
+            version: "v1".to_owned(),
+            plural: "configmaps".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            namespace: None,
+        },
+        server,
+        client: ClientSettings::default(),
+        objects: Vec::new(),
+        steps: Vec::new(),
+        expect: Expect::default(),
+    }
+}
+
+fn request(call: &Call, authority: &str) -> Result<HttpRequest, Error> {
+    let wrong = |why: &dyn std::fmt::Display| Error::author(format!("{} {}: {why}", call.method, call.path));
+    let token = match call.user {
+        User::Admin => Some("admin"),
+        User::Limited => Some("limited"),
+        User::BadToken => Some("not-a-token"),
+        User::Anonymous => None,
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in call.all_headers(authority, token.map(|token| format!("Bearer {token}"))) {
+        let name = HeaderName::try_from(name).map_err(|why| wrong(&why))?;
+        headers.insert(name, HeaderValue::try_from(value).map_err(|why| wrong(&why))?);
+    }
+    let (path, query) = call.path.split_once('?').unwrap_or((&call.path, ""));
+    Ok(HttpRequest {
+        method: Method::from_bytes(call.method.as_bytes()).map_err(|why| wrong(&why))?,
+        path: path.to_owned(),
+        query: query.to_owned(),
+        headers,
+        body: Bytes::from(call.body.clone().unwrap_or_default()),
+    })
+}
+
+fn head(status: u16, headers: Vec<(String, String)>, length: Option<u64>) -> Head {
+    let mut headers: Vec<(String, String)> = headers
+        .into_iter()
+        .map(|(name, value)| (name.to_ascii_lowercase(), value))
+        .collect();
+    headers.push(("date".to_owned(), String::new()));
+    headers.push(match length {
+        Some(length) => ("content-length".to_owned(), length.to_string()),
+        None => ("transfer-encoding".to_owned(), "chunked".to_owned()),
+    });
+    headers.sort();
+    let words = StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or_default();
+    Head {
+        status,
+        line: format!("HTTP/1.1 {status} {words}"),
+        headers,
+    }
+}

@@ -1,0 +1,156 @@
+//! `docs/fidelity.md`: how near the fake is to a real server, as numbers, reasons and differences. Written by a
+//! program, and read by one: what is listed as open there may differ, nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use crate::verdict::{Outcome, Verdict};
+
+/// How many of a version's probes are what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Identical.
+    pub identical: usize,
+    /// Different, for a reason.
+    pub accepted: usize,
+    /// Different.
+    pub open: usize,
+}
+
+/// The numbers of each version.
+pub fn numbers(outcomes: &[Outcome]) -> BTreeMap<&'static str, Numbers> {
+    let mut all: BTreeMap<&'static str, Numbers> = BTreeMap::new();
+    for outcome in outcomes {
+        let numbers = all.entry(outcome.version).or_default();
+        match outcome.verdict {
+            Verdict::Identical => numbers.identical += 1,
+            Verdict::Accepted(_) => numbers.accepted += 1,
+            Verdict::Open => numbers.open += 1,
+        }
+    }
+    all
+}
+
+/// The page.
+pub fn write(outcomes: &[Outcome]) -> String {
+    let mut page = String::from(
+        "# How near the fake is to a real server\n\n\
+         <!-- Written by `cargo xtask fidelity --write-docs`; a test compares it with what the fake does. -->\n\n\
+         The probes of `oracle/probes` were played against real kube-apiservers and their answers kept in\n\
+         `oracle/recordings`. Here is what becomes of them when the fake is asked the same: status line, headers, every\n\
+         byte of the bodies, and when the lines of a watch came. What no two runs share (times, uids, the numbers of\n\
+         resourceVersions, but not their order) is left out; `oracle/probes/README.md` says how.\n\n\
+         | Kubernetes | identical | accepted | open |\n|---|---|---|---|\n",
+    );
+    for (version, numbers) in numbers(outcomes) {
+        let _ = writeln!(
+            page,
+            "| {version} | {} | {} | {} |",
+            numbers.identical, numbers.accepted, numbers.open
+        );
+    }
+    page.push_str("\n## Accepted differences\n\n");
+    let mut reasons: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for outcome in outcomes {
+        if let Verdict::Accepted(reason) = &outcome.verdict {
+            reasons
+                .entry(reason)
+                .or_default()
+                .entry(&outcome.probe)
+                .or_default()
+                .push(outcome.version);
+        }
+    }
+    if reasons.is_empty() {
+        page.push_str("None.\n");
+    }
+    for (reason, probes) in reasons {
+        let probes: Vec<String> = probes
+            .iter()
+            .map(|(probe, versions)| format!("`{probe}` ({})", versions.join(", ")))
+            .collect();
+        let _ = writeln!(page, "- {} {}", reason.trim(), probes.join(", "));
+    }
+    page.push_str("\n## Open\n\n");
+    let mut open: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
+    for outcome in outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Open) {
+        open.entry(&outcome.probe).or_default().push(outcome);
+    }
+    if open.is_empty() {
+        page.push_str("Nothing.\n");
+    } else {
+        page.push_str(
+            "To be mended. The first line that differs on the newest version is shown, as the real server wrote it and\n\
+             as the fake did; `cargo xtask fidelity --only ID` shows all.\n",
+        );
+    }
+    for (probe, outcomes) in open {
+        let versions: Vec<&str> = outcomes.iter().map(|outcome| outcome.version).collect();
+        let _ = writeln!(page, "\n### {probe}\n\n{HEADING}{}\n", versions.join(", "));
+        if let Some(newest) = outcomes.last() {
+            let (real, fake) = first_difference(&newest.recorded, &newest.played);
+            let _ = writeln!(
+                page,
+                "{}\n\n```text\nreal: {real}\nfake: {fake}\n```",
+                newest.title
+            );
+        }
+    }
+    page
+}
+
+const HEADING: &str = "Open on ";
+
+/// What a page lists as open: probe and version.
+pub fn listed(page: &str) -> BTreeSet<(String, String)> {
+    let mut listed = BTreeSet::new();
+    let mut probe = "";
+    for line in page.lines() {
+        if let Some(name) = line.strip_prefix("### ") {
+            probe = name;
+        } else if let Some(versions) = line.strip_prefix(HEADING) {
+            listed.extend(
+                versions
+                    .split(", ")
+                    .map(|version| (probe.to_owned(), version.to_owned())),
+            );
+        }
+    }
+    listed
+}
+
+/// The first lines that are not the same, cut to where they differ.
+fn first_difference(recorded: &str, played: &str) -> (String, String) {
+    let mut right = played.lines();
+    for left in recorded.lines() {
+        let other = right.next().unwrap_or("(nothing more)");
+        if left != other {
+            return (cut(left, other), cut(other, left));
+        }
+    }
+    (
+        "(nothing more)".to_owned(),
+        right.next().unwrap_or("(the same)").to_owned(),
+    )
+}
+
+/// At most 150 characters, from a little before the first one that differs.
+fn cut(line: &str, other: &str) -> String {
+    const SHOWN: usize = 150;
+    let line: Vec<char> = line.chars().collect();
+    let same = line
+        .iter()
+        .zip(other.chars())
+        .take_while(|(a, b)| **a == *b)
+        .count();
+    let from = if line.len() <= SHOWN {
+        0
+    } else {
+        same.saturating_sub(30).min(line.len() - SHOWN.min(line.len()))
+    };
+    let until = (from + SHOWN).min(line.len());
+    let text: String = line[from..until].iter().collect();
+    let before = if from > 0 { "…" } else { "" };
+    let after = if until < line.len() { "…" } else { "" };
+    format!("{before}{text}{after}")
+}

@@ -1,0 +1,152 @@
+//! Every recording of every version, played against the fake, and what is to be thought of it: identical, accepted
+//! with a reason, or open.
+
+use std::path::{Path, PathBuf};
+
+use fake_apiserver::scenario::Version;
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::in_process::InProcess;
+use crate::probe::{Probe, load};
+use crate::{Server, transcript};
+
+/// The versions there are recordings of, oldest first.
+pub const VERSIONS: [(&str, Version); 4] = [
+    ("1.33", Version::V1_33),
+    ("1.34", Version::V1_34),
+    ("1.35", Version::V1_35),
+    ("1.36", Version::V1_36),
+];
+
+/// One entry of `oracle/accepted.yaml`: a difference a user can live with.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Accepted {
+    /// A probe's id, or the beginning of some ids and `*`.
+    probe: String,
+    /// For which versions; all, if none is named.
+    #[serde(default)]
+    versions: Vec<String>,
+    /// Why a user can live with it.
+    reason: String,
+}
+
+impl Accepted {
+    fn is_about(&self, probe: &str, version: &str) -> bool {
+        let versions = self.versions.is_empty() || self.versions.iter().any(|known| known == version);
+        let named = match self.probe.strip_suffix('*') {
+            Some(beginning) => probe.starts_with(beginning),
+            None => probe == self.probe,
+        };
+        versions && named
+    }
+}
+
+/// What is to be thought of one probe's transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The fake's transcript is the real server's.
+    Identical,
+    /// It is not, for this reason.
+    Accepted(String),
+    /// It is not, and that is to be mended.
+    Open,
+}
+
+/// One probe, played as one version.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The version.
+    pub version: &'static str,
+    /// The probe.
+    pub probe: String,
+    /// What the probe asks.
+    pub title: String,
+    /// What to think of it.
+    pub verdict: Verdict,
+    /// What the real server said.
+    pub recorded: String,
+    /// What the fake said, or why it could say nothing.
+    pub played: String,
+}
+
+/// Where probes, recordings and accepted differences are.
+#[derive(Debug, Clone)]
+pub struct Files {
+    oracle: PathBuf,
+}
+
+impl Files {
+    /// Below the root of the repository.
+    pub fn below(root: &Path) -> Self {
+        Self {
+            oracle: root.join("oracle"),
+        }
+    }
+
+    /// The probes, in order of row.
+    ///
+    /// # Errors
+    /// What cannot be read.
+    pub fn probes(&self) -> Result<Vec<Probe>, Error> {
+        load(&self.oracle.join("probes"))
+    }
+
+    /// Where the recordings of a version are.
+    pub fn recordings(&self, version: &str) -> PathBuf {
+        self.oracle.join("recordings").join(version)
+    }
+
+    fn accepted(&self) -> Result<Vec<Accepted>, Error> {
+        let file = self.oracle.join("accepted.yaml");
+        let text = std::fs::read_to_string(&file).map_err(|why| Error::file(&file, &why))?;
+        serde_saphyr::from_str(&text).map_err(|why| Error::caller(format!("{}: {why}", file.display())))
+    }
+}
+
+/// Plays the probes whose id contains one of `only` (all, if there is none) as each of `versions`, each on a server of
+/// its own.
+///
+/// # Errors
+/// What cannot be read, and an accepted difference that is none.
+pub async fn replay(files: &Files, versions: &[&str], only: &[String]) -> Result<Vec<Outcome>, Error> {
+    let probes = files.probes()?;
+    let accepted = files.accepted()?;
+    let mut outcomes = Vec::new();
+    for (name, version) in VERSIONS.iter().filter(|(name, _)| versions.contains(name)) {
+        let chosen = probes
+            .iter()
+            .filter(|probe| only.is_empty() || only.iter().any(|text| probe.id.contains(text)));
+        for probe in chosen {
+            let file = files.recordings(name).join(format!("{}.txt", probe.id));
+            let recorded = std::fs::read_to_string(&file).map_err(|why| Error::file(&file, &why))?;
+            let mut server = Server::InProcess(Box::new(InProcess::new(*version)));
+            let played = match transcript(probe, &mut server).await {
+                Ok(played) => played,
+                Err(why) => format!("# not played: {why}\n"),
+            };
+            let entry = accepted.iter().find(|entry| entry.is_about(&probe.id, name));
+            let verdict = match (recorded == played, entry) {
+                (true, None) => Verdict::Identical,
+                (false, None) => Verdict::Open,
+                (false, Some(entry)) => Verdict::Accepted(entry.reason.clone()),
+                (true, Some(entry)) => {
+                    return Err(Error::caller(format!(
+                        "oracle/accepted.yaml: {} is accepted as different on {name}, but {} is identical",
+                        entry.probe, probe.id
+                    )));
+                }
+            };
+            outcomes.push(Outcome {
+                version: name,
+                probe: probe.id.clone(),
+                title: probe.title.clone(),
+                verdict,
+                recorded,
+                played,
+            });
+        }
+    }
+    Ok(outcomes)
+}

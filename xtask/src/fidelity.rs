@@ -1,0 +1,180 @@
+//! `cargo xtask fidelity`: the fake beside recordings of real servers, and real servers recorded.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use ::fidelity::verdict::{Files, Outcome, VERSIONS, Verdict, replay};
+use ::fidelity::{Error, page, side_by_side};
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::clients::{USAGE, root};
+use crate::oracle;
+
+/// What to do.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Only this Kubernetes minor, e.g. 1.36; may be given more than once.
+    #[arg(long)]
+    version: Vec<String>,
+    /// Only probes whose id contains this text; shown side by side. May be given more than once.
+    #[arg(long, num_args = 1..)]
+    only: Vec<String>,
+    /// How to say it.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Write docs/fidelity.md.
+    #[arg(long)]
+    write_docs: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Human,
+    Json,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Plays the probes against a real server and keeps what it answers, in oracle/recordings.
+    Record {
+        /// E.g. 1.36.
+        #[arg(long)]
+        kubernetes_version: String,
+        /// Only probes whose id contains this text.
+        #[arg(long, num_args = 1..)]
+        only: Vec<String>,
+    },
+}
+
+/// Runs it. 0: nothing that is not known; 1: a difference that is neither accepted nor listed as open; 2: not done.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(why) => return failed(&Error::caller(format!("no runtime: {why}"))),
+    };
+    let done = match &arguments.what {
+        None => runtime.block_on(compare(arguments)),
+        Some(What::Record {
+            kubernetes_version,
+            only,
+        }) => runtime.block_on(record(kubernetes_version, only)),
+    };
+    done.unwrap_or_else(|why| failed(&why))
+}
+
+fn failed(why: &Error) -> ExitCode {
+    let _closed_pipe = writeln!(std::io::stderr(), "{why}");
+    ExitCode::from(USAGE)
+}
+
+async fn compare(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let versions: Vec<&str> = match arguments.version.as_slice() {
+        [] => VERSIONS.iter().map(|(name, _)| *name).collect(),
+        some => some.iter().map(String::as_str).collect(),
+    };
+    if let Some(unknown) = versions
+        .iter()
+        .find(|version| !VERSIONS.iter().any(|(name, _)| name == *version))
+    {
+        return Err(Error::caller(format!("there are no recordings of {unknown}")));
+    }
+    let outcomes = replay(&Files::below(&root()), &versions, &arguments.only).await?;
+    let text = match arguments.format {
+        Format::Human => human(&outcomes, !arguments.only.is_empty()),
+        Format::Json => json(&outcomes),
+    };
+    let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
+    let file = root().join("docs").join("fidelity.md");
+    if arguments.write_docs {
+        std::fs::write(&file, page::write(&outcomes))
+            .map_err(|why| Error::caller(format!("{}: {why}", file.display())))?;
+    }
+    let listed = page::listed(&std::fs::read_to_string(&file).unwrap_or_default());
+    let news = outcomes.iter().any(|outcome| {
+        outcome.verdict == Verdict::Open
+            && !listed.contains(&(outcome.probe.clone(), outcome.version.to_owned()))
+    });
+    Ok(ExitCode::from(u8::from(news)))
+}
+
+fn human(outcomes: &[Outcome], differences: bool) -> String {
+    let mut out = String::new();
+    for outcome in outcomes {
+        let word = match &outcome.verdict {
+            Verdict::Identical => continue,
+            Verdict::Accepted(_) => "accepted",
+            Verdict::Open => "open",
+        };
+        out.push_str(&format!("{}  {word:8}  {}\n", outcome.version, outcome.probe));
+        if differences {
+            out.push_str(&side_by_side(&outcome.recorded, &outcome.played));
+            out.push('\n');
+        }
+    }
+    out.push_str("\nKubernetes  identical  accepted  open\n");
+    for (version, numbers) in page::numbers(outcomes) {
+        out.push_str(&format!(
+            "{version:10}  {:9}  {:8}  {:4}\n",
+            numbers.identical, numbers.accepted, numbers.open
+        ));
+    }
+    out
+}
+
+fn json(outcomes: &[Outcome]) -> String {
+    let versions: serde_json::Map<String, serde_json::Value> = page::numbers(outcomes)
+        .into_iter()
+        .map(|(version, numbers)| {
+            let probes = |wanted: fn(&Verdict) -> bool| -> Vec<&str> {
+                outcomes
+                    .iter()
+                    .filter(|outcome| outcome.version == version && wanted(&outcome.verdict))
+                    .map(|outcome| outcome.probe.as_str())
+                    .collect()
+            };
+            let value = serde_json::json!({
+                "identical": numbers.identical,
+                "accepted": numbers.accepted,
+                "open": numbers.open,
+                "acceptedProbes": probes(|verdict| matches!(verdict, Verdict::Accepted(_))),
+                "openProbes": probes(|verdict| *verdict == Verdict::Open),
+            });
+            (version.to_owned(), value)
+        })
+        .collect();
+    format!("{}\n", serde_json::Value::Object(versions))
+}
+
+async fn record(version: &str, only: &[String]) -> Result<ExitCode, Error> {
+    let files = Files::below(&root());
+    let oracle = oracle::Running::begin(version)?;
+    let mut server = ::fidelity::Server::Remote(oracle.connect()?);
+    let folder = files.recordings(version);
+    std::fs::create_dir_all(&folder).map_err(|why| Error::caller(format!("{}: {why}", folder.display())))?;
+    let mut failures = 0_u32;
+    for probe in files.probes()? {
+        if !only.is_empty() && !only.iter().any(|text| probe.id.contains(text)) {
+            continue;
+        }
+        let file = folder.join(format!("{}.txt", probe.id));
+        let said = match ::fidelity::transcript(&probe, &mut server).await {
+            Ok(text) => {
+                std::fs::write(&file, text)
+                    .map_err(|why| Error::caller(format!("{}: {why}", file.display())))?;
+                format!("recorded  {}", probe.id)
+            }
+            Err(why) => {
+                failures += 1;
+                format!("failed    {}: {why}", probe.id)
+            }
+        };
+        let _closed_pipe = writeln!(std::io::stdout(), "{said}");
+    }
+    Ok(if failures > 0 {
+        ExitCode::from(USAGE)
+    } else {
+        ExitCode::SUCCESS
+    })
+}

@@ -1,0 +1,197 @@
+//! `cargo xtask oracle`: a real kube-apiserver, built, started and stopped. What it is stands in `oracle/README.md`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use ::fidelity::{Error, Remote, Target};
+use clap::Subcommand;
+use serde::Deserialize;
+
+use crate::clients::{USAGE, root};
+
+/// What to do with it.
+#[derive(Subcommand)]
+pub(crate) enum What {
+    /// Builds it with Go: `oracle/bin/oracle-X`.
+    Build {
+        /// E.g. 1.36.
+        #[arg(long, default_value = NEWEST)]
+        version: String,
+    },
+    /// Starts it, and prints how to reach it.
+    Start {
+        /// E.g. 1.36.
+        #[arg(long, default_value = NEWEST)]
+        version: String,
+    },
+    /// Stops the one that was started.
+    Stop,
+}
+
+/// The newest version there is an oracle of.
+pub(crate) const NEWEST: &str = "1.36";
+
+/// How to reach one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Address {
+    url: String,
+    ca_file: PathBuf,
+    token: String,
+    limited_token: String,
+    control: String,
+}
+
+/// Runs it.
+pub(crate) fn run(what: &What) -> ExitCode {
+    let done = match what {
+        What::Build { version } => build(version),
+        What::Start { version } => start(version),
+        What::Stop => stop(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            let _closed_pipe = writeln!(std::io::stderr(), "{why}");
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn build(version: &str) -> Result<(), Error> {
+    let mut command = Command::new("./build.sh");
+    command.current_dir(root().join("oracle"));
+    if version != NEWEST {
+        command.arg(version);
+    }
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Error::caller(format!("oracle/build.sh: {status}"))),
+        Err(why) => Err(Error::caller(format!("oracle/build.sh: {why}"))),
+    }
+}
+
+fn start(version: &str) -> Result<(), Error> {
+    if let Ok(running) = std::fs::read_to_string(pid_file()) {
+        return Err(Error::caller(format!(
+            "process {} was started before; `cargo xtask oracle stop` ends it",
+            running.trim()
+        )));
+    }
+    // Nothing it says after the first line may end it, once nobody reads any more: so it speaks into a file.
+    let said = folder()?.join("oracle.json");
+    let mut child = command(version)?
+        .stdin(Stdio::null())
+        .stdout(file(&said)?)
+        .stderr(file(&said.with_extension("log"))?)
+        .spawn()
+        .map_err(|why| Error::caller(format!("oracle {version}: {why}")))?;
+    std::fs::write(pid_file(), child.id().to_string()).map_err(|why| Error::caller(why.to_string()))?;
+    loop {
+        let text = std::fs::read_to_string(&said).unwrap_or_default();
+        if text.ends_with('\n') {
+            let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
+            return Ok(());
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            let _gone = std::fs::remove_file(pid_file());
+            return Err(Error::server(format!(
+                "the oracle ended: {status}; see {}",
+                said.with_extension("log").display()
+            )));
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn stop() -> Result<(), Error> {
+    let pid = std::fs::read_to_string(pid_file())
+        .map_err(|_| Error::caller("no oracle was started with `cargo xtask oracle start`"))?;
+    let _gone = Command::new("kill").arg(pid.trim()).status();
+    std::fs::remove_file(pid_file()).map_err(|why| Error::caller(why.to_string()))
+}
+
+/// One that runs as long as this value is there.
+pub(crate) struct Running {
+    child: Child,
+    address: Address,
+}
+
+impl Running {
+    /// Starts one and waits until it is ready.
+    pub(crate) fn begin(version: &str) -> Result<Self, Error> {
+        let log = folder()?.join(format!("oracle-{version}.log"));
+        let mut child = command(version)?
+            .arg("--until-stdin-eof")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(file(&log)?)
+            .spawn()
+            .map_err(|why| Error::caller(format!("oracle {version}: {why}")))?;
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            let _nothing = BufReader::new(stdout).read_line(&mut line);
+        }
+        match serde_json::from_str(&line) {
+            Ok(address) => Ok(Self { child, address }),
+            Err(why) => {
+                let _gone = child.kill();
+                let _status = child.wait();
+                Err(Error::server(format!(
+                    "the oracle did not get ready: {why}; see {}",
+                    log.display()
+                )))
+            }
+        }
+    }
+
+    /// A client of it.
+    pub(crate) fn connect(&self) -> Result<Remote, Error> {
+        let address = &self.address;
+        let target = Target::new(
+            &address.url,
+            Some(&address.ca_file),
+            Some(address.token.clone()),
+            Some(address.limited_token.clone()),
+        )?;
+        let control = Target::new(&address.control, None, None, None)?;
+        Ok(Remote::new(target, Some(control), false))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The end of its standard input is its sign to stop.
+        drop(self.child.stdin.take());
+        let _status = self.child.wait();
+    }
+}
+
+fn command(version: &str) -> Result<Command, Error> {
+    let folder =
+        std::env::var_os("ORACLE_BIN").map_or_else(|| root().join("oracle").join("bin"), PathBuf::from);
+    let binary = folder.join(format!("oracle-{version}"));
+    if !binary.exists() {
+        return Err(Error::caller(format!(
+            "{} is not there: `cargo xtask oracle build --version {version}` builds it (it needs Go)",
+            binary.display()
+        )));
+    }
+    Ok(Command::new(binary))
+}
+
+fn folder() -> Result<PathBuf, Error> {
+    let folder = root().join("target");
+    std::fs::create_dir_all(&folder).map_err(|why| Error::caller(format!("{}: {why}", folder.display())))?;
+    Ok(folder)
+}
+
+fn pid_file() -> PathBuf {
+    root().join("target").join("oracle.pid")
+}
+
+fn file(path: &std::path::Path) -> Result<File, Error> {
+    File::create(path).map_err(|why| Error::caller(format!("{}: {why}", path.display())))
+}
