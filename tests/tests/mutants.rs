@@ -28,8 +28,9 @@ const UNBROKEN: [(&str, &str); 0] = [];
 /// Scenarios of a mutant's hot loop after which nothing more is learnt from it; each costs a thousand others.
 const SPINS_MAX: usize = 3;
 
-/// Runs longer than this are only played when no shorter one catches a mutant.
-const RECORDS_MAX: usize = 1000;
+/// Runs with more records, or with more bytes of events, are only played when no lighter one catches a mutant.
+const RECORDS_MAX: usize = 300;
+const BYTES_MAX: u64 = 64 * 1024;
 
 /// Scenarios named for each mistake.
 const NAMED: usize = 3;
@@ -44,14 +45,16 @@ static RIGHT: LazyLock<Vec<Judged>> = LazyLock::new(|| {
 /// What caught each mistake, in order of the scenarios.
 static CAUGHT: LazyLock<BTreeMap<Mistake, Vec<Catch>>> = LazyLock::new(|| {
     let passed = || RIGHT.iter().filter(|judged| judged.verdict.passed());
-    let is_long = |judged: &&Judged| judged.records.len() > RECORDS_MAX;
     let scenario = |judged: &Judged| judged.scenario.clone();
-    let short: Vec<SharedScenario> = passed().filter(|judged| !is_long(judged)).map(scenario).collect();
-    let long: Vec<SharedScenario> = passed().filter(is_long).map(scenario).collect();
+    let light: Vec<SharedScenario> = passed()
+        .filter(|judged| !is_heavy(judged))
+        .map(scenario)
+        .collect();
+    let heavy: Vec<SharedScenario> = passed().filter(|judged| is_heavy(judged)).map(scenario).collect();
     let caught = parallel::map(&Mistake::ALL, |mistake| {
-        let mut caught = catches(*mistake, &short);
+        let mut caught = catches(*mistake, &light);
         if caught.is_empty() {
-            caught = catches(*mistake, &long);
+            caught = catches(*mistake, &heavy);
         }
         (*mistake, caught)
     });
@@ -123,6 +126,17 @@ fn every_invariant_is_broken_by_a_mistake() {
     }
     assert_eq!(unbroken, UNBROKEN.map(|(id, _)| id));
     insta::assert_snapshot!("broken", told);
+}
+
+fn is_heavy(judged: &Judged) -> bool {
+    let bytes = judged.records.iter().map(|record| {
+        if let What::Frame { frame, .. } = &record.what {
+            frame.bytes
+        } else {
+            0
+        }
+    });
+    judged.records.len() > RECORDS_MAX || bytes.sum::<u64>() > BYTES_MAX
 }
 
 fn catches(mistake: Mistake, scenarios: &[SharedScenario]) -> Vec<Catch> {
