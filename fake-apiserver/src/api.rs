@@ -222,26 +222,33 @@ pub fn query_pairs(query: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The headers every answer has (but `Date`): `Audit-Id` (echoed, or made from `nth`), `Cache-Control` and the
-/// flow-control uids.
+/// The headers every answer has (but `Date`): `Audit-Id` (echoed, or made from `nth`), `Cache-Control` and, where flow
+/// control got to see the request, its uids. A `timeout` that cannot be read is refused before that.
 pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> {
     let audit_id = request
         .header("audit-id")
         .map_or_else(|| format!("00000000-0000-4000-8000-{nth:012x}"), str::to_owned);
-    [
-        ("Audit-Id", audit_id.as_str()),
-        ("Cache-Control", "no-cache, private"),
-        (
-            "X-Kubernetes-Pf-Flowschema-Uid",
-            "00000000-0000-4000-9000-000000000001",
-        ),
-        (
-            "X-Kubernetes-Pf-Prioritylevel-Uid",
-            "00000000-0000-4000-9000-000000000002",
-        ),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .into()
+    let mut headers = vec![
+        ("Audit-Id".to_owned(), audit_id),
+        ("Cache-Control".to_owned(), "no-cache, private".to_owned()),
+    ];
+    let query = query_pairs(&request.query);
+    let watch = query.iter().any(|(name, value)| name == "watch" && truthy(value));
+    if watch || check_timeout(&query).is_ok() {
+        for (name, uid) in [
+            (
+                "X-Kubernetes-Pf-Flowschema-Uid",
+                "00000000-0000-4000-9000-000000000001",
+            ),
+            (
+                "X-Kubernetes-Pf-Prioritylevel-Uid",
+                "00000000-0000-4000-9000-000000000002",
+            ),
+        ] {
+            headers.push((name.to_owned(), uid.to_owned()));
+        }
+    }
+    headers
 }
 
 /// The head of a watch, beside [`common_headers`].
@@ -271,6 +278,9 @@ fn read_collection(
     }
     let kind = collection.kind;
     let shape = if watch { Shape::Object } else { Shape::List };
+    if watch {
+        accept::streamable(request.header("accept"))?;
+    }
     let form = accept::form(request.header("accept"), shape, kind)?;
     let selector = Selector {
         labels: LabelSelector::parse(&options.label_selector).map_err(Status::bad_request)?,

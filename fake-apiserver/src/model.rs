@@ -80,6 +80,7 @@ pub struct Model {
     /// Writes ever made; unlike revisions, never taken back.
     writes: u64,
     bookmark_interval: Duration,
+    progress_notify: bool,
     /// In the order of the catalog.
     resources: Vec<Resource>,
 }
@@ -121,6 +122,7 @@ impl Model {
             compacted: revision,
             writes: 0,
             bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms.max(1)),
+            progress_notify: settings.progress_notify,
             resources,
         }
     }
@@ -337,8 +339,18 @@ impl Model {
     fn cached<'a>(&'a self, resource: &'a Resource) -> (u64, &'a Objects) {
         match resource.cache.frozen() {
             Some((revision, objects)) => (*revision, objects),
-            None => (self.revision, resource.store.current()),
+            None if self.progress_notify => (self.revision, resource.store.current()),
+            None => (resource.cache.revision(), resource.store.current()),
         }
+    }
+
+    /// A read needs the watch cache to be at `revision`: a cache that is behind asks etcd how far it is, and so learns
+    /// of writes to other resources. Gives the revision it is at then.
+    fn catch_up(&self, resource: &Resource, revision: u64) -> u64 {
+        if self.cached(resource).0 < revision && resource.cache.frozen().is_none() {
+            resource.cache.progress(self.revision);
+        }
+        self.cached(resource).0
     }
 
     fn kind(&self, group: &str, plural: &str) -> Result<&'static Kind, Status> {

@@ -117,6 +117,9 @@ pub struct ServerSettings {
     pub watch_cache_capacity: usize,
     /// Milliseconds between periodic bookmarks. Default 60 000.
     pub bookmark_interval_ms: u64,
+    /// Does etcd tell idle watch caches of writes to other resources, as kubeadm configures it? Without it bookmarks and
+    /// reads at `resourceVersion=0` show the last revision the cache had reason to learn. Default true.
+    pub progress_notify: bool,
 }
 
 impl Default for ServerSettings {
@@ -126,6 +129,7 @@ impl Default for ServerSettings {
             revision: 1000,
             watch_cache_capacity: 100,
             bookmark_interval_ms: 60_000,
+            progress_notify: true,
         }
     }
 }

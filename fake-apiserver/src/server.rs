@@ -504,12 +504,31 @@ impl Server {
                         break;
                     }
                     WatchPoll::End => {
+                        if !open.exchange.decided() {
+                            // It waited to its end.
+                            let headers = all_headers(stream, &open.asked, api::watch_headers());
+                            open.exchange.set_head(watch_head(headers));
+                        }
                         open.source = Source::Decided;
                         open.exchange.end(Ending::Eof);
                         break;
                     }
                 }
             },
+        }
+        self.begin_watch(stream);
+    }
+
+    /// Sends the head of a watch that no longer waits.
+    fn begin_watch(&mut self, stream: StreamId) {
+        if let Some(open) = self.open.get_mut(&stream)
+            && let Source::Watch(session) = &open.source
+            && !session.is_waiting()
+            && !open.exchange.decided()
+        {
+            let headers = all_headers(stream, &open.asked, api::watch_headers());
+            open.exchange.set_head(watch_head(headers));
+            self.touched.insert(stream);
         }
     }
 
@@ -562,11 +581,8 @@ impl Server {
                 let lifetime = self.draw_lifetime();
                 match self.model.open_watch(now, &request, lifetime) {
                     Ok(session) => {
-                        let head = self.head(stream, 200, api::watch_headers(), false);
-                        self.with(stream, |open| {
-                            open.exchange.set_head(head);
-                            open.source = Source::Watch(Box::new(session));
-                        });
+                        self.with(stream, |open| open.source = Source::Watch(Box::new(session)));
+                        self.begin_watch(stream);
                     }
                     Err(status) => self.answer(stream, status.into_answer()),
                 }
@@ -829,6 +845,14 @@ fn all_headers(stream: StreamId, asked: &AskedBy, own: Vec<(String, String)>) ->
     headers.retain(|(name, _)| !replaced(name));
     headers.extend(own);
     headers
+}
+
+fn watch_head(headers: Vec<(String, String)>) -> Head {
+    Head {
+        status: 200,
+        headers,
+        scripted: false,
+    }
 }
 
 fn page_record(stream: StreamId, page: &Page) -> What {

@@ -42,6 +42,7 @@ impl InProcess {
     pub fn new(version: Version) -> Self {
         let settings = ServerSettings {
             version,
+            progress_notify: false,
             ..ServerSettings::default()
         };
         Self {
@@ -134,7 +135,12 @@ impl Transport for InProcess {
             incoming.ended = Some(Ending::Eof);
             let length = body.len() as u64;
             incoming.chunks.push_back(body);
-            return Ok((head(status, Vec::new(), Some(length)), Stream(stream)));
+            let mut headers = fake_apiserver::api::common_headers(&request, stream);
+            headers.extend(fake_apiserver::api::watch_headers());
+            return Ok((
+                head(status, headers, Some(length).filter(|length| *length <= 2048)),
+                Stream(stream),
+            ));
         }
         self.input(Input::Connected(ConnId(stream)));
         self.input(Input::Request {

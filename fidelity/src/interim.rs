@@ -40,9 +40,16 @@ pub(crate) fn write(server: &mut Server, now: Duration, request: &HttpRequest) -
     };
     let current = server.stored(&object);
     let json = match (request.method.as_str(), &current) {
-        ("DELETE", Some(_)) => {
+        ("DELETE", Some(current)) => {
             server.remove(now, &object);
-            return Some((200, Bytes::from_static(b"{}")));
+            let mut details = json!({"name": name});
+            if !group.is_empty() {
+                details["group"] = group.into();
+            }
+            details["kind"] = plural.into();
+            details["uid"] = current.uid.clone().into();
+            let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+            return Some((200, Bytes::from(format!("{status}\n"))));
         }
         ("POST", None) | ("PUT", _) => body,
         ("PATCH", Some(current)) => {
@@ -64,8 +71,15 @@ pub(crate) fn write(server: &mut Server, now: Duration, request: &HttpRequest) -
             at: Place::default(),
         },
     );
-    let stored = server.stored(&object).map(|stored| Value::clone(&stored.json));
-    Some((201, Bytes::from(stored.unwrap_or(json!({})).to_string())))
+    let stored = server.stored(&object)?;
+    let mut body = stored.encoded(fake_apiserver::api::Form::Full).to_vec();
+    body.push(b'\n');
+    let status = if request.method == http::Method::POST {
+        201
+    } else {
+        200
+    };
+    Some((status, Bytes::from(body)))
 }
 
 fn merge(target: &mut Value, patch: &Value) {

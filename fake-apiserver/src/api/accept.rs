@@ -51,6 +51,32 @@ pub(super) fn form(accept: Option<&str>, shape: Shape, kind: &Kind) -> Result<Fo
     Ok(Form::Full)
 }
 
+/// Can a watch be written in one of the types asked for? Not in YAML, nor in any type nobody serves.
+///
+/// # Errors
+/// 406.
+pub(super) fn streamable(accept: Option<&str>) -> Result<(), Status> {
+    let accept = accept.unwrap_or_default();
+    let can = |clause: Clause<'_>| {
+        matches!(
+            clause.media_type,
+            "application/json"
+                | "application/*"
+                | "*/*"
+                | "application/vnd.kubernetes.protobuf"
+                | "application/cbor"
+                | "application/cbor-seq"
+        )
+    };
+    if accept.is_empty() || accept.split(',').map(Clause::read).any(can) {
+        return Ok(());
+    }
+    Err(Status::wrong_form(
+        "only the following media types are accepted: application/json;stream=watch, \
+         application/vnd.kubernetes.protobuf;stream=watch",
+    ))
+}
+
 struct Clause<'a> {
     media_type: &'a str,
     /// `q` in thousandths.

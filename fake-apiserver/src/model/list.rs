@@ -197,12 +197,10 @@ pub(super) fn list(model: &Model, now: Duration, arrived: Duration, request: &Li
         (None, RequestedVersion::At(revision), None) if limit.is_some() => Wanted::Exact(revision),
         (None, RequestedVersion::At(revision), None) => Wanted::NotOlderThan(revision),
     };
-    // Before 1.34 the watch cache knew one state only: pages and exact reads went to etcd.
+    // Before 1.34 the watch cache knew one state only: exact reads and all pages but the first went to etcd.
     let snapshots = model.version > Version::V1_33;
-    let paged = limit.is_some() && !matches!(request.resource_version, RequestedVersion::Any);
-    let from_cache = kind.watch_cached
-        && (snapshots || !(paged || token.is_some() || matches!(wanted, Wanted::Exact(_))))
-        && !matches!(wanted, Wanted::Latest);
+    let from_cache =
+        kind.watch_cached && (snapshots || !(token.is_some() || matches!(wanted, Wanted::Exact(_))));
     if from_cache && matches!(request.resource_version, RequestedVersion::Any) {
         limit = None;
     }
@@ -235,35 +233,37 @@ fn from_watch_cache<'a>(
     now: Duration,
     arrived: Duration,
 ) -> Result<State<'a>, NoState> {
-    let (cache_revision, objects) = model.cached(resource);
-    let newest = State {
-        objects,
-        revision: cache_revision,
-        cached: true,
+    let newest = || {
+        let (revision, objects) = model.cached(resource);
+        State {
+            objects,
+            revision,
+            cached: true,
+        }
     };
     let until = arrived + FRESH_WAIT;
     let wait_for = |revision: u64| {
-        if cache_revision >= revision {
+        let reached = model.catch_up(resource, revision);
+        if reached >= revision {
             Ok(())
         } else if now < until {
             Err(NoState::Wait(until))
         } else {
-            Err(NoState::Refused(Status::too_large(revision, cache_revision, 1)))
+            Err(NoState::Refused(Status::too_large(revision, reached, 1)))
         }
     };
     match *wanted {
-        Wanted::Any => Ok(newest),
-        Wanted::NotOlderThan(revision) => wait_for(revision).map(|()| newest),
+        Wanted::Any => Ok(newest()),
+        Wanted::NotOlderThan(revision) => wait_for(revision).map(|()| newest()),
         Wanted::Exact(revision) => {
             wait_for(revision)?;
             exactly(model, resource, revision, true)
         }
-        Wanted::Newest => match wait_for(model.revision) {
+        Wanted::Newest | Wanted::Latest => match wait_for(model.revision) {
             // A cache that does not catch up is passed by.
             Err(NoState::Refused(_)) => from_etcd(model, resource, wanted),
-            fresh => fresh.map(|()| newest),
+            fresh => fresh.map(|()| newest()),
         },
-        Wanted::Latest => from_etcd(model, resource, wanted),
     }
 }
 
@@ -354,11 +354,12 @@ pub(super) fn get(model: &Model, now: Duration, arrived: Duration, request: &Get
     let resource = model.resource(kind);
     let key = kind.key(request.collection.namespace.as_deref(), &request.name);
     let wanted = match request.resource_version {
+        // Read from etcd, cache or not.
         RequestedVersion::Newest => Wanted::Latest,
         RequestedVersion::Any => Wanted::Any,
         RequestedVersion::At(revision) => Wanted::NotOlderThan(revision),
     };
-    let state = if kind.watch_cached {
+    let state = if kind.watch_cached && !matches!(wanted, Wanted::Latest) {
         from_watch_cache(model, resource, &wanted, now, arrived)
     } else {
         from_etcd(model, resource, &wanted)

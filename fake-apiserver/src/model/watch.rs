@@ -141,6 +141,11 @@ impl WatchSession {
         session
     }
 
+    /// Does it still wait for the state it begins with? Nothing is sent until then, not even the head of the answer.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting { .. })
+    }
+
     /// What is watched.
     pub fn collection(&self) -> &Collection {
         &self.collection
@@ -187,7 +192,7 @@ impl WatchSession {
                 } => {
                     let (revision, until, marked) = (*revision, *until, *marked);
                     let resource = model.resource(self.collection.kind);
-                    let (cached, _) = model.cached(resource);
+                    let cached = model.catch_up(resource, revision);
                     if resource.cache.end_of(self.generation).is_some() {
                         self.state = State::Over;
                     } else if cached >= revision {
@@ -293,7 +298,7 @@ impl WatchSession {
 
     /// Begins with the state at `revision` or later, as soon as it is reached.
     fn wait(&mut self, model: &Model, now: Duration, revision: u64) -> State {
-        let (cached, _) = model.cached(model.resource(self.collection.kind));
+        let cached = model.catch_up(model.resource(self.collection.kind), revision);
         if cached >= revision {
             self.initial(model, true)
         } else if self.collection.kind.watch_cached {

@@ -4,6 +4,7 @@
 //! window, as a real watcher drains its own queue. A watch that falls further behind than [`LAG_MAX`] events is
 //! ended.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
@@ -107,6 +108,9 @@ pub(super) struct WatchCache {
     listed: u64,
     /// Did an event leave the window since then?
     evicted: bool,
+    /// The revision the cache knows it has seen everything up to: that of its last event or list, or what etcd told it
+    /// when it asked. Asking is part of reading, hence the cell.
+    revision: Cell<u64>,
     /// The state the cache stopped at, while it does not follow the store.
     frozen: Option<(u64, Objects)>,
     /// Where each generation of watches ended: one entry a relist.
@@ -124,6 +128,7 @@ impl WatchCache {
             capacity: capacity.max(1),
             listed: revision,
             evicted: false,
+            revision: Cell::new(revision),
             frozen: None,
             generation_ends: Vec::new(),
         }
@@ -135,6 +140,16 @@ impl WatchCache {
         if self.frozen.is_none() {
             self.follow();
         }
+    }
+
+    /// Everything up to this revision has been seen.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision.get()
+    }
+
+    /// etcd says that there is nothing more up to `revision`.
+    pub(super) fn progress(&self, revision: u64) {
+        self.revision.set(self.revision.get().max(revision));
     }
 
     /// The state the cache answers from, if it is not the store's.
@@ -237,6 +252,9 @@ impl WatchCache {
 
     fn follow(&mut self) {
         self.visible = self.end();
+        if let Some(last) = self.log.back() {
+            self.progress(last.revision);
+        }
         let capacity = self.capacity as u64;
         if self.visible - self.window > capacity {
             self.window = self.visible - capacity;
@@ -249,6 +267,7 @@ impl WatchCache {
         self.visible = self.end();
         self.window = self.visible;
         self.listed = revision;
+        self.revision.set(revision);
         self.evicted = false;
         self.trim();
     }

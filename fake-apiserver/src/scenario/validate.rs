@@ -287,6 +287,7 @@ impl Validator<'_> {
             bookmark_interval_ms: self
                 .positive_ms(server.bookmark_interval.as_ref())
                 .unwrap_or(default.bookmark_interval_ms),
+            progress_notify: default.progress_notify,
         }
     }
 

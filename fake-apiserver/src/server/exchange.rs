@@ -13,6 +13,10 @@ use crate::record::{ConnId, Frame, FrameType, Side, StreamId, What};
 use crate::scenario::RuleAction;
 use crate::server::{Log, Output};
 
+/// Go's server announces the length of what fits into one buffer of its (`net/http`, `bufferBeforeChunkingSize`) and
+/// sends the rest in chunks.
+const LONGEST_ANNOUNCED: u64 = 2048;
+
 /// The head of an answer.
 #[derive(Debug)]
 pub(super) struct Head {
@@ -291,7 +295,8 @@ impl Exchange {
             },
         );
         let length = (self.whole && self.cut.is_none() && self.pace.is_none())
-            .then(|| self.queue.iter().map(|piece| piece.bytes.len() as u64).sum());
+            .then(|| self.queue.iter().map(|piece| piece.bytes.len() as u64).sum())
+            .filter(|length| *length <= LONGEST_ANNOUNCED);
         outputs.push_back(Output::Head {
             stream: self.id,
             status: head.status,
