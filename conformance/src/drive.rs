@@ -67,7 +67,7 @@ async fn play(
     // The reports went with the select: nothing polls the client any more, and all it held is dropped.
     edge.stop_requested();
     if tokio::time::timeout(CLOSING_MAX, edge.deserted()).await.is_err() {
-        tracing::debug!(left = edge.connections(), "connections outlived the client");
+        edge.closing_is_over();
     }
 }
 

@@ -498,6 +498,7 @@ pub fn written(what: &What) -> Option<&Truth> {
         | What::ScriptDone
         | What::Reported(_)
         | What::StopRequested
+        | What::LeftOpen { .. }
         | What::RunEnded(_) => None,
     }
 }

@@ -325,6 +325,7 @@ fn line(record: &Record) -> String {
         What::ScriptDone => write!(line, "script : every step is done"),
         What::Reported(report) => write!(line, "client > {}", report.word()),
         What::StopRequested => write!(line, "client is told to stop"),
+        What::LeftOpen { connections } => write!(line, "client ~ leaves {connections} open"),
         What::RunEnded(end) => write!(line, "over: {end:?}"),
     };
     line

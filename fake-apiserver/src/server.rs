@@ -53,6 +53,8 @@ pub enum Input {
     Report(Report),
     /// The client was told to stop.
     StopRequested,
+    /// Nobody waits any longer for the stopped client to close these connections.
+    LeftOpen(u64),
     /// Nothing happened but time.
     Tick,
 }
@@ -243,6 +245,7 @@ impl Server {
             Input::Abandoned(stream) => self.abandoned(now, stream),
             Input::Report(report) => self.report(now, report),
             Input::StopRequested => self.log.push(now, What::StopRequested),
+            Input::LeftOpen(connections) => self.log.push(now, What::LeftOpen { connections }),
             Input::Tick => {}
         }
         self.advance(now);
@@ -921,6 +924,7 @@ fn binding_of(what: &What) -> Option<Binding> {
         | What::ScriptDone
         | What::Reported(_)
         | What::StopRequested
+        | What::LeftOpen { .. }
         | What::RunEnded(_) => None,
     }
 }

@@ -110,6 +110,7 @@ impl Core for OneRelist {
                 self.push(now, What::Reported(report));
             }
             Input::StopRequested => self.push(now, What::StopRequested),
+            Input::LeftOpen(connections) => self.push(now, What::LeftOpen { connections }),
             Input::Tick => {}
         }
     }

@@ -222,6 +222,10 @@ impl<'t, 'a> Writer<'t, 'a> {
                 self.line(record, "client *", text);
             }
             What::StopRequested => self.line(record, "runner .", "stop".to_owned()),
+            What::LeftOpen { connections } => {
+                let text = format!("{connections} connections still open, waited no longer");
+                self.line(record, "runner .", text);
+            }
             What::RunEnded(end) => self.line(record, "runner .", run_end(end)),
         }
         used
@@ -450,6 +454,7 @@ fn of_stream(what: &What) -> Option<StreamId> {
         | What::ScriptDone
         | What::Reported(_)
         | What::StopRequested
+        | What::LeftOpen { .. }
         | What::RunEnded(_) => None,
     }
 }
