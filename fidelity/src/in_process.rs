@@ -38,11 +38,17 @@ struct Incoming {
 pub(crate) struct Stream(u64);
 
 impl InProcess {
-    /// Answers as `version`.
+    /// Answers as `version`, and as the oracle is set up: nothing tells watch caches of foreign writes.
     pub fn new(version: Version) -> Self {
+        Self::with_capacity(version, ServerSettings::default().watch_cache_capacity)
+    }
+
+    /// The same, with so many events in each watch cache.
+    pub(crate) fn with_capacity(version: Version, watch_cache_capacity: usize) -> Self {
         let settings = ServerSettings {
             version,
             progress_notify: false,
+            watch_cache_capacity,
             ..ServerSettings::default()
         };
         Self {

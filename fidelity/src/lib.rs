@@ -23,6 +23,7 @@ mod normalise;
 pub mod page;
 mod player;
 mod probe;
+pub mod random;
 mod transcript;
 mod transport;
 pub mod verdict;
