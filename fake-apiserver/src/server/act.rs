@@ -132,7 +132,13 @@ impl Server {
         self.bind_write(now, manifest.binds.as_deref());
     }
 
-    fn wrote(&mut self, now: Duration, group: &str, plural: &str, written: Result<Written, Status>) {
+    pub(super) fn wrote(
+        &mut self,
+        now: Duration,
+        group: &str,
+        plural: &str,
+        written: Result<Written, Status>,
+    ) {
         let written = match written {
             Ok(written) => written,
             Err(status) => return self.turned(now, format!("write refused: {}", status.message)),
@@ -225,7 +231,7 @@ impl Server {
         }
     }
 
-    fn turned(&mut self, now: Duration, how: String) {
+    pub(super) fn turned(&mut self, now: Duration, how: String) {
         self.log.push(
             now,
             What::Turned {
@@ -341,7 +347,9 @@ impl Server {
                 crate::model::ListOutcome::Refused(status) => status.to_bytes().to_vec(),
                 crate::model::ListOutcome::Wait { .. } => Vec::new(),
             },
-            Source::Undecided(Request::Watch(_) | Request::Get(_) | Request::Document(_))
+            Source::Undecided(
+                Request::Watch(_) | Request::Get(_) | Request::Write(_) | Request::Document(_),
+            )
             | Source::Waiting { .. }
             | Source::WaitingGet { .. }
             | Source::Watch(_)
