@@ -18,7 +18,6 @@ mod fixture;
 )]
 mod http;
 mod in_process;
-mod interim;
 mod normalise;
 pub mod page;
 mod player;

@@ -18,7 +18,7 @@ use crate::record::ObjectRef;
 use super::catalog::Kind;
 
 /// Order of `metadata`'s keys for built-in kinds (`ObjectMeta` in apimachinery `meta/v1/types.go`).
-const OBJECT_META: [&str; 15] = [
+pub(crate) const OBJECT_META: [&str; 15] = [
     "name",
     "generateName",
     "namespace",
@@ -75,6 +75,12 @@ impl Stored {
         if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".to_owned(), Value::String(revision.to_string()));
         }
+        Self::as_is(kind, key, revision, json)
+    }
+
+    /// `json` with whatever `metadata.resourceVersion` it has: what a write would have stored, had it not been a dry
+    /// run.
+    pub(super) fn as_is(kind: &'static Kind, key: String, revision: u64, json: Value) -> Self {
         let json = canonical(kind, json);
         let text = |pointer: &str| {
             json.pointer(pointer)
