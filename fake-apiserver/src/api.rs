@@ -114,8 +114,9 @@ impl Answer {
     #[must_use]
     pub fn in_the_style_of(mut self, request: &HttpRequest) -> Self {
         let json = self.headers.iter().any(|(_, value)| value == "application/json");
+        let raw = self.status >= 400 && !accept::takes_a_status(request.header("accept"));
         if json
-            && request.wants_indentation()
+            && (raw || request.wants_indentation())
             && let Ok(value) = serde_json::from_slice::<serde_json::Value>(&self.body)
         {
             self.body = encode_json_indented(&value).into();

@@ -171,7 +171,7 @@ fn json(outcomes: &[Outcome]) -> String {
 async fn record(version: &str, only: &[String]) -> Result<ExitCode, Error> {
     let files = Files::below(&root());
     let oracle = oracle::Running::begin(version)?;
-    let mut server = ::fidelity::Server::Remote(oracle.connect()?);
+    let mut server = ::fidelity::Server::Remote(Box::new(oracle.connect()?));
     let folder = files.recordings(version);
     std::fs::create_dir_all(&folder).map_err(|why| Error::caller(format!("{}: {why}", folder.display())))?;
     let mut failures = 0_u32;

@@ -219,11 +219,21 @@ impl Maker {
         if self.versions == 0 {
             return "0".to_owned();
         }
-        match self.random.u8(0..12) {
-            0 => format!("{{w{number}+1}}"),
-            1 => format!("{{w{number}-1}}"),
-            2..5 => format!("{{w{}}}", self.versions),
+        match self.random.u8(0..60) {
+            // Of the last one that is the future, for which a server waits three seconds.
+            0..2 => format!("{{w{number}+1}}"),
+            2..8 => format!("{{w{number}-1}}"),
+            8..24 => format!("{{w{}}}", self.versions),
             _ => format!("{{w{number}}}"),
+        }
+    }
+
+    /// Mostly none; sometimes only the metadata is asked for.
+    fn headers(&mut self, shape: &str) -> Value {
+        if self.chance(8) {
+            json!({"Accept": format!("application/json;as=PartialObjectMetadata{shape};g=meta.k8s.io;v=v1")})
+        } else {
+            json!({})
         }
     }
 
@@ -288,12 +298,22 @@ impl Maker {
         self.tokens += 1;
         let tokens = self.tokens;
         let mut path = self.collection(kind);
+        let paged = options
+            .iter()
+            .any(|option| option.starts_with("limit") || option.starts_with("continue"));
+        // Pages of all namespaces would show how much else the real server holds.
+        if !paged && self.chance(10) {
+            path = path.replace(&format!("/namespaces/{}", self.namespace), "");
+            options.retain(|option| !option.starts_with("fieldSelector"));
+            options.push(format!("fieldSelector=metadata.namespace%3D{}", self.namespace));
+        }
         if !options.is_empty() {
             path.push('?');
             path.push_str(&options.join("&"));
         }
+        let headers = self.headers("List");
         self.steps.push(json!({"request": {
-            "path": path,
+            "path": path, "headers": headers,
             "capture": {format!("t{tokens}?"): "/metadata/continue"},
         }}));
     }
@@ -348,7 +368,11 @@ impl Maker {
         if let Some((selector, _)) = &field {
             options.push(format!("fieldSelector={selector}"));
         }
-        let path = format!("{}?{}", self.collection(kind), options.join("&"));
+        let mut path = format!("{}?{}", self.collection(kind), options.join("&"));
+        if self.chance(5) {
+            path = path.replacen("/v1/", "/v1/watch/", 1).replace("watch=1&", "");
+        }
+        let headers = self.headers("");
         let mut meanwhile = Vec::new();
         for _ in 0..self.random.usize(0..4) {
             let (kind, name) = if self.chance(85) {
@@ -363,7 +387,7 @@ impl Maker {
         let mark = self.mark(kind, name, label.map(|(_, value)| value));
         meanwhile.push(json!({"at_ms": 0, "request": mark.0}));
         self.steps.push(json!({"watch": {
-            "path": path, "read_ms": 2500, "until": mark.1, "meanwhile": meanwhile,
+            "path": path, "headers": headers, "read_ms": 2500, "until": mark.1, "meanwhile": meanwhile,
         }}));
         self.settle(kind);
     }
