@@ -6,19 +6,21 @@
 use bytes::Bytes;
 use http::Method;
 
-use crate::model::catalog::{Catalog, Kind};
+use crate::model::catalog::{Catalog, Deletion, Kind};
 use crate::model::continue_token::ContinueToken;
 use crate::model::object::encode_json_indented;
 use crate::model::selector::{FieldSelector, LabelSelector, Selector};
 use crate::scenario::Version;
 
 mod accept;
+pub(crate) mod body;
 pub mod document;
 pub(crate) mod go_text;
 mod options;
 mod path;
 pub mod request;
 pub mod status;
+pub mod write;
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +33,10 @@ pub use request::{
     Collection, Form, GetRequest, ListRequest, Request, RequestedVersion, VersionMatch, WatchRequest,
 };
 pub use status::{Cause, Details, Status};
+pub use write::{Subresource, WriteRequest};
+
+/// Largest request body (apiserver `MaxRequestBodyBytes`, 3 MiB).
+pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// A request as it came off the wire.
 #[derive(Debug, Clone)]
@@ -108,8 +114,9 @@ impl Answer {
     #[must_use]
     pub fn in_the_style_of(mut self, request: &HttpRequest) -> Self {
         let json = self.headers.iter().any(|(_, value)| value == "application/json");
+        let raw = self.status >= 400 && !accept::takes_a_status(request.header("accept"));
         if json
-            && request.wants_indentation()
+            && (raw || request.wants_indentation())
             && let Ok(value) = serde_json::from_slice::<serde_json::Value>(&self.body)
         {
             self.body = encode_json_indented(&value).into();
@@ -121,8 +128,8 @@ impl Answer {
 /// Turns a request into a legal one, or into the whole truthful refusal.
 ///
 /// # Errors
-/// The refusal, ready to be sent: 400, 403 (writes: the fake's one user may only read), 404 in both dialects, 405, 406,
-/// 422, and 500 for an unreadable `resourceVersion` of a watch or a single object.
+/// The refusal, ready to be sent: 400, 404 in both dialects, 405, 406, 413, 415, 422, and 500 for an unreadable
+/// `resourceVersion` of a watch or a single object.
 pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Result<Request, Answer> {
     let parsed = match path::route(&request.path, catalog) {
         Route::UnknownText => return Err(Answer::text(404, "404 page not found\n")),
@@ -140,7 +147,12 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
             } else if kind.custom && collection.namespace.is_none() && request.method == Method::DELETE {
                 return Err(Answer::text(404, "404 page not found\n"));
             } else {
-                Err(write_collection(&request.method, &collection))
+                let place = write::Place {
+                    collection,
+                    name: None,
+                    subresource: None,
+                };
+                write::parse(request, place, version).map(Request::Write)
             }
         }
         Route::Object {
@@ -151,17 +163,29 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
             watch,
         } => {
             let collection = Collection { kind, namespace };
-            if subresource
-                .as_deref()
-                .is_some_and(|part| !(part == "status" && kind.status))
-            {
-                Err(if kind.custom {
+            let part = match subresource.as_deref() {
+                None => Some(None),
+                Some("status") if kind.status => Some(Some(Subresource::Status)),
+                Some("finalize") if kind.deletion == Deletion::WhenEmpty => Some(Some(Subresource::Finalize)),
+                Some(_) => None,
+            };
+            let read_only = request.method == Method::GET;
+            let Some(subresource) = part.filter(|part| !(read_only && *part == Some(Subresource::Finalize)))
+            else {
+                let refusal = if kind.custom {
                     Status::not_found(kind, &name)
                 } else {
                     Status::unknown_path()
-                })
-            } else if request.method != Method::GET {
-                Err(write_object(&request.method, &collection, &name))
+                };
+                return Err(refuse(request, refusal));
+            };
+            if !read_only {
+                let place = write::Place {
+                    collection,
+                    name: Some(name),
+                    subresource,
+                };
+                write::parse(request, place, version).map(Request::Write)
             } else if watch {
                 read_collection(request, collection, true, Some(&name), version)
             } else {
@@ -169,10 +193,12 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
             }
         }
     };
-    parsed.map_err(|status| {
-        tracing::debug!(code = status.code, reason = status.reason, "refused");
-        status.into_answer().in_the_style_of(request)
-    })
+    parsed.map_err(|status| refuse(request, status))
+}
+
+fn refuse(request: &HttpRequest, status: Status) -> Answer {
+    tracing::debug!(code = status.code, reason = status.reason, "refused");
+    status.into_answer().in_the_style_of(request)
 }
 
 /// Which option rules of the API a request breaks, in words (INV-15); empty for a legal one. The `continue` token and
@@ -363,31 +389,6 @@ fn read_object(request: &HttpRequest, collection: Collection, name: String) -> R
         resource_version,
         form,
     }))
-}
-
-/// The refusal of a write to a collection: for its shape, where that is wrong, or for want of rights.
-fn write_collection(method: &Method, collection: &Collection) -> Status {
-    let kind = collection.kind;
-    // A namespaced kind is written in its namespace, never across all.
-    let placed = collection.namespace.is_some() || !kind.namespaced;
-    let verb = match *method {
-        Method::POST if placed => "create",
-        Method::DELETE if placed => "deletecollection",
-        Method::PUT | Method::PATCH if kind.custom => return Status::bad_request("name must be provided"),
-        _ => return Status::method_not_allowed(),
-    };
-    Status::forbidden(verb, kind, None, collection.namespace.as_deref())
-}
-
-/// The refusal of a write to an object.
-fn write_object(method: &Method, collection: &Collection, name: &str) -> Status {
-    let verb = match *method {
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE => "delete",
-        _ => return Status::method_not_allowed(),
-    };
-    Status::forbidden(verb, collection.kind, Some(name), collection.namespace.as_deref())
 }
 
 /// `resourceVersion`, or the server's words for one that is no number.

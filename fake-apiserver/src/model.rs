@@ -6,14 +6,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{Collection, Form, GetRequest, ListRequest, Status, WatchRequest};
+use crate::api::{Collection, Form, GetRequest, ListRequest, Status, WatchRequest, WriteRequest};
 use crate::record::WriteOp;
 use crate::scenario::{Manifest, ObjectName, ServerSettings, Version};
 
 pub mod catalog;
 pub mod continue_token;
 pub mod list;
+mod naming;
 pub mod object;
+mod patch;
+mod registry;
 pub mod selector;
 mod store;
 pub mod watch;
@@ -26,6 +29,7 @@ mod tests;
 use catalog::{Catalog, Kind};
 pub use list::{GetOutcome, ListOutcome, Page};
 pub use object::{Stored, encode_json};
+pub use registry::Done;
 use store::{Objects, Store};
 pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
 use watch_cache::{Event, WatchCache};
@@ -81,6 +85,8 @@ pub struct Model {
     writes: u64,
     bookmark_interval: Duration,
     progress_notify: bool,
+    /// Must a namespace be there before anything is written into it?
+    namespaces_enforced: bool,
     /// In the order of the catalog.
     resources: Vec<Resource>,
 }
@@ -123,8 +129,15 @@ impl Model {
             writes: 0,
             bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms.max(1)),
             progress_notify: settings.progress_notify,
+            namespaces_enforced: false,
             resources,
         }
+    }
+
+    /// From now on nothing that a client writes is taken into a namespace that is not there. A scenario's own writes
+    /// always are.
+    pub fn enforce_namespaces(&mut self) {
+        self.namespaces_enforced = true;
     }
 
     /// The kinds that are served.
@@ -188,6 +201,14 @@ impl Model {
         Ok(self.replace(now, kind, current.key.clone(), &manifest))
     }
 
+    /// Does what a client asks for. `seed` decides over generated names.
+    ///
+    /// # Errors
+    /// What a real apiserver refuses it with: 403, 404, 409, 422, 500.
+    pub fn write(&mut self, now: Duration, request: &WriteRequest, seed: u64) -> Result<Done, Status> {
+        registry::write(self, now, request, seed)
+    }
+
     /// Forgets all history before the current revision, in the store and in every watch cache. Open watches go on.
     pub fn compact(&mut self) {
         self.compacted = self.revision;
@@ -198,21 +219,36 @@ impl Model {
         }
     }
 
-    /// Forgets what the store kept from before the current revision; watch caches keep their events. The apiserver
-    /// writes down what it compacted, which costs a revision.
+    /// Forgets all history before the current revision in the store alone, as etcd does when it is compacted: exact
+    /// lists and continue tokens of before are too old, and so are watches where there is no watch cache.
     pub fn compact_store(&mut self) {
         self.compacted = self.revision;
+        tracing::debug!(revision = self.revision, "store compacted");
+        // The apiserver writes down what it compacted.
         self.revision += 1;
         for resource in &mut self.resources {
             resource.store.compact(self.compacted);
+            if !resource.kind.watch_cached {
+                resource.cache.evict_all(self.compacted);
+            }
         }
     }
 
-    /// Every watch cache lists anew, as in a new apiserver process on the same store.
-    pub fn relist_all(&mut self) {
+    /// Every watch cache starts anew from a list at the current revision, as when the apiserver restarts: all watches
+    /// end, and older starts are too old. Where there is no watch cache, watches end and can go on from where they
+    /// were.
+    pub fn restart_watch_caches(&mut self) {
         let revision = self.revision;
+        tracing::debug!(revision, "watch caches restarted");
         for resource in &mut self.resources {
-            resource.cache.relist(revision);
+            if resource.kind.watch_cached {
+                resource.cache.relist(revision);
+                resource
+                    .cache
+                    .refreeze(revision, resource.store.current().clone());
+            } else {
+                resource.cache.end_watches();
+            }
         }
     }
 
@@ -419,9 +455,13 @@ impl Model {
                 Some(WriteOp::Update),
                 Arc::new(Stored::new(kind, key.clone(), revision, json)),
             ),
-            (Outcome::Gone, Some(last)) => (Some(WriteOp::Delete), Arc::new(last.at_revision(revision))),
+            (Outcome::Gone | Outcome::Released(_), Some(last)) => {
+                (Some(WriteOp::Delete), Arc::new(last.at_revision(revision)))
+            }
             (Outcome::Same(current), _) => (None, current),
-            (Outcome::Gone, None) => unreachable!("only an object that is there can go"),
+            (Outcome::Gone | Outcome::Released(_), None) => {
+                unreachable!("only an object that is there can go")
+            }
         };
         if let Some(op) = op {
             self.revision = revision;

@@ -68,6 +68,33 @@ pub struct Scenario {
     pub expect: Expect,
 }
 
+impl Scenario {
+    /// A scenario in which nothing happens: what a server that only tells the truth plays. It watches the ConfigMaps of
+    /// all namespaces, and expects nothing.
+    pub fn empty(server: ServerSettings) -> Self {
+        Self {
+            id: String::new(),
+            path: PathBuf::new(),
+            title: String::new(),
+            why: String::new(),
+            covers: Vec::new(),
+            refs: Vec::new(),
+            target: Target {
+                group: String::new(),
+                version: "v1".to_owned(),
+                plural: "configmaps".to_owned(),
+                kind: "ConfigMap".to_owned(),
+                namespace: None,
+            },
+            server,
+            client: ClientSettings::default(),
+            objects: Vec::new(),
+            steps: Vec::new(),
+            expect: Expect::default(),
+        }
+    }
+}
+
 /// A requirement id with the place that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Covered {

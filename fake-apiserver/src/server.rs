@@ -5,9 +5,10 @@
 //! the trace ([`Server::records`]) at the moment it is carried out.
 
 mod act;
-mod direct;
+mod control;
 mod exchange;
 mod goal;
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -22,6 +23,7 @@ use crate::record::{ConnId, ObjectRef, Record, RunEnd, Side, StreamId, Verb, Wha
 use crate::report::Report;
 use crate::scenario::{ClientSettings, Expected, Ref, SharedScenario};
 use crate::script::{Asked, Script};
+pub use control::Control;
 use exchange::{Exchange, Fate, Head};
 use goal::Goal;
 pub use goal::Limits;
@@ -55,6 +57,8 @@ pub enum Input {
     StopRequested,
     /// Nobody waits any longer for the stopped client to close these connections.
     LeftOpen(u64),
+    /// Something is done to the server from outside of its API.
+    Control(Control),
     /// Nothing happened but time.
     Tick,
 }
@@ -246,6 +250,7 @@ impl Server {
             Input::Report(report) => self.report(now, report),
             Input::StopRequested => self.log.push(now, What::StopRequested),
             Input::LeftOpen(connections) => self.log.push(now, What::LeftOpen { connections }),
+            Input::Control(control) => self.control(now, control),
             Input::Tick => {}
         }
         self.advance(now);
@@ -594,6 +599,7 @@ impl Server {
             Source::Waiting { request, arrived, .. } => self.decide_list(now, stream, request, arrived),
             Source::Undecided(Request::Get(request)) => self.decide_get(now, stream, request, now),
             Source::WaitingGet { request, arrived, .. } => self.decide_get(now, stream, request, arrived),
+            Source::Undecided(Request::Write(request)) => self.decide_write(now, stream, &request),
             Source::Undecided(Request::Document(document)) => {
                 let answer = document.answer(self.model.catalog(), self.scenario.server.version);
                 self.answer(stream, answer);
@@ -710,12 +716,16 @@ impl Server {
 
     /// How long a watch without `timeoutSeconds` lives: drawn from [1800, 3600) s, as with `--min-request-timeout`.
     fn draw_lifetime(&mut self) -> Duration {
+        Duration::from_secs(1800 + self.draw() % 1800)
+    }
+
+    /// The next of what chance decides.
+    fn draw(&mut self) -> u64 {
         // xorshift64*: chance must come from the seed alone.
         self.chance ^= self.chance >> 12;
         self.chance ^= self.chance << 25;
         self.chance ^= self.chance >> 27;
-        let drawn = self.chance.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
-        Duration::from_secs(1800 + drawn % 1800)
+        self.chance.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33
     }
 }
 
@@ -749,7 +759,7 @@ fn verb(parsed: &Result<Request, Answer>, request: &HttpRequest, query: &[(Strin
     match parsed {
         Ok(Request::List(_)) => Verb::List,
         Ok(Request::Watch(_)) => watch_verb(query),
-        Ok(Request::Get(_) | Request::Document(_)) => Verb::Other,
+        Ok(Request::Get(_) | Request::Write(_) | Request::Document(_)) => Verb::Other,
         // Refused for its options: still a read of a collection, and counted as one.
         Err(_) if request.method == http::Method::GET && names_collection(&request.path) => {
             if is_watch(query) {
@@ -779,6 +789,7 @@ fn form_of(request: &Request) -> Form {
         Request::List(request) => request.form,
         Request::Watch(request) => request.form,
         Request::Get(request) => request.form,
+        Request::Write(request) => request.form,
         Request::Document(_) => Form::Full,
     }
 }
@@ -788,6 +799,7 @@ fn collection_of(request: &Request) -> Option<&Collection> {
         Request::List(request) => Some(&request.collection),
         Request::Watch(request) => Some(&request.collection),
         Request::Get(request) => Some(&request.collection),
+        Request::Write(request) => Some(&request.collection),
         Request::Document(_) => None,
     }
 }

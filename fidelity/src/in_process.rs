@@ -3,7 +3,6 @@
 //! What the edge adds on a socket (`Date`, the framing) is added here, so that both ways give the same transcript.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -11,17 +10,16 @@ use bytes::Bytes;
 use fake_apiserver::api::HttpRequest;
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{ConnId, Side, StreamId};
-use fake_apiserver::scenario::{ClientSettings, Expect, Scenario, ServerSettings, Target, Version};
-use fake_apiserver::server::{Input, Limits, Output};
+use fake_apiserver::scenario::{ServerSettings, Version};
+use fake_apiserver::server::{self, Input, Output};
 
 use crate::error::Error;
-use crate::interim;
 use crate::probe::{Control, User};
 use crate::transport::{ANSWER_LIMIT, Call, Chunk, Head, Transport};
 
 /// A fake apiserver with an empty store.
 pub struct InProcess {
-    server: fake_apiserver::server::Server,
+    server: server::Server,
     now: Duration,
     streams: BTreeMap<u64, Incoming>,
     last: u64,
@@ -38,19 +36,21 @@ struct Incoming {
 pub(crate) struct Stream(u64);
 
 impl InProcess {
-    /// Answers as `version`.
+    /// Answers as `version`, and as the oracle is set up: nothing tells watch caches of foreign writes.
     pub fn new(version: Version) -> Self {
+        Self::with_capacity(version, ServerSettings::default().watch_cache_capacity)
+    }
+
+    /// The same, with so many events in each watch cache.
+    pub(crate) fn with_capacity(version: Version, watch_cache_capacity: usize) -> Self {
         let settings = ServerSettings {
             version,
             progress_notify: false,
+            watch_cache_capacity,
             ..ServerSettings::default()
         };
         Self {
-            server: fake_apiserver::server::Server::with_limits(
-                Arc::new(scenario(settings)),
-                0,
-                Limits::endless(),
-            ),
+            server: server::Server::standalone(settings, 0),
             now: Duration::ZERO,
             streams: BTreeMap::new(),
             last: 0,
@@ -128,20 +128,6 @@ impl Transport for InProcess {
         let stream = self.last;
         self.streams.insert(stream, Incoming::default());
         let request = request(call, self.authority())?;
-        if let Some(response) = interim::write(&mut self.server, self.now, &request) {
-            self.take_outputs();
-            let (status, body) = response;
-            let incoming = self.streams.entry(stream).or_default();
-            incoming.ended = Some(Ending::Eof);
-            let length = body.len() as u64;
-            incoming.chunks.push_back(body);
-            let mut headers = fake_apiserver::api::common_headers(&request, stream);
-            headers.extend(fake_apiserver::api::watch_headers());
-            return Ok((
-                head(status, headers, Some(length).filter(|length| *length <= 2048)),
-                Stream(stream),
-            ));
-        }
         self.input(Input::Connected(ConnId(stream)));
         self.input(Input::Request {
             stream: StreamId(stream),
@@ -200,38 +186,14 @@ impl Transport for InProcess {
 
     async fn control(&mut self, control: Control) -> Result<(), Error> {
         match control {
-            Control::Compact => self.server.compact_store(self.now),
-            Control::RestartApiserver => self.server.restart(self.now),
+            Control::Compact => self.input(Input::Control(server::Control::Compact)),
+            Control::RestartApiserver => self.input(Input::Control(server::Control::RestartWatchCaches)),
         }
-        self.take_outputs();
         Ok(())
     }
 
     fn fixture_is_there(&self) -> bool {
         false
-    }
-}
-
-fn scenario(server: ServerSettings) -> Scenario {
-    Scenario {
-        id: "fidelity".to_owned(),
-        path: "fidelity".into(),
-        title: String::new(),
-        why: String::new(),
-        covers: Vec::new(),
-        refs: Vec::new(),
-        target: Target {
-            group: String::new(),
-            version: "v1".to_owned(),
-            plural: "configmaps".to_owned(),
-            kind: "ConfigMap".to_owned(),
-            namespace: None,
-        },
-        server,
-        client: ClientSettings::default(),
-        objects: Vec::new(),
-        steps: Vec::new(),
-        expect: Expect::default(),
     }
 }
 

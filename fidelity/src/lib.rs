@@ -18,11 +18,11 @@ mod fixture;
 )]
 mod http;
 mod in_process;
-mod interim;
 mod normalise;
 pub mod page;
 mod player;
 mod probe;
+pub mod random;
 mod transcript;
 mod transport;
 pub mod verdict;
@@ -36,7 +36,7 @@ pub use probe::{Probe, load};
 /// What probes are played against.
 pub enum Server {
     /// Over a socket.
-    Remote(Remote),
+    Remote(Box<Remote>),
     /// The fake, in this process, under virtual time.
     InProcess(Box<InProcess>),
 }
@@ -47,7 +47,7 @@ pub enum Server {
 /// When it cannot be played: the probe, the server or the caller is at fault.
 pub async fn transcript(probe: &Probe, server: &mut Server) -> Result<String, Error> {
     match server {
-        Server::Remote(server) => text(probe, server).await,
+        Server::Remote(server) => text(probe, server.as_mut()).await,
         Server::InProcess(server) => text(probe, server.as_mut()).await,
     }
 }

@@ -132,7 +132,7 @@ async fn play_all(arguments: &Arguments, probes: &[Probe]) -> Result<bool, Error
         .as_deref()
         .map(|url| Target::new(url, None, None, None))
         .transpose()?;
-    let mut server = Server::Remote(Remote::new(target, control, arguments.fixture_is_there));
+    let mut server = Server::Remote(Box::new(Remote::new(target, control, arguments.fixture_is_there)));
     let record = arguments.command == "record";
     if record {
         std::fs::create_dir_all(folder).map_err(|why| Error::file(folder, &why))?;

@@ -40,6 +40,7 @@ pub(crate) enum Item {
     Did(String),
 }
 
+#[derive(Default)]
 pub(crate) struct Played {
     pub(crate) captures: BTreeMap<String, String>,
     pub(crate) items: Vec<Item>,
@@ -78,34 +79,65 @@ pub(crate) async fn play<T: Transport>(probe: &Probe, server: &mut T) -> Result<
     for step in &probe.play {
         player.step(step).await?;
     }
-    // A name nobody used would only disturb the order of resourceVersions.
-    let used = |name: &str| {
-        let forms = ["}", "+", "-"].map(|end| format!("{{{name}{end}"));
-        player.items.iter().any(|item| match item {
-            Item::Asked {
-                path, headers, body, ..
-            } => [Some(path), body.as_ref()]
-                .into_iter()
-                .flatten()
-                .chain(headers)
-                .any(|text| forms.iter().any(|form| text.contains(form))),
-            Item::Answered { .. }
-            | Item::Opened { .. }
-            | Item::Line { .. }
-            | Item::Ended { .. }
-            | Item::Did(_) => false,
-        })
-    };
-    let captures = player
-        .captures
-        .iter()
-        .filter(|(name, _)| used(name))
-        .map(|(a, b)| (a.clone(), b.clone()))
-        .collect();
     Ok(Played {
-        captures,
+        captures: player.captures,
         items: player.items,
-    })
+    }
+    .used())
+}
+
+/// Plays more steps of a story that was begun before.
+pub(crate) async fn go_on<T: Transport>(
+    played: &mut Played,
+    steps: &[Step],
+    server: &mut T,
+) -> Result<(), Error> {
+    let mut player = Player {
+        server,
+        captures: std::mem::take(&mut played.captures),
+        items: std::mem::take(&mut played.items),
+    };
+    let mut done = Ok(());
+    for step in steps {
+        done = player.step(step).await;
+        if done.is_err() {
+            break;
+        }
+    }
+    let Player { captures, items, .. } = player;
+    *played = Played { captures, items };
+    done
+}
+
+impl Played {
+    /// Without the names nobody used.
+    pub(crate) fn used(self) -> Self {
+        let Self { captures, items } = self;
+        // A name nobody used would only disturb the order of resourceVersions.
+        let used = |name: &str| {
+            let forms = ["}", "+", "-"].map(|end| format!("{{{name}{end}"));
+            items.iter().any(|item| match item {
+                Item::Asked {
+                    path, headers, body, ..
+                } => [Some(path), body.as_ref()]
+                    .into_iter()
+                    .flatten()
+                    .chain(headers)
+                    .any(|text| forms.iter().any(|form| text.contains(form))),
+                Item::Answered { .. }
+                | Item::Opened { .. }
+                | Item::Line { .. }
+                | Item::Ended { .. }
+                | Item::Did(_) => false,
+            })
+        };
+        let captures = captures
+            .iter()
+            .filter(|(name, _)| used(name))
+            .map(|(a, b)| (a.clone(), b.clone()))
+            .collect();
+        Self { captures, items }
+    }
 }
 
 impl<T: Transport> Player<'_, T> {
@@ -160,7 +192,13 @@ impl<T: Transport> Player<'_, T> {
         );
         if let Some((answer, took)) = answered {
             for (name, pointer) in &request.capture {
-                let value = capture(&answer, pointer).ok_or_else(|| {
+                let found = capture(&answer, pointer);
+                if let Some(name) = name.strip_suffix('?') {
+                    self.captures
+                        .insert(name.to_owned(), found.unwrap_or_else(|| "none".to_owned()));
+                    continue;
+                }
+                let value = found.ok_or_else(|| {
                     let body = String::from_utf8_lossy(&answer.body)
                         .chars()
                         .take(300)
@@ -184,12 +222,18 @@ impl<T: Transport> Player<'_, T> {
     }
 
     async fn watch(&mut self, watch: &Watch) -> Result<(), Error> {
-        let Some((mut stream, opened)) = self.opened(watch, BTreeMap::new(), 200).await? else {
+        let opened = self.opened(watch, BTreeMap::new(), 200).await?;
+        let mut actions = watch.meanwhile.iter().peekable();
+        if watch.until.is_some() {
+            for Meanwhile { request, .. } in actions.by_ref() {
+                self.request(request).await?;
+            }
+        }
+        let Some((mut stream, opened)) = opened else {
             return Ok(());
         };
-        let end = opened + Duration::from_millis(watch.read_ms);
+        let end = self.server.now() + Duration::from_millis(watch.read_ms);
         let deaf_until = opened + Duration::from_millis(watch.stall_ms);
-        let mut actions = watch.meanwhile.iter().peekable();
         let mut buffer: Vec<u8> = Vec::new();
         let mut lines = 0;
         let how = loop {

@@ -64,7 +64,8 @@ pub(crate) struct Request {
     pub(crate) headers: BTreeMap<String, Option<String>>,
     #[serde(default)]
     pub(crate) body: Option<String>,
-    /// Name to JSON pointer into the answer's body, or `header:<name>`.
+    /// Name to JSON pointer into the answer's body, or `header:<name>`. What a name with a question mark stands for need
+    /// not be there; it is `none` then.
     #[serde(default)]
     pub(crate) capture: BTreeMap<String, String>,
     /// Sent this many times, one after the other; only the last is recorded.
@@ -86,7 +87,8 @@ pub(crate) struct Watch {
     /// The reader goes away after this many lines.
     #[serde(default)]
     pub(crate) lines: Option<usize>,
-    /// The reader goes away after a line that holds this text.
+    /// The reader goes away after a line that holds this text. What happens meanwhile is then done before anything is
+    /// read, and also when there is nothing to read.
     #[serde(default)]
     pub(crate) until: Option<String>,
     /// Nothing is read from the socket for this long after the headers.

@@ -25,6 +25,8 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
             Item::Answered { body, .. } => normaliser.collect(&String::from_utf8_lossy(body)),
             // Which of them arrived is chance, and so would be the ordinals.
             Item::Line { .. } if rule(Rule::CountOnly) => {}
+            // So it is with bookmarks that are left out.
+            Item::Line { text, .. } if rule(Rule::DropPlainBookmarks) && is_plain_bookmark(text) => {}
             Item::Line { text, .. } => normaliser.collect(text),
             Item::Asked { .. } | Item::Opened { .. } | Item::Ended { .. } | Item::Did(_) => {}
         }
@@ -106,9 +108,7 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
                     counter.count(text);
                     continue;
                 }
-                let plain_bookmark =
-                    text.starts_with("{\"type\":\"BOOKMARK\"") && !text.contains("k8s.io/initial-events-end");
-                if plain_bookmark && rule(Rule::DropPlainBookmarks) {
+                if is_plain_bookmark(text) && rule(Rule::DropPlainBookmarks) {
                     continue;
                 }
                 let text = normaliser.rewrite(text);
@@ -141,6 +141,10 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
         }
     }
     out
+}
+
+fn is_plain_bookmark(text: &str) -> bool {
+    text.starts_with("{\"type\":\"BOOKMARK\"") && !text.contains("k8s.io/initial-events-end")
 }
 
 fn as_token(value: &str) -> String {

@@ -46,6 +46,21 @@ enum What {
         #[arg(long, num_args = 1..)]
         only: Vec<String>,
     },
+    /// Plays random programs against a real server and the fake.
+    Random {
+        /// How many programs.
+        #[arg(long, default_value_t = 200)]
+        seeds: u64,
+        /// The first seed.
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+        /// E.g. 1.36.
+        #[arg(long, default_value = oracle::NEWEST)]
+        kubernetes_version: String,
+        /// Make so many of the programs that differ shorter; it takes minutes where a compaction is among the steps.
+        #[arg(long, default_value_t = 5)]
+        shrink: u64,
+    },
 }
 
 /// Runs it. 0: nothing that is not known; 1: a difference that is neither accepted nor listed as open; 2: not done.
@@ -60,6 +75,12 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             kubernetes_version,
             only,
         }) => runtime.block_on(record(kubernetes_version, only)),
+        Some(What::Random {
+            seeds,
+            first,
+            kubernetes_version,
+            shrink,
+        }) => runtime.block_on(random(kubernetes_version, *first, *seeds, *shrink)),
     };
     done.unwrap_or_else(|why| failed(&why))
 }
@@ -150,7 +171,7 @@ fn json(outcomes: &[Outcome]) -> String {
 async fn record(version: &str, only: &[String]) -> Result<ExitCode, Error> {
     let files = Files::below(&root());
     let oracle = oracle::Running::begin(version)?;
-    let mut server = ::fidelity::Server::Remote(oracle.connect()?);
+    let mut server = ::fidelity::Server::Remote(Box::new(oracle.connect()?));
     let folder = files.recordings(version);
     std::fs::create_dir_all(&folder).map_err(|why| Error::caller(format!("{}: {why}", folder.display())))?;
     let mut failures = 0_u32;
@@ -177,4 +198,39 @@ async fn record(version: &str, only: &[String]) -> Result<ExitCode, Error> {
     } else {
         ExitCode::SUCCESS
     })
+}
+
+async fn random(version: &str, first: u64, seeds: u64, shrink: u64) -> Result<ExitCode, Error> {
+    let Some((name, version)) = VERSIONS.iter().find(|(name, _)| *name == version) else {
+        return Err(Error::caller(format!("there is no oracle of {version}")));
+    };
+    let oracle = oracle::Running::begin(name)?;
+    let mut real = oracle.connect()?;
+    let summary = ::fidelity::random::run(
+        *version,
+        &mut real,
+        first,
+        seeds,
+        shrink,
+        &mut |difference| {
+            let _closed_pipe = writeln!(
+                std::io::stdout(),
+                "seed {}\n{}\n{}",
+                difference.seed,
+                difference.probe,
+                difference.side_by_side
+            );
+        },
+        &mut |summary| {
+            let _closed_pipe = writeln!(
+                std::io::stderr(),
+                "{name}: {} programs, {} steps, {} different",
+                summary.programs,
+                summary.steps,
+                summary.different
+            );
+        },
+    )
+    .await?;
+    Ok(ExitCode::from(u8::from(summary.different > 0)))
 }

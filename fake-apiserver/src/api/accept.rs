@@ -77,6 +77,17 @@ pub(super) fn streamable(accept: Option<&str>) -> Result<(), Status> {
     ))
 }
 
+/// Can a Status be written in one of the types asked for? It has no form but its own, so not where every clause asks for
+/// a transform; it is then written raw: indented, without a newline.
+pub(super) fn takes_a_status(accept: Option<&str>) -> bool {
+    let accept = accept.unwrap_or_default();
+    accept.is_empty()
+        || !accept
+            .split(',')
+            .map(Clause::read)
+            .all(|clause| clause.transform.is_some())
+}
+
 struct Clause<'a> {
     media_type: &'a str,
     /// `q` in thousandths.

@@ -89,3 +89,42 @@ pub(crate) fn check_duration(text: &str) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// What `encoding/json` says of a text that is no JSON; `error` is what serde_json found in it.
+pub(crate) fn json_error(text: &[u8], error: &serde_json::Error) -> String {
+    let lines = text.split(|byte| *byte == b'\n');
+    let before: usize = lines
+        .take(error.line().saturating_sub(1))
+        .map(|line| line.len() + 1)
+        .sum();
+    let at = (before + error.column()).saturating_sub(1);
+    let Some(&byte) = text.get(at).filter(|_| !error.is_eof()) else {
+        return "unexpected end of JSON input".to_owned();
+    };
+    let shown = match byte {
+        b'\'' => "\\'".to_owned(),
+        b'"' => "\"".to_owned(),
+        byte => {
+            let quoted = quote(&char::from(byte).to_string());
+            quoted[1..quoted.len() - 1].to_owned()
+        }
+    };
+    let found = error.to_string();
+    let place = [
+        ("expected `:`", "after object key"),
+        ("expected `,` or `}`", "after object key:value pair"),
+        ("expected `,` or `]`", "after array element"),
+        (
+            "key must be a string",
+            "looking for beginning of object key string",
+        ),
+        ("trailing comma", "looking for beginning of object key string"),
+        ("trailing characters", "after top-level value"),
+        ("control character", "in string literal"),
+        ("invalid escape", "in string escape code"),
+    ]
+    .into_iter()
+    .find(|(theirs, _)| found.starts_with(theirs))
+    .map_or("looking for beginning of value", |(_, go)| go);
+    format!("invalid character '{shown}' {place}")
+}

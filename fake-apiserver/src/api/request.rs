@@ -5,6 +5,7 @@ use crate::model::continue_token::ContinueToken;
 use crate::model::selector::Selector;
 
 use super::document::Document;
+use super::write::WriteRequest;
 
 /// A request that is legal, for a collection or object of a kind that is served.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub enum Request {
     Watch(WatchRequest),
     /// One object.
     Get(GetRequest),
+    /// A create, update, patch or delete.
+    Write(WriteRequest),
     /// Discovery, version, health.
     Document(Document),
 }

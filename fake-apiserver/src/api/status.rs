@@ -10,6 +10,8 @@ use serde_json::Value;
 use crate::model::catalog::Kind;
 use crate::model::object::{encode_json, encode_json_indented};
 
+use crate::scenario::Version;
+
 use super::Answer;
 
 /// A Kubernetes Status with `status: Failure`.
@@ -108,8 +110,55 @@ impl Status {
         Self::new(400, "BadRequest", message)
     }
 
-    /// 422: options that contradict each other, one cause each; the same fault is named once.
+    /// 422: options of a read that contradict each other, one cause each; the same fault is named once.
     pub fn invalid_list_options(faults: &[Cause]) -> Self {
+        Self::invalid_options("ListOptions", faults)
+    }
+
+    /// 422: options that are wrong or contradict each other, one cause each; the same fault is named once. `options` is
+    /// their kind.
+    pub fn invalid_options(options: &str, faults: &[Cause]) -> Self {
+        Self::invalid(
+            &format!("{options}.meta.k8s.io"),
+            Details {
+                group: "meta.k8s.io".to_owned(),
+                kind: options.to_owned(),
+                ..Details::default()
+            },
+            faults,
+        )
+    }
+
+    /// 422: an object that does not validate, by its Kind.
+    pub fn invalid_object(kind: &Kind, name: &str, faults: &[Cause]) -> Self {
+        let what = if kind.group.is_empty() {
+            kind.kind.to_owned()
+        } else {
+            format!("{}.{}", kind.kind, kind.group)
+        };
+        Self::invalid(&what, details_of(name, kind.group, kind.kind), faults)
+    }
+
+    /// 422: an update without the version it is about, by its resource. Before 1.34 numbers are shown the Go way.
+    pub fn version_required(kind: &Kind, name: &str, version: Version) -> Self {
+        let zero = if version == Version::V1_33 { "0x0" } else { "0" };
+        Self::invalid(
+            &kind.qualified(),
+            details_of(name, kind.group, kind.plural),
+            &[Cause {
+                reason: "FieldValueInvalid".to_owned(),
+                message: format!("Invalid value: {zero}: must be specified for an update"),
+                field: "metadata.resourceVersion".to_owned(),
+            }],
+        )
+    }
+
+    /// 422: a patch whose outcome is no such object.
+    pub fn invalid_patch(fault: Cause) -> Self {
+        Self::invalid("", Details::default(), &[fault])
+    }
+
+    fn invalid(what: &str, details: Details, faults: &[Cause]) -> Self {
         let mut causes: Vec<Cause> = Vec::new();
         for fault in faults {
             if !causes.contains(fault) {
@@ -125,43 +174,137 @@ impl Status {
         } else {
             format!("[{}]", texts.join(", "))
         };
-        Self::new(
-            422,
-            "Invalid",
-            format!("ListOptions.meta.k8s.io \"\" is invalid: {text}"),
-        )
-        .with_details(Details {
-            group: "meta.k8s.io".to_owned(),
-            kind: "ListOptions".to_owned(),
-            causes,
-            ..Details::default()
-        })
+        let name = details.name.clone();
+        Self::new(422, "Invalid", format!("{what} \"{name}\" is invalid: {text}"))
+            .with_details(Details { causes, ..details })
     }
 
-    /// 403: the one user of the fake may read only. `namespace` is `None` at the cluster scope.
-    pub fn forbidden(verb: &str, kind: &Kind, name: Option<&str>, namespace: Option<&str>) -> Self {
-        let place = match namespace {
-            Some(namespace) => format!("in the namespace \"{namespace}\""),
-            None => "at the cluster scope".to_owned(),
-        };
-        let named = name.map(|name| format!(" \"{name}\"")).unwrap_or_default();
+    /// 403: something that is forbidden to everybody, for the reason given.
+    pub fn forbidden(kind: &Kind, name: &str, why: &str, causes: Vec<Cause>) -> Self {
         Self::new(
             403,
             "Forbidden",
+            format!("{} \"{name}\" is forbidden: {why}", kind.qualified()),
+        )
+        .with_details(Details {
+            causes,
+            ..details_of(name, kind.group, kind.plural)
+        })
+    }
+
+    /// 409: the name is taken.
+    pub fn already_exists(kind: &Kind, name: &str) -> Self {
+        Self::new(
+            409,
+            "AlreadyExists",
+            format!("{} \"{name}\" already exists", kind.qualified()),
+        )
+        .with_details(details_of(name, kind.group, kind.plural))
+    }
+
+    /// 409: every name made of the prefix was taken.
+    pub fn no_name_left(kind: &Kind, name: &str) -> Self {
+        Self::new(
+            409,
+            "AlreadyExists",
             format!(
-                "{}{named} is forbidden: User \"system:anonymous\" cannot {verb} resource \"{}\" in API group \"{}\" \
-                 {place}",
-                kind.qualified(),
-                kind.plural,
-                kind.group
+                "{} \"{name}\" already exists, the server was not able to generate a unique name for the object",
+                kind.qualified()
             ),
         )
         .with_details(Details {
-            name: name.unwrap_or_default().to_owned(),
-            group: kind.group.to_owned(),
-            kind: kind.plural.to_owned(),
-            ..Details::default()
+            retry_after_seconds: 1,
+            ..details_of(name, kind.group, kind.plural)
         })
+    }
+
+    /// 409: the object is another one than the writer thinks; named by its resource.
+    pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        Self::new(
+            409,
+            "Conflict",
+            format!(
+                "Operation cannot be fulfilled on {} \"{name}\": {why}",
+                kind.qualified()
+            ),
+        )
+        .with_details(details_of(name, kind.group, kind.plural))
+    }
+
+    /// 409: a deletion means another object; named by its Kind.
+    pub fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Self {
+        let what = if kind.group.is_empty() {
+            kind.kind.to_owned()
+        } else {
+            format!("{}.{}", kind.kind, kind.group)
+        };
+        Self::new(
+            409,
+            "Conflict",
+            format!("Operation cannot be fulfilled on {what} \"{name}\": {why}"),
+        )
+        .with_details(details_of(name, kind.group, kind.kind))
+    }
+
+    /// 413: more than the server reads, or than a patch may have.
+    pub fn too_large_entity(what: &str) -> Self {
+        Self::new(
+            413,
+            "RequestEntityTooLarge",
+            format!("Request entity too large: {what}"),
+        )
+    }
+
+    /// 413: a body above [`super::BODY_BYTES_MAX`].
+    pub fn too_large_body() -> Self {
+        Self::too_large_entity(&format!("limit is {}", super::BODY_BYTES_MAX))
+    }
+
+    /// 415 of the handler: a body in a format that is not among `accepted`.
+    pub fn unknown_format(accepted: &[&str]) -> Self {
+        Self::new(
+            415,
+            "UnsupportedMediaType",
+            format!(
+                "the body of the request was in an unknown format - accepted media types include: {}",
+                accepted.join(", ")
+            ),
+        )
+    }
+
+    /// 415 of the router, before any handler.
+    pub fn unrouted_format() -> Self {
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details(Details::default())
+    }
+
+    /// 422: a JSON patch that cannot be carried out.
+    pub fn patch_failed() -> Self {
+        Self::new(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        )
+        .with_details(Details::default())
+    }
+
+    /// 500: a new object cannot have a version.
+    pub fn version_of_new_object() -> Self {
+        Self::new(
+            500,
+            "",
+            "resourceVersion should not be set on objects to be created",
+        )
+    }
+
+    /// The body that tells of a deletion: a Status with `status: Success`, without newline.
+    pub fn deleted(kind: &Kind, name: &str, uid: &str) -> Vec<u8> {
+        encode_json(&serde_json::json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": Details { uid: uid.to_owned(), ..details_of(name, kind.group, kind.plural) },
+        }))
     }
 
     /// 404: no such object.
@@ -171,12 +314,7 @@ impl Status {
             "NotFound",
             format!("{} \"{name}\" not found", kind.qualified()),
         )
-        .with_details(Details {
-            name: name.to_owned(),
-            group: kind.group.to_owned(),
-            kind: kind.plural.to_owned(),
-            ..Details::default()
-        })
+        .with_details(details_of(name, kind.group, kind.plural))
     }
 
     /// 404: a path that leads nowhere, below a group the apiserver itself serves.
@@ -341,6 +479,15 @@ impl Status {
             details: self.details.as_deref(),
             code: self.code,
         }
+    }
+}
+
+fn details_of(name: &str, group: &str, kind: &str) -> Details {
+    Details {
+        name: name.to_owned(),
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        ..Details::default()
     }
 }
 

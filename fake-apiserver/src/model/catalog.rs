@@ -22,6 +22,28 @@ pub struct SelectableField {
     pub default: &'static str,
 }
 
+/// What a deletion waits for, beside finalizers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// Nothing.
+    AtOnce,
+    /// Once it is placed on a node, the grace period: whoever runs it deletes it for good.
+    AfterGrace,
+    /// `spec.finalizers`: it holds other objects, and is finalized when they are gone.
+    WhenEmpty,
+}
+
+/// What a name must look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameRule {
+    /// A DNS subdomain (RFC 1123).
+    Subdomain,
+    /// A DNS label (RFC 1123).
+    Label,
+    /// A DNS label that begins with a letter (RFC 1035).
+    LetterLabel,
+}
+
 const fn field(label: &'static str, pointer: &'static str) -> SelectableField {
     SelectableField {
         label,
@@ -74,6 +96,18 @@ pub struct Kind {
     pub selectable: &'static [SelectableField],
     /// What is said to the others.
     pub unknown_field: UnknownField,
+    /// What its deletion waits for.
+    pub deletion: Deletion,
+    /// Is the answer to its deletion the object, not a Status?
+    pub deletion_shows_object: bool,
+    /// Does an update of what is not there create it?
+    pub update_creates: bool,
+    /// May an update leave `metadata.resourceVersion` out?
+    pub unconditional_update: bool,
+    /// What its names must look like.
+    pub names: NameRule,
+    /// The status of a new object, as JSON text, whatever its creator says; empty: none. `None`: the creator's.
+    pub first_status: Option<&'static str>,
 }
 
 impl Kind {
@@ -135,6 +169,12 @@ const CORE: Kind = Kind {
     zero: "",
     selectable: &[],
     unknown_field: UnknownField::NotSupported,
+    deletion: Deletion::AtOnce,
+    deletion_shows_object: false,
+    update_creates: false,
+    unconditional_update: true,
+    names: NameRule::Subdomain,
+    first_status: None,
 };
 
 static KINDS: [Kind; 11] = [
@@ -191,6 +231,7 @@ static KINDS: [Kind; 11] = [
             field("source", "/source/component"),
             field("type", "/type"),
         ],
+        update_creates: true,
         ..CORE
     },
     Kind {
@@ -203,6 +244,10 @@ static KINDS: [Kind; 11] = [
         status: true,
         zero: r#","spec":{},"status":{}"#,
         selectable: &[field("status.phase", "/status/phase")],
+        deletion: Deletion::WhenEmpty,
+        deletion_shows_object: true,
+        names: NameRule::Label,
+        first_status: Some(r#"{"phase":"Active"}"#),
         ..CORE
     },
     Kind {
@@ -240,6 +285,9 @@ static KINDS: [Kind; 11] = [
             field("status.podIP", "/status/podIP"),
             field("status.nominatedNodeName", "/status/nominatedNodeName"),
         ],
+        deletion: Deletion::AfterGrace,
+        deletion_shows_object: true,
+        first_status: Some(r#"{"phase":"Pending"}"#),
         ..CORE
     },
     Kind {
@@ -263,6 +311,10 @@ static KINDS: [Kind; 11] = [
             field("spec.clusterIP", "/spec/clusterIP"),
             field("spec.type", "/spec/type"),
         ],
+        deletion_shows_object: true,
+        update_creates: true,
+        names: NameRule::LetterLabel,
+        first_status: Some(r#"{"loadBalancer":{}}"#),
         ..CORE
     },
     Kind {
@@ -279,6 +331,7 @@ static KINDS: [Kind; 11] = [
             r#","strategy":{}},"status":{}"#
         ),
         unknown_field: UnknownField::OnlyNameAndNamespace,
+        first_status: Some("{}"),
         ..CORE
     },
     Kind {
@@ -295,6 +348,7 @@ static KINDS: [Kind; 11] = [
             pointer: "/status/succeeded",
             default: "0",
         }],
+        first_status: Some("{}"),
         ..CORE
     },
     Kind {
@@ -306,6 +360,8 @@ static KINDS: [Kind; 11] = [
         fields: &["spec"],
         zero: r#","spec":{}"#,
         unknown_field: UnknownField::OnlyNameAndNamespace,
+        update_creates: true,
+        unconditional_update: false,
         ..CORE
     },
     Kind {
@@ -317,6 +373,8 @@ static KINDS: [Kind; 11] = [
         custom: true,
         status: true,
         generation: true,
+        unconditional_update: false,
+        first_status: Some(""),
         ..CORE
     },
 ];

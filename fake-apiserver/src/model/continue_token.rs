@@ -5,6 +5,8 @@ use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+use crate::api::go_text;
+
 use super::object::encode_json;
 
 /// The only version there ever was.
@@ -72,7 +74,7 @@ impl ContinueToken {
             ))
         })?;
         let json: serde_json::Value =
-            serde_json::from_slice(&bytes).map_err(|_| broken(json_error(&bytes)))?;
+            serde_json::from_slice(&bytes).map_err(|error| broken(go_text::json_error(&bytes, &error)))?;
         let field = |name: &str| json.get(name).cloned().unwrap_or_default();
         let version = field("v").as_str().unwrap_or_default().to_owned();
         if version != VERSION {
@@ -108,23 +110,4 @@ fn illegal_byte(text: &str) -> usize {
     text.bytes()
         .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')))
         .unwrap_or_else(|| text.len().saturating_sub(1))
-}
-
-/// Go's words for what is no JSON, in the two cases a made-up token meets: it stops too early, or does not begin.
-fn json_error(bytes: &[u8]) -> String {
-    let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else {
-        return "unexpected end of JSON input".to_owned();
-    };
-    if matches!(first, b'{' | b'[' | b'"') {
-        return "unexpected end of JSON input".to_owned();
-    }
-    let shown = match first {
-        b'\'' => "\\'".to_owned(),
-        b'"' => "\"".to_owned(),
-        byte => {
-            let quoted = crate::api::go_text::quote(&char::from(*byte).to_string());
-            quoted[1..quoted.len() - 1].to_owned()
-        }
-    };
-    format!("invalid character '{shown}' looking for beginning of value")
 }

@@ -79,7 +79,10 @@ impl Page {
             out.push(if index == 0 { b'{' } else { b',' });
             out.extend_from_slice(&encode_json(key));
             out.push(b':');
-            if key == "items" {
+            if key == "items" && self.form == Form::Metadata && self.items.is_empty() {
+                // Nothing was appended to the Go slice.
+                out.extend_from_slice(b"null");
+            } else if key == "items" {
                 self.write_items(&mut out);
             } else {
                 out.extend_from_slice(&encode_json(value));
@@ -199,8 +202,9 @@ pub(super) fn list(model: &Model, now: Duration, arrived: Duration, request: &Li
     };
     // Before 1.34 the watch cache knew one state only: exact reads and all pages but the first went to etcd.
     let snapshots = model.version > Version::V1_33;
-    let from_cache =
-        kind.watch_cached && (snapshots || !(token.is_some() || matches!(wanted, Wanted::Exact(_))));
+    let exact = matches!(wanted, Wanted::Exact(_));
+    // The states a cache remembers are of whole collections: one object of the past is read from etcd.
+    let from_cache = kind.watch_cached && (snapshots || !(token.is_some() || exact)) && !(single && exact);
     if from_cache && matches!(request.resource_version, RequestedVersion::Any) {
         limit = None;
     }

@@ -18,7 +18,7 @@ use crate::record::ObjectRef;
 use super::catalog::Kind;
 
 /// Order of `metadata`'s keys for built-in kinds (`ObjectMeta` in apimachinery `meta/v1/types.go`).
-const OBJECT_META: [&str; 15] = [
+pub(crate) const OBJECT_META: [&str; 15] = [
     "name",
     "generateName",
     "namespace",
@@ -69,14 +69,28 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// The version that a write at `revision` makes of `json`, which is [`canonical`] and has a `metadata.uid` and a
+    /// The version that a write at `revision` makes of `json`, which has a `metadata.uid` and a
     /// `metadata.resourceVersion`; the latter's value is set here.
     pub(super) fn new(kind: &'static Kind, key: String, revision: u64, mut json: Value) -> Self {
-        let metadata = &mut json["metadata"];
-        metadata["resourceVersion"] = Value::String(revision.to_string());
-        let uid = metadata["uid"].as_str().unwrap_or_default().to_owned();
-        let labels = metadata
-            .get("labels")
+        if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion".to_owned(), Value::String(revision.to_string()));
+        }
+        Self::as_is(kind, key, revision, json)
+    }
+
+    /// `json` with whatever `metadata.resourceVersion` it has: what a write would have stored, had it not been a dry
+    /// run.
+    pub(super) fn as_is(kind: &'static Kind, key: String, revision: u64, json: Value) -> Self {
+        let json = canonical(kind, json);
+        let text = |pointer: &str| {
+            json.pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let uid = text("/metadata/uid");
+        let labels = json
+            .pointer("/metadata/labels")
             .and_then(Value::as_object)
             .into_iter()
             .flatten()

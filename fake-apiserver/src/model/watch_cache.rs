@@ -175,8 +175,13 @@ impl WatchCache {
 
     /// Starts anew from a list at `revision`: every watch ends once it has what the cache already had.
     pub(super) fn relist(&mut self, revision: u64) {
-        self.generation_ends.push(self.visible);
+        self.end_watches();
         self.forget(revision);
+    }
+
+    /// Every open watch ends once it has what is there by now.
+    pub(super) fn end_watches(&mut self) {
+        self.generation_ends.push(self.visible);
     }
 
     /// Everything up to `revision` can no longer be started from; open watches go on.

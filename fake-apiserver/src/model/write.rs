@@ -1,14 +1,14 @@
 //! Writes, as the registry makes them of what a client sends: identity, times and generation are the server's, a write
 //! that changes nothing is none, and an object with finalizers is not deleted but told to go.
 //!
-//! A write here is never refused for want of rights or of a namespace: it is the scenario's own.
+//! A write here is never refused: it is the scenario's own, or `registry` has let it pass.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::catalog::Kind;
+use super::catalog::{Deletion, Kind};
 use super::object::{Stored, canonical};
 
 /// Seconds from 1970 to the moment at which every fake server starts: 2026-01-01T00:00:00Z.
@@ -22,6 +22,8 @@ pub(super) enum Outcome {
     Put(Value),
     /// The object goes.
     Gone,
+    /// The object was told to go, and this write, which leaves it so, took away what held it.
+    Released(Value),
 }
 
 /// A create, or a replacement of `current`, by `manifest`. `uid` is the one a new object gets.
@@ -84,8 +86,8 @@ pub(super) fn replace(
     if *old == object {
         return Outcome::Same(Arc::clone(current));
     }
-    if old["metadata"].get("deletionTimestamp").is_some() && object["metadata"].get("finalizers").is_none() {
-        return Outcome::Gone;
+    if old["metadata"].get("deletionTimestamp").is_some() && !is_held(kind, &object) {
+        return Outcome::Released(object);
     }
     if kind.generation && spec(kind, old) != spec(kind, &object) {
         bump_generation(&mut object);
@@ -102,10 +104,29 @@ pub(super) fn delete(current: &Arc<Stored>, now: Duration) -> Outcome {
     if object["metadata"].get("deletionTimestamp").is_some() {
         return Outcome::Same(Arc::clone(current));
     }
-    object["metadata"]["deletionTimestamp"] = timestamp(now).into();
-    object["metadata"]["deletionGracePeriodSeconds"] = 0.into();
-    bump_generation(&mut object);
-    Outcome::Put(canonical(current.kind, object))
+    mark_deleted(&mut object, now, Some(0), true);
+    Outcome::Put(object)
+}
+
+/// Tells the object to go, `grace` seconds from now; `None`: when it is empty. `first`: it was not told before.
+pub(super) fn mark_deleted(object: &mut Value, now: Duration, grace: Option<i64>, first: bool) {
+    let seconds = u64::try_from(grace.unwrap_or(0)).unwrap_or(0);
+    object["metadata"]["deletionTimestamp"] = timestamp(now + Duration::from_secs(seconds)).into();
+    if let Some(grace) = grace {
+        object["metadata"]["deletionGracePeriodSeconds"] = grace.into();
+    }
+    if first {
+        bump_generation(object);
+    }
+}
+
+/// Is there something an object that was told to go still waits for?
+fn is_held(kind: &Kind, object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let grace = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64);
+    metadata.get("finalizers").is_some()
+        || grace.is_some_and(|grace| grace > 0)
+        || kind.deletion == Deletion::WhenEmpty && object.pointer("/spec/finalizers/0").is_some()
 }
 
 /// The manifest of `current` with other labels.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
@@ -17,11 +17,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use super::Edge;
 use super::answer::{AnswerBody, answer};
 use super::wire::{Flow, Transport, Wire};
-use crate::api::HttpRequest;
+use crate::api::{BODY_BYTES_MAX, HttpRequest, Status};
 use crate::record::{ConnId, Side};
-
-/// Largest request body (apiserver `MaxRequestBodyBytes`, 3 MiB).
-const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// Largest request head (Go `http.DefaultMaxHeaderBytes` is 1 MiB; no client under test needs a tenth of this).
 const HEAD_BYTES_MAX: usize = 128 * 1024;
@@ -119,16 +116,14 @@ async fn respond(
 #[error("the request's body broke off: {0}")]
 struct BodyLost(#[source] Box<dyn std::error::Error + Send + Sync>);
 
-/// What a real apiserver says (k8s.io/apiserver `limitedReadBody`).
+/// Refused before the server hears of it: what is not read whole is no request.
 fn too_large() -> Response {
-    let text = format!("Request entity too large: limit is {BODY_BYTES_MAX}\n");
-    let mut response = http::Response::new(Either::Right(Full::new(Bytes::from(text))));
+    let body = Status::too_large_body().to_bytes();
+    let mut response = http::Response::new(Either::Right(Full::new(body)));
     *response.status_mut() = http::StatusCode::PAYLOAD_TOO_LARGE;
     let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     // The rest of the body is still on its way; only closing gets rid of it.
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     response

@@ -231,7 +231,7 @@ impl Server {
         }
     }
 
-    fn turned(&mut self, now: Duration, how: String) {
+    pub(super) fn turned(&mut self, now: Duration, how: String) {
         self.log.push(
             now,
             What::Turned {
@@ -347,7 +347,9 @@ impl Server {
                 crate::model::ListOutcome::Refused(status) => status.to_bytes().to_vec(),
                 crate::model::ListOutcome::Wait { .. } => Vec::new(),
             },
-            Source::Undecided(Request::Watch(_) | Request::Get(_) | Request::Document(_))
+            Source::Undecided(
+                Request::Watch(_) | Request::Get(_) | Request::Write(_) | Request::Document(_),
+            )
             | Source::Waiting { .. }
             | Source::WaitingGet { .. }
             | Source::Watch(_)

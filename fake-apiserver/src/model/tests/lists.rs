@@ -161,7 +161,7 @@ fn a_list_that_waits_is_answered_when_the_revision_is_written() {
 #[case::namespaced_from_cache(Version::V1_36, CM, "/cm-2\0")]
 #[case::all_namespaces_from_cache(Version::V1_36, ALL_CM, "/probe/cm-1\0")]
 #[case::cluster_scoped_from_cache(Version::V1_34, "/api/v1/namespaces", "")]
-#[case::from_etcd(Version::V1_33, CM, "cm-2\0")]
+#[case::first_page_of_1_33(Version::V1_33, CM, "/cm-2\0")]
 fn a_token_names_the_revision_and_the_last_key(
     #[case] version: Version,
     #[case] path: &str,

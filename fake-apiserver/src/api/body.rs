@@ -1,0 +1,298 @@
+//! Bodies of writes: text becomes an object of the kind the path names, or the server's words for why it does not.
+//!
+//! It knows which fields a kind has at its top and in its metadata; what is below `spec` is the writer's.
+//!
+//! Source: apimachinery `runtime/serializer/json`, apiserver `endpoints/handlers/rest.go` (`transformDecodeError`).
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::model::catalog::Kind;
+use crate::model::object::OBJECT_META;
+
+use super::HttpRequest;
+use super::go_text;
+use super::status::Status;
+use super::write::FieldValidation;
+
+/// What a body is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MediaType {
+    Json,
+    Yaml,
+}
+
+/// `Content-Type` without its parameters.
+pub(super) fn content_type(request: &HttpRequest) -> Option<String> {
+    let text = request.header("content-type")?;
+    let media_type = text.split(';').next().unwrap_or_default().trim();
+    Some(media_type.to_ascii_lowercase())
+}
+
+/// What the body of a create or update is written in.
+///
+/// # Errors
+/// 415. Protobuf, which real servers accept for built-in kinds, is refused in the same words.
+pub(super) fn media_type(request: &HttpRequest, kind: &Kind) -> Result<MediaType, Status> {
+    match content_type(request).as_deref() {
+        None | Some("" | "application/json") => Ok(MediaType::Json),
+        Some("application/yaml") => Ok(MediaType::Yaml),
+        Some(_) if kind.custom => Err(Status::unknown_format(&["application/json", "application/yaml"])),
+        Some(_) => Err(Status::unknown_format(&[
+            "application/json",
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+        ])),
+    }
+}
+
+/// The object, and what is to be warned of.
+///
+/// # Errors
+/// 400: no JSON, another kind or version, a type that does not fit, a field nobody knows where that is refused.
+pub(super) fn object(
+    body: &[u8],
+    media_type: MediaType,
+    kind: &Kind,
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>), Status> {
+    let mut object = value(body, media_type).map_err(|error| {
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): {error} ({})",
+            kind.kind,
+            summary(body)
+        ))
+    })?;
+    let sent = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let (api_version, sent_kind) = (sent("apiVersion"), sent("kind"));
+    let version = match api_version.rsplit('/').next() {
+        Some(version) if !version.is_empty() => version,
+        Some(_) | None => kind.version,
+    };
+    let cannot = |as_kind: &str, why: &str| {
+        let as_kind = if as_kind.is_empty() { kind.kind } else { as_kind };
+        Status::bad_request(format!(
+            "{as_kind} in version \"{version}\" cannot be handled as a {}: {why}",
+            kind.kind
+        ))
+    };
+    if kind.custom && sent_kind.is_empty() {
+        let text = String::from_utf8_lossy(body);
+        return Err(cannot("", &format!("Object 'Kind' is missing in '{text}'")));
+    }
+    if !kind.custom && !sent_kind.is_empty() && sent_kind != kind.kind {
+        return Err(cannot(
+            &sent_kind,
+            &unknown_conversion(kind, &api_version, &sent_kind),
+        ));
+    }
+    if !api_version.is_empty() && api_version != kind.api_version() {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({})",
+            kind.api_version()
+        )));
+    }
+    check_types(kind, &object).map_err(|why| cannot(&sent_kind, &why))?;
+    let unknown: Vec<String> = drop_unknown_fields(kind, &mut object)
+        .into_iter()
+        .map(|field| format!("unknown field \"{field}\""))
+        .collect();
+    match validation {
+        FieldValidation::Strict if !unknown.is_empty() => Err(cannot(
+            &sent_kind,
+            &format!("strict decoding error: {}", unknown.join(", ")),
+        )),
+        FieldValidation::Ignore | FieldValidation::Strict => Ok((object, Vec::new())),
+        FieldValidation::Warn => Ok((object, unknown)),
+    }
+}
+
+/// The body of a deletion.
+///
+/// # Errors
+/// 400 for what is no `DeleteOptions`, 415 for what cannot be read here.
+pub(super) fn delete_options(request: &HttpRequest) -> Result<Value, Status> {
+    let media_type = match content_type(request).as_deref() {
+        None | Some("" | "application/json") => MediaType::Json,
+        Some("application/yaml") => MediaType::Yaml,
+        Some(_) => {
+            return Err(Status::unknown_format(&[
+                "application/json",
+                "application/yaml",
+                "application/vnd.kubernetes.protobuf",
+            ]));
+        }
+    };
+    let options = value(&request.body, media_type).map_err(Status::bad_request)?;
+    match options["kind"].as_str() {
+        None | Some("" | "DeleteOptions") => Ok(options),
+        Some(_) => Err(Status::bad_request(
+            "decoded object cannot be converted to DeleteOptions",
+        )),
+    }
+}
+
+/// Fields that the kind does not have, taken out of the object and named. A custom resource may have any.
+pub(crate) fn drop_unknown_fields(kind: &Kind, object: &mut Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    if let (false, Some(object)) = (kind.custom, object.as_object_mut()) {
+        object.retain(|field, _| {
+            let known = matches!(field.as_str(), "kind" | "apiVersion" | "metadata")
+                || kind.fields.contains(&field.as_str());
+            if !known {
+                unknown.push(field.clone());
+            }
+            known
+        });
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|field, _| {
+            let known = OBJECT_META.contains(&field.as_str());
+            if !known {
+                unknown.push(format!("metadata.{field}"));
+            }
+            known
+        });
+    }
+    unknown
+}
+
+/// Do the object and its metadata have the types they must? Null is the zero value of any type.
+///
+/// # Errors
+/// Go's words for the first that has not.
+pub(crate) fn check_types(kind: &Kind, object: &Value) -> Result<(), String> {
+    let wrong = |value: &Value, place: &str, go_type: &str| {
+        format!(
+            "json: cannot unmarshal {} into Go struct field {place} of type {go_type}",
+            go_kind(value)
+        )
+    };
+    let metadata = match &object["metadata"] {
+        Value::Null => return Ok(()),
+        metadata @ Value::Object(_) => metadata,
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            let place = format!("{}.metadata", kind.kind);
+            return Err(wrong(other, &place, "v1.ObjectMeta"));
+        }
+    };
+    let is_text = |value: &Value| value.is_string() || value.is_null();
+    for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
+        if !is_text(&metadata[field]) {
+            return Err(wrong(
+                &metadata[field],
+                &format!("ObjectMeta.metadata.{field}"),
+                "string",
+            ));
+        }
+    }
+    for field in ["labels", "annotations"] {
+        let place = format!("ObjectMeta.metadata.{field}");
+        match &metadata[field] {
+            Value::Null => {}
+            Value::Object(entries) => {
+                if let Some(other) = entries.values().find(|value| !is_text(value)) {
+                    return Err(wrong(other, &place, "string"));
+                }
+            }
+            other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                return Err(wrong(other, &place, "map[string]string"));
+            }
+        }
+    }
+    let place = "ObjectMeta.metadata.finalizers";
+    match &metadata["finalizers"] {
+        Value::Null => {}
+        Value::Array(finalizers) => {
+            if let Some(other) = finalizers.iter().find(|value| !is_text(value)) {
+                return Err(wrong(other, place, "string"));
+            }
+        }
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
+            return Err(wrong(other, place, "[]string"));
+        }
+    }
+    Ok(())
+}
+
+/// The body as a JSON object.
+fn value(body: &[u8], media_type: MediaType) -> Result<Value, String> {
+    let value: Value = match media_type {
+        MediaType::Json => serde_json::from_slice(body).map_err(|error| {
+            format!(
+                "couldn't get version/kind; json parse error: {}",
+                go_text::json_error(body, &error)
+            )
+        })?,
+        MediaType::Yaml => serde_saphyr::from_slice(body)
+            .map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?,
+    };
+    if value.is_object() {
+        return Ok(value);
+    }
+    let of_type = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+                   \"json:\\\"kind,omitempty\\\"\" }";
+    Err(format!(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {of_type}",
+        go_kind(&value)
+    ))
+}
+
+fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Why an object of one kind is none of another: both known, or the sent one not.
+fn unknown_conversion(kind: &Kind, api_version: &str, sent: &str) -> String {
+    let sent_version = if api_version.is_empty() {
+        kind.api_version()
+    } else {
+        api_version.to_owned()
+    };
+    let known = crate::model::catalog::Catalog::builtin();
+    let known = known
+        .kinds()
+        .iter()
+        .any(|known| known.kind == sent && known.api_version() == sent_version);
+    if known {
+        let package = kind.group.split('.').next().filter(|group| !group.is_empty());
+        let version = sent_version.rsplit('/').next().unwrap_or_default();
+        format!(
+            "converting ({version}.{sent}) to ({}.{}): unknown conversion",
+            package.unwrap_or("core"),
+            kind.kind
+        )
+    } else {
+        format!(
+            "no kind \"{sent}\" is registered for version \"{sent_version}\" in scheme \
+             \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\""
+        )
+    }
+}
+
+/// The beginning of a body: as text if it looks like JSON, else in hex.
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let head = &body[..body.len().min(SHOWN)];
+    let mut summary = match body.first() {
+        None => return "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(head).into_owned(),
+        Some(_) => head.iter().fold(String::new(), |mut hex, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        }),
+    };
+    if body.len() > SHOWN {
+        summary.push_str(" ...");
+    }
+    summary
+}

@@ -1,0 +1,37 @@
+//! Writes of clients: done at the moment they are answered, and as true as the script's own.
+
+use std::time::Duration;
+
+use super::Server;
+use crate::api::{Answer, WriteRequest};
+use crate::model::Written;
+use crate::model::catalog::Kind;
+use crate::record::StreamId;
+
+impl Server {
+    /// Does the write and answers it; whoever waits or watches is looked at next.
+    pub(super) fn decide_write(&mut self, now: Duration, stream: StreamId, request: &WriteRequest) {
+        let seed = self.draw();
+        match self.model.write(now, request, seed) {
+            Ok(done) => {
+                self.record_writes(now, request.collection.kind, done.written);
+                self.touched.extend(self.open.keys().copied());
+                let mut answer = Answer::json(done.status, done.body);
+                for warning in done.warnings {
+                    let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
+                    answer
+                        .headers
+                        .push(("Warning".to_owned(), format!("299 - \"{text}\"")));
+                }
+                self.answer(stream, answer);
+            }
+            Err(status) => self.answer(stream, status.into_answer()),
+        }
+    }
+
+    pub(super) fn record_writes(&mut self, now: Duration, kind: &Kind, written: Vec<Written>) {
+        for written in written {
+            self.wrote(now, kind.group, kind.plural, Ok(written));
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Random programs, played on a real server and on the fake, every answer and every frame compared.
+//!
+//! ```text
+//!  seed ─▶ program ─┬─▶ real server ─▶ transcript ─┐
+//!                   └─▶ fake ────────▶ transcript ─┴─▶ equal? else drop steps while it still differs ─▶ probe
+//! ```
+//! Programs come in batches that share one fake, because they share one real server: what one of them writes moves the
+//! revision for all. Compactions and restarts stand between two parts of all programs of a batch, so that their price
+//! is paid once.
+
+use std::collections::BTreeMap;
+
+use fake_apiserver::scenario::Version;
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::http::Remote;
+use crate::in_process::InProcess;
+use crate::player::{Item, Played, go_on};
+use crate::probe::{Fixture, Probe, Rule, Step};
+use crate::transport::{Call, Transport};
+use crate::{fixture, side_by_side, transcript};
+
+mod generate;
+mod shrink;
+
+use generate::Program;
+
+/// Programs a batch: few enough for a real watch cache not to forget, while all of them are played, what the first did
+/// (`eventFreshDuration`, 75 s).
+const BATCH: u64 = 40;
+
+/// More events than any batch makes: a real watch cache grows as long as its events are young.
+const CAPACITY: usize = 1_000_000;
+
+/// What stands between the parts of a batch's programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Between {
+    Nothing,
+    Compaction,
+    Restart,
+}
+
+/// A program that two servers answered differently.
+#[derive(Debug)]
+pub struct Difference {
+    /// What it was made from.
+    pub seed: u64,
+    /// As short as it could be made, as an entry of `oracle/probes`.
+    pub probe: String,
+    /// Both transcripts, the real one on the left.
+    pub side_by_side: String,
+}
+
+/// What came of a run.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Programs played.
+    pub programs: u64,
+    /// Requests among their steps.
+    pub steps: u64,
+    /// Those that differed.
+    pub different: u64,
+}
+
+/// Plays the programs of `seeds` seeds from `first` on both servers; tells each difference to `found` when it is
+/// shrunk, and how far it is to `progress`. At most `shrink` differences are shrunk, because that is slow.
+///
+/// # Errors
+/// When a server or the caller is at fault.
+pub async fn run(
+    version: Version,
+    real: &mut Remote,
+    first: u64,
+    seeds: u64,
+    shrink: u64,
+    found: &mut dyn FnMut(Difference),
+    progress: &mut dyn FnMut(&Summary),
+) -> Result<Summary, Error> {
+    fixture::reset(real).await?;
+    let mut summary = Summary::default();
+    let mut from = first;
+    while from < first + seeds {
+        let until = (from + BATCH).min(first + seeds);
+        let between = match (from / BATCH) % 8 {
+            1 | 4 | 6 => Between::Compaction,
+            3 => Between::Restart,
+            _ => Between::Nothing,
+        };
+        let programs: Vec<Program> = (from..until)
+            .map(|seed| Program::new(seed, version, between))
+            .collect();
+        let mut fake = InProcess::with_capacity(version, CAPACITY);
+        let on_fake = play(&programs, between, &mut fake).await?;
+        let on_real = play(&programs, between, real).await?;
+        for ((program, real_text), fake_text) in programs.iter().zip(on_real).zip(on_fake) {
+            summary.programs += 1;
+            summary.steps += program.steps() as u64;
+            if real_text == fake_text {
+                continue;
+            }
+            summary.different += 1;
+            let difference = if summary.different <= shrink {
+                shrink::shrink(program, version, real).await?
+            } else {
+                None
+            };
+            found(difference.unwrap_or_else(|| Difference {
+                seed: program.seed,
+                probe: format!(
+                    "# not shrunk; only in its batch, with {between:?}\n{}",
+                    program.as_probe()
+                ),
+                side_by_side: side_by_side(&real_text, &fake_text),
+            }));
+        }
+        progress(&summary);
+        from = until;
+    }
+    Ok(summary)
+}
+
+/// Plays the programs part by part and gives their transcripts.
+async fn play<T: Transport>(
+    programs: &[Program],
+    between: Between,
+    server: &mut T,
+) -> Result<Vec<String>, Error> {
+    let mut stories: Vec<Played> = programs.iter().map(|_| Played::default()).collect();
+    for program in programs {
+        create(server, "/api/v1/namespaces", &program.namespace).await?;
+    }
+    for part in 0..2 {
+        if part == 1 && between == Between::Nothing {
+            break;
+        }
+        if part == 1 {
+            // So that no revision of a program is the newest one when it happens.
+            let foreign = format!("x{}", programs.first().map_or(0, |program| program.seed));
+            create(server, "/api/v1/namespaces", &foreign).await?;
+            create(
+                server,
+                &format!("/api/v1/namespaces/{foreign}/configmaps"),
+                "foreign",
+            )
+            .await?;
+            server
+                .control(match between {
+                    Between::Restart => crate::probe::Control::RestartApiserver,
+                    Between::Compaction | Between::Nothing => crate::probe::Control::Compact,
+                })
+                .await?;
+        }
+        for (program, story) in programs.iter().zip(&mut stories) {
+            let steps = steps(&program.parts[part])?;
+            go_on(story, &steps, server).await?;
+        }
+    }
+    Ok(stories
+        .into_iter()
+        .zip(programs)
+        .map(|(story, program)| text(story, &program.namespace, server.authority()))
+        .collect())
+}
+
+async fn create(server: &mut impl Transport, collection: &str, name: &str) -> Result<(), Error> {
+    let body = json!({"metadata": {"name": name}}).to_string().into_bytes();
+    // While a real server starts it says "too many requests".
+    for _ in 0..200 {
+        let answer = server
+            .send(&Call::new("POST", collection, Some(body.clone())))
+            .await?;
+        match answer.head.status {
+            201 | 409 => return Ok(()),
+            429 | 403 | 500 | 503 => {
+                let until = server.now() + std::time::Duration::from_millis(50);
+                server.sleep_until(until).await;
+            }
+            _ => {
+                let body = String::from_utf8_lossy(&answer.body).into_owned();
+                return Err(Error::server(format!("POST {collection} {name}: {body}")));
+            }
+        }
+    }
+    Err(Error::server(format!(
+        "POST {collection} {name}: refused for 10 s"
+    )))
+}
+
+fn steps(values: &[Value]) -> Result<Vec<Step>, Error> {
+    values
+        .iter()
+        .map(|value| {
+            serde_json::from_value(value.clone()).map_err(|why| Error::author(format!("{value}: {why}")))
+        })
+        .collect()
+}
+
+/// The transcript of a program, without what is chance on a real server: whether a line of a watch came before or after
+/// the answer to the write it shows, and how long a body that lacks managedFields is.
+fn text(story: Played, namespace: &str, authority: &str) -> String {
+    let Played { captures, items } = story.used();
+    let mut sorted = Vec::with_capacity(items.len());
+    let mut lines = Vec::new();
+    for item in items {
+        match item {
+            Item::Line { .. } => lines.push(item),
+            Item::Ended { .. } => {
+                sorted.append(&mut lines);
+                sorted.push(item);
+            }
+            Item::Answered {
+                mut head,
+                body,
+                broken,
+                took,
+            } => {
+                head.headers
+                    .retain(|(name, _)| !matches!(name.as_str(), "content-length" | "transfer-encoding"));
+                sorted.push(Item::Answered {
+                    head,
+                    body,
+                    broken,
+                    took,
+                });
+            }
+            Item::Asked { .. } | Item::Opened { .. } | Item::Did(_) => sorted.push(item),
+        }
+    }
+    let played = Played {
+        captures,
+        items: sorted,
+    };
+    let probe = Probe {
+        id: String::new(),
+        row: 0,
+        title: "A random program".to_owned(),
+        fixture: Fixture::None,
+        before: Vec::new(),
+        play: Vec::new(),
+        normalise: vec![Rule::DropPlainBookmarks, Rule::HideTimes, Rule::HideRetryAfter],
+    };
+    transcript::render(&probe, &played, authority).replace(namespace, "probe")
+}
+
+/// How often each kind of step occurs, to see that a run reaches what it should.
+pub fn census(version: Version, seeds: u64) -> BTreeMap<String, u64> {
+    let mut census = BTreeMap::new();
+    for seed in 0..seeds {
+        for step in Program::new(seed, version, Between::Compaction)
+            .parts
+            .iter()
+            .flatten()
+        {
+            let path = step.pointer("/request/path").or(step.pointer("/watch/path"));
+            let method = step["request"]["method"].as_str().unwrap_or("WATCH");
+            let query = path.and_then(Value::as_str).and_then(|path| path.split_once('?'));
+            for part in query.map_or("", |(_, query)| query).split('&') {
+                *census.entry(format!("{method} {part}")).or_default() += 1;
+            }
+        }
+    }
+    census
+}

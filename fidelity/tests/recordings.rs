@@ -1,0 +1,56 @@
+//! Every recording of every version, played against the fake: what differs must be accepted or listed as open.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use fidelity::page;
+use fidelity::verdict::{Files, Outcome, VERSIONS, Verdict, replay};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the crate is a folder of the repository")
+}
+
+fn outcomes() -> Vec<Outcome> {
+    let versions: Vec<&str> = VERSIONS.iter().map(|(name, _)| *name).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime without I/O needs nothing");
+    runtime
+        .block_on(replay(&Files::below(root()), &versions, &[]))
+        .expect("probes, recordings and accepted differences can be read")
+}
+
+#[test]
+fn what_differs_is_accepted_or_listed_as_open() {
+    let page = std::fs::read_to_string(root().join("docs/fidelity.md")).expect("docs/fidelity.md is there");
+    let listed = page::listed(&page);
+    let outcomes = outcomes();
+    let open: BTreeSet<(String, String)> = outcomes
+        .iter()
+        .filter(|outcome| outcome.verdict == Verdict::Open)
+        .map(|outcome| (outcome.probe.clone(), outcome.version.to_owned()))
+        .collect();
+    let news: Vec<_> = open.difference(&listed).collect();
+    assert!(
+        news.is_empty(),
+        "the fake no longer answers as a real server did: {news:?}\nsee `cargo xtask fidelity --only <probe>`"
+    );
+    let mended: Vec<_> = listed.difference(&open).collect();
+    assert!(
+        mended.is_empty(),
+        "docs/fidelity.md lists what is open no more: {mended:?}\nrun `cargo xtask fidelity --write-docs`"
+    );
+}
+
+#[test]
+fn reads_of_collections_are_identical_on_the_newest_version() {
+    let strange: Vec<String> = outcomes()
+        .into_iter()
+        .filter(|outcome| outcome.version == "1.36" && outcome.verdict == Verdict::Open)
+        .map(|outcome| outcome.probe)
+        .filter(|probe| probe.starts_with("list-") || probe.starts_with("watch-"))
+        .collect();
+    assert!(strange.is_empty(), "{strange:?}");
+}
