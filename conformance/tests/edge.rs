@@ -63,7 +63,7 @@ impl Core for Scripted {
                     stream.0, conn.0, request.path, request.query
                 )
             }
-            Input::Report(_) | Input::StopRequested => unreachable!("nobody reports here"),
+            Input::Report(_) | Input::StopRequested | Input::Control(_) => unreachable!("nobody reports here"),
             Input::Tick => return,
         };
         self.heard.lock().unwrap().push(heard);

@@ -110,7 +110,7 @@ impl Core for OneRelist {
                 self.push(now, What::Reported(report));
             }
             Input::StopRequested => self.push(now, What::StopRequested),
-            Input::Tick => {}
+            Input::Control(_) | Input::Tick => {}
         }
     }
 
