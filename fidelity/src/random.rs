@@ -28,7 +28,7 @@ use generate::Program;
 
 /// Programs a batch: few enough for a real watch cache not to forget, while all of them are played, what the first did
 /// (`eventFreshDuration`, 75 s).
-const BATCH: u64 = 40;
+const BATCH: u64 = 80;
 
 /// More events than any batch makes: a real watch cache grows as long as its events are young.
 const CAPACITY: usize = 1_000_000;
@@ -150,6 +150,7 @@ async fn play<T: Transport>(
                     Between::Compaction | Between::Nothing => crate::probe::Control::Compact,
                 })
                 .await?;
+            ready(server).await?;
         }
         for (program, story) in programs.iter().zip(&mut stories) {
             let steps = steps(&program.parts[part])?;
@@ -161,6 +162,23 @@ async fn play<T: Transport>(
         .zip(programs)
         .map(|(story, program)| text(story, &program.namespace, server.authority()))
         .collect())
+}
+
+/// After a restart a watch cache is filled on first use, and watches are refused until then.
+async fn ready(server: &mut impl Transport) -> Result<(), Error> {
+    for collection in ["/api/v1/configmaps", "/apis/probe.example.com/v1/widgets"] {
+        for _ in 0..200 {
+            let call = Call::new("GET", &format!("{collection}?watch=1&timeoutSeconds=1"), None);
+            let (head, stream) = server.open(&call).await?;
+            server.close(stream);
+            if head.status == 200 {
+                break;
+            }
+            let until = server.now() + std::time::Duration::from_millis(50);
+            server.sleep_until(until).await;
+        }
+    }
+    Ok(())
 }
 
 async fn create(server: &mut impl Transport, collection: &str, name: &str) -> Result<(), Error> {
