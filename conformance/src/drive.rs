@@ -1,6 +1,6 @@
 //! Joins a client and the fake, and lets them play one scenario to its end.
 //!
-//! [`sim`] does it in one thread under virtual time, [`live`] over sockets in real time. Both start the same
+//! [`sim()`] does it in one thread under virtual time, [`live()`] over sockets in real time. Both start the same
 //! [`Server`](fake_apiserver::server::Server) and carry out the same endings; what they hand back is the trace and
 //! nothing else. A driver must not know what a scenario expects: when the run is over is the server's decision.
 
@@ -67,7 +67,7 @@ async fn play(
     // The reports went with the select: nothing polls the client any more, and all it held is dropped.
     edge.stop_requested();
     if tokio::time::timeout(CLOSING_MAX, edge.deserted()).await.is_err() {
-        tracing::debug!(left = edge.connections(), "connections outlived the client");
+        edge.closing_is_over();
     }
 }
 

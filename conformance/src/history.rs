@@ -10,8 +10,16 @@ use fake_apiserver::scenario::Scenario;
 pub struct History<'a> {
     writes: Vec<(u64, &'a Truth)>,
     by_state: BTreeMap<(&'a str, &'a str), Vec<usize>>,
-    records: &'a [Record],
-    plural: &'a str,
+    restores: Vec<Restore>,
+}
+
+/// The truth went back to a revision.
+#[derive(Debug)]
+struct Restore {
+    seq: u64,
+    to: u64,
+    /// How many writes came before.
+    writes: usize,
 }
 
 impl<'a> History<'a> {
@@ -21,8 +29,7 @@ impl<'a> History<'a> {
         let mut history = Self {
             writes: Vec::new(),
             by_state: BTreeMap::new(),
-            records,
-            plural,
+            restores: Vec::new(),
         };
         for record in records {
             if let Some(truth) = written(record, plural) {
@@ -33,6 +40,12 @@ impl<'a> History<'a> {
                     .or_default()
                     .push(history.writes.len());
                 history.writes.push((record.seq, truth));
+            } else if let What::Restored { to } = &record.what {
+                history.restores.push(Restore {
+                    seq: record.seq,
+                    to: *to,
+                    writes: history.writes.len(),
+                });
             }
         }
         history
@@ -56,27 +69,26 @@ impl<'a> History<'a> {
 
     /// The objects the client should hold after everything recorded before `seq`, by key.
     pub fn selected_before(&self, seq: u64) -> BTreeMap<&'a str, &'a Truth> {
-        self.replay(
-            self.records.iter().take_while(|record| record.seq < seq),
-            u64::MAX,
-        )
+        self.replay(seq, u64::MAX)
     }
 
     /// The objects the client should hold at a revision, by key.
     pub fn selected_at(&self, revision: u64) -> BTreeMap<&'a str, &'a Truth> {
-        self.replay(self.records.iter(), revision)
+        self.replay(u64::MAX, revision)
     }
 
-    fn replay(&self, records: impl Iterator<Item = &'a Record>, until: u64) -> BTreeMap<&'a str, &'a Truth> {
+    /// What the writes recorded before `seq` left at a revision.
+    fn replay(&self, seq: u64, until: u64) -> BTreeMap<&'a str, &'a Truth> {
+        let writes = |from: usize, to: usize| self.writes[from..to].iter().map(|(_, truth)| *truth);
         // A restore takes later writes back, so states are kept until the end is known.
         let mut kept: Vec<&Truth> = Vec::new();
-        for record in records {
-            if let Some(truth) = written(record, self.plural) {
-                kept.push(truth);
-            } else if let What::Restored { to } = &record.what {
-                kept.retain(|truth| revision(truth) <= *to);
-            }
+        let mut from = 0;
+        for restore in self.restores.iter().take_while(|restore| restore.seq < seq) {
+            kept.extend(writes(from, restore.writes));
+            kept.retain(|truth| revision(truth) <= restore.to);
+            from = restore.writes;
         }
+        kept.extend(writes(from, self.writes.partition_point(|(at, _)| *at < seq)));
         let mut objects = BTreeMap::new();
         for truth in kept.into_iter().filter(|truth| revision(truth) <= until) {
             let key = truth.object.key.as_str();

@@ -10,7 +10,7 @@
 use fake_apiserver::scenario::{Place, Scenario};
 
 use crate::history::History;
-use crate::trace::{Delivery, Op, Reported, Trace};
+use crate::trace::{Delivery, Op, Reported, Trace, any_between};
 use crate::verdict::Contradiction;
 
 mod cache;
@@ -293,7 +293,7 @@ impl<'t, 'a> Ground<'t, 'a> {
 
     /// The script lied between two positions (both exclusive).
     fn lied_between(&self, after: u64, before: u64) -> bool {
-        self.lies.iter().any(|lie| *lie > after && *lie < before)
+        any_between(&self.lies, after, before)
     }
 
     /// Reports about an object whose version is known, with what they do to it.

@@ -40,6 +40,8 @@ pub struct Trace<'a> {
     pub withheld: Vec<Withheld<'a>>,
     /// Where the truth went back to an earlier revision, if it did.
     pub rolled_back: Option<u64>,
+    /// Positions at which the client reported an error, in order.
+    pub errors: Vec<u64>,
     /// When the harness told the client to stop.
     pub stop: Option<Moment>,
     /// Why the run is over, if it is.
@@ -351,17 +353,26 @@ impl<'a> Trace<'a> {
 
     /// Did the client report an error between two positions (both exclusive)?
     pub fn error_between(&self, after: u64, before: u64) -> bool {
-        self.reports
-            .iter()
-            .any(|r| r.at.seq > after && r.at.seq < before && matches!(r.report, Report::Error { .. }))
+        any_between(&self.errors, after, before)
+    }
+
+    /// The exchanges whose request arrived before `seq`.
+    pub fn asked_before(&self, seq: u64) -> &[Exchange<'a>] {
+        let before = self
+            .exchanges
+            .partition_point(|exchange| exchange.asked.seq < seq);
+        &self.exchanges[..before]
+    }
+
+    /// The snapshots that were complete before `seq`.
+    pub fn snapshots_before(&self, seq: u64) -> &[Snapshot<'a>] {
+        let before = self.snapshots.partition_point(|snapshot| snapshot.done.seq < seq);
+        &self.snapshots[..before]
     }
 
     /// The newest snapshot that was complete before `seq`.
     pub fn snapshot_before(&self, seq: u64) -> Option<&Snapshot<'a>> {
-        self.snapshots
-            .iter()
-            .rev()
-            .find(|snapshot| snapshot.done.seq < seq)
+        self.snapshots_before(seq).last()
     }
 
     /// Position and time of the last record.
@@ -453,6 +464,12 @@ impl<'a> Exchange<'a> {
     }
 }
 
+/// Is one of `positions`, which ascend, between two others (both exclusive)?
+pub fn any_between(positions: &[u64], after: u64, before: u64) -> bool {
+    let next = positions.partition_point(|position| *position <= after);
+    positions.get(next).is_some_and(|position| *position < before)
+}
+
 /// A decoder can make sense of the line: every byte of its JSON was sent, and it is a watch event of a known type. A
 /// missing newline alone does not spoil a line.
 pub fn readable(frame: &Frame) -> bool {
@@ -481,6 +498,7 @@ pub fn written(what: &What) -> Option<&Truth> {
         | What::ScriptDone
         | What::Reported(_)
         | What::StopRequested
+        | What::LeftOpen { .. }
         | What::RunEnded(_) => None,
     }
 }

@@ -42,6 +42,7 @@ impl Core for Listener {
                 What::Reported(report)
             }
             Input::StopRequested => What::StopRequested,
+            Input::LeftOpen(connections) => What::LeftOpen { connections },
             _ => return,
         };
         self.records.push(Record {
@@ -153,6 +154,7 @@ fn told(run: &Run) -> Vec<String> {
             What::Reported(Report::Crashed { message }) => format!("crashed: {message}"),
             What::Reported(report) => report.word().to_owned(),
             What::StopRequested => "stop".to_owned(),
+            What::LeftOpen { .. } => "left open".to_owned(),
             What::RunEnded(RunEnd::Harness { message }) => format!("harness: {message}"),
             other => panic!("unexpected: {other:?}"),
         })

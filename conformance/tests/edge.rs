@@ -63,7 +63,9 @@ impl Core for Scripted {
                     stream.0, conn.0, request.path, request.query
                 )
             }
-            Input::Report(_) | Input::StopRequested => unreachable!("nobody reports here"),
+            Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) | Input::Control(_) => {
+                unreachable!("nobody reports here")
+            }
             Input::Tick => return,
         };
         self.heard.lock().unwrap().push(heard);
@@ -357,7 +359,9 @@ fn a_body_beyond_three_mebibytes_never_reaches_the_server() {
         let response = http.request(send(limit + 1)).await.unwrap();
         assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
         let body = response.into_body().collect().await.unwrap().to_bytes();
-        assert_eq!(body, "Request entity too large: limit is 3145728\n");
+        let told = "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"Request entity \
+                    too large: limit is 3145728\",\"reason\":\"RequestEntityTooLarge\",\"code\":413}\n";
+        assert_eq!(body, told);
     });
     let requests = heard
         .lock()

@@ -13,6 +13,7 @@ use crate::model::selector::{FieldSelector, LabelSelector, Selector};
 use crate::scenario::Version;
 
 mod accept;
+pub mod access;
 pub(crate) mod body;
 pub mod document;
 pub(crate) mod go_text;
@@ -26,6 +27,7 @@ pub mod write;
 mod tests;
 
 use accept::Shape;
+pub use access::Access;
 pub use document::Document;
 use options::{ListOptions, truthy};
 use path::Route;

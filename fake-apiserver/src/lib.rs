@@ -9,6 +9,7 @@
 
 pub mod api;
 pub mod fault;
+pub mod manifests;
 pub mod model;
 #[cfg(feature = "net")]
 pub mod net;

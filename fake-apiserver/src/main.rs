@@ -1,4 +1,4 @@
-//! The command line: serves one scenario to any client there is, and shows what both sides do.
+//! The command line: serves the truth, or one scenario, to any client there is, and shows what both sides do.
 //!
 //! It judges nothing. Reports come from clients in process only, so steps that wait for what a client emitted never
 //! come here; everything that waits for requests or for time does.
@@ -11,9 +11,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use fake_apiserver::api::Access;
+use fake_apiserver::manifests;
 use fake_apiserver::net::{Edge, ListenerLimits, serve};
 use fake_apiserver::record::{Frame, FrameType, Record, Side, What};
-use fake_apiserver::scenario::{self, Scenario, SharedScenario, Style};
+use fake_apiserver::scenario::{self, Scenario, ServerSettings, Style, Version};
 use fake_apiserver::server::{self, Server};
 use tokio::net::TcpListener;
 
@@ -31,6 +33,33 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Serve an apiserver that only tells the truth on 127.0.0.1 until interrupted, for kubectl or any other client.
+    ///
+    /// Prints `export KUBECONFIG=…` on standard output once the server listens, and what happens, line by line, on
+    /// standard error. Whatever is written is forgotten at the end.
+    ///
+    /// Example: fake-apiserver serve --objects pods.yaml --port 6443
+    Serve {
+        /// Objects that are there from the start, as YAML or JSON, one or several documents. Namespaces that they name
+        /// are made.
+        #[arg(long, value_name = "FILE")]
+        objects: Option<PathBuf>,
+        /// The port to listen on; 0 takes a free one.
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+        /// The Kubernetes minor to answer as: 1.33, 1.34, 1.35 or 1.36.
+        #[arg(long, default_value = "1.36", value_parser = minor)]
+        kubernetes_version: Version,
+        /// Let in only who sends this bearer token; the kubeconfig has it.
+        #[arg(long)]
+        token: Option<String>,
+        /// The bearer token of the user `limited`, who may read discovery and nothing else.
+        #[arg(long, requires = "token")]
+        limited_token: Option<String>,
+        /// What chance decides by: generated names, how long watches without a timeout live.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+    },
     /// Serve one scenario on 127.0.0.1 until interrupted, for kubectl or any other client.
     ///
     /// Prints `export KUBECONFIG=…` on standard output once the server listens, and what happens, line by line, on
@@ -54,6 +83,8 @@ enum Command {
 enum Failure {
     /// The scenario file is wrong; drawn already.
     Scenario(String),
+    /// The file of objects is wrong.
+    Objects(String),
     System(String, io::Error),
 }
 
@@ -62,9 +93,26 @@ fn main() -> ExitCode {
         .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
         .with_writer(io::stderr)
         .init();
-    let Command::Play { file, port, seed } = Arguments::parse().command;
-    match play(&file, port, seed) {
+    let outcome = match Arguments::parse().command {
+        Command::Play { file, port, seed } => play(&file, port, seed),
+        Command::Serve {
+            objects,
+            port,
+            kubernetes_version,
+            token,
+            limited_token,
+            seed,
+        } => {
+            let access = token.map(|token| Access { token, limited_token });
+            serve_truth(objects.as_deref(), port, kubernetes_version, access, seed)
+        }
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Objects(message)) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
         Err(Failure::Scenario(drawn)) => {
             eprint!("{drawn}");
             ExitCode::from(2)
@@ -78,32 +126,101 @@ fn main() -> ExitCode {
 
 fn play(file: &Path, port: u16, seed: u64) -> Result<(), Failure> {
     let scenario = Arc::new(read(file)?);
+    eprintln!("{}: {}", scenario.id, scenario.title);
+    let namespace = scenario.target.namespace.clone();
+    let server = Server::with_limits(scenario, seed, server::Limits::endless());
+    run(Served {
+        server,
+        port,
+        namespace,
+        token: None,
+        shown_from: 0,
+    })
+}
+
+fn serve_truth(
+    objects: Option<&Path>,
+    port: u16,
+    version: Version,
+    access: Option<Access>,
+    seed: u64,
+) -> Result<(), Failure> {
+    let settings = ServerSettings {
+        version,
+        ..ServerSettings::default()
+    };
+    let mut server = Server::standalone(settings, seed);
+    if let Some(file) = objects {
+        let wrong = |message: String| Failure::Objects(format!("{}: {message}", file.display()));
+        let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+        for object in manifests::read(&text).map_err(wrong)? {
+            server.put(&object).map_err(wrong)?;
+        }
+    }
+    let token = access.as_ref().map(|access| access.token.clone());
+    if let Some(access) = access {
+        server = server.with_access(access);
+    }
+    let shown_from = server.records().len();
+    run(Served {
+        server,
+        port,
+        namespace: None,
+        token,
+        shown_from,
+    })
+}
+
+fn minor(text: &str) -> Result<Version, String> {
+    match text {
+        "1.33" => Ok(Version::V1_33),
+        "1.34" => Ok(Version::V1_34),
+        "1.35" => Ok(Version::V1_35),
+        "1.36" => Ok(Version::V1_36),
+        _ => Err("known are 1.33, 1.34, 1.35 and 1.36".to_owned()),
+    }
+}
+
+/// A server about to be served.
+struct Served {
+    server: Server,
+    port: u16,
+    /// What clients are told to use by default.
+    namespace: Option<String>,
+    /// What clients are told to send.
+    token: Option<String>,
+    /// The first record that is news to whoever watches.
+    shown_from: usize,
+}
+
+fn run(served: Served) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::System("no runtime".to_owned(), error))?;
-    runtime.block_on(serve_until_interrupted(scenario, port, seed))
+    runtime.block_on(serve_until_interrupted(served))
 }
 
-async fn serve_until_interrupted(scenario: SharedScenario, port: u16, seed: u64) -> Result<(), Failure> {
+async fn serve_until_interrupted(served: Served) -> Result<(), Failure> {
+    let port = served.port;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
         .map_err(|error| Failure::System(format!("cannot listen on 127.0.0.1:{port}"), error))?;
     let address = listener
         .local_addr()
         .map_err(|error| Failure::System("no address".to_owned(), error))?;
-    let kubeconfig = Kubeconfig::write(&format!("http://{address}"), scenario.target.namespace.as_deref())?;
-    eprintln!("{}: {}", scenario.id, scenario.title);
+    let url = format!("http://{address}");
+    let kubeconfig = Kubeconfig::write(&url, served.namespace.as_deref(), served.token.as_deref())?;
+    let edge = Edge::new(served.server);
     writeln!(io::stdout(), "export KUBECONFIG={}", kubeconfig.path.display())
         .map_err(|error| Failure::System("standard output is closed".to_owned(), error))?;
 
-    let edge = Edge::new(Server::with_limits(scenario, seed, server::Limits::endless()));
-    let served = tokio::select! {
-        served = serve(listener, edge.clone(), ListenerLimits::default(), told_to_stop()) => served,
+    let ended = tokio::select! {
+        ended = serve(listener, edge.clone(), ListenerLimits::default(), told_to_stop()) => ended,
         () = edge.keep_time() => Ok(()),
-        () = show(&edge) => Ok(()),
+        () = show(&edge, served.shown_from) => Ok(()),
     };
-    served.map_err(|error| Failure::System("cannot serve".to_owned(), io::Error::other(error)))
+    ended.map_err(|error| Failure::System("cannot serve".to_owned(), io::Error::other(error)))
 }
 
 /// Completes on Ctrl-C, and on the signal `kill` sends.
@@ -125,9 +242,8 @@ async fn told_to_stop() {
     interrupted.await;
 }
 
-/// Writes every record on standard error as it comes. Never ends by itself.
-async fn show(edge: &Edge) {
-    let mut shown = 0;
+/// Writes every record from `shown` on on standard error as it comes. Never ends by itself.
+async fn show(edge: &Edge, mut shown: usize) {
     loop {
         let stirred = edge.stirred();
         let lines = edge.read_records(shown, |records| {
@@ -148,14 +264,18 @@ struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    fn write(url: &str, namespace: Option<&str>) -> Result<Self, Failure> {
+    fn write(url: &str, namespace: Option<&str>, token: Option<&str>) -> Result<Self, Failure> {
         let folder = std::env::temp_dir().join(format!("fake-apiserver-{}", std::process::id()));
         let path = folder.join("kubeconfig");
+        let user = match token {
+            Some(token) => serde_json::json!({ "token": token }),
+            None => serde_json::json!({}),
+        };
         let text = serde_json::json!({
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "fake", "cluster": {"server": url}}],
-            "users": [{"name": "fake", "user": {}}],
+            "users": [{"name": "fake", "user": user}],
             "contexts": [{
                 "name": "fake",
                 "context": {"cluster": "fake", "user": "fake", "namespace": namespace.unwrap_or("default")},
@@ -325,6 +445,7 @@ fn line(record: &Record) -> String {
         What::ScriptDone => write!(line, "script : every step is done"),
         What::Reported(report) => write!(line, "client > {}", report.word()),
         What::StopRequested => write!(line, "client is told to stop"),
+        What::LeftOpen { connections } => write!(line, "client ~ leaves {connections} open"),
         What::RunEnded(end) => write!(line, "over: {end:?}"),
     };
     line

@@ -226,6 +226,11 @@ impl Edge {
         self.hand_in(|_, _| Input::StopRequested);
     }
 
+    /// Nobody waits any longer for the stopped client to close its connections.
+    pub fn closing_is_over(&self) {
+        self.hand_in(|state, _| Input::LeftOpen(state.conns_open as u64));
+    }
+
     /// Hands in a tick whenever one is due. Never ends by itself.
     #[expect(
         clippy::disallowed_methods,

@@ -305,6 +305,11 @@ pub enum What {
     Reported(Report),
     /// The harness told the client to stop.
     StopRequested,
+    /// The time a stopped client has to close its connections ran out, and so many are still open.
+    LeftOpen {
+        /// How many.
+        connections: u64,
+    },
     /// The run is over.
     RunEnded(RunEnd),
 }
@@ -332,6 +337,7 @@ impl What {
             Self::ScriptDone => "script_done",
             Self::Reported(_) => "reported",
             Self::StopRequested => "stop_requested",
+            Self::LeftOpen { .. } => "left_open",
             Self::RunEnded(_) => "run_ended",
         }
     }

@@ -451,3 +451,6 @@ pub fn ordinal(n: u32) -> String {
     };
     format!("{n}{ending}")
 }
+
+#[cfg(test)]
+mod tests;

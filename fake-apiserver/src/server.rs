@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::api::{self, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request};
+use crate::api::{self, Access, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request};
 use crate::fault::Ending;
 use crate::model::selector::{FieldSelector, LabelSelector, Selector};
 use crate::model::{GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession};
@@ -55,6 +55,8 @@ pub enum Input {
     Report(Report),
     /// The client was told to stop.
     StopRequested,
+    /// Nobody waits any longer for the stopped client to close these connections.
+    LeftOpen(u64),
     /// Something is done to the server from outside of its API.
     Control(Control),
     /// Nothing happened but time.
@@ -172,6 +174,8 @@ pub struct Server {
     /// Continue tokens the script made up, and the truthful ones they stand for.
     aliases: BTreeMap<String, String>,
     refused_until: Duration,
+    /// `None`: whoever comes may do everything.
+    access: Option<Access>,
     requests: u64,
     chance: u64,
     now: Duration,
@@ -201,6 +205,7 @@ impl Server {
             bindings: BTreeMap::new(),
             aliases: BTreeMap::new(),
             refused_until: Duration::ZERO,
+            access: None,
             requests: 0,
             chance: seed ^ 0x9E37_79B9_7F4A_7C15,
             now: Duration::ZERO,
@@ -247,6 +252,7 @@ impl Server {
             Input::Abandoned(stream) => self.abandoned(now, stream),
             Input::Report(report) => self.report(now, report),
             Input::StopRequested => self.log.push(now, What::StopRequested),
+            Input::LeftOpen(connections) => self.log.push(now, What::LeftOpen { connections }),
             Input::Control(control) => self.control(now, control),
             Input::Tick => {}
         }
@@ -368,6 +374,9 @@ impl Server {
             .iter()
             .find(|(name, _)| name == "continue")
             .map(|(_, token)| token.clone());
+        if let Some(Err(status)) = self.access.as_ref().map(|access| access.check(request)) {
+            return (Err(status.into_answer()), sent);
+        }
         let (catalog, version) = (self.model.catalog(), self.scenario.server.version);
         match sent.as_ref().and_then(|token| self.aliases.get(token)) {
             None => (api::parse(request, catalog, version), sent),
@@ -661,7 +670,11 @@ impl Server {
 
     fn answer_with(&mut self, exchange: &mut Exchange, asked: &AskedBy, answer: Answer, scripted: bool) {
         let record = body_record(exchange.id, &answer.body);
-        let headers = all_headers(exchange.id, asked, answer.headers);
+        let mut headers = all_headers(exchange.id, asked, answer.headers);
+        if answer.status == 401 && !scripted {
+            // Flow control comes after authentication.
+            headers.retain(|(name, _)| !name.starts_with("X-Kubernetes-Pf-"));
+        }
         exchange.set_head(Head {
             status: answer.status,
             headers,
@@ -933,6 +946,7 @@ fn binding_of(what: &What) -> Option<Binding> {
         | What::ScriptDone
         | What::Reported(_)
         | What::StopRequested
+        | What::LeftOpen { .. }
         | What::RunEnded(_) => None,
     }
 }

@@ -8,10 +8,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fake_apiserver::api::HttpRequest;
+use fake_apiserver::api::{Access, HttpRequest};
+use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{ConnId, StreamId};
 use fake_apiserver::scenario::{ServerSettings, Version};
-use fake_apiserver::server::{Input, Output, Server};
+use fake_apiserver::server::{Control, Input, Output, Server};
 use rstest::rstest;
 use serde_json::Value;
 
@@ -31,6 +32,7 @@ struct World {
     server: Server,
     answers: BTreeMap<StreamId, Answer>,
     streams: u64,
+    token: Option<String>,
 }
 
 impl World {
@@ -44,6 +46,7 @@ impl World {
             server: Server::standalone(settings, 7),
             answers: BTreeMap::new(),
             streams: 0,
+            token: None,
         };
         for namespace in ["probe", "probe-b", "probe-empty"] {
             let body = format!(r#"{{"metadata":{{"name":"{namespace}"}}}}"#);
@@ -89,6 +92,15 @@ impl World {
                 .parse()
                 .expect("what the test reads and writes is well-formed"),
         );
+        if let Some(token) = &self.token {
+            let value = format!("Bearer {token}");
+            headers.insert(
+                "authorization",
+                value
+                    .parse()
+                    .expect("what the test reads and writes is well-formed"),
+            );
+        }
         let request = HttpRequest {
             method: method
                 .parse()
@@ -344,4 +356,54 @@ fn a_write_is_answered_as_recorded(
         .map(|(_, value)| value.clone())
         .collect();
     assert_eq!(normalised(&(shown + &lines), &bound), expected + &expected_lines);
+}
+
+#[test]
+fn a_restart_ends_watches_and_compaction_makes_old_lists_too_old() {
+    let mut world = World::fixture(Version::V1_36);
+    let before = world.expect("GET", CM, "");
+    let watch = world.send("GET", &format!("{CM}?watch=1&resourceVersion={before}"), None, "");
+    world.expect("POST", CM, r#"{"metadata":{"name":"new"}}"#);
+    let exact = format!("{CM}?resourceVersion={before}&resourceVersionMatch=Exact");
+    world.expect("GET", &exact, "");
+
+    world
+        .server
+        .handle(Duration::ZERO, Input::Control(Control::Compact));
+    assert!(world.server.poll_output().is_none());
+    let old = world.send("GET", &exact, None, "");
+    assert_eq!(world.answer(old).status, 410);
+
+    world
+        .server
+        .handle(Duration::ZERO, Input::Control(Control::RestartWatchCaches));
+    let ended = Output::End {
+        stream: watch,
+        how: Ending::Eof,
+    };
+    assert_eq!(world.server.poll_output(), Some(ended));
+    let late = world.send("GET", &format!("{CM}?watch=1&resourceVersion={before}"), None, "");
+    let body = world.answer(late).body;
+    assert!(body.contains("\"code\":410"), "{body}");
+}
+
+#[rstest]
+#[case(None, 401, "discovery-024-bad-token")]
+#[case(Some("poor"), 403, "discovery-025-forbidden")]
+fn who_may_not_is_told_as_recorded(#[case] token: Option<&str>, #[case] status: u16, #[case] id: &str) {
+    let mut world = World::fixture(Version::V1_36);
+    world.server = world.server.with_access(Access {
+        token: "full".to_owned(),
+        limited_token: Some("poor".to_owned()),
+    });
+    world.token = token.map(str::to_owned);
+    let stream = world.send("GET", CM, None, "");
+    let answer = world.answer(stream);
+    let (_, told) = recording("1.36", id);
+    assert_eq!(format!("{status}\n{}", answer.body), told);
+    let flow_control = answer
+        .headers
+        .iter()
+        .any(|(name, _)| name.starts_with("X-Kubernetes-Pf"));
+    assert_eq!(flow_control, status != 401);
 }

@@ -1,6 +1,9 @@
 //! Where the fake apiserver and its clients meet: every scenario in `sim`, parity with `live`, determinism, and mutant
 //! clients that prove each check can fail.
 //!
-//! The library part is the [`reference`] client: small, slow, right, and wrong on request.
+//! The library part is the [`mod@reference`] client (small, slow, right, and wrong on request) and what tests share.
 
+pub mod parallel;
 pub mod reference;
+pub mod repository;
+pub mod story;

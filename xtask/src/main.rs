@@ -1,9 +1,12 @@
 //! Repository chores. Reads arguments and clocks, prints, and chooses the exit code; what a run means is decided in
 //! `conformance`.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 mod bench;
 mod clients;
@@ -11,6 +14,7 @@ mod fidelity;
 mod oracle;
 mod scenarios;
 mod schema;
+mod tidy;
 
 /// Repository chores.
 #[derive(Parser)]
@@ -31,6 +35,8 @@ enum Chore {
     Scenarios(scenarios::Arguments),
     /// Writes schema/scenario.v1.json, the JSON Schema of the scenario language, from its types.
     Schema,
+    /// Checks what the compiler does not: forbidden dependencies, files without a reason, paths of one machine.
+    Tidy,
     /// Compares the fake with what real servers answered.
     Fidelity(fidelity::Arguments),
     /// A real kube-apiserver.
@@ -52,13 +58,20 @@ enum Bench {
 }
 
 fn main() -> ExitCode {
+    // What a library under test logs is not ours to show unless asked for.
+    let filter = EnvFilter::builder()
+        .with_default_directive(LevelFilter::OFF.into())
+        .from_env_lossy();
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_env_filter(filter)
+        .with_ansi(colour)
         .with_writer(std::io::stderr)
         .init();
     match Arguments::parse().chore {
         Chore::Scenarios(arguments) => scenarios::run(&arguments),
         Chore::Schema => schema::write(),
+        Chore::Tidy => tidy::run(),
         Chore::Fidelity(arguments) => fidelity::run(&arguments),
         Chore::Oracle { what } => oracle::run(&what),
         Chore::Bench {

@@ -110,7 +110,8 @@ impl Core for OneRelist {
                 self.push(now, What::Reported(report));
             }
             Input::StopRequested => self.push(now, What::StopRequested),
-            Input::Tick => {}
+            Input::LeftOpen(connections) => self.push(now, What::LeftOpen { connections }),
+            Input::Control(_) | Input::Tick => {}
         }
     }
 

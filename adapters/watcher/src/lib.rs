@@ -99,7 +99,7 @@ where
 {
     let settings = &start.settings;
     let config = config(settings, start.seed);
-    let reports = match settings.mode {
+    match settings.mode {
         ClientMode::Watcher => watcher::watcher(api, config)
             .map(|event| report(event, content))
             .boxed(),
@@ -111,8 +111,7 @@ where
             let name = settings.object.as_deref().unwrap_or_default();
             one_object(watcher::watch_object_with(api, name, config)).boxed()
         }
-    };
-    paced(reports, settings.consumer_delay_ms)
+    }
 }
 
 fn report<K: Resource>(
@@ -187,26 +186,6 @@ fn reported<K: Resource>(object: &K, content: Option<Arc<serde_json::Value>>) ->
 
 fn content<K: Serialize>(object: &K) -> Option<Arc<serde_json::Value>> {
     serde_json::to_value(object).ok().map(Arc::new)
-}
-
-/// A slow consumer takes its time after each report, before it asks for the next.
-fn paced(reports: BoxStream<'static, Report>, delay_ms: u64) -> BoxStream<'static, Report> {
-    if delay_ms == 0 {
-        return reports;
-    }
-    let delay = Duration::from_millis(delay_ms);
-    futures::stream::unfold((reports, false), move |(mut reports, is_late)| async move {
-        if is_late {
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "the scenario asks for a consumer that takes its time"
-            )]
-            tokio::time::sleep(delay).await;
-        }
-        let report = reports.next().await?;
-        Some((report, (reports, true)))
-    })
-    .boxed()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fake_apiserver::record::{RunEnd, Verb};
 use fake_apiserver::report::Report;
 use fake_apiserver::scenario::ClientMode;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Finding, Ground, resume};
 use crate::cache::Cache;
@@ -215,7 +215,7 @@ pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
             && !trace.error_between(set.began.seq, watch.asked.seq)
             && trace.rolled_back.is_none_or(|at| at > watch.asked.seq);
         let standing = resume::Standing::before(ground, watch);
-        let known = standing.is_some_and(|standing| standing.allowed().any(|allowed| allowed == version));
+        let known = standing.is_some_and(|standing| standing.allows(version));
         if !truthful || !known || cache.relisting() || !cache.synced() {
             continue;
         }
@@ -366,45 +366,55 @@ fn difference<'k>(
     (!wrong.is_empty()).then(|| wrong.join("; "))
 }
 
-/// The first place where two objects differ, with both values. A typed client drops what it does not know, so what is
-/// missing is no difference; what is different, or still there, is. In metadata mode only the metadata count.
-fn unlike(right: &Value, held: &Value, mode: ClientMode) -> Option<(String, String, String)> {
-    let top = |value: &Value| -> BTreeMap<String, Value> {
-        let Value::Object(fields) = value else {
-            return BTreeMap::new();
-        };
-        fields
-            .iter()
-            .filter(|(key, _)| *key != "apiVersion" && *key != "kind")
-            .filter(|(key, _)| mode != ClientMode::Metadata || *key == "metadata")
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect()
+/// Where two objects differ: the path, what is right there, and what is held.
+type Difference = (String, String, String);
+
+/// The first place where two objects differ, in order of their fields. A typed client drops what it does not know, so
+/// what is missing is no difference; what is different, or still there, is. In metadata mode only the metadata count.
+fn unlike(right: &Value, held: &Value, mode: ClientMode) -> Option<Difference> {
+    let none = Map::new();
+    let (right, held) = (
+        right.as_object().unwrap_or(&none),
+        held.as_object().unwrap_or(&none),
+    );
+    let counts = |key: &str| match mode {
+        ClientMode::Metadata => key == "metadata",
+        ClientMode::Watcher | ClientMode::Object => key != "apiVersion" && key != "kind",
     };
-    let (right, held) = (top(right), top(held));
-    let keys: std::collections::BTreeSet<&String> = right.keys().chain(held.keys()).collect();
-    keys.into_iter()
-        .find_map(|key| below(&format!(".{key}"), right.get(key), held.get(key)))
+    let mut fields: Vec<(&String, &Value)> = held.iter().filter(|(key, _)| counts(key)).collect();
+    fields.sort_unstable_by_key(|(key, _)| *key);
+    fields
+        .into_iter()
+        .find_map(|(key, held)| within(key, below(right.get(key), held)))
 }
 
-fn below(path: &str, right: Option<&Value>, held: Option<&Value>) -> Option<(String, String, String)> {
-    match (right, held.filter(|held| !empty(held))?) {
+fn below(right: Option<&Value>, held: &Value) -> Option<Difference> {
+    match (right, held) {
+        (_, held) if empty(held) => None,
         (Some(Value::Object(right)), Value::Object(held)) => held
             .iter()
-            .find_map(|(key, held)| below(&format!("{path}.{key}"), right.get(key), Some(held))),
+            .find_map(|(key, held)| within(key, below(right.get(key), held))),
         (Some(Value::Array(right)), Value::Array(held)) if right.len() == held.len() => right
             .iter()
             .zip(held)
             .enumerate()
-            .find_map(|(at, (right, held))| below(&format!("{path}[{at}]"), Some(right), Some(held))),
+            .find_map(|(at, (right, held))| {
+                let (path, right, held) = below(Some(right), held)?;
+                Some((format!("[{at}]{path}"), right, held))
+            }),
         (Some(right), held) if right == held => None,
         (right, held) => {
             let word = |value: Option<&Value>| match value {
                 None => "absent".to_owned(),
                 Some(value) => value.to_string().chars().take(60).collect(),
             };
-            Some((path.to_owned(), word(right), word(Some(held))))
+            Some((String::new(), word(right), word(Some(held))))
         }
     }
+}
+
+fn within(key: &str, difference: Option<Difference>) -> Option<Difference> {
+    difference.map(|(path, right, held)| (format!(".{key}{path}"), right, held))
 }
 
 /// What an encoder may add or leave out at will.

@@ -256,7 +256,7 @@ pub(super) fn quiescence(ground: &Ground<'_, '_>) -> Vec<Finding> {
         };
         let overdue = match closed {
             Some(closed) => closed.at > stop.at + CLOSING,
-            None => last > stop.at + CLOSING,
+            None => last >= stop.at + CLOSING,
         };
         if overdue {
             let what = words::request(open);

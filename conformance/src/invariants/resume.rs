@@ -5,7 +5,7 @@ use fake_apiserver::record::{Frame, FrameType, Side, Verb};
 use fake_apiserver::scenario::ClientMode;
 
 use super::{Finding, Ground};
-use crate::trace::{Answer, Exchange, Snapshot, readable};
+use crate::trace::{Answer, Exchange, SentFrame, Snapshot, readable};
 use crate::words;
 
 /// INV-01 (etcd: Resumable). A version the server never sent, sent only in part, or sent for something else (an item,
@@ -16,7 +16,7 @@ pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let Some(standing) = Standing::before(ground, watch) else {
             continue;
         };
-        if standing.unknown || standing.allowed().any(|allowed| allowed == version) {
+        if standing.unknown || standing.allows(version) {
             continue;
         }
         let (why, seq) = explain(ground, watch, version);
@@ -50,8 +50,11 @@ pub(super) fn from_the_latest(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let Some(standing) = Standing::before(ground, watch) else {
             continue;
         };
-        let known = standing.allowed().any(|allowed| allowed == version);
-        if standing.unknown || !known || standing.lists.len() > 1 || standing.latest.contains(&version) {
+        if standing.unknown
+            || !standing.allows(version)
+            || standing.lists.len() > 1
+            || standing.latest.contains(&version)
+        {
             continue;
         }
         let latest = standing.latest.last().copied().unwrap_or("(none)");
@@ -186,9 +189,12 @@ fn may_be_lost(exchange: &Exchange<'_>) -> bool {
 /// What a client may know just before a watch request.
 pub(super) struct Standing<'t, 'a> {
     /// The last set that is surely one, and what may be sets after it.
-    pub(super) lists: Vec<&'t Snapshot<'a>>,
-    /// Versions of events and bookmarks received whole since.
-    pub(super) since: Vec<&'a str>,
+    pub(super) lists: &'t [Snapshot<'a>],
+    /// What was asked before the watch.
+    asked: &'t [Exchange<'a>],
+    /// From where to where in the trace it was received.
+    from: u64,
+    until: u64,
     /// The versions of which one is the latest received.
     pub(super) latest: Vec<&'a str>,
     pub(super) latest_seq: Option<u64>,
@@ -201,70 +207,101 @@ impl<'t, 'a> Standing<'t, 'a> {
     pub(super) fn before(ground: &Ground<'t, 'a>, watch: &Exchange<'a>) -> Option<Self> {
         let trace = ground.trace;
         let until = watch.asked.seq;
-        let done = trace.snapshots.partition_point(|set| set.done.seq < until);
-        let done = &trace.snapshots[..done];
+        let done = trace.snapshots_before(until);
         let base = done
             .iter()
             .rposition(|set| !set.scripted && !set.opaque)
             .unwrap_or(0);
-        let lists: Vec<&Snapshot<'a>> = done[base..].iter().collect();
+        let lists = &done[base..];
         let from = lists.first()?.done.seq;
         let mut standing = Standing {
-            since: Vec::new(),
+            lists,
+            asked: trace.asked_before(until),
+            from,
+            until,
             latest: lists.iter().flat_map(|set| set.resume.iter().copied()).collect(),
             latest_seq: Some(from),
             unknown: lists.iter().any(|set| set.opaque),
-            lists,
         };
-        for stream in trace.watches().filter(|stream| stream.asked.seq < until) {
-            standing.read(ground, stream, from, until);
+        // What a watch resumed from tells what the client had, right or wrong: what was read before counts no more.
+        let resumed =
+            |stream: &Exchange<'_>| stream.is_watch() && stream.asked.seq > from && stream.pinned().is_some();
+        let first = standing.asked.iter().rposition(resumed).unwrap_or(0);
+        for stream in standing.asked[first..].iter().filter(|stream| stream.is_watch()) {
+            standing.read(ground, stream);
         }
         Some(standing)
     }
 
+    /// The versions a watch may resume from: those of the sets, then those of events and bookmarks received whole since.
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a str> {
+        let since = self
+            .asked
+            .iter()
+            .filter(|stream| stream.is_watch())
+            .flat_map(|stream| received(stream, self.from, self.until))
+            .map(|line| line.version);
         self.lists
             .iter()
             .flat_map(|set| set.resume.iter().copied())
-            .chain(self.since.iter().copied())
+            .chain(since)
     }
 
-    fn read(&mut self, ground: &Ground<'t, 'a>, stream: &Exchange<'a>, from: u64, until: u64) {
-        if stream.frames.last().is_none_or(|last| last.sent.seq <= from) && stream.asked.seq < from {
-            return;
-        }
-        if stream.asked.seq > from
+    pub(super) fn allows(&self, version: &str) -> bool {
+        self.allowed().any(|allowed| allowed == version)
+    }
+
+    fn read(&mut self, ground: &Ground<'t, 'a>, stream: &Exchange<'a>) {
+        if stream.asked.seq > self.from
             && let Some(version) = stream.pinned()
         {
-            // What it resumed from tells what it had, right or wrong.
             self.latest = vec![version];
             self.latest_seq = Some(stream.asked.seq);
         }
         let clean = stream
             .end
             .is_some_and(|end| end.by == Side::Server && matches!(end.how, Ending::Eof | Ending::Fin));
-        let mut certain = clean && !ground.trace.error_between(stream.asked.seq, until);
-        let mut started = stream.pinned().is_some() && stream.verb == Verb::Watch;
-        for sent in stream.frames.iter().filter(|sent| sent.sent.seq < until) {
-            // Versions of initial events come in any order: they are no point to resume from before the first frame
-            // that cannot be one of them (kubernetes-client/python#819, client-go propagateRVFromStart; KEP-3157).
-            started |= starts_live(stream.verb, sent.frame);
-            certain &= !sent.frame.scripted && readable(sent.frame);
-            let Some(version) = version(sent.frame) else {
-                certain = false;
-                continue;
-            };
-            if !started || sent.sent.seq <= from {
-                continue;
-            }
-            self.since.push(version);
-            if certain {
+        let certain = clean && !ground.trace.error_between(stream.asked.seq, self.until);
+        for line in received(stream, self.from, self.until) {
+            if certain && line.certain {
                 self.latest.clear();
             }
-            self.latest.push(version);
-            self.latest_seq = Some(sent.sent.seq);
+            self.latest.push(line.version);
+            self.latest_seq = Some(line.seq);
         }
     }
+}
+
+/// A line of a watch that moves its reader to a version.
+struct Received<'a> {
+    seq: u64,
+    version: &'a str,
+    /// It and all lines before it on the stream are the truth, and could be read.
+    certain: bool,
+}
+
+/// Those lines of a stream between two positions (both exclusive).
+fn received<'s, 'a>(
+    stream: &'s Exchange<'a>,
+    from: u64,
+    until: u64,
+) -> impl Iterator<Item = Received<'a>> + use<'s, 'a> {
+    let mut started = stream.pinned().is_some() && stream.verb == Verb::Watch;
+    let mut certain = true;
+    let before = move |sent: &&SentFrame<'a>| sent.sent.seq < until;
+    stream.frames.iter().take_while(before).filter_map(move |sent| {
+        // Versions of initial events come in any order: they are no point to resume from before the first frame that
+        // cannot be one of them (kubernetes-client/python#819, client-go propagateRVFromStart; KEP-3157).
+        started |= starts_live(stream.verb, sent.frame);
+        let version = version(sent.frame);
+        certain &= !sent.frame.scripted && readable(sent.frame) && version.is_some();
+        let seq = sent.sent.seq;
+        Some(Received {
+            seq,
+            version: version.filter(|_| started && seq > from)?,
+            certain,
+        })
+    })
 }
 
 /// A frame after which the stream is past its initial events.

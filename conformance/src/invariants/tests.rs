@@ -214,6 +214,7 @@ fn inv_15_takes_over_what_the_server_found_wrong() {
 #[case::a_report("INV-18", |s: &mut Sample| { s.after(1000).emit_error("late"); })]
 #[case::an_open_stream("INV-18", |s: &mut Sample| { s.after(2500).push(What::End { stream: StreamId(2), how: Ending::Fin, by: Side::Client }); })]
 #[case::a_prompt_close("", |s: &mut Sample| { s.after(1500).push(What::End { stream: StreamId(2), how: Ending::Fin, by: Side::Client }).after(60_000); })]
+#[case::never_closed("INV-18", |s: &mut Sample| { s.after(2000).push(What::LeftOpen { connections: 1 }); })]
 #[case::nobody_waited_to_see("", |_: &mut Sample| {})]
 fn after_stop(#[case] broken: &str, #[case] then: fn(&mut Sample)) {
     let mut s = watching();

@@ -25,6 +25,8 @@ pub fn transcript(scenario: &Scenario, trace: &Trace<'_>) -> String {
         scenario,
         trace,
         tokens: BTreeMap::new(),
+        asked: 0,
+        open: Vec::new(),
         lines: Vec::new(),
     };
     let records = trace.records();
@@ -75,13 +77,17 @@ struct Writer<'t, 'a> {
     trace: &'t Trace<'a>,
     /// Continue tokens by number, in order of appearance.
     tokens: BTreeMap<String, usize>,
+    /// How many exchanges were asked for by now, and the reads among them that are not over.
+    asked: usize,
+    open: Vec<&'t Exchange<'a>>,
     lines: Vec<Line>,
 }
 
-impl Writer<'_, '_> {
+impl<'t, 'a> Writer<'t, 'a> {
     /// Writes one record, and those after it that belong on the same line; says how many those were.
     fn write(&mut self, record: &Record, rest: &[Record]) -> usize {
         let mut used = 1;
+        self.follow(record.seq);
         match &record.what {
             What::Connected { .. } | What::Disconnected { .. } | What::Bound { .. } => {}
             What::Refused => self.line(record, "server ~", "connection refused".to_owned()),
@@ -108,7 +114,7 @@ impl Writer<'_, '_> {
                     if let Some(after) = retry_after {
                         text.push_str(&format!(" Retry-After: {after}"));
                     }
-                    self.line(record, server(*scripted), self.about(*stream, record.seq, text));
+                    self.line(record, server(*scripted), self.about(*stream, text));
                 }
             }
             What::Page {
@@ -131,7 +137,7 @@ impl Writer<'_, '_> {
                 if let Some(remaining) = remaining {
                     text.push_str(&format!(" remaining={remaining}"));
                 }
-                self.line(record, server(*scripted), self.about(*stream, record.seq, text));
+                self.line(record, server(*scripted), self.about(*stream, text));
             }
             What::Body {
                 stream,
@@ -154,13 +160,13 @@ impl Writer<'_, '_> {
                 if let Some(token) = continue_token.as_deref().filter(|token| !token.is_empty()) {
                     text.push_str(&format!(" continue={}", self.token(token)));
                 }
-                self.line(record, server(scripted), self.about(*stream, record.seq, text));
+                self.line(record, server(scripted), self.about(*stream, text));
             }
             What::Torn { stream, sent, bytes } => {
                 let (how, more) = ending(*stream, rest);
                 used += more;
                 let text = format!("{how} after {sent} of {bytes} bytes of the body");
-                self.line(record, "server ~", self.about(*stream, record.seq, text));
+                self.line(record, "server ~", self.about(*stream, text));
             }
             What::Frame { stream, frame } if !frame.whole() => {
                 let (how, more) = ending(*stream, rest);
@@ -171,20 +177,16 @@ impl Writer<'_, '_> {
                     frame.bytes,
                     self.frame(frame)
                 );
-                self.line(record, "server ~", self.about(*stream, record.seq, text));
+                self.line(record, "server ~", self.about(*stream, text));
             }
             What::Frame { stream, frame } => {
                 let text = self.frame(frame);
-                self.line(
-                    record,
-                    server(frame.scripted),
-                    self.about(*stream, record.seq, text),
-                );
+                self.line(record, server(frame.scripted), self.about(*stream, text));
             }
             What::End { stream, how, by } => self.end(record, *stream, *how, *by),
             What::Withheld { stream, object } => {
                 let text = format!("kept back {}", words::object(self.scenario, object));
-                self.line(record, "server ~", self.about(*stream, record.seq, text));
+                self.line(record, "server ~", self.about(*stream, text));
             }
             What::Wrote(truth) => used += self.wrote(record, truth, rest),
             What::Restored { to } => self.line(record, "truth  .", format!("restored to {to}")),
@@ -220,6 +222,10 @@ impl Writer<'_, '_> {
                 self.line(record, "client *", text);
             }
             What::StopRequested => self.line(record, "runner .", "stop".to_owned()),
+            What::LeftOpen { connections } => {
+                let text = format!("{connections} connections still open, waited no longer");
+                self.line(record, "runner .", text);
+            }
             What::RunEnded(end) => self.line(record, "runner .", run_end(end)),
         }
         used
@@ -290,11 +296,7 @@ impl Writer<'_, '_> {
             .exchange(stream)
             .is_some_and(|exchange| exchange.is_watch() && exchange.body_sent().is_none());
         match by {
-            Side::Client => self.line(
-                record,
-                "client >",
-                self.about(stream, record.seq, "closed".to_owned()),
-            ),
+            Side::Client => self.line(record, "client >", self.about(stream, "closed".to_owned())),
             // A whole body that ends is nothing to tell.
             Side::Server if how == Ending::Eof && !watch => {}
             Side::Server => {
@@ -303,7 +305,7 @@ impl Writer<'_, '_> {
                 } else {
                     "server ~"
                 };
-                self.line(record, who, self.about(stream, record.seq, how.word().to_owned()));
+                self.line(record, who, self.about(stream, how.word().to_owned()));
             }
         }
     }
@@ -353,22 +355,27 @@ impl Writer<'_, '_> {
         format!("T{number}")
     }
 
+    /// Keeps in mind which reads are open as of `seq`, which never goes back.
+    fn follow(&mut self, seq: u64) {
+        let before = self.trace.asked_before(seq);
+        let reads = before[self.asked..]
+            .iter()
+            .filter(|exchange| exchange.verb != Verb::Other);
+        self.open.extend(reads);
+        self.open
+            .retain(|exchange| exchange.over().is_none_or(|over| over.seq >= seq));
+        self.asked = before.len();
+    }
+
     /// Names the request an answer belongs to where more than one is open.
-    fn about(&self, stream: StreamId, seq: u64, text: String) -> String {
-        let open = |exchange: &&Exchange<'_>| {
-            exchange.asked.seq < seq && exchange.over().is_none_or(|over| over.seq >= seq)
-        };
-        let rival = self
-            .trace
-            .reads()
-            .filter(open)
-            .find(|exchange| exchange.stream != stream);
-        match (rival, self.trace.exchange(stream)) {
-            (Some(_), Some(exchange)) => {
+    fn about(&self, stream: StreamId, text: String) -> String {
+        let rival = self.open.iter().any(|exchange| exchange.stream != stream);
+        match self.trace.exchange(stream).filter(|_| rival) {
+            Some(exchange) => {
                 let since = words::time(exchange.asked.at);
                 format!("{text}   [{} of {since}]", exchange.verb.word())
             }
-            (Some(_) | None, Some(_) | None) => text,
+            None => text,
         }
     }
 
@@ -447,6 +454,7 @@ fn of_stream(what: &What) -> Option<StreamId> {
         | What::ScriptDone
         | What::Reported(_)
         | What::StopRequested
+        | What::LeftOpen { .. }
         | What::RunEnded(_) => None,
     }
 }

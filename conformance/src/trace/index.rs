@@ -1,5 +1,7 @@
 //! Builds the index of a trace in one pass over its records.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 /// What is known of the list attempt under way.
@@ -22,11 +24,13 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
         refused: Vec::new(),
         withheld: Vec::new(),
         rolled_back: None,
+        errors: Vec::new(),
         stop: None,
         ended: None,
     };
     let mut attempt = Attempt::default();
     let mut attempts = 0;
+    let mut gone: BTreeMap<ConnId, (Moment, Side)> = BTreeMap::new();
     for record in records {
         let at = Moment::of(record);
         match &record.what {
@@ -34,13 +38,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
             What::Connected { .. } | What::Turned { .. } | What::ScriptDone => {}
             What::Refused => trace.refused.push(at),
             What::Disconnected { conn, by } => {
-                for exchange in trace
-                    .exchanges
-                    .iter_mut()
-                    .filter(|exchange| exchange.conn == *conn)
-                {
-                    exchange.disconnected.get_or_insert((at, *by));
-                }
+                gone.entry(*conn).or_insert((at, *by));
             }
             What::Request {
                 stream,
@@ -230,14 +228,21 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
             What::Reported(report) => {
                 let key = report.object().map(|object| object.key()).unwrap_or_default();
                 trace.reports.push(Reported { at, report, key });
+                if let Report::Error { .. } = report {
+                    trace.errors.push(record.seq);
+                }
             }
             What::StopRequested => {
                 trace.stop.get_or_insert(at);
             }
+            What::LeftOpen { .. } => {}
             What::RunEnded(end) => {
                 trace.ended.get_or_insert((at, end));
             }
         }
+    }
+    for exchange in &mut trace.exchanges {
+        exchange.disconnected = gone.get(&exchange.conn).copied();
     }
     trace
 }

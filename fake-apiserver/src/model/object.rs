@@ -69,8 +69,8 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// The version that a write at `revision` makes of `json`. `json` has its `metadata.uid` and type already; its
-    /// `metadata.resourceVersion` is set here.
+    /// The version that a write at `revision` makes of `json`, which has a `metadata.uid` and a
+    /// `metadata.resourceVersion`; the latter's value is set here.
     pub(super) fn new(kind: &'static Kind, key: String, revision: u64, mut json: Value) -> Self {
         if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".to_owned(), Value::String(revision.to_string()));
@@ -241,17 +241,16 @@ fn is_empty(value: &Value) -> bool {
 
 /// The keys of `order` first, in that order; then the others as they were.
 fn struct_order(json: Value, order: &[&str]) -> Value {
-    let Value::Object(mut object) = json else {
+    let Value::Object(object) = json else {
         return json;
     };
-    let mut ordered = Map::with_capacity(object.len());
-    for key in order {
-        if let Some(value) = object.shift_remove(*key) {
-            ordered.insert((*key).to_owned(), value);
-        }
+    let place = |key: &String| order.iter().position(|known| known == key).unwrap_or(order.len());
+    if object.keys().is_sorted_by_key(place) {
+        return Value::Object(object);
     }
-    ordered.extend(object);
-    Value::Object(ordered)
+    let mut fields: Vec<(String, Value)> = object.into_iter().collect();
+    fields.sort_by_key(|(key, _)| place(key));
+    Value::Object(fields.into_iter().collect())
 }
 
 fn sort_maps(object: &mut Map<String, Value>) {
@@ -304,6 +303,14 @@ impl Formatter for GoFormatter {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
+        // Nearly no text has any of them, and without an early end many bytes are looked at at once.
+        let may_be_special = |byte| matches!(byte, b'<' | b'>' | b'&' | 0xE2);
+        if !fragment
+            .bytes()
+            .fold(false, |any, byte| any | may_be_special(byte))
+        {
+            return writer.write_all(fragment.as_bytes());
+        }
         let mut rest = fragment;
         while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
             let (plain, special) = rest.split_at(at);

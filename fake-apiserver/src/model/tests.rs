@@ -18,6 +18,7 @@ mod events;
 mod history;
 mod lists;
 mod properties;
+mod requests;
 mod selectors;
 mod starts;
 mod writes;

@@ -18,7 +18,7 @@ const EPOCH: u64 = 1_767_225_600;
 pub(super) enum Outcome {
     /// Nothing changes.
     Same(Arc<Stored>),
-    /// The object becomes this.
+    /// The object becomes this, in the order of the wire.
     Put(Value),
     /// The object goes.
     Gone,
@@ -65,12 +65,15 @@ pub(super) fn replace(
         "creationTimestamp".to_owned(),
         kept("creationTimestamp").unwrap_or_else(|| timestamp(now).into()),
     );
-    for lasting in [
-        "resourceVersion",
-        "generation",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-    ] {
+    // A new object gets its version when it is stored; until then only its place is taken.
+    metadata.insert(
+        "resourceVersion".to_owned(),
+        kept("resourceVersion").unwrap_or_else(|| "0".into()),
+    );
+    if kind.generation && current.is_none() {
+        metadata.insert("generation".to_owned(), 1.into());
+    }
+    for lasting in ["generation", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if let Some(value) = kept(lasting) {
             metadata.insert(lasting.to_owned(), value);
         }
@@ -78,9 +81,6 @@ pub(super) fn replace(
     object.insert("metadata".to_owned(), Value::Object(metadata));
     let mut object = canonical(kind, Value::Object(object));
     let Some((current, old)) = current.zip(old) else {
-        if kind.generation {
-            object["metadata"]["generation"] = 1.into();
-        }
         return Outcome::Put(object);
     };
     if *old == object {

@@ -4,15 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Limits, Server};
 use crate::api::write::WriteAction;
-use crate::api::{Collection, Form, WriteRequest};
-use crate::scenario::{Scenario, ServerSettings};
+use crate::api::{Access, Collection, Form, WriteRequest};
+use crate::scenario::{Manifest, Place, Scenario, ServerSettings};
 
 /// Namespaces every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// The resource they are objects of.
+const NAMESPACES_OF: &str = "namespaces";
 
 /// Something done to a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,27 +33,85 @@ impl Server {
         let scenario = Arc::new(Scenario::empty(settings));
         let mut server = Self::with_limits(scenario, seed, Limits::endless());
         server.model.enforce_namespaces();
-        let kind = server.model.catalog().find("", "namespaces");
         for name in NAMESPACES {
-            let Some(kind) = kind else { break };
-            let request = WriteRequest {
-                collection: Collection {
-                    kind,
-                    namespace: None,
-                },
-                action: WriteAction::Create {
-                    object: json!({ "metadata": { "name": name } }),
-                },
-                dry_run: false,
-                form: Form::Full,
-                warnings: Vec::new(),
-            };
-            match server.model.write(Duration::ZERO, &request, seed) {
-                Ok(done) => server.record_writes(Duration::ZERO, kind, done.written),
-                Err(status) => tracing::error!(name, message = status.message, "a namespace was refused"),
-            }
+            server.create_namespace(json!({ "name": name }));
         }
         server
+    }
+
+    /// Lets in only who has one of these tokens.
+    #[must_use]
+    pub fn with_access(mut self, access: Access) -> Self {
+        self.access = Some(access);
+        self
+    }
+
+    /// Puts an object into the store as it is, its status too, and makes its namespace where there is none.
+    ///
+    /// # Errors
+    /// In words: the object has no name, or is of no kind that is served.
+    pub fn put(&mut self, object: &Value) -> Result<(), String> {
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let (api_version, kind_name, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+        let kinds = self.model.catalog().kinds();
+        let kind = kinds
+            .iter()
+            .find(|kind| kind.kind == kind_name && kind.api_version() == api_version)
+            .ok_or_else(|| format!("{kind_name:?} of {api_version:?} is not served"))?;
+        if name.is_empty() {
+            return Err(format!("a {kind_name} has no metadata.name"));
+        }
+        let namespace = match text("/metadata/namespace") {
+            _ if !kind.namespaced => None,
+            "" => Some("default"),
+            namespace => Some(namespace),
+        };
+        if kind.plural == NAMESPACES_OF {
+            self.create_namespace(object["metadata"].clone());
+            return Ok(());
+        }
+        if let Some(namespace) = namespace {
+            self.create_namespace(json!({ "name": namespace }));
+        }
+        let manifest = Manifest {
+            group: kind.group.to_owned(),
+            plural: kind.plural.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+            json: object.clone(),
+            binds: None,
+            at: Place::default(),
+        };
+        self.apply(Duration::ZERO, &manifest);
+        Ok(())
+    }
+
+    /// A namespace like any that is created, unless it is there.
+    fn create_namespace(&mut self, metadata: Value) {
+        let Some(kind) = self.model.catalog().find("", NAMESPACES_OF) else {
+            return;
+        };
+        let request = WriteRequest {
+            collection: Collection {
+                kind,
+                namespace: None,
+            },
+            action: WriteAction::Create {
+                object: json!({ "metadata": metadata }),
+            },
+            dry_run: false,
+            form: Form::Full,
+            warnings: Vec::new(),
+        };
+        match self.model.write(Duration::ZERO, &request, 0) {
+            Ok(done) => self.record_writes(Duration::ZERO, kind, done.written),
+            Err(status) => tracing::debug!(message = status.message, "no new namespace"),
+        }
     }
 
     pub(super) fn control(&mut self, now: Duration, control: Control) {

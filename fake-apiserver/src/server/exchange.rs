@@ -336,7 +336,11 @@ impl Exchange {
         let left = &piece.bytes[piece.sent..];
         let paced = match self.pace {
             None => left.len(),
-            Some(Pace::Drip { bytes, .. }) => left.len().min(bytes.max(1) as usize),
+            Some(Pace::Drip { bytes, .. }) => {
+                let next = left.len().min(bytes.max(1) as usize);
+                // A newline says nothing new: who reads JSON values has the event before it, and the trace must too.
+                if left[next..] == *b"\n" { left.len() } else { next }
+            }
             Some(Pace::SplitUtf8) => up_to_inside_character(left),
             Some(Pace::Coalesce { events }) => {
                 if self.queue.len() < events as usize && self.ending.is_none() {
@@ -446,3 +450,6 @@ fn up_to_inside_character(bytes: &[u8]) -> usize {
         .position(|byte| *byte >= 0xC0)
         .map_or(bytes.len(), |lead| rest + lead + 1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! One row a rule: what meets a step, what misses it, what it waits for.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test looks at nothing but what it is about"
+)]
+
+use std::sync::Arc;
+
+use rstest::rstest;
+
+use super::*;
+use crate::report::ReportedObject;
+use crate::scenario::{
+    Action, ClientSettings, Expect, Place, Scenario, ServerSettings, Step, Target, TruthAction,
+};
+
+fn script(steps: Vec<Step>) -> Script {
+    Script::new(Arc::new(Scenario {
+        id: "script/test".to_owned(),
+        path: "test.yaml".into(),
+        title: String::new(),
+        why: String::new(),
+        covers: Vec::new(),
+        refs: Vec::new(),
+        target: Target {
+            group: String::new(),
+            version: "v1".to_owned(),
+            plural: "configmaps".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            namespace: Some("default".to_owned()),
+        },
+        server: ServerSettings::default(),
+        client: ClientSettings::default(),
+        objects: Vec::new(),
+        steps,
+        expect: Expect::default(),
+    }))
+}
+
+fn step(when: Trigger) -> Step {
+    Step {
+        at: Place::default(),
+        name: None,
+        when,
+        times: Times::Count(1),
+        actions: vec![Action::Truth(TruthAction::Compact)],
+        within_ms: None,
+    }
+}
+
+fn on(kind: RequestKind, nth: Option<u32>) -> Step {
+    step(Trigger::Request(RequestTrigger {
+        kind,
+        nth,
+        query: Vec::new(),
+    }))
+}
+
+fn emitted(kind: EmittedKind, name: &str, nth: u32) -> Step {
+    let name = Some(name.to_owned());
+    step(Trigger::Emitted(EmittedMatch {
+        kind,
+        name,
+        resource_version: None,
+        nth,
+        at: Place::default(),
+    }))
+}
+
+fn apply(name: &str) -> Report {
+    Report::Apply(ReportedObject {
+        namespace: Some("default".to_owned()),
+        name: name.to_owned(),
+        uid: None,
+        resource_version: Some("5".to_owned()),
+        content: None,
+    })
+}
+
+/// Hands in `l` LIST, `p` page, `q` the same page again, `w` WATCH, `s` streaming list; says which met the step.
+fn ask(script: &mut Script, requests: &str) -> String {
+    let mut token = 0;
+    requests
+        .chars()
+        .map(|what| {
+            token += u32::from(what == 'p');
+            let query = vec![(
+                "continue".to_owned(),
+                if "pq".contains(what) {
+                    token.to_string()
+                } else {
+                    String::new()
+                },
+            )];
+            let verb = match what {
+                'w' => Verb::Watch,
+                's' => Verb::WatchList,
+                _ => Verb::List,
+            };
+            let met = script.on_request(Duration::ZERO, &Asked { verb, query: &query }, &|_| None);
+            if met.is_some() {
+                what.to_ascii_uppercase()
+            } else {
+                what
+            }
+        })
+        .collect()
+}
+
+#[rstest]
+#[case::the_next(RequestKind::List, None, "wplw", "wpLw")]
+#[case::the_second_list_counts_attempts(RequestKind::List, Some(2), "lppl", "lppL")]
+#[case::streaming_lists_are_watches(RequestKind::Watch, Some(2), "wls", "wlS")]
+#[case::any(RequestKind::Any, Some(3), "lpw", "lpW")]
+#[case::page_two(RequestKind::Page { page: 2 }, None, "lwp", "lwP")]
+#[case::page_two_of_the_second_list(RequestKind::Page { page: 2 }, Some(2), "lplp", "lplP")]
+#[case::the_same_token_is_the_same_page(RequestKind::Page { page: 3 }, None, "lpqp", "lpqP")]
+fn a_request_meets_its_step(
+    #[case] kind: RequestKind,
+    #[case] nth: Option<u32>,
+    #[case] requests: &str,
+    #[case] met: &str,
+) {
+    let mut script = script(vec![on(kind, nth)]);
+    assert_eq!(ask(&mut script, requests), met);
+    assert!(matches!(script.standing(), Standing::Done { .. }));
+}
+
+#[rstest]
+#[case::list(RequestKind::List, 1, "LIST 1 has come already")]
+#[case::page(RequestKind::Page { page: 2 }, 1, "page 2 of LIST 1 has come already")]
+#[case::watch(RequestKind::Watch, 1, "WATCH 1 has come already")]
+#[case::any(RequestKind::Any, 2, "request 3 has come already")]
+fn an_ordinal_that_is_past_is_missed(#[case] kind: RequestKind, #[case] nth: u32, #[case] because: &str) {
+    let mut script = script(vec![on(RequestKind::Any, Some(3)), on(kind, Some(nth))]);
+    assert_eq!(ask(&mut script, "lpw"), "lpW");
+    let because = because.to_owned();
+    assert_eq!(script.standing(), &Standing::Missed { step: 1, because });
+}
+
+#[test]
+fn a_step_may_take_several_requests() {
+    let mut times = on(RequestKind::Watch, Some(2));
+    times.times = Times::Count(2);
+    assert_eq!(ask(&mut script(vec![times]), "wwlww"), "wWlWw");
+}
+
+#[test]
+fn a_step_may_take_all_requests_for_a_while() {
+    let mut always = on(RequestKind::Watch, None);
+    always.times = Times::For(500);
+    let mut script = script(vec![always, on(RequestKind::Watch, None)]);
+    assert_eq!(
+        script.poll_timeout(),
+        None,
+        "the while begins with the first request"
+    );
+    assert_eq!(ask(&mut script, "ww"), "WW");
+    assert_eq!(script.poll_timeout(), Some(Duration::from_millis(500)));
+    assert_eq!(script.poll(Duration::from_millis(500), false), None);
+    assert!(matches!(script.standing(), Standing::Armed { step: 1, .. }));
+}
+
+#[test]
+fn reports_are_counted_from_when_the_step_is_armed() {
+    let mut script = script(vec![
+        on(RequestKind::Watch, None),
+        emitted(EmittedKind::Apply, "a", 2),
+    ]);
+    script.on_report(Duration::ZERO, &apply("a"), &|_| None);
+    assert_eq!(ask(&mut script, "w"), "W");
+    for (name, due) in [("a", None), ("b", None), ("a", Some(1))] {
+        script.on_report(Duration::ZERO, &apply(name), &|_| None);
+        assert_eq!(script.poll(Duration::ZERO, false), due, "{name}");
+    }
+}
+
+#[test]
+fn a_step_about_a_watch_waits_for_one() {
+    let mut about_a_watch = emitted(EmittedKind::Apply, "a", 1);
+    about_a_watch.actions = vec![Action::Say(crate::scenario::SayAction::Send(Vec::new()))];
+    let mut script = script(vec![about_a_watch]);
+    script.on_report(Duration::ZERO, &apply("a"), &|_| None);
+    assert_eq!(script.poll(Duration::ZERO, false), None);
+    assert_eq!(script.poll(Duration::ZERO, true), Some(0));
+}
+
+#[rstest]
+#[case::now(Trigger::Now, 0, 0)]
+#[case::after(Trigger::After(40), 0, 40)]
+#[case::quiet_counts_from_the_last_deed(Trigger::Quiet(40), 30, 70)]
+fn time_meets_a_step(#[case] when: Trigger, #[case] active_ms: u64, #[case] due_ms: u64) {
+    let mut script = script(vec![step(when)]);
+    script.on_activity(Duration::from_millis(active_ms));
+    let due = Duration::from_millis(due_ms);
+    assert_eq!(script.poll_timeout(), Some(due));
+    if let Some(before) = due.checked_sub(Duration::from_millis(1)) {
+        assert_eq!(script.poll(before, false), None);
+    }
+    assert_eq!(script.poll(due, false), Some(0));
+}
+
+#[rstest]
+#[case::is(Expected::Is("5".to_owned()), Some("5"), true)]
+#[case::is_another(Expected::Is("5".to_owned()), Some("6"), false)]
+#[case::is_not_there(Expected::Is("5".to_owned()), None, false)]
+#[case::empty_is_absent(Expected::Is(String::new()), None, true)]
+#[case::not(Expected::Not(Box::new(Expected::Is("5".to_owned()))), Some("6"), true)]
+#[case::not_there_is_not_five(Expected::Not(Box::new(Expected::Is("5".to_owned()))), None, true)]
+#[case::absent(Expected::Absent, None, true)]
+#[case::present(Expected::Present, Some("x"), true)]
+#[case::an_unbound_name_meets_nothing(Expected::Ref(crate::scenario::Ref::Start), Some("5"), false)]
+fn values_meet_conditions(#[case] wanted: Expected, #[case] value: Option<&str>, #[case] meets: bool) {
+    let expand = |wanted: &Expected| match wanted {
+        Expected::Is(text) => Some(text.clone()),
+        _ => None,
+    };
+    assert_eq!(value_meets(&wanted, value, &expand), meets);
+}
+
+#[rstest]
+#[case(1, "1st")]
+#[case(2, "2nd")]
+#[case(3, "3rd")]
+#[case(4, "4th")]
+#[case(11, "11th")]
+#[case(12, "12th")]
+#[case(21, "21st")]
+#[case(113, "113th")]
+fn ordinals_read_well(#[case] n: u32, #[case] text: &str) {
+    assert_eq!(ordinal(n), text);
+}

@@ -1,0 +1,135 @@
+//! How the reference client lists: page by page, thrown away whole when it breaks.
+
+use fake_apiserver::report::{Report, ReportedObject};
+use fake_apiserver::scenario::ListSemantic;
+use serde_json::Value;
+
+use super::wire::{self, collect, text};
+use super::{Listing, Mistake, Phase, Run, newest_of};
+
+impl Run {
+    pub(super) async fn list(&mut self, mut listing: Listing) {
+        let query = self.list_query(&listing);
+        let body = match wire::get(&self.kube, &self.start, &query, true).await {
+            Ok(body) => body,
+            Err(trouble) => {
+                self.surface(&trouble.body, trouble.code);
+                if self.is(Mistake::ResendsDeadToken) {
+                    self.phase = Phase::List(listing);
+                } else {
+                    self.abort(listing);
+                }
+                return self.back_off(trouble.retry_after);
+            }
+        };
+        let Some(list) = collect(body)
+            .await
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+            .filter(|list| self.is_our_list(list))
+        else {
+            self.surface("the answer is no list of this kind", None);
+            self.abort(listing);
+            return self.back_off(None);
+        };
+        let next = text(&list, "/metadata/continue");
+        let items = list.get("items").and_then(Value::as_array).cloned();
+        let items = items.unwrap_or_default();
+        let is_last = next.is_empty() || (items.is_empty() && self.is(Mistake::StopsAtEmptyPage));
+        listing.found.extend(items);
+        let version = match listing.resource_version.take() {
+            Some(first) if !self.is(Mistake::WatchesFromLastPage) => first,
+            Some(_) | None => text(&list, "/metadata/resourceVersion"),
+        };
+        if is_last && version.is_empty() {
+            self.surface("the list has no resourceVersion", None);
+            self.abort(listing);
+            return self.back_off(None);
+        }
+        if is_last {
+            return self.publish(listing.found, version);
+        }
+        if listing.continue_token.as_ref() == Some(&next) {
+            self.surface("the list does not advance", None);
+            self.abort(listing);
+            return self.back_off(None);
+        }
+        if self.is(Mistake::SyncedAfterPageOne) {
+            self.publish(listing.found.clone(), version.clone());
+        }
+        if self.is(Mistake::WatchesBeforeLastPage) {
+            self.resource_version = version;
+            self.phase = Phase::Open { initial: false };
+            return;
+        }
+        self.phase = Phase::List(Listing {
+            continue_token: Some(next),
+            resource_version: Some(version),
+            ..listing
+        });
+    }
+
+    fn list_query(&self, listing: &Listing) -> Vec<(&'static str, String)> {
+        let settings = &self.start.settings;
+        let is_later = listing.continue_token.is_some();
+        let mut query = self.selectors(is_later);
+        if let Some(limit) = settings.page_size
+            && listing.paged
+            && !(is_later && self.is(Mistake::ForgetsLimit))
+        {
+            query.push(("limit", limit.to_string()));
+        }
+        let from_cache = if self.seen_any {
+            self.is(Mistake::RelistsFromZero)
+        } else {
+            settings.list_semantic == ListSemantic::Any
+        };
+        if let Some(token) = &listing.continue_token {
+            query.push(("continue", token.clone()));
+            if let Some(version) = &listing.resource_version
+                && self.is(Mistake::PinsLaterPages)
+            {
+                query.push(("resourceVersion", version.clone()));
+            }
+        } else if from_cache {
+            query.push(("resourceVersion", "0".to_owned()));
+            query.push(("resourceVersionMatch", "NotOlderThan".to_owned()));
+        }
+        query
+    }
+
+    /// Gives a list up and begins anew.
+    fn abort(&mut self, listing: Listing) {
+        if listing.continue_token.is_some() {
+            self.aborted += 1;
+            self.leftovers = listing.found;
+        }
+        self.start_over();
+    }
+
+    /// A snapshot is complete.
+    pub(super) fn publish(&mut self, found: Vec<Value>, version: String) {
+        let objects: Vec<ReportedObject> = found.iter().map(|object| self.reported(object)).collect();
+        if self.seen_any && self.is(Mistake::DropsDeletesOnRelist) {
+            self.reports.extend(objects.into_iter().map(Report::Apply));
+        } else if !(self.is(Mistake::LeaksInitialEvents) && self.streaming) {
+            self.known = objects
+                .iter()
+                .map(|object| (object.key(), object.clone()))
+                .collect();
+            self.reports.push_back(Report::Init);
+            self.reports.extend(objects.into_iter().map(Report::InitApply));
+            self.reports.push_back(Report::InitDone);
+        }
+        self.resource_version = version;
+        if self.is(Mistake::ResumesFromItem)
+            && let Some(newest) = newest_of(&found)
+        {
+            self.resource_version = newest.to_string();
+        }
+        self.seen_any = true;
+        self.aborted = 0;
+        self.starts = 0;
+        self.phase = Phase::Open { initial: false };
+    }
+}

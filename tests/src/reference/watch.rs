@@ -1,0 +1,348 @@
+//! How the reference client watches: value by value, from the last version it can vouch for.
+
+use std::time::Duration;
+
+use fake_apiserver::report::{Report, ReportedObject};
+use futures::StreamExt as _;
+use http_body_util::BodyExt as _;
+use kube_client::client::Body;
+use serde_json::Value;
+
+use super::wire::{self, Trouble, between, key, text, version_of};
+use super::{Chunks, DISTRUST, Mistake, Phase, Reading, Run, newest_of};
+
+/// A watch that ended sooner ended at once.
+const SHORT: Duration = Duration::from_secs(1);
+
+enum Flow {
+    On,
+    Leave,
+}
+
+impl Run {
+    pub(super) async fn open(&mut self, initial: bool) {
+        let mut query = self.selectors(true);
+        query.push(("watch", "true".to_owned()));
+        query.push(("timeoutSeconds", self.lifetime().as_secs().to_string()));
+        if self.start.settings.bookmarks || initial {
+            query.push(("allowWatchBookmarks", "true".to_owned()));
+        }
+        if initial {
+            query.push(("sendInitialEvents", "true".to_owned()));
+            query.push(("resourceVersionMatch", "NotOlderThan".to_owned()));
+        } else {
+            query.push(("resourceVersion", self.resource_version.clone()));
+        }
+        match wire::get(&self.kube, &self.start, &query, false).await {
+            Ok(body) => {
+                self.phase = Phase::Read(Box::new(Reading {
+                    chunks: chunks(body),
+                    buffer: Vec::new(),
+                    initial: initial.then(Vec::new),
+                    opened: now(),
+                    brought: 0,
+                }));
+            }
+            Err(trouble) => {
+                self.surface(&trouble.body, trouble.code);
+                self.refused(initial, &trouble);
+                self.back_off(trouble.retry_after);
+            }
+        }
+    }
+
+    fn refused(&mut self, initial: bool, trouble: &Trouble) {
+        let rejected = trouble
+            .code
+            .is_some_and(|code| (400..500).contains(&code) && code != 429);
+        if trouble.expired() && !initial && !self.is(Mistake::IgnoresGoneStatus) {
+            self.start_over();
+        } else if initial {
+            // An older server knows no streaming lists; 410 only means that it is to begin anew.
+            self.streaming = !rejected || trouble.expired();
+            self.start_over();
+        } else if trouble.code == Some(404) {
+            // The collection itself is gone, and its history with it.
+            self.start_over();
+        } else if (rejected || trouble.too_large()) && !trouble.expired() {
+            self.try_again();
+        } else {
+            self.phase = Phase::Open { initial: false };
+        }
+    }
+
+    pub(super) async fn read(&mut self, mut reading: Reading) {
+        let patience = if self.is(Mistake::WaitsForever) {
+            Duration::from_secs(1_000_000)
+        } else {
+            let own = self.start.settings.idle_timeout_ms;
+            own.map_or(self.lifetime() + Duration::from_secs(5), Duration::from_millis)
+        };
+        while let Ok(Some(bytes)) = tokio::time::timeout(patience, reading.chunks.next()).await {
+            if self.is(Mistake::DecodesByChunk) {
+                reading.buffer.extend(String::from_utf8_lossy(&bytes).bytes());
+            } else {
+                reading.buffer.extend_from_slice(&bytes);
+            }
+            // Only a brace can make a value whole; a large one is not parsed again with every chunk.
+            if !bytes.contains(&b'}') {
+                continue;
+            }
+            match self.drain(&mut reading) {
+                Flow::On if self.reports.is_empty() => {}
+                Flow::On => {
+                    self.phase = Phase::Read(Box::new(reading));
+                    return;
+                }
+                Flow::Leave => {
+                    if self.is(Mistake::KeepsGivenUpWatch) {
+                        self.kept.push(reading.chunks);
+                    }
+                    return;
+                }
+            }
+        }
+        self.torn(&reading);
+        self.ended(&reading);
+        if self.is(Mistake::KeepsGivenUpWatch) {
+            self.kept.push(reading.chunks);
+        }
+    }
+
+    /// The stream is over, by whatever end.
+    fn ended(&mut self, reading: &Reading) {
+        let short = now() - reading.opened < SHORT;
+        if let Some(found) = &reading.initial {
+            if self.is(Mistake::ResumesAmongInitialEvents)
+                && let Some(newest) = newest_of(found)
+            {
+                self.resource_version = newest.to_string();
+                self.phase = Phase::Open { initial: false };
+                return self.back_off(None);
+            }
+            // One that was cut may come whole next time; one that lived and never came to its end will not.
+            self.starts += if short { 1 } else { DISTRUST };
+            self.streaming = self.starts <= DISTRUST;
+            self.start_over();
+            return self.back_off(None);
+        }
+        if short {
+            // One that brought something is no reason for distrust, but none for haste either.
+            if reading.brought == 0 {
+                self.try_again();
+            } else {
+                self.phase = Phase::Open { initial: false };
+            }
+            return self.back_off(None);
+        }
+        self.failures = 0;
+        self.phase = Phase::Open { initial: false };
+    }
+
+    /// What a careless client makes of a line that was cut off.
+    fn torn(&mut self, reading: &Reading) {
+        let rest = String::from_utf8_lossy(&reading.buffer);
+        let Some(version) = between(&rest, "\"resourceVersion\":\"") else {
+            return;
+        };
+        if self.is(Mistake::ResumesPastTornLine) {
+            self.resource_version.clone_from(&version);
+        }
+        if self.is(Mistake::TrustsTornLine) && reading.initial.is_none() {
+            self.reports.push_back(Report::Apply(ReportedObject {
+                namespace: between(&rest, "\"namespace\":\""),
+                name: between(&rest, "\"name\":\"").unwrap_or_default(),
+                uid: between(&rest, "\"uid\":\""),
+                resource_version: Some(version),
+                content: None,
+            }));
+        }
+    }
+
+    /// Takes every whole value from the buffer: lines do not matter, a value is whole when it parses.
+    fn drain(&mut self, reading: &mut Reading) -> Flow {
+        let mut buffer = std::mem::take(&mut reading.buffer);
+        let told = self.reports.len();
+        let mut flow = Flow::On;
+        let mut done = 0;
+        let mut values = serde_json::Deserializer::from_slice(&buffer).into_iter::<Value>();
+        loop {
+            match values.next() {
+                Some(Ok(event)) => {
+                    done = values.byte_offset();
+                    flow = self.event(reading, &event);
+                    if let Flow::Leave = flow {
+                        break;
+                    }
+                }
+                Some(Err(problem)) if problem.is_eof() => break,
+                Some(Err(problem)) => {
+                    flow = self.poisoned(reading.initial.is_some(), &problem.to_string());
+                    done = buffer.len();
+                    break;
+                }
+                None => {
+                    done = buffer.len();
+                    break;
+                }
+            }
+        }
+        if self.is(Mistake::ReportsNewestFirst) {
+            self.reports.make_contiguous()[told..].reverse();
+        }
+        reading.buffer = buffer.split_off(done);
+        flow
+    }
+
+    fn event(&mut self, reading: &mut Reading, event: &Value) -> Flow {
+        let initial = reading.initial.is_some();
+        let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
+        let Some(object) = event.get("object").filter(|object| object.is_object()) else {
+            return self.poisoned(initial, "an event without an object");
+        };
+        let version = version_of(object);
+        match kind {
+            "ERROR" => self.error_event(initial, object),
+            "BOOKMARK" => {
+                reading.brought += 1;
+                self.bookmark(reading, object, version);
+                Flow::On
+            }
+            "ADDED" | "MODIFIED" | "DELETED" => {
+                if version.is_empty() || !self.is_sound(object) {
+                    return self.poisoned(initial, "an object that cannot be decoded");
+                }
+                reading.brought += 1;
+                self.change(reading, kind, object, version);
+                Flow::On
+            }
+            _ => self.poisoned(initial, "an event of unknown type"),
+        }
+    }
+
+    fn bookmark(&mut self, reading: &mut Reading, object: &Value, version: String) {
+        let marked = text(object, "/metadata/annotations/k8s.io~1initial-events-end") == "true";
+        if let Some(found) = &mut reading.initial {
+            if marked || self.is(Mistake::AnyBookmarkEnds) {
+                let found = std::mem::take(found);
+                reading.initial = None;
+                if self.is(Mistake::LeaksInitialEvents) {
+                    self.reports.push_back(Report::InitDone);
+                }
+                self.publish(found, version);
+            }
+            return;
+        }
+        if self.is(Mistake::IgnoresBookmarks) {
+            return;
+        }
+        let newer = match (version.parse::<u64>(), self.resource_version.parse::<u64>()) {
+            (Ok(new), Ok(old)) => new >= old,
+            _ => !version.is_empty(),
+        };
+        if newer || self.is(Mistake::RewindsToBookmark) {
+            self.resource_version = version;
+            self.starts = 0;
+        }
+    }
+
+    fn change(&mut self, reading: &mut Reading, kind: &str, object: &Value, version: String) {
+        let deleted = kind == "DELETED";
+        if let Some(found) = &mut reading.initial {
+            if self.mistake == Some(Mistake::LeaksInitialEvents) {
+                if found.is_empty() {
+                    self.reports.push_back(Report::Init);
+                }
+                found.push(object.clone());
+                self.report(object, deleted);
+                return;
+            }
+            if !deleted || self.mistake != Some(Mistake::IgnoresDeletedInInitialEvents) {
+                found.retain(|other| key(other) != key(object));
+            }
+            if !deleted {
+                found.push(object.clone());
+            }
+            return;
+        }
+        self.resource_version = version;
+        self.starts = 0;
+        if !(deleted && self.is(Mistake::IgnoresDeleted)) {
+            self.report(object, deleted);
+        }
+    }
+
+    fn report(&mut self, object: &Value, deleted: bool) {
+        let object = self.reported(object);
+        let report = if deleted {
+            self.known.remove(&object.key());
+            Report::Delete(object)
+        } else {
+            self.known.insert(object.key(), object.clone());
+            Report::Apply(object)
+        };
+        if self.is(Mistake::ReportsTwice) {
+            self.reports.push_back(report.clone());
+        }
+        self.reports.push_back(report);
+    }
+
+    fn error_event(&mut self, initial: bool, status: &Value) -> Flow {
+        let code = status
+            .get("code")
+            .and_then(Value::as_u64)
+            .and_then(|code| u16::try_from(code).ok());
+        let reason = text(status, "/reason");
+        self.surface(&text(status, "/message"), code);
+        if self.is(Mistake::ReadsPastError) {
+            return Flow::On;
+        }
+        let gone = code == Some(410) || reason == "Expired" || reason == "Gone";
+        if initial || (gone && !self.is(Mistake::IgnoresGoneEvent)) {
+            self.start_over();
+        } else if code == Some(429) || gone {
+            self.phase = Phase::Open { initial: false };
+        } else {
+            self.try_again();
+        }
+        let after = status
+            .pointer("/details/retryAfterSeconds")
+            .and_then(Value::as_u64)
+            .map(Duration::from_secs);
+        self.back_off(after);
+        Flow::Leave
+    }
+
+    /// Something in the stream is no event of ours: what it stood for must be found again.
+    fn poisoned(&mut self, initial: bool, message: &str) -> Flow {
+        self.surface(message, None);
+        if self.is(Mistake::SkipsPoison) && !initial {
+            return Flow::On;
+        }
+        if initial {
+            self.starts += 1;
+            self.streaming = self.starts < DISTRUST;
+            self.start_over();
+        } else {
+            self.try_again();
+        }
+        self.back_off(None);
+        Flow::Leave
+    }
+}
+
+/// What a body brings, bit by bit; it ends at its end or at the first fault.
+fn chunks(body: Body) -> Chunks {
+    body.into_data_stream()
+        .take_while(|chunk| std::future::ready(chunk.is_ok()))
+        .filter_map(|chunk| std::future::ready(chunk.ok().map(|bytes| bytes.to_vec())))
+        .boxed()
+}
+
+fn now() -> tokio::time::Instant {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the runtime's clock, virtual in sim; this is the client's edge"
+    )]
+    tokio::time::Instant::now()
+}

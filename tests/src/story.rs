@@ -1,0 +1,170 @@
+//! A trace without what differs between two runs of the same story: times, connections, how bytes were cut, and the
+//! order of things that do not follow from each other.
+//!
+//! A story has lanes. Within a lane the order counts; between lanes it does not, because a real socket may deliver later
+//! what the simulation delivers at once.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use fake_apiserver::fault::Ending;
+use fake_apiserver::record::{Frame, FrameType, ObjectRef, Record, RunEnd, Side, What};
+use fake_apiserver::report::Report;
+
+/// The story of a trace, as text to compare.
+pub fn story(records: &[Record]) -> String {
+    let mut lanes: BTreeMap<Lane, Vec<String>> = BTreeMap::new();
+    let mut tokens = Tokens::default();
+    for record in records {
+        let (lane, line) = match &record.what {
+            What::Request {
+                stream, verb, query, ..
+            } => (
+                Lane::Answer(stream.0),
+                format!("{} {}", verb.word(), asked(query, &mut tokens)),
+            ),
+            What::Refused => (Lane::Script, "a connection is refused".to_owned()),
+            What::Head {
+                stream,
+                status,
+                retry_after,
+                ..
+            } => (
+                Lane::Answer(stream.0),
+                format!("{status} Retry-After: {retry_after:?}"),
+            ),
+            What::Page {
+                stream,
+                resource_version,
+                continue_token,
+                remaining,
+                items,
+                ..
+            } => {
+                let items: Vec<String> = items.iter().map(state).collect();
+                let token = tokens.number(continue_token);
+                let line = format!("page rv={resource_version} {items:?} continue={token} {remaining:?}");
+                (Lane::Answer(stream.0), line)
+            }
+            What::Body { stream, reason, .. } => (Lane::Answer(stream.0), format!("body {reason:?}")),
+            What::Torn { stream, .. } => (Lane::Answer(stream.0), "torn".to_owned()),
+            What::Frame { stream, frame } => (Lane::Answer(stream.0), line(frame)),
+            What::Withheld { stream, object } => {
+                (Lane::Answer(stream.0), format!("withheld {}", state(object)))
+            }
+            What::End { stream, how, by } => (Lane::Answer(stream.0), end(*how, *by)),
+            What::Wrote(truth) => (
+                Lane::Truth,
+                format!("{:?} {} {}", truth.op, truth.resource, state(&truth.object)),
+            ),
+            What::Restored { to } => (Lane::Truth, format!("restored to {to}")),
+            What::Turned {
+                how,
+                resource_version,
+            } => (Lane::Truth, format!("{how} at {resource_version}")),
+            What::Step { step, how } => (Lane::Script, format!("step {step}: {how}")),
+            What::Bound { name, value, .. } => (Lane::Script, format!("${name} = {value}")),
+            What::ScriptDone => (Lane::Script, "done".to_owned()),
+            What::RunEnded(how) => (Lane::Script, over(how)),
+            What::Reported(report) => (Lane::Reports, said(report)),
+            What::Connected { .. } | What::Disconnected { .. } | What::StopRequested | What::LeftOpen { .. } => continue,
+        };
+        lanes.entry(lane).or_default().push(line);
+    }
+    let mut story = String::new();
+    for (lane, lines) in lanes {
+        // Writing to a String cannot fail.
+        let _ = writeln!(story, "{lane:?}");
+        for line in lines {
+            let _ = writeln!(story, "  {line}");
+        }
+    }
+    story
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Lane {
+    Script,
+    Truth,
+    Reports,
+    /// A request and its answer, in order of arrival.
+    Answer(u64),
+}
+
+/// Continue tokens by number: they hold the time of the list.
+#[derive(Default)]
+struct Tokens(Vec<String>);
+
+impl Tokens {
+    fn number(&mut self, token: &str) -> usize {
+        if token.is_empty() {
+            return 0;
+        }
+        let known = self.0.iter().position(|known| known == token);
+        known.unwrap_or_else(|| {
+            self.0.push(token.to_owned());
+            self.0.len() - 1
+        }) + 1
+    }
+}
+
+fn asked(query: &[(String, String)], tokens: &mut Tokens) -> String {
+    let parameters = query.iter().filter(|(name, _)| name != "timeoutSeconds");
+    let parameters: Vec<String> = parameters
+        .map(|(name, value)| match name.as_str() {
+            "continue" => format!("continue={}", tokens.number(value)),
+            _ => format!("{name}={value}"),
+        })
+        .collect();
+    parameters.join("&")
+}
+
+fn line(frame: &Frame) -> String {
+    let kind = match &frame.kind {
+        FrameType::Added => "ADDED".to_owned(),
+        FrameType::Modified => "MODIFIED".to_owned(),
+        FrameType::Deleted => "DELETED".to_owned(),
+        FrameType::Bookmark { initial_events_end } => format!("BOOKMARK {initial_events_end:?}"),
+        FrameType::Error { code, reason } => format!("ERROR {code} {reason}"),
+        FrameType::Raw => "(raw)".to_owned(),
+    };
+    let object = frame.object.as_ref().map(state).unwrap_or_default();
+    let torn = if frame.whole() { "" } else { " torn" };
+    format!("{kind} {object}{torn}")
+}
+
+/// How an answer ended, as far as both sides can agree on it.
+fn end(how: Ending, by: Side) -> String {
+    match by {
+        Side::Server => format!("server: {}", how.word()),
+        Side::Client => "client".to_owned(),
+    }
+}
+
+/// Texts of errors are the transport's own, and a simulated transport has others.
+fn said(report: &Report) -> String {
+    match report {
+        Report::Init | Report::InitDone | Report::Ended | Report::Crashed { .. } => report.word().to_owned(),
+        Report::InitApply(object) | Report::Apply(object) | Report::Delete(object) => {
+            let version = object.resource_version.as_deref().unwrap_or_default();
+            format!("{} {}@{version}", report.word(), object.key())
+        }
+        Report::Error { code, .. } => format!("error {code:?}"),
+    }
+}
+
+fn over(end: &RunEnd) -> String {
+    match end {
+        RunEnd::Complete => "complete".to_owned(),
+        RunEnd::NotConverged { .. } => "not converged".to_owned(),
+        RunEnd::Stuck { step, .. } => format!("stuck at {step}"),
+        RunEnd::Missed { step, .. } => format!("missed {step}"),
+        RunEnd::ClientGone => "client gone".to_owned(),
+        RunEnd::Runaway { .. } => "runaway".to_owned(),
+        RunEnd::Harness { message } => format!("harness: {message}"),
+    }
+}
+
+fn state(object: &ObjectRef) -> String {
+    format!("{}@{}", object.key, object.resource_version)
+}

@@ -1,0 +1,51 @@
+//! The same scenario, client and seed give the same records, byte for byte: what a failure's rerun command promises.
+
+use adapter_kube_runtime::KubeRuntime;
+use adapter_watcher::WatcherClient;
+use conformance::client::Client;
+use conformance::drive;
+use fake_apiserver::scenario::SharedScenario;
+use rstest::rstest;
+use similar::TextDiff;
+use tests::{parallel, repository};
+
+const SEED: u64 = 7;
+
+#[rstest]
+#[case::watcher(&WatcherClient)]
+#[case::kube_runtime(&KubeRuntime)]
+fn same_seed_same_bytes(#[case] client: &dyn Client) {
+    let scenarios = repository::scenarios();
+    let told = parallel::map(&scenarios, |scenario| {
+        [records(scenario, client), records(scenario, client)]
+    });
+    let mut different = String::new();
+    for (scenario, [first, second]) in scenarios.iter().zip(told) {
+        if first != second {
+            let diff = TextDiff::from_lines(&first, &second);
+            let diff = diff.unified_diff().context_radius(1).to_string();
+            let shown: Vec<&str> = diff.lines().take(20).collect();
+            different.push_str(&format!("{}\n{}\n\n", scenario.id, shown.join("\n")));
+        }
+    }
+    assert!(different.is_empty(), "{different}");
+}
+
+/// Chance reaches the run: were the seed ignored, equal runs would prove little.
+#[test]
+fn another_seed_is_another_run() {
+    let scenario = repository::scenario("retry/failing-lists-are-retried-ever-more-slowly");
+    let run = |seed| drive::sim(&scenario, &WatcherClient, seed);
+    assert_ne!(run(1), run(2));
+}
+
+fn records(scenario: &SharedScenario, client: &dyn Client) -> String {
+    let mut told = String::new();
+    for record in drive::sim(scenario, client, SEED).records {
+        told.push_str(
+            &serde_json::to_string(&record).expect("records serialize: they are strings and numbers"),
+        );
+        told.push('\n');
+    }
+    told
+}

@@ -1,0 +1,177 @@
+//! Every check can fail, and for the right reason: the reference client passes every scenario, and each mistake it can be
+//! told to make is caught by one.
+//!
+//! A new check without a mistake that breaks it, or a new mistake that no scenario catches, ends here.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use conformance::baseline::Baseline;
+use conformance::invariants::INVARIANTS;
+use conformance::report::terminal::{self, Style};
+use conformance::suite::{self, Driver, Judged, Plan};
+use fake_apiserver::record::{RunEnd, What};
+use fake_apiserver::scenario::SharedScenario;
+use tests::reference::{Mistake, Reference};
+use tests::{parallel, repository};
+
+/// Scenarios that ask for more than a client owes, with what it is.
+const NOT_FOR_THE_REFERENCE: [(&str, &str); 1] = [(
+    "conn/a-slow-drip-neither-breaks-parsing-nor-looks-idle",
+    "an event is reported when its JSON is whole, but recorded as sent only with the newline, 100 ms later",
+)];
+
+/// Invariants that no mistake breaks, with the reason.
+const UNBROKEN: [(&str, &str); 0] = [];
+
+/// Scenarios of a mutant's hot loop after which nothing more is learnt from it; each costs a thousand others.
+const SPINS_MAX: usize = 3;
+
+/// Runs with more records, or with more bytes of events, are only played when no lighter one catches a mutant.
+const RECORDS_MAX: usize = 300;
+const BYTES_MAX: u64 = 64 * 1024;
+
+/// Scenarios named for each mistake.
+const NAMED: usize = 3;
+
+/// The right client in every scenario.
+static RIGHT: LazyLock<Vec<Judged>> = LazyLock::new(|| {
+    parallel::map(&repository::scenarios(), |scenario| {
+        play(scenario, Reference { mistake: None })
+    })
+});
+
+/// What caught each mistake, in order of the scenarios.
+static CAUGHT: LazyLock<BTreeMap<Mistake, Vec<Catch>>> = LazyLock::new(|| {
+    let passed = || RIGHT.iter().filter(|judged| judged.verdict.passed());
+    let scenario = |judged: &Judged| judged.scenario.clone();
+    let light: Vec<SharedScenario> = passed()
+        .filter(|judged| !is_heavy(judged))
+        .map(scenario)
+        .collect();
+    let heavy: Vec<SharedScenario> = passed().filter(|judged| is_heavy(judged)).map(scenario).collect();
+    let caught = parallel::map(&Mistake::ALL, |mistake| {
+        let mut caught = catches(*mistake, &light);
+        if caught.is_empty() {
+            caught = catches(*mistake, &heavy);
+        }
+        (*mistake, caught)
+    });
+    caught.into_iter().collect()
+});
+
+struct Catch {
+    scenario: String,
+    /// The most telling first.
+    checks: Vec<String>,
+}
+
+#[test]
+fn the_right_client_passes() {
+    let style = Style {
+        colour: false,
+        columns: 100,
+    };
+    let mut wrong = String::new();
+    for judged in RIGHT.iter() {
+        let id = judged.scenario.id.as_str();
+        let excused = NOT_FOR_THE_REFERENCE.iter().any(|(listed, _)| *listed == id);
+        match (judged.verdict.passed(), excused) {
+            (true, false) | (false, true) => {}
+            (false, false) => wrong.push_str(&terminal::failure(judged, style)),
+            (true, true) => wrong.push_str(&format!(
+                "{id} is listed as not for the reference, but it passes\n"
+            )),
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn every_mistake_is_caught() {
+    let mut told = String::new();
+    let mut missed = Vec::new();
+    for (mistake, caught) in CAUGHT.iter() {
+        writeln!(told, "{mistake:?}").unwrap();
+        for Catch { scenario, checks } in caught.iter().take(NAMED) {
+            let check = checks.first().map(String::as_str).unwrap_or_default();
+            writeln!(told, "  {scenario}: {check}").unwrap();
+        }
+        if caught.is_empty() {
+            missed.push(*mistake);
+        }
+    }
+    assert_eq!(missed, [], "no scenario catches these");
+    insta::assert_snapshot!("caught", told);
+}
+
+#[test]
+fn every_invariant_is_broken_by_a_mistake() {
+    let mut told = String::new();
+    let mut unbroken = Vec::new();
+    for invariant in &INVARIANTS {
+        let first = CAUGHT.iter().find_map(|(mistake, caught)| {
+            let by = caught
+                .iter()
+                .find(|caught| caught.checks.iter().any(|check| check == invariant.id))?;
+            Some((mistake, &by.scenario))
+        });
+        match first {
+            Some((mistake, scenario)) => {
+                writeln!(told, "{}: {mistake:?} in {scenario}", invariant.id).unwrap()
+            }
+            None => unbroken.push(invariant.id),
+        }
+    }
+    assert_eq!(unbroken, UNBROKEN.map(|(id, _)| id));
+    insta::assert_snapshot!("broken", told);
+}
+
+fn is_heavy(judged: &Judged) -> bool {
+    let bytes = judged.records.iter().map(|record| {
+        if let What::Frame { frame, .. } = &record.what {
+            frame.bytes
+        } else {
+            0
+        }
+    });
+    judged.records.len() > RECORDS_MAX || bytes.sum::<u64>() > BYTES_MAX
+}
+
+fn catches(mistake: Mistake, scenarios: &[SharedScenario]) -> Vec<Catch> {
+    let mut caught = Vec::new();
+    let mut spins = 0;
+    for scenario in scenarios {
+        let client = Reference {
+            mistake: Some(mistake),
+        };
+        let judged = play(scenario, client);
+        if !judged.verdict.passed() {
+            let checks = judged.verdict.contradictions.into_iter();
+            caught.push(Catch {
+                scenario: scenario.id.clone(),
+                checks: checks.map(|contradiction| contradiction.check).collect(),
+            });
+        }
+        spins += usize::from(
+            judged
+                .records
+                .iter()
+                .any(|record| matches!(record.what, What::RunEnded(RunEnd::Runaway { .. }))),
+        );
+        if spins == SPINS_MAX {
+            break;
+        }
+    }
+    caught
+}
+
+fn play(scenario: &SharedScenario, client: Reference) -> Judged {
+    let plan = Plan {
+        driver: Driver::Sim,
+        seed: 0,
+        jobs: 1,
+    };
+    suite::one(scenario, &client, plan, &Baseline::default())
+}

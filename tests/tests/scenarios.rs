@@ -1,0 +1,87 @@
+//! Every scenario file, played in `sim` by our watcher: the verdict is the expected one, and the transcript is the one
+//! accepted beside the file.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use adapter_kube_runtime::KubeRuntime;
+use adapter_watcher::WatcherClient;
+use conformance::client::Client as _;
+use conformance::report::terminal::{self, Style};
+use conformance::report::transcript;
+use conformance::suite::{self, Driver, Plan, Standing};
+use conformance::trace::Trace;
+use rstest::rstest;
+use similar::TextDiff;
+use tests::repository;
+
+const PLAN: Plan = Plan {
+    driver: Driver::Sim,
+    seed: 0,
+    jobs: 1,
+};
+
+#[rstest]
+fn our_watcher_passes_as_accepted(#[files("../scenarios/**/*.yaml")] file: PathBuf) {
+    let scenario = repository::load(&file);
+    let known = repository::known_failures(WatcherClient.name());
+    let judged = suite::one(&scenario, &WatcherClient, PLAN, &known);
+    let style = Style {
+        colour: false,
+        columns: 100,
+    };
+    match judged.standing {
+        Standing::Passed | Standing::Known => {}
+        Standing::Failed => panic!("\n{}", terminal::failure(&judged, style)),
+        Standing::Stale => panic!("{}", terminal::remark(&judged).unwrap_or_default()),
+    }
+
+    let trace = Trace::new(&judged.records);
+    let told = transcript::accepted(&scenario, &trace, &judged.verdict);
+    let told = transcript::snapshot(&scenario, &told);
+    let path = transcript::snapshot_path(&scenario, WatcherClient.name());
+    let bless = format!("cargo xtask scenarios --bless {}", scenario.id);
+    let Ok(accepted) = std::fs::read_to_string(&path) else {
+        panic!(
+            "no transcript of {} is accepted yet; read this one, then accept it with\n  {bless}\n\n{told}",
+            scenario.id
+        );
+    };
+    if told != accepted {
+        let diff = TextDiff::from_lines(accepted.as_str(), told.as_str());
+        panic!(
+            "{} is told otherwise than accepted; if every line of the difference can be explained, accept it with\n  {bless}\n\n{}",
+            scenario.id,
+            diff.unified_diff().header("accepted", "now")
+        );
+    }
+}
+
+/// A transcript whose scenario was renamed or removed would stay for ever.
+#[test]
+fn every_accepted_transcript_has_its_scenario() {
+    let clients = [WatcherClient.name(), KubeRuntime.name()];
+    let accepted: BTreeSet<PathBuf> = repository::scenarios()
+        .iter()
+        .flat_map(|scenario| clients.map(|client| transcript::snapshot_path(scenario, client)))
+        .collect();
+    let orphans: Vec<PathBuf> = snapshots_below(&repository::root().join("scenarios"))
+        .into_iter()
+        .filter(|path| !accepted.contains(path))
+        .collect();
+    assert_eq!(orphans, Vec::<PathBuf>::new());
+}
+
+fn snapshots_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder of the repository") {
+        let path = entry.expect("a folder of the repository").path();
+        if path.is_dir() {
+            found.extend(snapshots_below(&path));
+        } else if path.extension().is_some_and(|ending| ending == "snap") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}

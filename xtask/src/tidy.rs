@@ -1,0 +1,143 @@
+//! The rules of the house that the compiler does not know: which room may import which, that a core stays free of the
+//! edge's crates, that every source file opens with its reason, that nothing committed names one machine.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// A room, whether it is looked at without its default features, and what it must not depend on, however indirectly.
+const FORBIDDEN: [(&str, bool, &[&str]); 5] = [
+    (
+        "fake-apiserver",
+        true,
+        &["tokio", "hyper", "hyper-util", "watcher", "conformance"],
+    ),
+    (
+        "fake-apiserver",
+        false,
+        &["watcher", "conformance", "kube-client", "kube-runtime"],
+    ),
+    (
+        "watcher",
+        true,
+        &[
+            "tokio",
+            "hyper",
+            "hyper-util",
+            "kube-client",
+            "fake-apiserver",
+            "conformance",
+        ],
+    ),
+    (
+        "watcher",
+        false,
+        &["fake-apiserver", "conformance", "kube-runtime"],
+    ),
+    ("conformance", false, &["watcher", "kube-runtime"]),
+];
+
+/// Text that names one machine and not the project.
+const MACHINE: [&str; 3] = ["/root/", "/home/", "/Users/"];
+
+/// Runs every check and prints what is wrong. Exit code 0: nothing; 1: something; 2: a check could not run.
+pub(crate) fn run() -> ExitCode {
+    match checks() {
+        Err(problem) => {
+            eprintln!("tidy: {problem}");
+            ExitCode::from(2)
+        }
+        Ok(found) if found.is_empty() => ExitCode::SUCCESS,
+        Ok(found) => {
+            for finding in &found {
+                eprintln!("tidy: {finding}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn checks() -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for (room, bare, forbidden) in FORBIDDEN {
+        let dependencies = dependencies(room, bare)?;
+        let features = if bare { " without its default features" } else { "" };
+        for name in forbidden.iter().filter(|name| dependencies.contains(**name)) {
+            found.push(format!("{room}{features} must not depend on {name}"));
+        }
+    }
+    for file in tracked_files()? {
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            continue;
+        };
+        if file.ends_with(".rs") && !text.starts_with("//!") {
+            found.push(format!(
+                "{file}:1: a source file opens with `//!`: why it exists and what it must not know"
+            ));
+        }
+        if file == "xtask/src/tidy.rs" {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            if let Some(path) = MACHINE.iter().find(|path| line.contains(**path)) {
+                found.push(format!(
+                    "{file}:{}: names a path of one machine ({path})",
+                    number + 1
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn dependencies(room: &str, bare: bool) -> Result<BTreeSet<String>, String> {
+    let mut arguments = vec![
+        "tree",
+        "--quiet",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--package",
+        room,
+    ];
+    if bare {
+        arguments.push("--no-default-features");
+    }
+    let tree = output("cargo", &arguments)?;
+    let names: BTreeSet<String> = tree
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect();
+    // A misspelt room would depend on nothing and pass.
+    if names.contains(room) {
+        Ok(names)
+    } else {
+        Err(format!("`cargo tree` does not know {room}"))
+    }
+}
+
+fn tracked_files() -> Result<Vec<String>, String> {
+    let files = output("git", &["ls-files"])?;
+    Ok(files
+        .lines()
+        .filter(|file| Path::new(file).is_file())
+        .map(str::to_owned)
+        .collect())
+}
+
+fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let run = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|problem| format!("cannot run {program}: {problem}"))?;
+    if !run.status.success() {
+        return Err(format!(
+            "{program} {} failed: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&run.stderr)
+        ));
+    }
+    String::from_utf8(run.stdout).map_err(|_| format!("{program} does not speak UTF-8"))
+}
