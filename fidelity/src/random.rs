@@ -135,15 +135,8 @@ async fn play<T: Transport>(
             break;
         }
         if part == 1 {
-            // So that no revision of a program is the newest one when it happens.
-            let foreign = format!("x{}", programs.first().map_or(0, |program| program.seed));
-            create(server, "/api/v1/namespaces", &foreign).await?;
-            create(
-                server,
-                &format!("/api/v1/namespaces/{foreign}/configmaps"),
-                "foreign",
-            )
-            .await?;
+            let first = programs.first().map_or("", |program| &program.namespace);
+            foreign_write(server, &format!("{first}x")).await?;
             server
                 .control(match between {
                     Between::Restart => crate::probe::Control::RestartApiserver,
@@ -179,6 +172,17 @@ async fn ready(server: &mut impl Transport) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// So that no revision of a program is the newest one when something happens to the server.
+async fn foreign_write(server: &mut impl Transport, namespace: &str) -> Result<(), Error> {
+    create(server, "/api/v1/namespaces", namespace).await?;
+    create(
+        server,
+        &format!("/api/v1/namespaces/{namespace}/configmaps"),
+        "foreign",
+    )
+    .await
 }
 
 async fn create(server: &mut impl Transport, collection: &str, name: &str) -> Result<(), Error> {

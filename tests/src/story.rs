@@ -67,7 +67,10 @@ pub fn story(records: &[Record]) -> String {
             What::ScriptDone => (Lane::Script, "done".to_owned()),
             What::RunEnded(how) => (Lane::Script, over(how)),
             What::Reported(report) => (Lane::Reports, said(report)),
-            What::Connected { .. } | What::Disconnected { .. } | What::StopRequested | What::LeftOpen { .. } => continue,
+            What::Connected { .. }
+            | What::Disconnected { .. }
+            | What::StopRequested
+            | What::LeftOpen { .. } => continue,
         };
         lanes.entry(lane).or_default().push(line);
     }

@@ -309,7 +309,8 @@ fn exactly<'a>(
         Some(objects) => Ok(State {
             objects,
             revision,
-            cached,
+            // What was before the cache began, or left it, only etcd still knows.
+            cached: cached && revision >= resource.cache.oldest_start(),
         }),
         None => Err(NoState::Refused(Status::expired_list())),
     }
