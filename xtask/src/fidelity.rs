@@ -224,10 +224,11 @@ async fn random(version: &str, first: u64, seeds: u64, shrink: u64) -> Result<Ex
         &mut |summary| {
             let _closed_pipe = writeln!(
                 std::io::stderr(),
-                "{name}: {} programs, {} steps, {} different",
+                "{name}: {} programs, {} steps, {} different, {} passed over",
                 summary.programs,
                 summary.steps,
-                summary.different
+                summary.different,
+                summary.passed_over
             );
         },
     )

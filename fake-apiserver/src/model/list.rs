@@ -203,8 +203,14 @@ pub(super) fn list(model: &Model, now: Duration, arrived: Duration, request: &Li
     // Before 1.34 the watch cache knew one state only: exact reads and all pages but the first went to etcd.
     let snapshots = model.version > Version::V1_33;
     let exact = matches!(wanted, Wanted::Exact(_));
+    // A limit makes a cache pass a read at a revision on, for etcd to show that one; but etcd pages no single object.
+    let passed_on = single
+        && request.limit.is_some()
+        && request.version_match.is_none()
+        && matches!(wanted, Wanted::NotOlderThan(_));
     // The states a cache remembers are of whole collections: one object of the past is read from etcd.
-    let from_cache = kind.watch_cached && (snapshots || !(token.is_some() || exact)) && !(single && exact);
+    let from_cache =
+        kind.watch_cached && (snapshots || !(token.is_some() || exact)) && !(single && (exact || passed_on));
     if from_cache && matches!(request.resource_version, RequestedVersion::Any) {
         limit = None;
     }
@@ -303,7 +309,8 @@ fn exactly<'a>(
         Some(objects) => Ok(State {
             objects,
             revision,
-            cached,
+            // What was before the cache began, or left it, only etcd still knows.
+            cached: cached && revision >= resource.cache.oldest_start(),
         }),
         None => Err(NoState::Refused(Status::expired_list())),
     }

@@ -452,7 +452,10 @@ impl Writer<'_> {
         if self.request.dry_run {
             let revision = previous.map_or(0, |previous| previous.revision);
             return match (outcome, previous) {
-                (Outcome::Put(json) | Outcome::Released(json), _) => {
+                (Outcome::Put(mut json) | Outcome::Released(mut json), _) => {
+                    if let (None, Some(metadata)) = (previous, json["metadata"].as_object_mut()) {
+                        metadata.shift_remove("resourceVersion");
+                    }
                     Stored::as_is(kind, key, revision, json).encoded(form).clone()
                 }
                 (Outcome::Same(stored), _) => stored.encoded(form).clone(),

@@ -145,8 +145,19 @@ impl Maker {
         let kind = self.kind();
         let name = self.one(&NAMES);
         let request = self.write(kind, name);
+        let deletes = request["method"] == "DELETE";
         self.steps.push(json!({"request": request}));
-        self.settle(kind);
+        if deletes {
+            self.settle_by_list(kind);
+        } else {
+            self.settle(kind);
+        }
+    }
+
+    /// A deletion does not tell its revision, but a list waits for it.
+    fn settle_by_list(&mut self, kind: Kind) {
+        let path = self.collection(kind);
+        self.steps.push(json!({"request": {"path": path}}));
     }
 
     fn settle(&mut self, kind: Kind) {
@@ -374,12 +385,15 @@ impl Maker {
         }
         let headers = self.headers("");
         let mut meanwhile = Vec::new();
+        let mut elsewhere = false;
         for _ in 0..self.random.usize(0..4) {
+            let own = kind;
             let (kind, name) = if self.chance(85) {
                 (kind, self.one(&NAMES))
             } else {
                 (self.kind(), "c")
             };
+            elsewhere |= kind != own;
             let request = self.write(kind, name);
             meanwhile.push(json!({"at_ms": 0, "request": request}));
         }
@@ -389,6 +403,12 @@ impl Maker {
         self.steps.push(json!({"watch": {
             "path": path, "headers": headers, "read_ms": 2500, "until": mark.1, "meanwhile": meanwhile,
         }}));
+        if elsewhere {
+            self.settle_by_list(match kind {
+                Kind::ConfigMap => Kind::Widget,
+                Kind::Widget => Kind::ConfigMap,
+            });
+        }
         self.settle(kind);
     }
 

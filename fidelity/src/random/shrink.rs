@@ -6,7 +6,7 @@ use fake_apiserver::scenario::Version;
 use serde_json::Value;
 
 use super::generate::{Program, probe};
-use super::{Between, CAPACITY, Difference, create, steps, text};
+use super::{Between, CAPACITY, Difference, create, foreign_write, ready, steps, text};
 use crate::error::Error;
 use crate::http::Remote;
 use crate::in_process::InProcess;
@@ -87,6 +87,14 @@ async fn differ(
 async fn alone<T: Transport>(values: &[Value], namespace: &str, server: &mut T) -> Result<String, Error> {
     create(server, "/api/v1/namespaces", namespace).await?;
     let mut story = Played::default();
-    go_on(&mut story, &steps(values)?, server).await?;
+    for (index, value) in values.iter().enumerate() {
+        if value.get("control").is_some() {
+            foreign_write(server, &format!("{namespace}x{index}")).await?;
+        }
+        go_on(&mut story, &steps(std::slice::from_ref(value))?, server).await?;
+        if value.get("control").is_some() {
+            ready(server).await?;
+        }
+    }
     Ok(text(story, namespace, server.authority()))
 }
