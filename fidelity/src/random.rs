@@ -222,6 +222,20 @@ fn steps(values: &[Value]) -> Result<Vec<Step>, Error> {
         .collect()
 }
 
+/// A line, without where the watch cache begins: after a restart each begins elsewhere, because the server writes while
+/// it starts. Probes compare that.
+fn without_beginning(line: String) -> String {
+    let Some(at) = line.find("too old resource version: ") else {
+        return line;
+    };
+    match (line[at..].find(" ("), line[at..].find(')')) {
+        (Some(from), Some(until)) if from < until => {
+            format!("{} (…){}", &line[..at + from], &line[at + until + 1..])
+        }
+        _ => line,
+    }
+}
+
 /// The transcript of a program, without what is chance on a real server: whether a line of a watch came before or after
 /// the answer to the write it shows, and how long a body that lacks managedFields is.
 fn text(story: Played, namespace: &str, authority: &str) -> String {
@@ -230,7 +244,10 @@ fn text(story: Played, namespace: &str, authority: &str) -> String {
     let mut lines = Vec::new();
     for item in items {
         match item {
-            Item::Line { .. } => lines.push(item),
+            Item::Line { text, after } => lines.push(Item::Line {
+                text: without_beginning(text),
+                after,
+            }),
             Item::Ended { .. } => {
                 sorted.append(&mut lines);
                 sorted.push(item);
