@@ -315,6 +315,33 @@ pub enum What {
 }
 
 impl What {
+    /// The request it is about; `None` for what concerns a connection, the truth, the script or the client.
+    pub fn stream(&self) -> Option<StreamId> {
+        match self {
+            Self::Request { stream, .. }
+            | Self::Head { stream, .. }
+            | Self::Page { stream, .. }
+            | Self::Body { stream, .. }
+            | Self::Torn { stream, .. }
+            | Self::Frame { stream, .. }
+            | Self::Withheld { stream, .. }
+            | Self::End { stream, .. } => Some(*stream),
+            Self::Connected { .. }
+            | Self::Refused
+            | Self::Disconnected { .. }
+            | Self::Wrote(_)
+            | Self::Restored { .. }
+            | Self::Turned { .. }
+            | Self::Step { .. }
+            | Self::Bound { .. }
+            | Self::ScriptDone
+            | Self::Reported(_)
+            | Self::StopRequested
+            | Self::LeftOpen { .. }
+            | Self::RunEnded(_) => None,
+        }
+    }
+
     /// The name of its kind, for logs: nothing of its content.
     pub fn name(&self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@
 //! the trace ([`Server::records`]) at the moment it is carried out.
 
 mod act;
+mod asking;
 mod control;
 mod exchange;
 mod goal;
@@ -23,6 +24,7 @@ use crate::record::{ConnId, ObjectRef, Record, RunEnd, Side, StreamId, Verb, Wha
 use crate::report::Report;
 use crate::scenario::{ClientSettings, Expected, Ref, SharedScenario};
 use crate::script::{Asked, Script};
+use asking::{collection_of, encode_query, form_of, verb};
 pub use control::Control;
 use exchange::{Exchange, Fate, Head};
 use goal::Goal;
@@ -765,96 +767,6 @@ fn expand(bindings: &BTreeMap<String, Binding>, wanted: &Expected) -> Option<Str
     }
 }
 
-fn verb(parsed: &Result<Request, Answer>, request: &HttpRequest, query: &[(String, String)]) -> Verb {
-    match parsed {
-        Ok(Request::List(_)) => Verb::List,
-        Ok(Request::Watch(_)) => watch_verb(query),
-        Ok(Request::Get(_) | Request::Write(_) | Request::Document(_)) => Verb::Other,
-        // Refused for its options: still a read of a collection, and counted as one.
-        Err(_) if request.method == http::Method::GET && names_collection(&request.path) => {
-            if is_watch(query) {
-                watch_verb(query)
-            } else {
-                Verb::List
-            }
-        }
-        Err(_) => Verb::Other,
-    }
-}
-
-/// A streaming list is one that asks for it: the server's own defaulting is not the client's doing.
-fn watch_verb(query: &[(String, String)]) -> Verb {
-    if query
-        .iter()
-        .any(|(name, value)| name == "sendInitialEvents" && value == "true")
-    {
-        Verb::WatchList
-    } else {
-        Verb::Watch
-    }
-}
-
-fn form_of(request: &Request) -> Form {
-    match request {
-        Request::List(request) => request.form,
-        Request::Watch(request) => request.form,
-        Request::Get(request) => request.form,
-        Request::Write(request) => request.form,
-        Request::Document(_) => Form::Full,
-    }
-}
-
-fn collection_of(request: &Request) -> Option<&Collection> {
-    match request {
-        Request::List(request) => Some(&request.collection),
-        Request::Watch(request) => Some(&request.collection),
-        Request::Get(request) => Some(&request.collection),
-        Request::Write(request) => Some(&request.collection),
-        Request::Document(_) => None,
-    }
-}
-
-/// Does the path end where a collection would, under `/api` or `/apis`?
-fn names_collection(path: &str) -> bool {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let rest = match parts.as_slice() {
-        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-        _ => return false,
-    };
-    matches!(rest, [_] | ["namespaces", _, _])
-}
-
-/// As the server reads it: only absent, `0` and `false` are false.
-fn is_watch(query: &[(String, String)]) -> bool {
-    query
-        .iter()
-        .find(|(name, _)| name == "watch")
-        .is_some_and(|(_, value)| value != "0" && !value.eq_ignore_ascii_case("false"))
-}
-
-fn encode_query(query: &[(String, String)]) -> String {
-    let mut text = String::new();
-    for (name, value) in query {
-        if !text.is_empty() {
-            text.push('&');
-        }
-        encode_into(&mut text, name);
-        text.push('=');
-        encode_into(&mut text, value);
-    }
-    text
-}
-
-fn encode_into(text: &mut String, part: &str) {
-    for byte in part.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-    }
-}
-
 fn header(request: &HttpRequest, name: &str) -> Option<String> {
     request
         .headers
@@ -916,37 +828,23 @@ fn body_record(stream: StreamId, body: &Bytes) -> What {
 }
 
 fn binding_of(what: &What) -> Option<Binding> {
-    match what {
-        What::Page {
-            resource_version,
-            continue_token,
-            ..
-        } => Some(Binding {
+    if let What::Page {
+        resource_version,
+        continue_token,
+        ..
+    } = what
+    {
+        let continue_token = Some(continue_token.clone()).filter(|token| !token.is_empty());
+        return Some(Binding {
             resource_version: resource_version.clone(),
-            continue_token: Some(continue_token.clone()).filter(|token| !token.is_empty()),
-        }),
-        What::Body { continue_token, .. } => Some(Binding {
-            resource_version: String::new(),
-            continue_token: continue_token.clone(),
-        }),
-        What::Connected { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Request { .. }
-        | What::Head { .. }
-        | What::Torn { .. }
-        | What::Frame { .. }
-        | What::End { .. }
-        | What::Withheld { .. }
-        | What::Wrote(_)
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::StopRequested
-        | What::LeftOpen { .. }
-        | What::RunEnded(_) => None,
+            continue_token,
+        });
     }
+    let What::Body { continue_token, .. } = what else {
+        return None;
+    };
+    Some(Binding {
+        resource_version: String::new(),
+        continue_token: continue_token.clone(),
+    })
 }

@@ -105,7 +105,7 @@ impl<'t, 'a> Writer<'t, 'a> {
                 scripted,
             } => {
                 // A body that follows at once is told on the same line as its status.
-                let body = rest.iter().find(|next| of_stream(&next.what) == Some(*stream));
+                let body = rest.iter().find(|next| next.what.stream() == Some(*stream));
                 let merged = body.is_some_and(|next| {
                     next.at == record.at && matches!(next.what, What::Page { .. } | What::Body { .. })
                 });
@@ -430,32 +430,6 @@ fn ending(stream: StreamId, rest: &[Record]) -> (&'static str, usize) {
             by: Side::Server,
         }) if *ended == stream => (how.word(), 1),
         Some(_) | None => ("cut", 0),
-    }
-}
-
-fn of_stream(what: &What) -> Option<StreamId> {
-    match what {
-        What::Request { stream, .. }
-        | What::Head { stream, .. }
-        | What::Page { stream, .. }
-        | What::Body { stream, .. }
-        | What::Torn { stream, .. }
-        | What::Frame { stream, .. }
-        | What::Withheld { stream, .. }
-        | What::End { stream, .. } => Some(*stream),
-        What::Connected { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Wrote(_)
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::StopRequested
-        | What::LeftOpen { .. }
-        | What::RunEnded(_) => None,
     }
 }
 

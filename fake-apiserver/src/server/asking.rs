@@ -1,0 +1,99 @@
+//! What a request asks for, as far as the server must know before or without its answer: which verb it is counted as, even
+//! when it is refused, what it is about, and how its query is written back. It knows no answers.
+
+use crate::api::{Answer, Collection, Form, HttpRequest, Request};
+use crate::record::Verb;
+
+pub(super) fn verb(
+    parsed: &Result<Request, Answer>,
+    request: &HttpRequest,
+    query: &[(String, String)],
+) -> Verb {
+    match parsed {
+        Ok(Request::List(_)) => Verb::List,
+        Ok(Request::Watch(_)) => watch_verb(query),
+        Ok(Request::Get(_) | Request::Write(_) | Request::Document(_)) => Verb::Other,
+        // Refused for its options: still a read of a collection, and counted as one.
+        Err(_) if request.method == http::Method::GET && names_collection(&request.path) => {
+            if is_watch(query) {
+                watch_verb(query)
+            } else {
+                Verb::List
+            }
+        }
+        Err(_) => Verb::Other,
+    }
+}
+
+/// A streaming list is one that asks for it: the server's own defaulting is not the client's doing.
+fn watch_verb(query: &[(String, String)]) -> Verb {
+    if query
+        .iter()
+        .any(|(name, value)| name == "sendInitialEvents" && value == "true")
+    {
+        Verb::WatchList
+    } else {
+        Verb::Watch
+    }
+}
+
+pub(super) fn form_of(request: &Request) -> Form {
+    match request {
+        Request::List(request) => request.form,
+        Request::Watch(request) => request.form,
+        Request::Get(request) => request.form,
+        Request::Write(request) => request.form,
+        Request::Document(_) => Form::Full,
+    }
+}
+
+pub(super) fn collection_of(request: &Request) -> Option<&Collection> {
+    match request {
+        Request::List(request) => Some(&request.collection),
+        Request::Watch(request) => Some(&request.collection),
+        Request::Get(request) => Some(&request.collection),
+        Request::Write(request) => Some(&request.collection),
+        Request::Document(_) => None,
+    }
+}
+
+/// Does the path end where a collection would, under `/api` or `/apis`?
+fn names_collection(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let rest = match parts.as_slice() {
+        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+        _ => return false,
+    };
+    matches!(rest, [_] | ["namespaces", _, _])
+}
+
+/// As the server reads it: only absent, `0` and `false` are false.
+fn is_watch(query: &[(String, String)]) -> bool {
+    query
+        .iter()
+        .find(|(name, _)| name == "watch")
+        .is_some_and(|(_, value)| value != "0" && !value.eq_ignore_ascii_case("false"))
+}
+
+pub(super) fn encode_query(query: &[(String, String)]) -> String {
+    let mut text = String::new();
+    for (name, value) in query {
+        if !text.is_empty() {
+            text.push('&');
+        }
+        encode_into(&mut text, name);
+        text.push('=');
+        encode_into(&mut text, value);
+    }
+    text
+}
+
+fn encode_into(text: &mut String, part: &str) {
+    for byte in part.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
