@@ -1,0 +1,108 @@
+//! What the query of a write says.
+
+use serde_json::{Value, json};
+
+use crate::api::options::truthy;
+use crate::api::status::{Cause, Status};
+use crate::api::{HttpRequest, go_text, query_pairs};
+use crate::scenario::Version;
+
+use super::FieldValidation;
+
+/// What the query says of a write.
+pub(super) struct Options {
+    pub(super) query: Vec<(String, String)>,
+}
+
+impl Options {
+    pub(super) fn read(request: &HttpRequest) -> Self {
+        Self {
+            query: query_pairs(&request.query),
+        }
+    }
+
+    pub(super) fn first(&self, name: &str) -> Option<&str> {
+        self.query
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    fn all(&self, name: &str) -> Vec<String> {
+        let of_name = self.query.iter().filter(|(key, _)| key == name);
+        of_name.map(|(_, value)| value.clone()).collect()
+    }
+
+    pub(super) fn dry_run(&self) -> bool {
+        !self.all("dryRun").is_empty()
+    }
+
+    pub(super) fn validation(&self) -> Option<FieldValidation> {
+        match self.first("fieldValidation").unwrap_or_default() {
+            "" | "Warn" => Some(FieldValidation::Warn),
+            "Ignore" => Some(FieldValidation::Ignore),
+            "Strict" => Some(FieldValidation::Strict),
+            _ => None,
+        }
+    }
+
+    pub(super) fn faults(&self, version: Version) -> Vec<Cause> {
+        let mut faults = dry_run_faults(&self.all("dryRun"), version);
+        if self.validation().is_none() {
+            faults.push(Cause {
+                reason: "FieldValueNotSupported".to_owned(),
+                message: format!(
+                    "Unsupported value: {}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"",
+                    go_text::quote(self.first("fieldValidation").unwrap_or_default())
+                ),
+                field: "fieldValidation".to_owned(),
+            });
+        }
+        faults
+    }
+
+    pub(super) fn check(&self, kind: &str, version: Version) -> Result<FieldValidation, Status> {
+        let faults = self.faults(version);
+        match self.validation() {
+            Some(validation) if faults.is_empty() => Ok(validation),
+            Some(_) | None => Err(Status::invalid_options(kind, &faults)),
+        }
+    }
+
+    /// The options of a deletion as their body would have them.
+    pub(super) fn as_delete_options(&self) -> Result<Value, Status> {
+        let mut body = json!({ "dryRun": self.all("dryRun") });
+        for name in ["propagationPolicy", "orphanDependents", "gracePeriodSeconds"] {
+            let Some(value) = self.first(name) else { continue };
+            body[name] = match name {
+                "propagationPolicy" => value.into(),
+                "orphanDependents" => truthy(value).into(),
+                _ => go_text::parse_int(value).map_err(Status::bad_request)?.into(),
+            };
+        }
+        for name in ["uid", "resourceVersion"] {
+            if let Some(value) = self.first(name) {
+                body["preconditions"][name] = value.into();
+            }
+        }
+        Ok(body)
+    }
+}
+
+/// Only `All` is known. Before 1.34 lists are shown the Go way.
+pub(super) fn dry_run_faults(values: &[String], version: Version) -> Vec<Cause> {
+    if values.iter().all(|value| value == "All") {
+        return Vec::new();
+    }
+    let quoted: Vec<String> = values.iter().map(|value| go_text::quote(value)).collect();
+    let shown = if version == Version::V1_33 {
+        format!("[]string{{{}}}", quoted.join(", "))
+    } else {
+        format!("[{}]", quoted.join(","))
+    };
+    vec![Cause {
+        reason: "FieldValueNotSupported".to_owned(),
+        message: format!("Unsupported value: {shown}: supported values: \"All\""),
+        field: "dryRun".to_owned(),
+    }]
+}

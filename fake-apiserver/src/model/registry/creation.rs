@@ -1,0 +1,95 @@
+//! Creations: which new objects are taken, and under which name.
+//!
+//! Source: apiserver `registry/rest/create.go` and `registry/generic/registry/store.go`.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::api::{Cause, Status};
+use crate::model::catalog::Deletion;
+use crate::model::naming;
+use crate::model::write;
+
+use super::{Writer, is_terminating, remove, text};
+
+/// Names the server tries before it gives up finding one.
+const ATTEMPTS: usize = 8;
+
+impl Writer<'_> {
+    pub(super) fn create(&mut self, object: &Value, seed: u64) -> Result<(u16, Bytes), Status> {
+        let kind = self.kind();
+        let (sent, prefix) = (text(object, "name"), text(object, "generateName"));
+        self.takes_content(sent)?;
+        let generated = sent.is_empty() && !prefix.is_empty();
+        let mut seed = seed;
+        let mut next = || {
+            if generated {
+                naming::generate(prefix, &mut seed)
+            } else {
+                sent.to_owned()
+            }
+        };
+        let mut name = next();
+        self.check_new(object, &name)?;
+        for _ in 1..ATTEMPTS {
+            if !generated || self.find(&name).is_none() {
+                break;
+            }
+            name = next();
+        }
+        match self.find(&name) {
+            Some(_) if generated => return Err(Status::no_name_left(kind, &name)),
+            Some(current) => {
+                let mut status = Status::already_exists(kind, &name);
+                if is_terminating(&current.json) {
+                    status.message = format!("object is being deleted: {}", status.message);
+                }
+                return Err(status);
+            }
+            None => {}
+        }
+        self.create_as(&name, object)
+    }
+
+    /// Creates what was found to be legal.
+    pub(super) fn create_as(&mut self, name: &str, object: &Value) -> Result<(u16, Bytes), Status> {
+        let (kind, key) = (self.kind(), self.key(name));
+        let mut object = self.cleaned(object);
+        match kind.first_status {
+            None => {}
+            Some("") => remove(&mut object, "status"),
+            Some(first) => {
+                object["status"] = serde_json::from_str(first).expect("the catalog's statuses are JSON");
+            }
+        }
+        if kind.deletion == Deletion::WhenEmpty {
+            object["spec"] = json!({ "finalizers": ["kubernetes"] });
+            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
+        }
+        let uid = write::uid(self.model.writes, &key);
+        let outcome = write::replace(kind, &key, None, &object, self.now, uid);
+        Ok((201, self.commit(key, None, outcome)))
+    }
+
+    /// A new object must have a legal name, and no version.
+    pub(super) fn check_new(&self, object: &Value, name: &str) -> Result<(), Status> {
+        let kind = self.kind();
+        if name.is_empty() {
+            let fault = Cause {
+                reason: "FieldValueRequired".to_owned(),
+                message: "Required value: name or generateName is required".to_owned(),
+                field: "metadata.name".to_owned(),
+            };
+            return Err(Status::invalid_object(kind, "", &[fault]));
+        }
+        let mut faults = naming::faults(kind.names, name);
+        faults.extend(self.kind_fault(object));
+        if !faults.is_empty() {
+            return Err(Status::invalid_object(kind, name, &faults));
+        }
+        match text(object, "resourceVersion").parse::<u64>() {
+            Ok(version) if version != 0 => Err(Status::version_of_new_object()),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}

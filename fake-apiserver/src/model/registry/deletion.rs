@@ -1,0 +1,183 @@
+//! Deletions: at once, after a grace period, or when nothing holds the object any more.
+//!
+//! Source: apiserver `registry/rest/delete.go` and `registry/generic/registry/store.go`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::api::write::{DeleteOptions, Propagation};
+use crate::api::{ListRequest, Status};
+use crate::model::catalog::{Deletion, Kind};
+use crate::model::list::{FRESH_WAIT, ListOutcome};
+use crate::model::object::Stored;
+use crate::model::write::{self, Outcome};
+
+use super::{Writer, finalizers, is_terminating};
+
+/// Namespaces that are never deleted.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+impl Writer<'_> {
+    pub(super) fn delete(&mut self, name: &str, options: &DeleteOptions) -> Result<(u16, Bytes), Status> {
+        let kind = self.kind();
+        if kind.deletion == Deletion::WhenEmpty && IMMORTAL.contains(&name) {
+            return Err(Status::forbidden(
+                kind,
+                name,
+                "this namespace may not be deleted",
+                Vec::new(),
+            ));
+        }
+        let current = self.current(name)?;
+        check_preconditions(kind, &current, options)?;
+        let key = current.key.clone();
+        let mut marked = Value::clone(&current.json);
+        let terminating = is_terminating(&marked);
+        propagate(&mut marked, options);
+        let has_finalizers = finalizers(&marked).next().is_some();
+        let waits = match kind.deletion {
+            Deletion::WhenEmpty => marked.pointer("/spec/finalizers/0").is_some(),
+            Deletion::AfterGrace | Deletion::AtOnce => false,
+        };
+        let grace = grace_period(kind, &marked, options);
+        let graceful = kind.deletion == Deletion::AfterGrace;
+        let pending = if graceful {
+            grace > 0 || has_finalizers
+        } else {
+            has_finalizers || waits
+        };
+        let changed = if terminating {
+            // A deletion that is under way can be hastened, and nothing else.
+            let before = marked
+                .pointer("/metadata/deletionGracePeriodSeconds")
+                .and_then(Value::as_i64);
+            graceful && options.grace_period_seconds.is_some() && before.is_some_and(|before| grace < before)
+        } else {
+            pending || graceful
+        };
+        let mut last = current;
+        if changed {
+            write::mark_deleted(&mut marked, self.now, (!waits).then_some(grace), !terminating);
+            if waits {
+                marked["status"]["phase"] = "Terminating".into();
+            }
+            let body = self.commit(key.clone(), Some(&last), Outcome::Put(marked));
+            if pending || self.request.dry_run {
+                return Ok((pending_status(pending, options), body));
+            }
+            last = self.find(name).unwrap_or(last);
+        } else if pending {
+            let body = self.commit(key, Some(&last), Outcome::Same(Arc::clone(&last)));
+            return Ok((pending_status(true, options), body));
+        }
+        let uid = last.uid.clone();
+        let body = self.commit(key, Some(&last), Outcome::Gone);
+        Ok((
+            200,
+            if kind.deletion_shows_object {
+                body
+            } else {
+                Status::deleted(kind, name, &uid).into()
+            },
+        ))
+    }
+
+    pub(super) fn delete_collection(
+        &mut self,
+        list: &ListRequest,
+        options: &DeleteOptions,
+    ) -> Result<(u16, Bytes), Status> {
+        // A cache that lags is not waited for: what it waits for could only come from here.
+        let page = match self.model.list(self.now + FRESH_WAIT, self.now, list) {
+            ListOutcome::Page(page) => page,
+            ListOutcome::Refused(status) => return Err(status),
+            ListOutcome::Wait { .. } => unreachable!("the wait is over"),
+        };
+        for item in &page.items {
+            if self.find(item.name()).is_some() {
+                self.delete(item.name(), options)?;
+            }
+        }
+        let mut body = page.encode().to_vec();
+        body.truncate(body.trim_ascii_end().len());
+        Ok((200, body.into()))
+    }
+}
+
+fn check_preconditions(kind: &Kind, current: &Stored, options: &DeleteOptions) -> Result<(), Status> {
+    let name = current.name();
+    if let Some(uid) = options.uid.as_ref().filter(|uid| **uid != current.uid) {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+             deleted and then recreated",
+            current.uid
+        );
+        return Err(Status::precondition_failed(kind, name, &why));
+    }
+    let revision = current.revision.to_string();
+    if let Some(wanted) = options
+        .resource_version
+        .as_ref()
+        .filter(|wanted| **wanted != revision)
+    {
+        let why = format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
+             ({revision}). The object might have been modified"
+        );
+        return Err(Status::precondition_failed(kind, name, &why));
+    }
+    Ok(())
+}
+
+/// The finalizers that make a garbage collector see to the dependents.
+fn propagate(object: &mut Value, options: &DeleteOptions) {
+    let Some(propagation) = options.propagation else {
+        return;
+    };
+    let mut names: Vec<String> = finalizers(object)
+        .filter(|name| !matches!(*name, "orphan" | "foregroundDeletion"))
+        .map(str::to_owned)
+        .collect();
+    match propagation {
+        Propagation::Foreground => names.push("foregroundDeletion".to_owned()),
+        Propagation::Orphan => names.push("orphan".to_owned()),
+        Propagation::Background => {}
+    }
+    object["metadata"]["finalizers"] = names.into();
+}
+
+/// Seconds between the deletion and the moment the object may go.
+fn grace_period(kind: &Kind, object: &Value, options: &DeleteOptions) -> i64 {
+    if kind.deletion != Deletion::AfterGrace {
+        return 0;
+    }
+    let seconds = options.grace_period_seconds.or_else(|| {
+        object
+            .pointer("/spec/terminationGracePeriodSeconds")
+            .and_then(Value::as_i64)
+    });
+    let placed = object
+        .pointer("/spec/nodeName")
+        .and_then(Value::as_str)
+        .is_some_and(|node| !node.is_empty());
+    let over = matches!(
+        object.pointer("/status/phase").and_then(Value::as_str),
+        Some("Succeeded" | "Failed")
+    );
+    // Clusters default the period to 30 s when a pod is created; this store keeps what was sent.
+    match seconds.unwrap_or(30) {
+        _ if !placed || over => 0,
+        negative if negative < 0 => 1,
+        seconds => seconds,
+    }
+}
+
+fn pending_status(pending: bool, options: &DeleteOptions) -> u16 {
+    if pending && options.accepted_only {
+        202
+    } else {
+        200
+    }
+}

@@ -1,0 +1,148 @@
+//! Updates: which part of an object a write may change, and whether it knows the object it changes.
+//!
+//! Source: apiserver `registry/rest/update.go` and `registry/generic/registry/store.go`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::api::write::Subresource;
+use crate::api::{Cause, Status, go_text};
+use crate::model::catalog::{Deletion, Kind};
+use crate::model::object::Stored;
+use crate::model::write;
+
+use super::{Writer, finalizers, is_terminating, remove, text};
+
+const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+impl Writer<'_> {
+    pub(super) fn put(
+        &mut self,
+        name: &str,
+        subresource: Option<Subresource>,
+        object: &Value,
+    ) -> Result<(u16, Bytes), Status> {
+        self.needs_namespace()?;
+        match self.find(name) {
+            Some(current) => self.update(&current, subresource, object),
+            None if self.kind().update_creates && subresource.is_none() => {
+                self.takes_content(name)?;
+                self.check_new(object, name)?;
+                self.create_as(name, object)
+            }
+            None => Err(Status::not_found(self.kind(), name)),
+        }
+    }
+
+    pub(super) fn update(
+        &mut self,
+        current: &Arc<Stored>,
+        subresource: Option<Subresource>,
+        object: &Value,
+    ) -> Result<(u16, Bytes), Status> {
+        self.check_identity(current, object)?;
+        let kind = self.kind();
+        if let Some(fault) = self.kind_fault(object) {
+            return Err(Status::invalid_object(kind, current.name(), &[fault]));
+        }
+        let object = self.cleaned(object);
+        let manifest = match subresource {
+            None => main_part(kind, &current.json, object),
+            Some(Subresource::Status) => status_part(kind, &current.json, object),
+            Some(Subresource::Finalize) => {
+                let mut finalized = Value::clone(&current.json);
+                finalized["spec"] = object["spec"].clone();
+                if finalized["spec"].is_null() {
+                    finalized["spec"] = json!({});
+                }
+                finalized
+            }
+        };
+        let fresh: Vec<&str> = finalizers(&manifest)
+            .filter(|name| !finalizers(&current.json).any(|old| old == *name))
+            .collect();
+        if is_terminating(&current.json) && !fresh.is_empty() {
+            let shown: Vec<String> = fresh.iter().map(|name| go_text::quote(name)).collect();
+            let fault = Cause {
+                reason: "FieldValueForbidden".to_owned(),
+                message: format!(
+                    "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers \
+                     []string{{{}}}",
+                    shown.join(", ")
+                ),
+                field: "metadata.finalizers".to_owned(),
+            };
+            return Err(Status::invalid_object(kind, current.name(), &[fault]));
+        }
+        let outcome = write::replace(
+            kind,
+            &current.key,
+            Some(current),
+            &manifest,
+            self.now,
+            String::new(),
+        );
+        Ok((200, self.commit(current.key.clone(), Some(current), outcome)))
+    }
+
+    /// Is it the object the writer thinks it is, in the version it thinks?
+    fn check_identity(&self, current: &Stored, object: &Value) -> Result<(), Status> {
+        let (kind, name) = (self.kind(), current.name());
+        let uid = text(object, "uid");
+        if !uid.is_empty() && uid != current.uid {
+            let prefix = if kind.custom {
+                format!("{}/", kind.group)
+            } else {
+                String::new()
+            };
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: /registry/{prefix}{}/{}, ResourceVersion: 0, \
+                 AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                kind.plural, current.key, current.uid
+            );
+            return Err(Status::conflict(kind, name, &why));
+        }
+        let version = match text(object, "resourceVersion") {
+            "" => 0,
+            sent => go_text::parse_uint(sent).map_err(|error| Status::unreadable_version(&error))?,
+        };
+        if version == 0 && !kind.unconditional_update {
+            return Err(Status::version_required(kind, name, self.model.version));
+        }
+        if version != 0 && version != current.revision {
+            return Err(Status::conflict(kind, name, MODIFIED));
+        }
+        Ok(())
+    }
+}
+
+/// What an update of an object itself may change: not its status, where that has a path of its own.
+fn main_part(kind: &Kind, current: &Value, mut object: Value) -> Value {
+    if kind.status {
+        match current.get("status") {
+            Some(status) => object["status"] = status.clone(),
+            None => remove(&mut object, "status"),
+        }
+    }
+    if kind.deletion == Deletion::WhenEmpty {
+        object["spec"] = current["spec"].clone();
+        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = current["metadata"]["name"].clone();
+    }
+    object
+}
+
+/// What an update of the status may change: only that; of a built-in kind the metadata too.
+fn status_part(kind: &Kind, current: &Value, mut object: Value) -> Value {
+    let mut changed = current.clone();
+    match object.get_mut("status").map(Value::take) {
+        Some(status) => changed["status"] = status,
+        None => remove(&mut changed, "status"),
+    }
+    if !kind.custom {
+        changed["metadata"] = object["metadata"].take();
+    }
+    changed
+}
