@@ -1,27 +1,11 @@
 //! Short words for things in a trace, shared by sentences and transcripts: times, names, requests, events.
 
-use std::time::Duration;
-
-use fake_apiserver::record::ObjectRef;
+use fake_apiserver::record::{ObjectRef, line};
 use fake_apiserver::report::Report;
 use fake_apiserver::scenario::Scenario;
 
 use crate::trace::{Exchange, Reported, Trace};
-
-/// `3.800s`.
-pub fn time(at: Duration) -> String {
-    format!("{}.{:03}s", at.as_secs(), at.subsec_millis())
-}
-
-/// `800 ms`, `30 s`, `5 min`.
-pub fn span(ms: u64) -> String {
-    match ms {
-        0..=9_999 if !ms.is_multiple_of(1000) => format!("{ms} ms"),
-        _ if ms >= 120_000 && ms.is_multiple_of(60_000) => format!("{} min", ms / 60_000),
-        _ if ms.is_multiple_of(1000) => format!("{} s", ms / 1000),
-        _ => format!("{:.1} s", ms as f64 / 1000.0),
-    }
-}
+pub use fake_apiserver::record::line::{span, time};
 
 /// The key without the namespace every key of the scenario has.
 pub fn name<'k>(scenario: &Scenario, key: &'k str) -> &'k str {
@@ -35,12 +19,7 @@ pub fn name<'k>(scenario: &Scenario, key: &'k str) -> &'k str {
 
 /// `a@1001`.
 pub fn state(scenario: &Scenario, key: &str, version: &str) -> String {
-    let name = name(scenario, key);
-    if version.is_empty() {
-        format!("{name}@-")
-    } else {
-        format!("{name}@{version}")
-    }
+    line::state(name(scenario, key), version)
 }
 
 /// `a@1001` of an object on the wire.

@@ -3,6 +3,8 @@
 //!
 //! A record never carries an object's content, only its identity and version; reports (from the client) may.
 
+pub mod line;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -5,10 +5,13 @@
 //! the trace ([`Server::records`]) at the moment it is carried out.
 
 mod act;
+mod answer;
 mod asking;
 mod control;
 mod exchange;
+mod flow;
 mod goal;
+mod names;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,16 +22,17 @@ use bytes::Bytes;
 use crate::api::{self, Access, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request};
 use crate::fault::Ending;
 use crate::model::selector::{FieldSelector, LabelSelector, Selector};
-use crate::model::{GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession};
-use crate::record::{ConnId, ObjectRef, Record, RunEnd, Side, StreamId, Verb, What};
+use crate::model::{Model, WatchSession};
+use crate::record::{ConnId, Record, RunEnd, Side, StreamId, Verb, What};
 use crate::report::Report;
-use crate::scenario::{ClientSettings, Expected, Ref, SharedScenario};
+use crate::scenario::{ClientSettings, SharedScenario};
 use crate::script::{Asked, Script};
 use asking::{collection_of, encode_query, form_of, verb};
 pub use control::Control;
-use exchange::{Exchange, Fate, Head};
+use exchange::Exchange;
 use goal::Goal;
 pub use goal::Limits;
+use names::{Binding, expand};
 
 /// What happened.
 #[derive(Debug)]
@@ -147,13 +151,6 @@ struct AskedBy {
     form: Form,
     collection: Option<Collection>,
     /// The continue token it carried, as the truth knows it.
-    continue_token: Option<String>,
-}
-
-/// What a name of the scenario file stands for.
-#[derive(Debug, Clone, Default)]
-struct Binding {
-    resource_version: String,
     continue_token: Option<String>,
 }
 
@@ -438,294 +435,6 @@ impl Server {
         self.log.push(now, What::Disconnected { conn, by });
     }
 
-    // ---- onwards from here
-
-    /// Runs every step and sends every byte that is due at `now`.
-    fn advance(&mut self, now: Duration) {
-        while let Some(step) = self.script.poll(now, self.newest_watch().is_some()) {
-            self.run_step(now, step, None);
-        }
-        self.pump_due(now);
-        // A frame that just left may have been the client's last word on a step that waits for quiet; nothing else
-        // that pumping does can arm a step.
-        self.goal.advance(now, &self.script, &mut self.log);
-    }
-
-    fn pump_due(&mut self, now: Duration) {
-        while let Some((at, stream)) = self.wakes.first().copied() {
-            if at > now {
-                break;
-            }
-            self.wakes.remove(&(at, stream));
-            self.touched.insert(stream);
-        }
-        for stream in std::mem::take(&mut self.touched) {
-            self.pump(now, stream);
-        }
-    }
-
-    /// Moves what the truth has to say into the queue, and what may leave out of it.
-    fn pump(&mut self, now: Duration, stream: StreamId) {
-        self.refill(now, stream);
-        self.flush(now, stream);
-    }
-
-    fn refill(&mut self, now: Duration, stream: StreamId) {
-        let Some(open) = self.open.get_mut(&stream) else {
-            return;
-        };
-        match &mut open.source {
-            Source::Undecided(_) | Source::Decided => {}
-            Source::Waiting { .. } | Source::WaitingGet { .. } => self.decide(now, stream),
-            Source::Watch(session) => loop {
-                match session.poll(&self.model, now) {
-                    WatchPoll::Frame(frame) => {
-                        if frame.kind.is_change() {
-                            self.script.on_activity(now);
-                        }
-                        for fate in open.exchange.rules.decide(frame) {
-                            match fate {
-                                Fate::Send { frame, scripted } => open.exchange.push_line(&frame, scripted),
-                                Fate::Withhold(frame) => {
-                                    if let Some(object) = frame.object {
-                                        self.log.push(now, What::Withheld { stream, object });
-                                    }
-                                }
-                                Fate::Remark {
-                                    frame,
-                                    initial_events_end,
-                                } => {
-                                    let Some(collection) = &open.asked.collection else {
-                                        continue;
-                                    };
-                                    let version = frame
-                                        .object
-                                        .map(|object| object.resource_version)
-                                        .unwrap_or_default();
-                                    let marker = self.model.bookmark_frame(
-                                        collection,
-                                        &version,
-                                        initial_events_end.as_deref(),
-                                        open.asked.form,
-                                    );
-                                    open.exchange.push_line(&marker, true);
-                                }
-                            }
-                        }
-                    }
-                    WatchPoll::Pending { wake } => {
-                        if let Some(wake) = wake {
-                            self.wakes.insert((wake, stream));
-                        }
-                        break;
-                    }
-                    WatchPoll::End => {
-                        if !open.exchange.decided() {
-                            // It waited to its end.
-                            let headers = all_headers(stream, &open.asked, api::watch_headers());
-                            open.exchange.set_head(watch_head(headers));
-                        }
-                        open.source = Source::Decided;
-                        open.exchange.end(Ending::Eof);
-                        break;
-                    }
-                }
-            },
-        }
-        self.begin_watch(stream);
-    }
-
-    /// Sends the head of a watch that no longer waits.
-    fn begin_watch(&mut self, stream: StreamId) {
-        if let Some(open) = self.open.get_mut(&stream)
-            && let Source::Watch(session) = &open.source
-            && !session.is_waiting()
-            && !open.exchange.decided()
-        {
-            let headers = all_headers(stream, &open.asked, api::watch_headers());
-            open.exchange.set_head(watch_head(headers));
-            self.touched.insert(stream);
-        }
-    }
-
-    fn flush(&mut self, now: Duration, stream: StreamId) {
-        let Some(open) = self.open.get_mut(&stream) else {
-            return;
-        };
-        let before = self.log.records.len();
-        if let Some(at) = open.exchange.flush(now, &mut self.log, &mut self.outputs) {
-            self.wakes.insert((at, stream));
-        }
-        if let Some(name) = &open.bind
-            && let Some(binding) = self.log.records[before..]
-                .iter()
-                .find_map(|record| binding_of(&record.what))
-        {
-            let name = name.clone();
-            open.bind = None;
-            self.bind(now, &name, binding);
-        }
-        let Some(open) = self.open.get(&stream) else {
-            return;
-        };
-        if open.exchange.is_over() {
-            let stalled = matches!(
-                self.log.records.last().map(|record| &record.what),
-                Some(What::End {
-                    how: Ending::Stall,
-                    ..
-                })
-            );
-            if !stalled {
-                self.open.remove(&stream);
-            }
-        }
-    }
-
-    /// Computes the truthful answer of a request nothing is decided about yet.
-    fn decide(&mut self, now: Duration, stream: StreamId) {
-        let Some(open) = self.open.get_mut(&stream) else {
-            return;
-        };
-        if open.exchange.decided() {
-            return;
-        }
-        match std::mem::replace(&mut open.source, Source::Decided) {
-            Source::Decided => {}
-            Source::Watch(session) => open.source = Source::Watch(session),
-            Source::Undecided(Request::Watch(request)) => {
-                let lifetime = self.draw_lifetime();
-                match self.model.open_watch(now, &request, lifetime) {
-                    Ok(session) => {
-                        self.with(stream, |open| open.source = Source::Watch(Box::new(session)));
-                        self.begin_watch(stream);
-                    }
-                    Err(status) => self.answer(stream, status.into_answer()),
-                }
-            }
-            Source::Undecided(Request::List(request)) => self.decide_list(now, stream, request, now),
-            Source::Waiting { request, arrived, .. } => self.decide_list(now, stream, request, arrived),
-            Source::Undecided(Request::Get(request)) => self.decide_get(now, stream, request, now),
-            Source::WaitingGet { request, arrived, .. } => self.decide_get(now, stream, request, arrived),
-            Source::Undecided(Request::Write(request)) => self.decide_write(now, stream, &request),
-            Source::Undecided(Request::Document(document)) => {
-                let answer = document.answer(self.model.catalog(), self.scenario.server.version);
-                self.answer(stream, answer);
-            }
-        }
-        if self.open.get(&stream).is_some_and(|open| open.exchange.decided()) {
-            self.touched.insert(stream);
-        }
-    }
-
-    fn decide_list(&mut self, now: Duration, stream: StreamId, request: ListRequest, arrived: Duration) {
-        match self.model.list(now, arrived, &request) {
-            ListOutcome::Page(page) => self.answer_page(stream, &page),
-            ListOutcome::Refused(status) => self.answer(stream, status.into_answer()),
-            ListOutcome::Wait { until } => {
-                self.wait(now, stream, until, Source::Waiting { request, arrived });
-            }
-        }
-    }
-
-    fn decide_get(&mut self, now: Duration, stream: StreamId, request: GetRequest, arrived: Duration) {
-        match self.model.get(now, arrived, &request) {
-            GetOutcome::Found { body, .. } => self.answer(stream, api::ok(body)),
-            GetOutcome::Refused(status) => self.answer(stream, status.into_answer()),
-            GetOutcome::Wait { until } => {
-                self.wait(now, stream, until, Source::WaitingGet { request, arrived });
-            }
-        }
-    }
-
-    /// Comes back to the request when the truth changes, and at `until`.
-    fn wait(&mut self, now: Duration, stream: StreamId, until: Duration, source: Source) {
-        if let Some(open) = self.open.get_mut(&stream) {
-            open.source = source;
-        }
-        self.wakes
-            .insert((until.max(now + Duration::from_millis(1)), stream));
-    }
-
-    fn answer_page(&mut self, stream: StreamId, page: &Page) {
-        let edit = self.open.get_mut(&stream).and_then(|open| open.edit.take());
-        let (bytes, record) = match edit {
-            None => (page.encode(), page_record(stream, page)),
-            Some(edit) => self.edited_page(stream, page, &edit),
-        };
-        let head = self.head(stream, 200, api::watch_headers(), false);
-        self.with(stream, |open| {
-            open.exchange.set_head(head);
-            let answer = api::ok(bytes).in_the_style_of(&open.asked.request);
-            open.exchange.set_body(answer.body, record);
-        });
-    }
-
-    fn answer(&mut self, stream: StreamId, answer: Answer) {
-        let Some(mut open) = self.open.remove(&stream) else {
-            return;
-        };
-        let answer = answer.in_the_style_of(&open.asked.request);
-        self.answer_with(&mut open.exchange, &open.asked, answer, false);
-        self.open.insert(stream, open);
-    }
-
-    fn answer_with(&mut self, exchange: &mut Exchange, asked: &AskedBy, answer: Answer, scripted: bool) {
-        let record = body_record(exchange.id, &answer.body);
-        let mut headers = all_headers(exchange.id, asked, answer.headers);
-        if answer.status == 401 && !scripted {
-            // Flow control comes after authentication.
-            headers.retain(|(name, _)| !name.starts_with("X-Kubernetes-Pf-"));
-        }
-        exchange.set_head(Head {
-            status: answer.status,
-            headers,
-            scripted,
-        });
-        exchange.set_body(answer.body, record);
-    }
-
-    fn head(&self, stream: StreamId, status: u16, headers: Vec<(String, String)>, scripted: bool) -> Head {
-        let asked = self.open.get(&stream).map(|open| &open.asked);
-        let headers = match asked {
-            Some(asked) => all_headers(stream, asked, headers),
-            None => headers,
-        };
-        Head {
-            status,
-            headers,
-            scripted,
-        }
-    }
-
-    fn with(&mut self, stream: StreamId, change: impl FnOnce(&mut Open)) {
-        if let Some(open) = self.open.get_mut(&stream) {
-            change(open);
-        }
-        self.touched.insert(stream);
-    }
-
-    /// The watch opened last, among those that can still say something.
-    fn newest_watch(&self) -> Option<StreamId> {
-        self.open
-            .iter()
-            .rev()
-            .find(|(_, open)| matches!(open.source, Source::Watch(_)) && !open.exchange.is_over())
-            .map(|(stream, _)| *stream)
-    }
-
-    fn bind(&mut self, now: Duration, name: &str, binding: Binding) {
-        self.log.push(
-            now,
-            What::Bound {
-                name: name.to_owned(),
-                value: binding.resource_version.clone(),
-                continue_token: binding.continue_token.clone(),
-            },
-        );
-        self.bindings.insert(name.to_owned(), binding);
-    }
-
     /// How long a watch without `timeoutSeconds` lives: drawn from [1800, 3600) s, as with `--min-request-timeout`.
     fn draw_lifetime(&mut self) -> Duration {
         Duration::from_secs(1800 + self.draw() % 1800)
@@ -751,100 +460,10 @@ fn selector(client: &ClientSettings) -> Selector {
     }
 }
 
-fn expand(bindings: &BTreeMap<String, Binding>, wanted: &Expected) -> Option<String> {
-    match wanted {
-        Expected::Is(text) => Some(text.clone()),
-        Expected::Ref(Ref::Start) => bindings
-            .get("start")
-            .map(|binding| binding.resource_version.clone()),
-        Expected::Ref(Ref::ResourceVersion(name)) => {
-            bindings.get(name).map(|binding| binding.resource_version.clone())
-        }
-        Expected::Ref(Ref::Continue(name)) => bindings
-            .get(name)
-            .and_then(|binding| binding.continue_token.clone()),
-        Expected::Not(_) | Expected::Absent | Expected::Present => None,
-    }
-}
-
 fn header(request: &HttpRequest, name: &str) -> Option<String> {
     request
         .headers
         .get(name)
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned)
-}
-
-/// The headers every answer has, and then its own; its own `Cache-Control` replaces the common one.
-fn all_headers(stream: StreamId, asked: &AskedBy, own: Vec<(String, String)>) -> Vec<(String, String)> {
-    let replaced = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-    let mut headers = api::common_headers(&asked.request, stream.0);
-    headers.retain(|(name, _)| !replaced(name));
-    headers.extend(own);
-    headers
-}
-
-fn watch_head(headers: Vec<(String, String)>) -> Head {
-    Head {
-        status: 200,
-        headers,
-        scripted: false,
-    }
-}
-
-fn page_record(stream: StreamId, page: &Page) -> What {
-    What::Page {
-        stream,
-        resource_version: page.resource_version.to_string(),
-        continue_token: page.continue_token.clone().unwrap_or_default(),
-        remaining: page.remaining,
-        items: page
-            .items
-            .iter()
-            .map(|item| item.object_ref())
-            .collect::<Vec<ObjectRef>>(),
-        scripted: false,
-    }
-}
-
-fn body_record(stream: StreamId, body: &Bytes) -> What {
-    let status: Option<serde_json::Value> = serde_json::from_slice(body)
-        .ok()
-        .filter(|value: &serde_json::Value| value.get("kind").is_some_and(|kind| kind == "Status"));
-    let text = |pointer: &str| {
-        status
-            .as_ref()
-            .and_then(|status| status.pointer(pointer))
-            .and_then(|value| value.as_str())
-            .map(str::to_owned)
-    };
-    What::Body {
-        stream,
-        bytes: body.len() as u64,
-        reason: text("/reason"),
-        message: text("/message"),
-        continue_token: text("/metadata/continue"),
-    }
-}
-
-fn binding_of(what: &What) -> Option<Binding> {
-    if let What::Page {
-        resource_version,
-        continue_token,
-        ..
-    } = what
-    {
-        let continue_token = Some(continue_token.clone()).filter(|token| !token.is_empty());
-        return Some(Binding {
-            resource_version: resource_version.clone(),
-            continue_token,
-        });
-    }
-    let What::Body { continue_token, .. } = what else {
-        return None;
-    };
-    Some(Binding {
-        resource_version: String::new(),
-        continue_token: continue_token.clone(),
-    })
 }

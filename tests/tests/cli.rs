@@ -12,13 +12,23 @@ use serde_json::Value;
 use tests::repository;
 
 /// The programs by name. They belong to other packages, so Cargo builds them for no test; where it put them, it says.
-static PROGRAMS: LazyLock<BTreeMap<&str, PathBuf>> =
-    LazyLock::new(|| ["fake-apiserver", "xtask"].map(|name| (name, built(name))).into());
+static PROGRAMS: LazyLock<BTreeMap<&str, PathBuf>> = LazyLock::new(|| {
+    [("fake-apiserver", "fake-apiserver-cli"), ("xtask", "xtask")]
+        .map(|(name, package)| (name, built(package)))
+        .into()
+});
 
-fn built(name: &str) -> PathBuf {
+fn built(package: &str) -> PathBuf {
     let mut build = Command::new(env!("CARGO"));
     build
-        .args(["build", "--quiet", "--message-format", "json", "--package", name])
+        .args([
+            "build",
+            "--quiet",
+            "--message-format",
+            "json",
+            "--package",
+            package,
+        ])
         .current_dir(repository::root())
         .stderr(Stdio::inherit());
     if !cfg!(debug_assertions) {
@@ -29,7 +39,7 @@ fn built(name: &str) -> PathBuf {
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
-        .unwrap_or_else(|| panic!("{name} does not build"))
+        .unwrap_or_else(|| panic!("{package} does not build"))
 }
 
 fn program(name: &str) -> Command {
@@ -100,7 +110,7 @@ fn play_serves_a_scenario_to_whoever_reads_the_kubeconfig() {
     let mut errors = playing.0.stderr.take().unwrap();
     errors.read_to_string(&mut shown).unwrap();
     assert!(
-        shown.contains("LIST GET /api/v1/namespaces/default/configmaps?limit=500"),
+        shown.contains("LIST /api/v1/namespaces/default/configmaps?limit=500"),
         "{shown}"
     );
 }

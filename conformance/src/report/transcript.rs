@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{Frame, FrameType, Record, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp};
+use fake_apiserver::record::line::{self, server, who};
+use fake_apiserver::record::{Frame, Record, Side, StreamId, Truth, Verb, What, WriteOp};
 use fake_apiserver::scenario::Scenario;
 
 use crate::trace::{Exchange, Reported, Trace, written};
@@ -90,19 +91,25 @@ impl<'t, 'a> Writer<'t, 'a> {
         self.follow(record.seq);
         match &record.what {
             What::Connected { .. } | What::Disconnected { .. } | What::Bound { .. } => {}
-            What::Refused => self.line(record, "server ~", "connection refused".to_owned()),
+            What::Refused
+            | What::Restored { .. }
+            | What::Turned { .. }
+            | What::ScriptDone
+            | What::StopRequested
+            | What::LeftOpen { .. }
+            | What::RunEnded(_) => self.line(record, line::text(&record.what)),
             What::Request { stream, path, .. } => {
                 let Some(exchange) = self.trace.exchange(*stream) else {
                     return used;
                 };
                 let text = self.request(exchange, path);
-                self.line(record, "client >", text);
+                self.line(record, text);
             }
             What::Head {
                 stream,
                 status,
                 retry_after,
-                scripted,
+                ..
             } => {
                 // A body that follows at once is told on the same line as its status.
                 let body = rest.iter().find(|next| next.what.stream() == Some(*stream));
@@ -114,7 +121,7 @@ impl<'t, 'a> Writer<'t, 'a> {
                     if let Some(after) = retry_after {
                         text.push_str(&format!(" Retry-After: {after}"));
                     }
-                    self.line(record, server(*scripted), self.about(*stream, text));
+                    self.line(record, self.about(*stream, text));
                 }
             }
             What::Page {
@@ -123,7 +130,7 @@ impl<'t, 'a> Writer<'t, 'a> {
                 continue_token,
                 remaining,
                 items,
-                scripted,
+                ..
             } => {
                 let mut text = self.status(*stream, record);
                 text.push_str(&format!("rv={resource_version} items={}", items.len()));
@@ -137,7 +144,7 @@ impl<'t, 'a> Writer<'t, 'a> {
                 if let Some(remaining) = remaining {
                     text.push_str(&format!(" remaining={remaining}"));
                 }
-                self.line(record, server(*scripted), self.about(*stream, text));
+                self.line(record, self.about(*stream, text));
             }
             What::Body {
                 stream,
@@ -160,13 +167,13 @@ impl<'t, 'a> Writer<'t, 'a> {
                 if let Some(token) = continue_token.as_deref().filter(|token| !token.is_empty()) {
                     text.push_str(&format!(" continue={}", self.token(token)));
                 }
-                self.line(record, server(scripted), self.about(*stream, text));
+                self.line_by(record, server(scripted), self.about(*stream, text));
             }
             What::Torn { stream, sent, bytes } => {
                 let (how, more) = ending(*stream, rest);
                 used += more;
                 let text = format!("{how} after {sent} of {bytes} bytes of the body");
-                self.line(record, "server ~", self.about(*stream, text));
+                self.line(record, self.about(*stream, text));
             }
             What::Frame { stream, frame } if !frame.whole() => {
                 let (how, more) = ending(*stream, rest);
@@ -177,25 +184,18 @@ impl<'t, 'a> Writer<'t, 'a> {
                     frame.bytes,
                     self.frame(frame)
                 );
-                self.line(record, "server ~", self.about(*stream, text));
+                self.line(record, self.about(*stream, text));
             }
             What::Frame { stream, frame } => {
                 let text = self.frame(frame);
-                self.line(record, server(frame.scripted), self.about(*stream, text));
+                self.line(record, self.about(*stream, text));
             }
             What::End { stream, how, by } => self.end(record, *stream, *how, *by),
             What::Withheld { stream, object } => {
                 let text = format!("kept back {}", words::object(self.scenario, object));
-                self.line(record, "server ~", self.about(*stream, text));
+                self.line(record, self.about(*stream, text));
             }
             What::Wrote(truth) => used += self.wrote(record, truth, rest),
-            What::Restored { to } => self.line(record, "truth  .", format!("restored to {to}")),
-            What::Turned {
-                how,
-                resource_version,
-            } => {
-                self.line(record, "truth  .", format!("{how} (now {resource_version})"));
-            }
             What::Step { step, how } => {
                 let line = self
                     .scenario
@@ -205,13 +205,11 @@ impl<'t, 'a> Writer<'t, 'a> {
                     .unwrap_or_default();
                 self.line(
                     record,
-                    "script .",
                     format!("step {} (line {line}): {how}", step + 1)
                         .trim_end_matches([':', ' '])
                         .to_owned(),
                 );
             }
-            What::ScriptDone => self.line(record, "script .", "done".to_owned()),
             What::Reported(report) => {
                 let key = report.object().map(|object| object.key()).unwrap_or_default();
                 let at = crate::trace::Moment {
@@ -219,14 +217,8 @@ impl<'t, 'a> Writer<'t, 'a> {
                     at: record.at,
                 };
                 let text = words::report(self.scenario, &Reported { at, report, key });
-                self.line(record, "client *", text);
+                self.line(record, text);
             }
-            What::StopRequested => self.line(record, "runner .", "stop".to_owned()),
-            What::LeftOpen { connections } => {
-                let text = format!("{connections} connections still open, waited no longer");
-                self.line(record, "runner .", text);
-            }
-            What::RunEnded(end) => self.line(record, "runner .", run_end(end)),
         }
         used
     }
@@ -268,26 +260,7 @@ impl<'t, 'a> Writer<'t, 'a> {
     }
 
     fn frame(&self, frame: &Frame) -> String {
-        let object = frame.object.as_ref();
-        let state = object
-            .map(|object| words::object(self.scenario, object))
-            .unwrap_or_default();
-        match &frame.kind {
-            FrameType::Added => format!("ADDED {state}"),
-            FrameType::Modified => format!("MODIFIED {state}"),
-            FrameType::Deleted => format!("DELETED {state}"),
-            FrameType::Bookmark { initial_events_end } => {
-                let version = object
-                    .map(|object| object.resource_version.as_str())
-                    .unwrap_or_default();
-                let end = initial_events_end
-                    .as_ref()
-                    .map(|end| format!(" initial-events-end={end:?}"));
-                format!("BOOKMARK @{version}{}", end.unwrap_or_default())
-            }
-            FrameType::Error { code, reason } => format!("ERROR {code} {reason}").trim_end().to_owned(),
-            FrameType::Raw => format!("{} raw bytes", frame.bytes),
-        }
+        line::frame(frame, |object| words::object(self.scenario, object))
     }
 
     fn end(&mut self, record: &Record, stream: StreamId, how: Ending, by: Side) {
@@ -296,27 +269,16 @@ impl<'t, 'a> Writer<'t, 'a> {
             .exchange(stream)
             .is_some_and(|exchange| exchange.is_watch() && exchange.body_sent().is_none());
         match by {
-            Side::Client => self.line(record, "client >", self.about(stream, "closed".to_owned())),
+            Side::Client => self.line(record, self.about(stream, "closed".to_owned())),
             // A whole body that ends is nothing to tell.
             Side::Server if how == Ending::Eof && !watch => {}
-            Side::Server => {
-                let who = if how == Ending::Eof {
-                    "server <"
-                } else {
-                    "server ~"
-                };
-                self.line(record, who, self.about(stream, how.word().to_owned()));
-            }
+            Side::Server => self.line(record, self.about(stream, how.word().to_owned())),
         }
     }
 
     /// Writes of the same kind at the same instant share a line; says how many more were taken.
     fn wrote(&mut self, record: &Record, truth: &Truth, rest: &[Record]) -> usize {
-        let op = |truth: &Truth| match truth.op {
-            WriteOp::Create => "create",
-            WriteOp::Update => "update",
-            WriteOp::Delete => "delete",
-        };
+        let op = |truth: &Truth| line::op(truth.op);
         let state = |truth: &Truth| {
             let state = words::object(self.scenario, &truth.object);
             let foreign = truth.resource != self.scenario.target.plural;
@@ -345,7 +307,7 @@ impl<'t, 'a> Writer<'t, 'a> {
         if more > 11 {
             text.push_str(&format!(" and {} more", more - 11));
         }
-        self.line(record, "truth  .", text);
+        self.line(record, text);
         more
     }
 
@@ -379,7 +341,11 @@ impl<'t, 'a> Writer<'t, 'a> {
         }
     }
 
-    fn line(&mut self, record: &Record, who: &str, text: String) {
+    fn line(&mut self, record: &Record, text: String) {
+        self.line_by(record, who(&record.what), text);
+    }
+
+    fn line_by(&mut self, record: &Record, who: &str, text: String) {
         let text = format!("{who} {text}");
         match self.lines.last_mut() {
             Some(last) if last.text == text => {
@@ -417,10 +383,6 @@ impl<'t, 'a> Writer<'t, 'a> {
     }
 }
 
-fn server(scripted: bool) -> &'static str {
-    if scripted { "server ~" } else { "server <" }
-}
-
 /// How the cut answer ended, and whether the very next record says so.
 fn ending(stream: StreamId, rest: &[Record]) -> (&'static str, usize) {
     match rest.first().map(|next| &next.what) {
@@ -430,28 +392,6 @@ fn ending(stream: StreamId, rest: &[Record]) -> (&'static str, usize) {
             by: Side::Server,
         }) if *ended == stream => (how.word(), 1),
         Some(_) | None => ("cut", 0),
-    }
-}
-
-fn run_end(end: &RunEnd) -> String {
-    match end {
-        RunEnd::Complete => "complete".to_owned(),
-        RunEnd::NotConverged { waited_ms } => format!("not converged after {}", words::span(*waited_ms)),
-        RunEnd::Stuck {
-            step,
-            waited_ms,
-            waiting_for,
-        } => {
-            format!(
-                "stuck at step {}: waited {} for {waiting_for}",
-                step + 1,
-                words::span(*waited_ms)
-            )
-        }
-        RunEnd::Missed { step, because } => format!("missed step {}: {because}", step + 1),
-        RunEnd::ClientGone => "the client is gone".to_owned(),
-        RunEnd::Runaway { requests } => format!("runaway: {requests} requests"),
-        RunEnd::Harness { message } => format!("harness error: {message}"),
     }
 }
 

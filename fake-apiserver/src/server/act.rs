@@ -9,7 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::{Binding, Open, Server, Source, expand};
+use super::names::{Binding, expand};
+use super::{Open, Server, Source};
 use crate::api::{Answer, Request, Status};
 use crate::fault::Ending;
 use crate::model::continue_token::ContinueToken;

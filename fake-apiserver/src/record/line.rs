@@ -1,0 +1,256 @@
+//! A record as one line for people: when, who, what. The live log of a running server and the accepted transcripts use
+//! the same words.
+//!
+//! Versions and names, never an object's content. It must not look at any record but the one it is given: what needs the
+//! whole trace is the transcript's business.
+
+use std::time::Duration;
+
+use super::{Frame, FrameType, ObjectRef, Record, RunEnd, Side, What, WriteOp};
+use crate::fault::Ending;
+
+/// One record as one line: `1.097s client > #4 WATCH /api/v1/configmaps?resourceVersion=1003`. Never a newline.
+pub fn line(record: &Record) -> String {
+    format!("{} {} {}", time(record.at), who(&record.what), text(&record.what))
+}
+
+/// `3.800s`.
+pub fn time(at: Duration) -> String {
+    format!("{}.{:03}s", at.as_secs(), at.subsec_millis())
+}
+
+/// `800 ms`, `30 s`, `5 min`.
+pub fn span(ms: u64) -> String {
+    match ms {
+        0..=9_999 if !ms.is_multiple_of(1000) => format!("{ms} ms"),
+        _ if ms >= 120_000 && ms.is_multiple_of(60_000) => format!("{} min", ms / 60_000),
+        _ if ms.is_multiple_of(1000) => format!("{} s", ms / 1000),
+        _ => format!("{:.1} s", ms as f64 / 1000.0),
+    }
+}
+
+/// Who speaks, and whether truthfully: `client >`, `server <` (the truth), `server ~` (a lie or a fault), `client *`
+/// (what it reported), `truth  .`, `script .`, `runner .`.
+pub fn who(what: &What) -> &'static str {
+    match what {
+        What::Connected { .. } | What::Request { .. } => "client >",
+        What::Disconnected { by, .. } => match by {
+            Side::Client => "client >",
+            Side::Server => "server <",
+        },
+        What::End { how, by, .. } => match (by, how) {
+            (Side::Client, _) => "client >",
+            (Side::Server, Ending::Eof) => "server <",
+            (Side::Server, _) => "server ~",
+        },
+        What::Refused | What::Torn { .. } | What::Withheld { .. } => "server ~",
+        What::Head { scripted, .. } | What::Page { scripted, .. } => server(*scripted),
+        What::Frame { frame, .. } => server(frame.scripted || !frame.whole()),
+        What::Body { .. } => "server <",
+        What::Wrote(_) | What::Restored { .. } | What::Turned { .. } => "truth  .",
+        What::Step { .. } | What::Bound { .. } | What::ScriptDone => "script .",
+        What::Reported(_) => "client *",
+        What::StopRequested | What::LeftOpen { .. } | What::RunEnded(_) => "runner .",
+    }
+}
+
+/// `server ~` for a lie, else `server <`.
+pub fn server(scripted: bool) -> &'static str {
+    if scripted { "server ~" } else { "server <" }
+}
+
+/// `a@1001`; `a@-` where it carries no version.
+pub fn state(key: &str, version: &str) -> String {
+    let version = if version.is_empty() { "-" } else { version };
+    format!("{key}@{version}")
+}
+
+/// `MODIFIED a@1003`, `BOOKMARK @1003`, `ERROR 410 Expired`; `object` says how an object reads.
+pub fn frame(frame: &Frame, object: impl Fn(&ObjectRef) -> String) -> String {
+    let state = frame.object.as_ref().map(object).unwrap_or_default();
+    match &frame.kind {
+        FrameType::Added => format!("ADDED {state}"),
+        FrameType::Modified => format!("MODIFIED {state}"),
+        FrameType::Deleted => format!("DELETED {state}"),
+        FrameType::Bookmark { initial_events_end } => {
+            let version = frame.object.as_ref().map(|object| &*object.resource_version);
+            let end = initial_events_end
+                .as_ref()
+                .map(|end| format!(" initial-events-end={end:?}"));
+            format!(
+                "BOOKMARK @{}{}",
+                version.unwrap_or_default(),
+                end.unwrap_or_default()
+            )
+        }
+        FrameType::Error { code, reason } => format!("ERROR {code} {reason}").trim_end().to_owned(),
+        FrameType::Raw => format!("{} raw bytes", frame.bytes),
+    }
+}
+
+/// `create`, `update`, `delete`.
+pub fn op(op: WriteOp) -> &'static str {
+    match op {
+        WriteOp::Create => "create",
+        WriteOp::Update => "update",
+        WriteOp::Delete => "delete",
+    }
+}
+
+/// Why a run is over, in words.
+pub fn run_end(end: &RunEnd) -> String {
+    match end {
+        RunEnd::Complete => "complete".to_owned(),
+        RunEnd::NotConverged { waited_ms } => format!("not converged after {}", span(*waited_ms)),
+        RunEnd::Stuck {
+            step,
+            waited_ms,
+            waiting_for,
+        } => {
+            format!(
+                "stuck at step {}: waited {} for {waiting_for}",
+                step + 1,
+                span(*waited_ms)
+            )
+        }
+        RunEnd::Missed { step, because } => format!("missed step {}: {because}", step + 1),
+        RunEnd::ClientGone => "the client is gone".to_owned(),
+        RunEnd::Runaway { requests } => format!("runaway: {requests} requests"),
+        RunEnd::Harness { message } => format!("harness error: {message}"),
+    }
+}
+
+/// What happened, without when and who.
+pub fn text(what: &What) -> String {
+    match what {
+        What::Connected { conn } => format!("connects (c{})", conn.0),
+        What::Refused => "connection refused".to_owned(),
+        What::Disconnected { conn, .. } => format!("disconnects (c{})", conn.0),
+        What::Request {
+            stream,
+            conn,
+            verb,
+            method,
+            path,
+            query,
+            violations,
+            ..
+        } => {
+            let word = match verb {
+                super::Verb::Other => method.as_str(),
+                super::Verb::List | super::Verb::Watch | super::Verb::WatchList => verb.word(),
+            };
+            let query: Vec<String> = query
+                .iter()
+                .map(|(name, value)| format!("{name}={}", shortened(value)))
+                .collect();
+            let asked = if query.is_empty() {
+                String::new()
+            } else {
+                format!("?{}", query.join("&"))
+            };
+            let broken: String = violations
+                .iter()
+                .map(|rule| format!(" [illegal: {rule}]"))
+                .collect();
+            format!("#{} c{} {word} {path}{asked}{broken}", stream.0, conn.0)
+        }
+        What::Head {
+            stream,
+            status,
+            retry_after,
+            ..
+        } => {
+            let after = retry_after
+                .as_ref()
+                .map(|after| format!(" Retry-After: {after}"))
+                .unwrap_or_default();
+            format!("#{} {status}{after}", stream.0)
+        }
+        What::Page {
+            stream,
+            resource_version,
+            continue_token,
+            remaining,
+            items,
+            ..
+        } => {
+            let more = if continue_token.is_empty() {
+                ""
+            } else {
+                " continue=yes"
+            };
+            let remaining = remaining
+                .map(|remaining| format!(" remaining={remaining}"))
+                .unwrap_or_default();
+            format!(
+                "#{} rv={resource_version} items={}{more}{remaining}",
+                stream.0,
+                items.len()
+            )
+        }
+        What::Body {
+            stream,
+            bytes,
+            reason,
+            message,
+            ..
+        } => match (reason, message) {
+            (Some(reason), Some(message)) => format!("#{} {reason} {message:?}", stream.0),
+            (Some(word), None) | (None, Some(word)) => format!("#{} {word}", stream.0),
+            (None, None) => format!("#{} {bytes} bytes", stream.0),
+        },
+        What::Torn { stream, sent, bytes } => {
+            format!("#{} torn after {sent} of {bytes} bytes of the body", stream.0)
+        }
+        What::Frame { stream, frame } => {
+            let event = self::frame(frame, |object| state(&object.key, &object.resource_version));
+            if frame.whole() {
+                format!("#{} {event}", stream.0)
+            } else {
+                format!("#{} {} of {} bytes of {event}", stream.0, frame.sent, frame.bytes)
+            }
+        }
+        What::Withheld { stream, object } => {
+            let object = state(&object.key, &object.resource_version);
+            format!("#{} kept back {object}", stream.0)
+        }
+        What::End {
+            stream,
+            by: Side::Client,
+            ..
+        } => format!("#{} closed", stream.0),
+        What::End { stream, how, .. } => format!("#{} {}", stream.0, how.word()),
+        What::Wrote(truth) => {
+            let object = state(&truth.object.key, &truth.object.resource_version);
+            format!("{} {}/{object}", op(truth.op), truth.resource)
+        }
+        What::Restored { to } => format!("restored to {to}"),
+        What::Turned {
+            how,
+            resource_version,
+        } => format!("{how} (now {resource_version})"),
+        What::Step { step, how } => format!("step {}: {how}", step + 1)
+            .trim_end_matches([':', ' '])
+            .to_owned(),
+        What::Bound { name, value, .. } => format!("${name} is {value}"),
+        What::ScriptDone => "done".to_owned(),
+        What::Reported(report) => {
+            let object = report.object().map(|object| object.key()).unwrap_or_default();
+            format!("{} {object}", report.word()).trim_end().to_owned()
+        }
+        What::StopRequested => "stop".to_owned(),
+        What::LeftOpen { connections } => format!("{connections} connections still open, waited no longer"),
+        What::RunEnded(end) => run_end(end),
+    }
+}
+
+/// Continue tokens are long and say nothing to people.
+fn shortened(value: &str) -> String {
+    const SHOWN_MAX: usize = 40;
+    if value.chars().count() > SHOWN_MAX {
+        value.chars().take(SHOWN_MAX - 3).chain("...".chars()).collect()
+    } else {
+        value.to_owned()
+    }
+}

@@ -1,0 +1,194 @@
+//! The truthful answer of a request, once it is time for it: asked of the model, put on the exchange with its headers and
+//! the record that tells it.
+//!
+//! Bytes leave elsewhere (`flow.rs`), and what the script wants changed is decided elsewhere (`act.rs`).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::exchange::{Exchange, Head};
+use super::{AskedBy, Server, Source};
+use crate::api::{self, Answer, GetRequest, ListRequest, Request};
+use crate::model::{GetOutcome, ListOutcome, Page};
+use crate::record::{ObjectRef, StreamId, What};
+
+impl Server {
+    /// Computes the truthful answer of a request nothing is decided about yet.
+    pub(super) fn decide(&mut self, now: Duration, stream: StreamId) {
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        if open.exchange.decided() {
+            return;
+        }
+        match std::mem::replace(&mut open.source, Source::Decided) {
+            Source::Decided => {}
+            Source::Watch(session) => open.source = Source::Watch(session),
+            Source::Undecided(Request::Watch(request)) => {
+                let lifetime = self.draw_lifetime();
+                match self.model.open_watch(now, &request, lifetime) {
+                    Ok(session) => {
+                        self.with(stream, |open| open.source = Source::Watch(Box::new(session)));
+                        self.begin_watch(stream);
+                    }
+                    Err(status) => self.answer(stream, status.into_answer()),
+                }
+            }
+            Source::Undecided(Request::List(request)) => self.decide_list(now, stream, request, now),
+            Source::Waiting { request, arrived, .. } => self.decide_list(now, stream, request, arrived),
+            Source::Undecided(Request::Get(request)) => self.decide_get(now, stream, request, now),
+            Source::WaitingGet { request, arrived, .. } => self.decide_get(now, stream, request, arrived),
+            Source::Undecided(Request::Write(request)) => self.decide_write(now, stream, &request),
+            Source::Undecided(Request::Document(document)) => {
+                let answer = document.answer(self.model.catalog(), self.scenario.server.version);
+                self.answer(stream, answer);
+            }
+        }
+        if self.open.get(&stream).is_some_and(|open| open.exchange.decided()) {
+            self.touched.insert(stream);
+        }
+    }
+
+    fn decide_list(&mut self, now: Duration, stream: StreamId, request: ListRequest, arrived: Duration) {
+        match self.model.list(now, arrived, &request) {
+            ListOutcome::Page(page) => self.answer_page(stream, &page),
+            ListOutcome::Refused(status) => self.answer(stream, status.into_answer()),
+            ListOutcome::Wait { until } => {
+                self.wait(now, stream, until, Source::Waiting { request, arrived });
+            }
+        }
+    }
+
+    fn decide_get(&mut self, now: Duration, stream: StreamId, request: GetRequest, arrived: Duration) {
+        match self.model.get(now, arrived, &request) {
+            GetOutcome::Found { body, .. } => self.answer(stream, api::ok(body)),
+            GetOutcome::Refused(status) => self.answer(stream, status.into_answer()),
+            GetOutcome::Wait { until } => {
+                self.wait(now, stream, until, Source::WaitingGet { request, arrived });
+            }
+        }
+    }
+
+    /// Comes back to the request when the truth changes, and at `until`.
+    fn wait(&mut self, now: Duration, stream: StreamId, until: Duration, source: Source) {
+        if let Some(open) = self.open.get_mut(&stream) {
+            open.source = source;
+        }
+        self.wakes
+            .insert((until.max(now + Duration::from_millis(1)), stream));
+    }
+
+    fn answer_page(&mut self, stream: StreamId, page: &Page) {
+        let edit = self.open.get_mut(&stream).and_then(|open| open.edit.take());
+        let (bytes, record) = match edit {
+            None => (page.encode(), page_record(stream, page)),
+            Some(edit) => self.edited_page(stream, page, &edit),
+        };
+        let head = self.head(stream, 200, api::watch_headers(), false);
+        self.with(stream, |open| {
+            open.exchange.set_head(head);
+            let answer = api::ok(bytes).in_the_style_of(&open.asked.request);
+            open.exchange.set_body(answer.body, record);
+        });
+    }
+
+    pub(super) fn answer(&mut self, stream: StreamId, answer: Answer) {
+        let Some(mut open) = self.open.remove(&stream) else {
+            return;
+        };
+        let answer = answer.in_the_style_of(&open.asked.request);
+        self.answer_with(&mut open.exchange, &open.asked, answer, false);
+        self.open.insert(stream, open);
+    }
+
+    pub(super) fn answer_with(
+        &mut self,
+        exchange: &mut Exchange,
+        asked: &AskedBy,
+        answer: Answer,
+        scripted: bool,
+    ) {
+        let record = body_record(exchange.id, &answer.body);
+        let mut headers = all_headers(exchange.id, asked, answer.headers);
+        if answer.status == 401 && !scripted {
+            // Flow control comes after authentication.
+            headers.retain(|(name, _)| !name.starts_with("X-Kubernetes-Pf-"));
+        }
+        exchange.set_head(Head {
+            status: answer.status,
+            headers,
+            scripted,
+        });
+        exchange.set_body(answer.body, record);
+    }
+
+    fn head(&self, stream: StreamId, status: u16, headers: Vec<(String, String)>, scripted: bool) -> Head {
+        let asked = self.open.get(&stream).map(|open| &open.asked);
+        let headers = match asked {
+            Some(asked) => all_headers(stream, asked, headers),
+            None => headers,
+        };
+        Head {
+            status,
+            headers,
+            scripted,
+        }
+    }
+}
+
+/// The headers every answer has, and then its own; its own `Cache-Control` replaces the common one.
+pub(super) fn all_headers(
+    stream: StreamId,
+    asked: &AskedBy,
+    own: Vec<(String, String)>,
+) -> Vec<(String, String)> {
+    let replaced = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    let mut headers = api::common_headers(&asked.request, stream.0);
+    headers.retain(|(name, _)| !replaced(name));
+    headers.extend(own);
+    headers
+}
+
+pub(super) fn watch_head(headers: Vec<(String, String)>) -> Head {
+    Head {
+        status: 200,
+        headers,
+        scripted: false,
+    }
+}
+
+fn page_record(stream: StreamId, page: &Page) -> What {
+    What::Page {
+        stream,
+        resource_version: page.resource_version.to_string(),
+        continue_token: page.continue_token.clone().unwrap_or_default(),
+        remaining: page.remaining,
+        items: page
+            .items
+            .iter()
+            .map(|item| item.object_ref())
+            .collect::<Vec<ObjectRef>>(),
+        scripted: false,
+    }
+}
+
+fn body_record(stream: StreamId, body: &Bytes) -> What {
+    let status: Option<serde_json::Value> = serde_json::from_slice(body)
+        .ok()
+        .filter(|value: &serde_json::Value| value.get("kind").is_some_and(|kind| kind == "Status"));
+    let text = |pointer: &str| {
+        status
+            .as_ref()
+            .and_then(|status| status.pointer(pointer))
+            .and_then(|value| value.as_str())
+            .map(str::to_owned)
+    };
+    What::Body {
+        stream,
+        bytes: body.len() as u64,
+        reason: text("/reason"),
+        message: text("/message"),
+        continue_token: text("/metadata/continue"),
+    }
+}

@@ -1,0 +1,176 @@
+//! Onwards from what happened: runs the steps that are due, moves what the truth has to say into each answer's queue, and
+//! lets out what may leave.
+//!
+//! It must not know what an answer is made of.
+
+use std::time::Duration;
+
+use super::answer::{all_headers, watch_head};
+use super::exchange::Fate;
+use super::names::binding_of;
+use super::{Open, Server, Source};
+use crate::api;
+use crate::fault::Ending;
+use crate::model::WatchPoll;
+use crate::record::{StreamId, What};
+
+impl Server {
+    /// Runs every step and sends every byte that is due at `now`.
+    pub(super) fn advance(&mut self, now: Duration) {
+        while let Some(step) = self.script.poll(now, self.newest_watch().is_some()) {
+            self.run_step(now, step, None);
+        }
+        self.pump_due(now);
+        // A frame that just left may have been the client's last word on a step that waits for quiet; nothing else
+        // that pumping does can arm a step.
+        self.goal.advance(now, &self.script, &mut self.log);
+    }
+
+    fn pump_due(&mut self, now: Duration) {
+        while let Some((at, stream)) = self.wakes.first().copied() {
+            if at > now {
+                break;
+            }
+            self.wakes.remove(&(at, stream));
+            self.touched.insert(stream);
+        }
+        for stream in std::mem::take(&mut self.touched) {
+            self.pump(now, stream);
+        }
+    }
+
+    /// Moves what the truth has to say into the queue, and what may leave out of it.
+    pub(super) fn pump(&mut self, now: Duration, stream: StreamId) {
+        self.refill(now, stream);
+        self.flush(now, stream);
+    }
+
+    fn refill(&mut self, now: Duration, stream: StreamId) {
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        match &mut open.source {
+            Source::Undecided(_) | Source::Decided => {}
+            Source::Waiting { .. } | Source::WaitingGet { .. } => self.decide(now, stream),
+            Source::Watch(session) => loop {
+                match session.poll(&self.model, now) {
+                    WatchPoll::Frame(frame) => {
+                        if frame.kind.is_change() {
+                            self.script.on_activity(now);
+                        }
+                        for fate in open.exchange.rules.decide(frame) {
+                            match fate {
+                                Fate::Send { frame, scripted } => open.exchange.push_line(&frame, scripted),
+                                Fate::Withhold(frame) => {
+                                    if let Some(object) = frame.object {
+                                        self.log.push(now, What::Withheld { stream, object });
+                                    }
+                                }
+                                Fate::Remark {
+                                    frame,
+                                    initial_events_end,
+                                } => {
+                                    let Some(collection) = &open.asked.collection else {
+                                        continue;
+                                    };
+                                    let version = frame
+                                        .object
+                                        .map(|object| object.resource_version)
+                                        .unwrap_or_default();
+                                    let marker = self.model.bookmark_frame(
+                                        collection,
+                                        &version,
+                                        initial_events_end.as_deref(),
+                                        open.asked.form,
+                                    );
+                                    open.exchange.push_line(&marker, true);
+                                }
+                            }
+                        }
+                    }
+                    WatchPoll::Pending { wake } => {
+                        if let Some(wake) = wake {
+                            self.wakes.insert((wake, stream));
+                        }
+                        break;
+                    }
+                    WatchPoll::End => {
+                        if !open.exchange.decided() {
+                            // It waited to its end.
+                            let headers = all_headers(stream, &open.asked, api::watch_headers());
+                            open.exchange.set_head(watch_head(headers));
+                        }
+                        open.source = Source::Decided;
+                        open.exchange.end(Ending::Eof);
+                        break;
+                    }
+                }
+            },
+        }
+        self.begin_watch(stream);
+    }
+
+    /// Sends the head of a watch that no longer waits.
+    pub(super) fn begin_watch(&mut self, stream: StreamId) {
+        if let Some(open) = self.open.get_mut(&stream)
+            && let Source::Watch(session) = &open.source
+            && !session.is_waiting()
+            && !open.exchange.decided()
+        {
+            let headers = all_headers(stream, &open.asked, api::watch_headers());
+            open.exchange.set_head(watch_head(headers));
+            self.touched.insert(stream);
+        }
+    }
+
+    fn flush(&mut self, now: Duration, stream: StreamId) {
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        let before = self.log.records.len();
+        if let Some(at) = open.exchange.flush(now, &mut self.log, &mut self.outputs) {
+            self.wakes.insert((at, stream));
+        }
+        if let Some(name) = &open.bind
+            && let Some(binding) = self.log.records[before..]
+                .iter()
+                .find_map(|record| binding_of(&record.what))
+        {
+            let name = name.clone();
+            open.bind = None;
+            self.bind(now, &name, binding);
+        }
+        let Some(open) = self.open.get(&stream) else {
+            return;
+        };
+        if open.exchange.is_over() {
+            let stalled = matches!(
+                self.log.records.last().map(|record| &record.what),
+                Some(What::End {
+                    how: Ending::Stall,
+                    ..
+                })
+            );
+            if !stalled {
+                self.open.remove(&stream);
+            }
+        }
+    }
+
+    /// Changes an open request, and looks at it in this turn.
+    pub(super) fn with(&mut self, stream: StreamId, change: impl FnOnce(&mut Open)) {
+        if let Some(open) = self.open.get_mut(&stream) {
+            change(open);
+        }
+        self.touched.insert(stream);
+    }
+
+    /// The watch opened last, among those that can still say something.
+    pub(super) fn newest_watch(&self) -> Option<StreamId> {
+        self.open
+            .iter()
+            .rev()
+            .find(|(_, open)| matches!(open.source, Source::Watch(_)) && !open.exchange.is_over())
+            .map(|(stream, _)| *stream)
+    }
+}
