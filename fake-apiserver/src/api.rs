@@ -205,8 +205,14 @@ fn refuse(request: &HttpRequest, status: Status) -> Answer {
 
 /// Which option rules of the API a request breaks, in words (INV-15); empty for a legal one. The `continue` token and
 /// what a selector says are the server's or the user's and not judged.
-pub fn violations(method: &Method, path: &str, query: &[(String, String)], version: Version) -> Vec<String> {
-    let watch_path = match path::route(path, &Catalog::builtin()) {
+pub fn violations(
+    method: &Method,
+    path: &str,
+    query: &[(String, String)],
+    catalog: &Catalog,
+    version: Version,
+) -> Vec<String> {
+    let watch_path = match path::route(path, catalog) {
         Route::Collection { watch, .. } => watch,
         Route::Object { watch: true, .. } => true,
         Route::Object { .. } | Route::Document(_) | Route::Unknown | Route::UnknownText => return Vec::new(),

@@ -3,6 +3,7 @@
 //! One global revision counts every write. Each resource keeps its objects as of every revision (`store`) and its
 //! newest events (`watch_cache`); `list` and `watch` decide which of the two answers a read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use crate::scenario::{Manifest, ObjectName, ServerSettings, Version};
 
 pub mod catalog;
 pub mod continue_token;
+pub mod crd;
 pub mod list;
 mod naming;
 pub mod object;
@@ -84,60 +86,75 @@ pub struct Model {
     /// Writes ever made; unlike revisions, never taken back.
     writes: u64,
     bookmark_interval: Duration,
+    watch_cache_capacity: usize,
     progress_notify: bool,
     /// Must a namespace be there before anything is written into it?
     namespaces_enforced: bool,
-    /// In the order of the catalog.
-    resources: Vec<Resource>,
+    /// By group and plural: all versions of a resource show the same objects.
+    resources: BTreeMap<(&'static str, &'static str), Resource>,
 }
 
 /// One kind's objects and events.
 #[derive(Debug)]
 struct Resource {
-    kind: &'static Kind,
+    watch_cached: bool,
     store: Store,
     cache: WatchCache,
 }
 
 impl Model {
-    /// An empty store. The first write gets `settings.revision + 1`.
+    /// An empty store that knows the kinds scenarios speak of. The first write gets `settings.revision + 1`.
     pub fn new(settings: &ServerSettings) -> Self {
-        let catalog = Catalog::builtin();
-        let revision = settings.revision;
-        let resources = catalog
-            .kinds()
-            .iter()
-            .map(|kind| {
-                // Where there is no watch cache, etcd itself has all events since compaction.
-                let capacity = if kind.watch_cached {
-                    settings.watch_cache_capacity
-                } else {
-                    usize::MAX
-                };
-                Resource {
-                    kind,
-                    store: Store::new(revision),
-                    cache: WatchCache::new(revision, capacity),
-                }
-            })
-            .collect();
-        Self {
-            version: settings.version,
-            catalog,
-            revision,
-            compacted: revision,
-            writes: 0,
-            bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms.max(1)),
-            progress_notify: settings.progress_notify,
-            namespaces_enforced: false,
-            resources,
-        }
+        Self::with_catalog(settings, Catalog::of_scenarios(settings.version))
+    }
+
+    /// The empty store of a stock apiserver: nothing that a client writes is taken into a namespace that is not there.
+    pub fn standalone(settings: &ServerSettings) -> Self {
+        let mut model = Self::with_catalog(settings, Catalog::of_scenarios(settings.version));
+        model.enforce_namespaces();
+        model
     }
 
     /// From now on nothing that a client writes is taken into a namespace that is not there. A scenario's own writes
     /// always are.
     pub fn enforce_namespaces(&mut self) {
         self.namespaces_enforced = true;
+    }
+
+    fn with_catalog(settings: &ServerSettings, catalog: Catalog) -> Self {
+        let revision = settings.revision;
+        let mut model = Self {
+            version: settings.version,
+            catalog: catalog.clone(),
+            watch_cache_capacity: settings.watch_cache_capacity,
+            revision,
+            compacted: revision,
+            writes: 0,
+            bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms.max(1)),
+            progress_notify: settings.progress_notify,
+            namespaces_enforced: false,
+            resources: BTreeMap::new(),
+        };
+        for kind in catalog.kinds() {
+            model.make_room(kind);
+        }
+        model
+    }
+
+    /// Sees to it that there is a place for the objects of this kind.
+    fn make_room(&mut self, kind: &'static Kind) {
+        let revision = self.revision;
+        // Where there is no watch cache, etcd itself has all events since compaction.
+        let capacity = if kind.watch_cached {
+            self.watch_cache_capacity
+        } else {
+            usize::MAX
+        };
+        self.resources.entry(kind.storage()).or_insert_with(|| Resource {
+            watch_cached: kind.watch_cached,
+            store: Store::new(revision),
+            cache: WatchCache::new(revision, capacity),
+        });
     }
 
     /// The kinds that are served.
@@ -213,7 +230,7 @@ impl Model {
     pub fn compact(&mut self) {
         self.compacted = self.revision;
         tracing::debug!(revision = self.revision, "compacted");
-        for resource in &mut self.resources {
+        for resource in self.resources.values_mut() {
             resource.store.compact(self.compacted);
             resource.cache.evict_all(self.compacted);
         }
@@ -226,9 +243,9 @@ impl Model {
         tracing::debug!(revision = self.revision, "store compacted");
         // The apiserver writes down what it compacted.
         self.revision += 1;
-        for resource in &mut self.resources {
+        for resource in self.resources.values_mut() {
             resource.store.compact(self.compacted);
-            if !resource.kind.watch_cached {
+            if !resource.watch_cached {
                 resource.cache.evict_all(self.compacted);
             }
         }
@@ -240,8 +257,8 @@ impl Model {
     pub fn restart_watch_caches(&mut self) {
         let revision = self.revision;
         tracing::debug!(revision, "watch caches restarted");
-        for resource in &mut self.resources {
-            if resource.kind.watch_cached {
+        for resource in self.resources.values_mut() {
+            if resource.watch_cached {
                 resource.cache.relist(revision);
                 resource
                     .cache
@@ -300,7 +317,7 @@ impl Model {
         }
         tracing::debug!(from = self.revision, to = to_revision, "restored");
         self.revision = to_revision;
-        for resource in &mut self.resources {
+        for resource in self.resources.values_mut() {
             resource.store.rewind(to_revision);
             resource.cache.relist(to_revision);
             resource
@@ -395,16 +412,14 @@ impl Model {
 
     fn resource(&self, kind: &'static Kind) -> &Resource {
         self.resources
-            .iter()
-            .find(|resource| std::ptr::eq(resource.kind, kind))
-            .expect("every kind of the one catalog has a resource")
+            .get(&kind.storage())
+            .expect("room is made for a kind before it is served, and never taken back")
     }
 
     fn resource_mut(&mut self, kind: &'static Kind) -> &mut Resource {
         self.resources
-            .iter_mut()
-            .find(|resource| std::ptr::eq(resource.kind, kind))
-            .expect("every kind of the one catalog has a resource")
+            .get_mut(&kind.storage())
+            .expect("room is made for a kind before it is served, and never taken back")
     }
 
     fn cached_resource(&mut self, group: &str, plural: &str) -> Option<&mut Resource> {

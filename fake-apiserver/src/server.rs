@@ -315,6 +315,7 @@ impl Server {
                     &request.method,
                     &request.path,
                     &query,
+                    self.model.catalog(),
                     self.scenario.server.version,
                 ),
             },

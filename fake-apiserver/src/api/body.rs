@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::model::catalog::Kind;
+use crate::model::catalog::{Catalog, Kind};
 use crate::model::object::OBJECT_META;
+use crate::scenario::Version;
 
 use super::HttpRequest;
 use super::go_text;
@@ -261,12 +262,10 @@ fn unknown_conversion(kind: &Kind, api_version: &str, sent: &str) -> String {
     } else {
         api_version.to_owned()
     };
-    let known = crate::model::catalog::Catalog::builtin();
-    let known = known
-        .kinds()
-        .iter()
-        .any(|known| known.kind == sent && known.api_version() == sent_version);
-    if known {
+    if Catalog::builtin(Version::V1_36)
+        .find_kind(&sent_version, sent)
+        .is_some()
+    {
         let package = kind.group.split('.').next().filter(|group| !group.is_empty());
         let version = sent_version.rsplit('/').next().unwrap_or_default();
         format!(

@@ -105,6 +105,7 @@ fn resources(catalog: &Catalog, group: &str, version: &str) -> Value {
     let mut kinds: Vec<&Kind> = catalog
         .kinds()
         .iter()
+        .copied()
         .filter(|kind| kind.group == group)
         .collect();
     kinds.sort_by_key(|kind| kind.plural);

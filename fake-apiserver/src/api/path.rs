@@ -3,7 +3,7 @@
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
 
-use crate::model::catalog::{BUILTIN_GROUPS, Catalog, Kind};
+use crate::model::catalog::{Catalog, Kind, is_builtin_group};
 
 use super::document::Document;
 use super::percent_decoded;
@@ -70,7 +70,7 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
         ["watch", rest @ ..] => (true, rest),
         _ => (false, rest),
     };
-    let find = |plural: &str| catalog.find(group, plural).filter(|kind| kind.version == version);
+    let find = |plural: &str| catalog.find_version(group, version, plural);
     let (namespace, rest) = match rest {
         [] if watch => return unknown(group),
         [] => {
@@ -111,7 +111,7 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
 }
 
 fn unknown(group: &str) -> Route {
-    if group.is_empty() || BUILTIN_GROUPS.contains(&group) {
+    if group.is_empty() || is_builtin_group(group) {
         Route::Unknown
     } else {
         Route::UnknownText

@@ -26,7 +26,11 @@ fn request(method: Method, target: &str, headers: &[(&str, &str)]) -> HttpReques
 }
 
 fn get(version: Version, target: &str) -> Result<Request, Answer> {
-    parse(&request(Method::GET, target, &[]), &Catalog::builtin(), version)
+    parse(
+        &request(Method::GET, target, &[]),
+        &Catalog::of_scenarios(NEWEST),
+        version,
+    )
 }
 
 /// The refusal as `code reason|message|details`, or the whole body where it is no Status.
@@ -96,7 +100,14 @@ fn options_that_contradict_each_other_are_422(
     let answer = get(version, &format!("{CM}?{query}")).unwrap_err();
     assert_eq!(answer, Status::invalid_list_options(&causes).into_answer());
     assert_eq!(
-        violations(&Method::GET, CM, &query_pairs(query), version).len(),
+        violations(
+            &Method::GET,
+            CM,
+            &query_pairs(query),
+            &Catalog::of_scenarios(NEWEST),
+            version
+        )
+        .len(),
         faults.len()
     );
 }
@@ -260,7 +271,12 @@ const NO_METHOD: &str =
 )]
 #[case(Method::GET, &format!("/api/v1/watch{}?sendInitialEvents=1", &CM[7..]), r#"422 Invalid|ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list|{"group":"meta.k8s.io","kind":"ListOptions","causes":[{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents is forbidden for list","field":"sendInitialEvents"}]}"#)]
 fn what_leads_nowhere_is_refused(#[case] method: Method, #[case] target: &str, #[case] expected: &str) {
-    let answer = parse(&request(method, target, &[]), &Catalog::builtin(), NEWEST).unwrap_err();
+    let answer = parse(
+        &request(method, target, &[]),
+        &Catalog::of_scenarios(NEWEST),
+        NEWEST,
+    )
+    .unwrap_err();
     assert_eq!(told(&answer), expected);
 }
 
@@ -379,7 +395,7 @@ fn accept_says_how_much_of_an_object_is_shown(
     #[case] expected: Result<Form, &str>,
 ) {
     let request = request(Method::GET, target, &[("accept", accept)]);
-    match (parse(&request, &Catalog::builtin(), NEWEST), expected) {
+    match (parse(&request, &Catalog::of_scenarios(NEWEST), NEWEST), expected) {
         (Ok(Request::List(list)), Ok(form)) => assert_eq!(list.form, form),
         (Ok(Request::Watch(watch)), Ok(form)) => assert_eq!(watch.form, form),
         (Ok(Request::Get(get)), Ok(form)) => assert_eq!(get.form, form),
@@ -400,15 +416,33 @@ fn accept_says_how_much_of_an_object_is_shown(
 #[case::unreadable_version("watch=1&resourceVersion=null", &["resourceVersion: Invalid value: \"null\": strconv.ParseUint: parsing \"null\": invalid syntax"])]
 fn broken_rules_are_named(#[case] query: &str, #[case] expected: &[&str]) {
     assert_eq!(
-        violations(&Method::GET, CM, &query_pairs(query), NEWEST),
+        violations(
+            &Method::GET,
+            CM,
+            &query_pairs(query),
+            &Catalog::of_scenarios(NEWEST),
+            NEWEST
+        ),
         expected
     );
     assert_eq!(
-        violations(&Method::POST, CM, &query_pairs(query), NEWEST),
+        violations(
+            &Method::POST,
+            CM,
+            &query_pairs(query),
+            &Catalog::of_scenarios(NEWEST),
+            NEWEST
+        ),
         [""; 0]
     );
     assert_eq!(
-        violations(&Method::GET, "/nope", &query_pairs(query), NEWEST),
+        violations(
+            &Method::GET,
+            "/nope",
+            &query_pairs(query),
+            &Catalog::of_scenarios(NEWEST),
+            NEWEST
+        ),
         [""; 0]
     );
 }
@@ -462,7 +496,7 @@ fn headers_of_every_answer_echo_the_audit_id() {
 
 #[test]
 fn discovery_names_every_kind_under_its_group() {
-    let catalog = Catalog::builtin();
+    let catalog = Catalog::of_scenarios(NEWEST);
     let body = |document: Document| -> serde_json::Value {
         serde_json::from_slice(&document.answer(&catalog, NEWEST).body).unwrap()
     };

@@ -1,6 +1,19 @@
 //! The kinds that are served, as one table: everything that differs from kind to kind is a column here.
 //!
+//! The rows of a stock apiserver stand in the files below; rows of custom resources come from their definitions (`crd`).
 //! Nothing else in the model may ask for a kind by name.
+
+mod builtin;
+
+use std::cmp::Ordering;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use crate::scenario::Version;
+
+use super::crd::Definition;
 
 /// How a kind answers a field selector it does not support (the conversion functions of each API group).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,24 +57,47 @@ pub enum NameRule {
     LetterLabel,
 }
 
-const fn field(label: &'static str, pointer: &'static str) -> SelectableField {
-    SelectableField {
-        label,
-        pointer,
-        default: "",
-    }
+/// Where the `scale` subresource finds its numbers, as JSON pointers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scale {
+    /// How many there shall be.
+    pub spec: &'static str,
+    /// How many there are.
+    pub status: &'static str,
+    /// Which objects these are.
+    pub selector: ScaleSelector,
 }
 
-const fn flag(label: &'static str, pointer: &'static str) -> SelectableField {
-    SelectableField {
-        label,
-        pointer,
-        default: "false",
-    }
+/// How a scaled object says what it selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScaleSelector {
+    /// A `LabelSelector` at this pointer.
+    Labels(&'static str),
+    /// A map of labels at this pointer.
+    Map(&'static str),
+    /// A selector as text at this pointer.
+    Text(&'static str),
+    /// It does not say.
+    None,
 }
 
-/// One kind.
-#[derive(Debug, PartialEq, Eq)]
+/// A subresource as discovery shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// `status`.
+    pub name: &'static str,
+    /// The Kind of its bodies.
+    pub kind: &'static str,
+    /// Group and version of that Kind, where they are not those of the object.
+    pub group_version: Option<(&'static str, &'static str)>,
+    /// What may be done with it.
+    pub verbs: &'static [&'static str],
+}
+
+/// One kind, in one version.
+///
+/// Rows are compared by identity: there is one of each.
+#[derive(Debug)]
 pub struct Kind {
     /// API group, empty for core.
     pub group: &'static str,
@@ -77,6 +113,16 @@ pub struct Kind {
     pub list_kind: &'static str,
     /// `cm`.
     pub short_names: &'static [&'static str],
+    /// `all`: the groups of resources kubectl has names for.
+    pub categories: &'static [&'static str],
+    /// What may be done with its collections and objects, in the order of discovery.
+    pub verbs: &'static [&'static str],
+    /// The first minor that serves it.
+    pub since: Version,
+    /// Group and version of the row whose objects it shows in another form; `None`: its own.
+    pub shows: Option<(&'static str, &'static str)>,
+    /// The older version that is stored, up to and without a minor, or in all of them.
+    pub stored_as: Option<(&'static str, Option<Version>)>,
     /// Do its objects live in namespaces?
     pub namespaced: bool,
     /// Is it a custom resource: keys sorted at all depths, items with their type, other texts for refusals?
@@ -85,6 +131,10 @@ pub struct Kind {
     pub watch_cached: bool,
     /// Does it have a `status` subresource?
     pub status: bool,
+    /// Its `scale` subresource.
+    pub scale: Option<Scale>,
+    /// The subresources beside these two that discovery shows. Which of them are served, the router says.
+    pub parts: &'static [Part],
     /// Does `metadata.generation` count changes of its content?
     pub generation: bool,
     /// Order of the keys after `metadata`.
@@ -108,9 +158,85 @@ pub struct Kind {
     pub names: NameRule,
     /// The status of a new object, as JSON text, whatever its creator says; empty: none. `None`: the creator's.
     pub first_status: Option<&'static str>,
+    /// What its definition says beside these columns; only of a custom resource.
+    pub definition: Option<&'static Definition>,
 }
 
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Kind {}
+
+/// The verbs of what can be read and written as a whole.
+pub(super) const ALL_VERBS: &[&str] = &[
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
+
+const PART_VERBS: &[&str] = &["get", "patch", "update"];
+
 impl Kind {
+    /// Group and plural under which its objects are stored: all versions of a resource show the same objects.
+    pub fn storage(&self) -> (&'static str, &'static str) {
+        (self.shows.map_or(self.group, |(group, _)| group), self.plural)
+    }
+
+    /// May this be done with its collections or objects?
+    pub fn allows(&self, verb: &str) -> bool {
+        self.verbs.contains(&verb)
+    }
+
+    /// All subresources, in the order of discovery.
+    pub fn subresources(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if self.status {
+            parts.push(Part {
+                name: "status",
+                kind: self.kind,
+                group_version: None,
+                verbs: PART_VERBS,
+            });
+        }
+        if self.scale.is_some() {
+            parts.push(Part {
+                name: "scale",
+                kind: "Scale",
+                group_version: Some(("autoscaling", "v1")),
+                verbs: PART_VERBS,
+            });
+        }
+        parts.extend_from_slice(self.parts);
+        if !self.custom {
+            parts.sort_by_key(|part| part.name);
+        }
+        parts
+    }
+
+    /// What discovery calls `storageVersionHash`; `None` for what is not stored.
+    ///
+    /// Source: apiserver `endpoints/discovery/storageversionhash.go`.
+    pub fn storage_version_hash(&self, version: Version) -> Option<String> {
+        if !self.allows("get") || !self.allows("create") {
+            return None;
+        }
+        let (group, stored) = self.shows.unwrap_or((self.group, self.version));
+        let stored = match self.stored_as {
+            Some((older, until)) if until.is_none_or(|until| version < until) => older,
+            Some(_) | None => stored,
+        };
+        let digest = Sha256::digest(format!("{group}/{stored}/{}", self.kind));
+        Some(STANDARD.encode(&digest[..8]))
+    }
+
     /// `v1`, `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -151,279 +277,163 @@ impl Kind {
     }
 }
 
-/// A built-in, namespaced kind of the core group with nothing special: the row the others differ from.
-const CORE: Kind = Kind {
-    group: "",
-    version: "v1",
-    plural: "",
-    singular: "",
-    kind: "",
-    list_kind: "",
-    short_names: &[],
-    namespaced: true,
-    custom: false,
-    watch_cached: true,
-    status: false,
-    generation: false,
-    fields: &["spec", "status"],
-    zero: "",
-    selectable: &[],
-    unknown_field: UnknownField::NotSupported,
-    deletion: Deletion::AtOnce,
-    deletion_shows_object: false,
-    update_creates: false,
-    unconditional_update: true,
-    names: NameRule::Subdomain,
-    first_status: None,
-};
-
-static KINDS: [Kind; 11] = [
-    Kind {
-        plural: "configmaps",
-        singular: "configmap",
-        kind: "ConfigMap",
-        list_kind: "ConfigMapList",
-        short_names: &["cm"],
-        fields: &["immutable", "data", "binaryData"],
-        unknown_field: UnknownField::OnlyNameAndNamespace,
-        ..CORE
-    },
-    Kind {
-        plural: "events",
-        singular: "event",
-        kind: "Event",
-        list_kind: "EventList",
-        short_names: &["ev"],
-        watch_cached: false,
-        fields: &[
-            "involvedObject",
-            "reason",
-            "message",
-            "source",
-            "firstTimestamp",
-            "lastTimestamp",
-            "count",
-            "type",
-            "eventTime",
-            "series",
-            "action",
-            "related",
-            "reportingComponent",
-            "reportingInstance",
-        ],
-        zero: concat!(
-            r#","involvedObject":{},"source":{},"firstTimestamp":null,"lastTimestamp":null,"eventTime":null"#,
-            r#","reportingComponent":"","reportingInstance":"""#
-        ),
-        selectable: &[
-            field("involvedObject.kind", "/involvedObject/kind"),
-            field("involvedObject.namespace", "/involvedObject/namespace"),
-            field("involvedObject.name", "/involvedObject/name"),
-            field("involvedObject.uid", "/involvedObject/uid"),
-            field("involvedObject.apiVersion", "/involvedObject/apiVersion"),
-            field(
-                "involvedObject.resourceVersion",
-                "/involvedObject/resourceVersion",
-            ),
-            field("involvedObject.fieldPath", "/involvedObject/fieldPath"),
-            field("reason", "/reason"),
-            field("reportingComponent", "/reportingComponent"),
-            field("source", "/source/component"),
-            field("type", "/type"),
-        ],
-        update_creates: true,
-        ..CORE
-    },
-    Kind {
-        plural: "namespaces",
-        singular: "namespace",
-        kind: "Namespace",
-        list_kind: "NamespaceList",
-        short_names: &["ns"],
-        namespaced: false,
-        status: true,
-        zero: r#","spec":{},"status":{}"#,
-        selectable: &[field("status.phase", "/status/phase")],
-        deletion: Deletion::WhenEmpty,
-        deletion_shows_object: true,
-        names: NameRule::Label,
-        first_status: Some(r#"{"phase":"Active"}"#),
-        ..CORE
-    },
-    Kind {
-        plural: "nodes",
-        singular: "node",
-        kind: "Node",
-        list_kind: "NodeList",
-        short_names: &["no"],
-        namespaced: false,
-        status: true,
-        zero: concat!(
-            r#","spec":{},"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":0}},"nodeInfo":{"machineID":"""#,
-            r#","systemUUID":"","bootID":"","kernelVersion":"","osImage":"","containerRuntimeVersion":"""#,
-            r#","kubeletVersion":"","kubeProxyVersion":"","operatingSystem":"","architecture":""}}"#
-        ),
-        selectable: &[flag("spec.unschedulable", "/spec/unschedulable")],
-        ..CORE
-    },
-    Kind {
-        plural: "pods",
-        singular: "pod",
-        kind: "Pod",
-        list_kind: "PodList",
-        short_names: &["po"],
-        status: true,
-        generation: true,
-        zero: r#","spec":{"containers":null},"status":{}"#,
-        selectable: &[
-            field("spec.nodeName", "/spec/nodeName"),
-            field("spec.restartPolicy", "/spec/restartPolicy"),
-            field("spec.schedulerName", "/spec/schedulerName"),
-            field("spec.serviceAccountName", "/spec/serviceAccountName"),
-            flag("spec.hostNetwork", "/spec/hostNetwork"),
-            field("status.phase", "/status/phase"),
-            field("status.podIP", "/status/podIP"),
-            field("status.nominatedNodeName", "/status/nominatedNodeName"),
-        ],
-        deletion: Deletion::AfterGrace,
-        deletion_shows_object: true,
-        first_status: Some(r#"{"phase":"Pending"}"#),
-        ..CORE
-    },
-    Kind {
-        plural: "secrets",
-        singular: "secret",
-        kind: "Secret",
-        list_kind: "SecretList",
-        fields: &["immutable", "data", "stringData", "type"],
-        selectable: &[field("type", "/type")],
-        ..CORE
-    },
-    Kind {
-        plural: "services",
-        singular: "service",
-        kind: "Service",
-        list_kind: "ServiceList",
-        short_names: &["svc"],
-        status: true,
-        zero: r#","spec":{},"status":{"loadBalancer":{}}"#,
-        selectable: &[
-            field("spec.clusterIP", "/spec/clusterIP"),
-            field("spec.type", "/spec/type"),
-        ],
-        deletion_shows_object: true,
-        update_creates: true,
-        names: NameRule::LetterLabel,
-        first_status: Some(r#"{"loadBalancer":{}}"#),
-        ..CORE
-    },
-    Kind {
-        group: "apps",
-        plural: "deployments",
-        singular: "deployment",
-        kind: "Deployment",
-        list_kind: "DeploymentList",
-        short_names: &["deploy"],
-        status: true,
-        generation: true,
-        zero: concat!(
-            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{0},"spec":{"containers":null}}"#,
-            r#","strategy":{}},"status":{}"#
-        ),
-        unknown_field: UnknownField::OnlyNameAndNamespace,
-        first_status: Some("{}"),
-        ..CORE
-    },
-    Kind {
-        group: "batch",
-        plural: "jobs",
-        singular: "job",
-        kind: "Job",
-        list_kind: "JobList",
-        status: true,
-        generation: true,
-        zero: r#","spec":{"template":{"metadata":{0},"spec":{"containers":null}}},"status":{}"#,
-        selectable: &[SelectableField {
-            label: "status.successful",
-            pointer: "/status/succeeded",
-            default: "0",
-        }],
-        first_status: Some("{}"),
-        ..CORE
-    },
-    Kind {
-        group: "coordination.k8s.io",
-        plural: "leases",
-        singular: "lease",
-        kind: "Lease",
-        list_kind: "LeaseList",
-        fields: &["spec"],
-        zero: r#","spec":{}"#,
-        unknown_field: UnknownField::OnlyNameAndNamespace,
-        update_creates: true,
-        unconditional_update: false,
-        ..CORE
-    },
-    Kind {
-        group: "probe.example.com",
-        plural: "widgets",
-        singular: "widget",
-        kind: "Widget",
-        list_kind: "WidgetList",
-        custom: true,
-        status: true,
-        generation: true,
-        unconditional_update: false,
-        first_status: Some(""),
-        ..CORE
-    },
+/// Groups of a stock apiserver, in the order of `/apis`, with their versions, the preferred one first. An unknown path
+/// below one of them is refused by the apiserver itself, in its own dialect, and below any other group by nobody, in
+/// plain text.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("apiregistration.k8s.io", &["v1"]),
+    ("apps", &["v1"]),
+    ("events.k8s.io", &["v1"]),
+    ("authentication.k8s.io", &["v1"]),
+    ("authorization.k8s.io", &["v1"]),
+    ("autoscaling", &["v2", "v1"]),
+    ("batch", &["v1"]),
+    ("certificates.k8s.io", &["v1"]),
+    ("networking.k8s.io", &["v1"]),
+    ("policy", &["v1"]),
+    ("rbac.authorization.k8s.io", &["v1"]),
+    ("storage.k8s.io", &["v1"]),
+    ("admissionregistration.k8s.io", &["v1"]),
+    ("apiextensions.k8s.io", &["v1"]),
+    ("scheduling.k8s.io", &["v1"]),
+    ("coordination.k8s.io", &["v1"]),
+    ("node.k8s.io", &["v1"]),
+    ("discovery.k8s.io", &["v1"]),
+    ("resource.k8s.io", &["v1"]),
+    ("flowcontrol.apiserver.k8s.io", &["v1"]),
 ];
 
-/// Groups of a stock apiserver: an unknown path below one of them is refused by the apiserver itself, in its own
-/// dialect, and below any other group by nobody, in plain text.
-pub const BUILTIN_GROUPS: &[&str] = &[
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "apiregistration.k8s.io",
-    "apps",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "scheduling.k8s.io",
-    "storage.k8s.io",
-];
+/// Is this a group of a stock apiserver?
+pub fn is_builtin_group(group: &str) -> bool {
+    GROUPS.iter().any(|(name, _)| *name == group)
+}
 
-/// The kinds that are served.
-#[derive(Debug, Clone, Copy)]
+/// An API group with versions that are served, the preferred one first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its name.
+    pub name: &'static str,
+    /// Its versions.
+    pub versions: Vec<&'static str>,
+}
+
+/// The kinds that are served: those of the apiserver, and those that came with a definition.
+#[derive(Debug, Clone)]
 pub struct Catalog {
-    kinds: &'static [Kind],
+    kinds: Vec<&'static Kind>,
 }
 
 impl Catalog {
-    /// All of them.
-    pub fn builtin() -> Self {
-        Self { kinds: &KINDS }
+    /// What a stock apiserver of this minor serves.
+    pub fn builtin(version: Version) -> Self {
+        Self {
+            kinds: builtin::rows().filter(|kind| kind.since <= version).collect(),
+        }
     }
 
-    /// The kind of this group and plural.
+    /// What scenarios speak of: the same, and `widgets.probe.example.com`, which need no definition there.
+    pub fn of_scenarios(version: Version) -> Self {
+        let mut catalog = Self::builtin(version);
+        catalog.kinds.push(&builtin::WIDGET);
+        catalog
+    }
+
+    /// The kind of this group and plural, in the version that is stored.
     pub fn find(&self, group: &str, plural: &str) -> Option<&'static Kind> {
-        self.kinds
-            .iter()
-            .find(|kind| kind.group == group && kind.plural == plural)
+        let mut kinds = self.kinds.iter().copied();
+        kinds.find(|kind| {
+            kind.group == group && kind.plural == plural && kind.shows.is_none_or(|(of, _)| of != group)
+        })
     }
 
-    /// All of them, in the order of the table.
-    pub fn kinds(&self) -> &'static [Kind] {
-        self.kinds
+    /// The kind of this group, version and plural.
+    pub fn find_version(&self, group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
+        let mut kinds = self.kinds.iter().copied();
+        kinds.find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
     }
+
+    /// The kind an object says it is.
+    pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let mut kinds = self.kinds.iter().copied();
+        kinds.find(|known| known.group == group && known.version == version && known.kind == kind)
+    }
+
+    /// All of them, those of the apiserver first.
+    pub fn kinds(&self) -> &[&'static Kind] {
+        &self.kinds
+    }
+
+    /// The groups there are, but for the core one, in the order of `/apis`.
+    pub fn groups(&self) -> Vec<Group> {
+        let serves = |name: &str, version: &str| {
+            let mut kinds = self.kinds.iter();
+            kinds.any(|kind| kind.group == name && kind.version == version)
+        };
+        let mut groups: Vec<Group> = GROUPS
+            .iter()
+            .map(|&(name, versions)| Group {
+                name,
+                versions: versions
+                    .iter()
+                    .copied()
+                    .filter(|version| serves(name, version))
+                    .collect(),
+            })
+            .filter(|group| !group.versions.is_empty())
+            .collect();
+        let known = groups.len();
+        for kind in self.kinds.iter().filter(|kind| kind.custom) {
+            match groups.iter_mut().find(|group| group.name == kind.group) {
+                Some(group) if group.versions.contains(&kind.version) => {}
+                Some(group) => group.versions.push(kind.version),
+                None => groups.push(Group {
+                    name: kind.group,
+                    versions: vec![kind.version],
+                }),
+            }
+        }
+        groups[known..].sort_by_key(|group| group.name);
+        for group in &mut groups[known..] {
+            group.versions.sort_by(|one, other| by_age(one, other));
+        }
+        groups
+    }
+
+    /// From now on these are the versions of a custom resource that are served; none: it is served no more.
+    pub fn define(&mut self, group: &str, plural: &str, versions: &[&'static Kind]) {
+        self.kinds
+            .retain(|kind| !(kind.custom && kind.group == group && kind.plural == plural));
+        self.kinds.extend_from_slice(versions);
+    }
+}
+
+/// The order of versions: what is stable before beta before alpha, the newest first; then all else by name.
+///
+/// Source: apimachinery `version/helpers.go`, `CompareKubeAwareVersionStrings`.
+fn by_age(one: &str, other: &str) -> Ordering {
+    match (age(one), age(other)) {
+        (Some(one), Some(other)) => other.cmp(&one),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => one.cmp(other),
+    }
+}
+
+/// Stage, major and minor of `v1`, `v2beta3`; of nothing else.
+fn age(version: &str) -> Option<(u8, u64, u64)> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = version.strip_prefix('v')?;
+    let (major, rest) = rest.split_at(digits(rest));
+    let major = major.parse().ok().filter(|_| !major.starts_with('0'))?;
+    let (stage, minor) = match rest {
+        "" => return Some((2, major, 0)),
+        _ => match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+            (Some(minor), _) => (1, minor),
+            (None, Some(minor)) => (0, minor),
+            (None, None) => return None,
+        },
+    };
+    let minor = (digits(minor) == minor.len() && !minor.starts_with('0')).then(|| minor.parse().ok())??;
+    Some((stage, major, minor))
 }

@@ -201,7 +201,7 @@ impl Validator<'_> {
             None => None,
             Some(resource) => self.resource(resource),
         };
-        let info = info.unwrap_or(&kinds::all()[0]);
+        let info = info.unwrap_or(kinds::all()[0]);
         let namespace = match target.as_ref().and_then(|target| target.namespace.as_ref()) {
             Some(namespace) if !info.namespaced => {
                 self.problem(
@@ -233,7 +233,7 @@ impl Validator<'_> {
     fn resource(&mut self, resource: &At<String>) -> Option<&'static Kind> {
         let known = kinds::by_resource(&resource.value);
         if known.is_none() {
-            let resources: Vec<String> = kinds::all().iter().map(Kind::qualified).collect();
+            let resources: Vec<String> = kinds::all().iter().map(|kind| kind.qualified()).collect();
             self.problem(
                 Problem::new(
                     Code::UnknownKind,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{Limits, Server};
 use crate::api::write::WriteAction;
 use crate::api::{Access, Collection, Form, WriteRequest};
+use crate::model::Model;
 use crate::scenario::{Manifest, Place, Scenario, ServerSettings};
 
 /// Namespaces every cluster has.
@@ -32,7 +33,7 @@ impl Server {
     pub fn standalone(settings: ServerSettings, seed: u64) -> Self {
         let scenario = Arc::new(Scenario::empty(settings));
         let mut server = Self::with_limits(scenario, seed, Limits::endless());
-        server.model.enforce_namespaces();
+        server.model = Model::standalone(&server.scenario.server);
         for name in NAMESPACES {
             server.create_namespace(json!({ "name": name }));
         }
@@ -58,10 +59,10 @@ impl Server {
                 .unwrap_or_default()
         };
         let (api_version, kind_name, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
-        let kinds = self.model.catalog().kinds();
-        let kind = kinds
-            .iter()
-            .find(|kind| kind.kind == kind_name && kind.api_version() == api_version)
+        let kind = self
+            .model
+            .catalog()
+            .find_kind(api_version, kind_name)
             .ok_or_else(|| format!("{kind_name:?} of {api_version:?} is not served"))?;
         if name.is_empty() {
             return Err(format!("a {kind_name} has no metadata.name"));
