@@ -19,6 +19,7 @@ mod naming;
 pub mod object;
 mod patch;
 mod registry;
+pub mod schema;
 pub mod selector;
 mod store;
 pub mod watch;

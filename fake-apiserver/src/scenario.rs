@@ -133,6 +133,18 @@ pub enum Version {
     V1_36,
 }
 
+impl Version {
+    /// Its number: 36 of 1.36.
+    pub fn minor(self) -> u8 {
+        match self {
+            Self::V1_33 => 33,
+            Self::V1_34 => 34,
+            Self::V1_35 => 35,
+            Self::V1_36 => 36,
+        }
+    }
+}
+
 /// What the server is, where it differs from the default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSettings {

@@ -169,6 +169,19 @@ impl Remote {
             began: Instant::now(),
         }
     }
+
+    /// The body of one document, asked for as the admin.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or has no such document.
+    pub async fn document(&mut self, path: &str) -> Result<Vec<u8>, Error> {
+        let answer = self.send(&Call::new("GET", path, None)).await?;
+        match (answer.head.status, answer.broken) {
+            (200, None) => Ok(answer.body),
+            (_, Some(why)) => Err(Error::server(format!("GET {path}: {why}"))),
+            (_, None) => Err(Error::server(format!("GET {path}: {}", answer.head.line))),
+        }
+    }
 }
 
 impl Transport for Remote {

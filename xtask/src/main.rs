@@ -11,6 +11,7 @@ use tracing_subscriber::filter::LevelFilter;
 mod bench;
 mod clients;
 mod fidelity;
+mod openapi;
 mod oracle;
 mod scenarios;
 mod schema;

@@ -28,6 +28,8 @@ pub(crate) enum What {
     },
     /// Stops the one that was started.
     Stop,
+    /// Renews fake-apiserver/data/openapi: what every version publishes of its types. It starts and stops them itself.
+    Schemas,
 }
 
 /// The newest version there is an oracle of.
@@ -50,6 +52,7 @@ pub(crate) fn run(what: &What) -> ExitCode {
         What::Build { version } => build(version),
         What::Start { version } => start(version),
         What::Stop => stop(),
+        What::Schemas => crate::openapi::renew(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,78 @@
+//! What real servers publish of their types and paths, unpacked when it is first asked for.
+//!
+//! It must not know what the JSON means. What the files are, and how they are renewed, stands in
+//! `data/openapi/README.md`.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::sync::OnceLock;
+
+use flate2::read::GzDecoder;
+
+use crate::scenario::Version;
+
+/// JSON texts by name.
+pub type Table = BTreeMap<&'static str, &'static str>;
+
+/// One of the two files, and its tables by version.
+struct File {
+    packed: &'static [u8],
+    text: OnceLock<String>,
+    tables: [OnceLock<Table>; 4],
+}
+
+impl File {
+    const fn new(packed: &'static [u8]) -> Self {
+        Self {
+            packed,
+            text: OnceLock::new(),
+            tables: [const { OnceLock::new() }; 4],
+        }
+    }
+
+    fn table(&'static self, version: Version) -> &'static Table {
+        self.tables[nth(version)].get_or_init(|| {
+            let text = self.text.get_or_init(|| {
+                let mut text = String::new();
+                GzDecoder::new(self.packed)
+                    .read_to_string(&mut text)
+                    .expect("the file was packed by our own chore, and a test unpacks it");
+                text
+            });
+            text.lines()
+                .filter_map(|line| row(line, version.minor()))
+                .collect()
+        })
+    }
+}
+
+/// Where a version is among those there are tables of.
+pub(super) fn nth(version: Version) -> usize {
+    match version {
+        Version::V1_33 => 0,
+        Version::V1_34 => 1,
+        Version::V1_35 => 2,
+        Version::V1_36 => 3,
+    }
+}
+
+/// Name and JSON of a line, if `minor` publishes it.
+fn row(line: &'static str, minor: u8) -> Option<(&'static str, &'static str)> {
+    let (versions, rest) = line.split_once('\t')?;
+    let (first, last) = versions.split_once('-')?;
+    let published = first.parse::<u8>().ok()? <= minor && minor <= last.parse::<u8>().ok()?;
+    published.then(|| rest.split_once('\t')).flatten()
+}
+
+static SCHEMAS: File = File::new(include_bytes!("../../../data/openapi/schemas.gz"));
+static PATHS: File = File::new(include_bytes!("../../../data/openapi/paths.gz"));
+
+/// `components.schemas` of all documents together, by name.
+pub fn schemas(version: Version) -> &'static Table {
+    SCHEMAS.table(version)
+}
+
+/// `paths` of all documents together, by path.
+pub fn paths(version: Version) -> &'static Table {
+    PATHS.table(version)
+}

@@ -1,0 +1,118 @@
+//! `cargo xtask oracle schemas`: the OpenAPI v3 documents of real servers, taken apart into the two tables the fake reads
+//! its types and paths from. What the tables are stands in `fake-apiserver/data/openapi/README.md`.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use ::fidelity::verdict::VERSIONS;
+use ::fidelity::{Error, Remote};
+use flate2::{Compression, GzBuilder};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::clients::root;
+use crate::oracle::Running;
+
+/// `/openapi/v3`.
+#[derive(Deserialize)]
+struct Index {
+    paths: BTreeMap<String, Place>,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    #[serde(rename = "serverRelativeURL")]
+    url: String,
+}
+
+/// What the tables keep of a document.
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    paths: BTreeMap<String, Box<RawValue>>,
+    #[serde(default)]
+    components: Components,
+}
+
+#[derive(Deserialize, Default)]
+struct Components {
+    #[serde(default)]
+    schemas: BTreeMap<String, Box<RawValue>>,
+}
+
+/// The texts one name has had, each with the first and the last minor that publishes it.
+type Table = BTreeMap<String, Vec<(u8, u8, String)>>;
+
+/// Asks every version and writes the tables.
+///
+/// # Errors
+/// An oracle that is not built or does not answer, a document that is none, a file that cannot be written.
+pub(crate) fn renew() -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|why| Error::caller(format!("no runtime: {why}")))?;
+    let mut schemas = Table::new();
+    let mut paths = Table::new();
+    for (name, version) in VERSIONS {
+        let oracle = Running::begin(name)?;
+        let mut server = oracle.connect()?;
+        let documents = runtime.block_on(documents(&mut server))?;
+        let minor = version.minor();
+        for document in documents {
+            for (name, text) in document.components.schemas {
+                note(&mut schemas, name, minor, text.get());
+            }
+            for (name, text) in document.paths {
+                note(&mut paths, name, minor, text.get());
+            }
+        }
+    }
+    write("schemas.gz", &schemas)?;
+    write("paths.gz", &paths)
+}
+
+/// All of a server's documents, in the order of their names: the core group's comes before those that repeat its types.
+async fn documents(server: &mut Remote) -> Result<Vec<Document>, Error> {
+    let index = server.document("/openapi/v3").await?;
+    let index: Index = parse("/openapi/v3", &index)?;
+    let mut documents = Vec::new();
+    for place in index.paths.values() {
+        documents.push(parse(&place.url, &server.document(&place.url).await?)?);
+    }
+    Ok(documents)
+}
+
+fn parse<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, Error> {
+    serde_json::from_slice(body).map_err(|why| Error::server(format!("GET {what}: {why}")))
+}
+
+/// Versions come in order, so a text that has not changed is the last one. The first document of a version decides.
+fn note(table: &mut Table, name: String, minor: u8, text: &str) {
+    let rows = table.entry(name).or_default();
+    match rows.last_mut() {
+        Some((_, last, _)) if *last == minor => {}
+        Some((_, last, known)) if *last + 1 == minor && known == text => *last = minor,
+        Some(_) | None => rows.push((minor, minor, text.to_owned())),
+    }
+}
+
+fn write(file: &str, table: &Table) -> Result<(), Error> {
+    let path = root().join("fake-apiserver/data/openapi").join(file);
+    let failed = |why: std::io::Error| Error::caller(format!("{}: {why}", path.display()));
+    let mut packed = GzBuilder::new().write(Vec::new(), Compression::best());
+    for (name, rows) in table {
+        for (first, last, text) in rows {
+            writeln!(packed, "{first}-{last}\t{name}\t{text}").map_err(failed)?;
+        }
+    }
+    let packed = packed.finish().map_err(failed)?;
+    std::fs::write(&path, &packed).map_err(failed)?;
+    let _closed_pipe = writeln!(
+        std::io::stdout(),
+        "wrote {} ({} bytes)",
+        path.display(),
+        packed.len()
+    );
+    Ok(())
+}
