@@ -31,6 +31,17 @@ impl<K> Event<K> {
         self
     }
 
+    /// The same event about what `change` makes of its object.
+    pub fn map<T>(self, change: impl FnOnce(K) -> T) -> Event<T> {
+        match self {
+            Self::Init => Event::Init,
+            Self::InitApply(object) => Event::InitApply(change(object)),
+            Self::InitDone => Event::InitDone,
+            Self::Apply(object) => Event::Apply(change(object)),
+            Self::Delete(object) => Event::Delete(change(object)),
+        }
+    }
+
     /// The object, if it exists on the server: of `InitApply` and `Apply`.
     pub fn into_iter_applied(self) -> impl Iterator<Item = K> {
         match self {

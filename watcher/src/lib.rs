@@ -45,8 +45,16 @@ pub mod config;
 pub mod decode;
 pub mod error;
 pub mod event;
+#[cfg(feature = "client")]
+pub mod ext;
 pub mod machine;
 pub mod object;
+#[cfg(feature = "client")]
+pub mod predicates;
+#[cfg(feature = "client")]
+pub mod progress;
+#[cfg(feature = "client")]
+pub mod reflector;
 pub mod request;
 pub mod status;
 #[cfg(feature = "client")]
@@ -58,4 +66,12 @@ pub use config::{Config, InitialListStrategy, ListSemantic};
 pub use error::{Error, Fault};
 pub use event::Event;
 #[cfg(feature = "client")]
-pub use stream::{metadata_watcher, watch_object, watch_object_with, watcher};
+pub use ext::WatchStreamExt;
+#[cfg(feature = "client")]
+pub use predicates::Predicate;
+#[cfg(feature = "client")]
+pub use progress::{Progress, Synced};
+#[cfg(feature = "client")]
+pub use reflector::reflector;
+#[cfg(feature = "client")]
+pub use stream::{Watcher, metadata_watcher, watch_object, watch_object_with, watcher};

@@ -145,6 +145,25 @@ impl<O> Machine<O> {
         }
     }
 
+    /// Up to which version the set that was told is the server's. `None` while it is read, or about to be.
+    pub fn synced(&self) -> Option<&ResourceVersion> {
+        match &self.state {
+            State::Listed(listed) => Some(&listed.resume),
+            State::Watching(watching) => Some(&watching.resume),
+            State::BackingOff {
+                then: Then::Listed(resume),
+                ..
+            } => Some(resume),
+            State::BackingOff {
+                then: Then::Empty | Then::Listing(_),
+                ..
+            }
+            | State::Empty
+            | State::Listing(_)
+            | State::InitialWatch(_) => None,
+        }
+    }
+
     fn timed_out(&mut self, now: Duration) {
         if self.poll_timeout().is_none_or(|at| now < at) {
             return;

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// The identity of an object, borrowed from the bytes it came in. Absent fields are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ObjectRef<'a> {
+pub struct Identity<'a> {
     /// `metadata.namespace`; empty for cluster-scoped objects.
     pub namespace: Cow<'a, str>,
     /// `metadata.name`.
@@ -31,7 +31,7 @@ pub struct ObjectId {
     pub resource_version: String,
 }
 
-impl ObjectRef<'_> {
+impl Identity<'_> {
     /// Keeps the identity, with the type of the event it came in.
     pub fn to_id(&self, event_type: &str) -> ObjectId {
         ObjectId {

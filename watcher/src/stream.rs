@@ -22,13 +22,14 @@ use crate::decode::Kinds;
 use crate::error::Error;
 use crate::event::Event;
 use crate::machine::{Input, Machine, Output};
+use crate::progress::Progress;
 
 /// Follows a collection for ever: snapshots, changes, and recovery from whatever ends a watch.
 ///
 /// Takes the collection and its options; gives the events in the server's order, and each error it recovers from. The
 /// stream never ends. Dropping it drops the request that is on its way. It must be polled inside a tokio runtime with
 /// time enabled; it does nothing while it is not polled.
-pub fn watcher<K>(api: Api<K>, config: Config) -> impl Stream<Item = Result<Event<K>, Error>> + Send + 'static
+pub fn watcher<K>(api: Api<K>, config: Config) -> Watcher<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
@@ -39,10 +40,7 @@ where
 /// Like [`watcher()`], but asks the server for metadata only.
 ///
 /// A server that cannot do that sends whole objects, of which all but the metadata is dropped.
-pub fn metadata_watcher<K>(
-    api: Api<K>,
-    config: Config,
-) -> impl Stream<Item = Result<Event<PartialObjectMeta<K>>, Error>> + Send + 'static
+pub fn metadata_watcher<K>(api: Api<K>, config: Config) -> Watcher<PartialObjectMeta<K>>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
@@ -95,8 +93,9 @@ where
     })
 }
 
-/// A machine, its one request, and what is not yet told.
-struct Watcher<K> {
+/// The stream of [`watcher()`]: a machine, its one request, and what is not yet told.
+#[must_use = "streams do nothing unless polled"]
+pub struct Watcher<K> {
     client: kube_client::Client,
     target: Target,
     config: Config,
@@ -106,6 +105,9 @@ struct Watcher<K> {
     told: VecDeque<Result<Event<K>, Error>>,
     timer: Option<Pin<Box<Sleep>>>,
     started: Option<Instant>,
+    /// When bytes last came.
+    heard: Option<Instant>,
+    progress: Progress,
 }
 
 /// Events that may wait for a slow consumer before nothing more is read. More than a page, so that the next page is on
@@ -115,6 +117,32 @@ const TOLD_MAX: usize = 1024;
 const READS_MAX: u32 = 64;
 
 impl<K> Unpin for Watcher<K> {}
+
+impl<K> Watcher<K> {
+    /// A view of how far this watcher has come, to keep while the stream is polled elsewhere.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// Says how far the consumer was told.
+    fn tell_progress(&self) {
+        // While something is still to be told, the machine is ahead of the consumer.
+        if self.told.is_empty()
+            && self.progress.is_watched()
+            && let (Some(version), Some(heard)) = (self.machine.synced(), self.heard)
+        {
+            self.progress.set(version.as_str(), heard);
+        }
+    }
+}
+
+impl<K> Debug for Watcher<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watcher")
+            .field("synced", &self.machine.synced())
+            .finish_non_exhaustive()
+    }
+}
 
 impl<K: DeserializeOwned + Send + 'static> Watcher<K> {
     fn new(client: kube_client::Client, target: Target, config: Config) -> Self {
@@ -129,6 +157,8 @@ impl<K: DeserializeOwned + Send + 'static> Watcher<K> {
             told: VecDeque::new(),
             timer: None,
             started: None,
+            heard: None,
+            progress: Progress::default(),
         }
     }
 
@@ -222,6 +252,7 @@ impl<K: DeserializeOwned + Send + 'static> Stream for Watcher<K> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
+        this.tell_progress();
         for _ in 0..READS_MAX {
             this.carry_out();
             if this.told.len() >= TOLD_MAX {
@@ -229,6 +260,7 @@ impl<K: DeserializeOwned + Send + 'static> Stream for Watcher<K> {
             }
             let now = this.now();
             if this.poll_link(now, cx).is_ready() {
+                this.heard = this.started.and_then(|started| started.checked_add(now));
                 continue;
             }
             // Only a side that has nothing to say can be silent for too long.
@@ -239,7 +271,10 @@ impl<K: DeserializeOwned + Send + 'static> Stream for Watcher<K> {
             }
             return match this.told.pop_front() {
                 Some(told) => Poll::Ready(Some(told)),
-                None => Poll::Pending,
+                None => {
+                    this.tell_progress();
+                    Poll::Pending
+                }
             };
         }
         if let Some(told) = this.told.pop_front() {

@@ -8,7 +8,7 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::error::Malformed;
-use crate::object::ObjectRef;
+use crate::object::Identity;
 
 /// A watch event, its object untouched.
 #[derive(Debug, Deserialize)]
@@ -92,9 +92,9 @@ impl<'a> Head<'a> {
         self.kind.as_ref().map_or("", Text::as_str)
     }
 
-    pub(super) fn object(self) -> ObjectRef<'a> {
+    pub(super) fn object(self) -> Identity<'a> {
         let metadata = self.metadata.unwrap_or_default();
-        ObjectRef {
+        Identity {
             namespace: text(metadata.namespace),
             name: text(metadata.name),
             uid: text(metadata.uid),

@@ -7,7 +7,7 @@ use super::watching::Watching;
 use super::{Answer, Change, Machine, Pause, RequestId, State};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
-use crate::object::ObjectRef;
+use crate::object::Identity;
 use crate::request::{At, Request};
 use crate::status::Status;
 use crate::version::ResourceVersion;
@@ -199,7 +199,7 @@ impl<O> Machine<O> {
         now: Duration,
         mut initial: Box<InitialWatch<O>>,
         change: Change,
-        object: &ObjectRef<'_>,
+        object: &Identity<'_>,
         payload: O,
     ) {
         match (&mut initial.initial, change) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::error::{DecodeError, Malformed, TransportError};
-use crate::object::{ObjectId, ObjectRef};
+use crate::object::{Identity, ObjectId};
 use crate::status::Status;
 
 /// Names one request, so that what belongs to an abandoned one can be told apart.
@@ -33,7 +33,7 @@ pub enum Answer<'a, O> {
     /// One item of a LIST, in order.
     Item {
         /// Which.
-        object: ObjectRef<'a>,
+        object: Identity<'a>,
         /// The item.
         payload: O,
     },
@@ -46,7 +46,7 @@ pub enum Answer<'a, O> {
         /// Which of them.
         change: Change,
         /// Which object.
-        object: ObjectRef<'a>,
+        object: Identity<'a>,
         /// The object.
         payload: O,
     },

@@ -9,7 +9,7 @@ use rstest::rstest;
 use super::*;
 use crate::config::{InitialListStrategy, ListSemantic};
 use crate::error::{DecodeError, Malformed, TransportError};
-use crate::object::{ObjectId, ObjectRef};
+use crate::object::{Identity, ObjectId};
 use crate::request::{At, ListFrom};
 use crate::status::{Status, StatusCause};
 
@@ -112,7 +112,7 @@ impl Bench {
                 })
             }
             Item(name) => Answer::Item {
-                object: ObjectRef::default(),
+                object: Identity::default(),
                 payload: name,
             },
             Poison => Answer::Undecodable {
@@ -183,10 +183,10 @@ impl Bench {
 }
 
 fn changed(change: Change, name: &'static str, rv: &'static str) -> Answer<'static, &'static str> {
-    let object = ObjectRef {
+    let object = Identity {
         name: name.into(),
         resource_version: rv.into(),
-        ..ObjectRef::default()
+        ..Identity::default()
     };
     Answer::Changed {
         change,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Answer, Change, Machine, Pause, RequestId, State, Then};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
-use crate::object::ObjectRef;
+use crate::object::Identity;
 use crate::request::Request;
 use crate::status::Status;
 use crate::version::ResourceVersion;
@@ -207,7 +207,7 @@ impl<O> Machine<O> {
         now: Duration,
         mut watching: Watching,
         change: Change,
-        object: &ObjectRef<'_>,
+        object: &Identity<'_>,
         payload: O,
     ) {
         let is_ordered = self.memory.disorders < DISORDERS_MAX;
