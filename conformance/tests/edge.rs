@@ -63,6 +63,9 @@ impl Core for Scripted {
                     stream.0, conn.0, request.path, request.query
                 )
             }
+            Input::Authenticated { conn, user } => {
+                format!("{} is {} of {:?}", conn.0, user.name, user.groups)
+            }
             Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) | Input::Control(_) => {
                 unreachable!("nobody reports here")
             }

@@ -27,7 +27,7 @@ pub mod write;
 mod tests;
 
 use accept::Shape;
-pub use access::Access;
+pub use access::{Access, User};
 pub use document::Document;
 use options::{ListOptions, truthy};
 use path::Route;

@@ -9,7 +9,9 @@
 
 mod answer;
 mod connection;
+mod kubeconfig;
 mod serve;
+pub mod tls;
 mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -23,10 +25,11 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
-pub use self::connection::serve_connection;
-pub use self::serve::{ListenerLimits, ServeError, serve};
+pub use self::connection::{ConnectionSettings, serve_connection};
+pub use self::kubeconfig::{Credentials, Kubeconfig};
+pub use self::serve::{ListenerLimits, Listening, ServeError, ServeOptions, TlsOptions, serve};
 pub use self::wire::Transport;
-use crate::api::HttpRequest;
+use crate::api::{HttpRequest, User};
 use crate::fault::Ending;
 use crate::record::{ConnId, Record, RunEnd, Side, StreamId, What};
 use crate::report::Report;
@@ -195,6 +198,11 @@ impl Edge {
             state.conns_open -= 1;
             Input::Disconnected { conn, by }
         });
+    }
+
+    /// Whoever is at the other end of a connection has shown a certificate.
+    pub(crate) fn authenticated(&self, conn: ConnId, user: User) {
+        self.hand_in(|_, _| Input::Authenticated { conn, user });
     }
 
     /// A request arrived whole. Dropping the ticket before the answer's end tells the server that it was abandoned.

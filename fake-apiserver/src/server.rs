@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::api::{self, Access, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request};
+use crate::api::{
+    self, Access, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request, User,
+};
 use crate::fault::Ending;
 use crate::model::selector::{FieldSelector, LabelSelector, Selector};
 use crate::model::{Model, WatchSession};
@@ -39,6 +41,13 @@ use names::{Binding, expand};
 pub enum Input {
     /// A connection wants in. Ask [`Server::accepts`] first.
     Connected(ConnId),
+    /// Whoever is at the other end of a connection has shown a certificate.
+    Authenticated {
+        /// The connection.
+        conn: ConnId,
+        /// Whom the certificate names.
+        user: User,
+    },
     /// A connection is gone.
     Disconnected {
         /// Its number.
@@ -175,6 +184,8 @@ pub struct Server {
     refused_until: Duration,
     /// `None`: whoever comes may do everything.
     access: Option<Access>,
+    /// Who is at the other end, where a certificate says so.
+    users: BTreeMap<ConnId, User>,
     requests: u64,
     chance: u64,
     now: Duration,
@@ -205,6 +216,7 @@ impl Server {
             aliases: BTreeMap::new(),
             refused_until: Duration::ZERO,
             access: None,
+            users: BTreeMap::new(),
             requests: 0,
             chance: seed ^ 0x9E37_79B9_7F4A_7C15,
             now: Duration::ZERO,
@@ -242,6 +254,10 @@ impl Server {
         self.now = now;
         match input {
             Input::Connected(conn) => self.log.push(now, What::Connected { conn }),
+            Input::Authenticated { conn, user } => {
+                tracing::debug!(conn = conn.0, user = user.name, "a client certificate was shown");
+                self.users.insert(conn, user);
+            }
             Input::Disconnected { conn, by } => self.disconnected(now, conn, by),
             Input::Request {
                 stream,
@@ -299,7 +315,7 @@ impl Server {
 
     fn request(&mut self, now: Duration, stream: StreamId, conn: ConnId, request: HttpRequest) {
         let query = api::query_pairs(&request.query);
-        let (parsed, continue_token) = self.parse(&request, &query);
+        let (parsed, continue_token) = self.parse(conn, &request, &query);
         let verb = verb(&parsed, &request, &query);
         self.log.push(
             now,
@@ -367,6 +383,7 @@ impl Server {
     /// Reads the request as the truth does: tokens the script made up are replaced by those they stand for.
     fn parse(
         &self,
+        conn: ConnId,
         request: &HttpRequest,
         query: &[(String, String)],
     ) -> (Result<Request, Answer>, Option<String>) {
@@ -374,7 +391,12 @@ impl Server {
             .iter()
             .find(|(name, _)| name == "continue")
             .map(|(_, token)| token.clone());
-        if let Some(Err(status)) = self.access.as_ref().map(|access| access.check(request)) {
+        let certified = self.users.get(&conn);
+        if let Some(Err(status)) = self
+            .access
+            .as_ref()
+            .map(|access| access.check(request, certified))
+        {
             return (Err(status.into_answer()), sent);
         }
         let (catalog, version) = (self.model.catalog(), self.scenario.server.version);
@@ -433,6 +455,7 @@ impl Server {
         for stream in streams {
             self.abandoned(now, stream);
         }
+        self.users.remove(&conn);
         self.log.push(now, What::Disconnected { conn, by });
     }
 

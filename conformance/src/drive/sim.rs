@@ -8,7 +8,7 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use fake_apiserver::net::{Core, Edge, serve_connection};
+use fake_apiserver::net::{ConnectionSettings, Core, Edge, serve_connection};
 use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::server::Server;
 use http::Uri;
@@ -100,6 +100,7 @@ impl Service<Uri> for Dialer {
             self.edge.clone(),
             conn,
             far,
+            ConnectionSettings::default(),
             std::future::pending(),
         ));
         ready(Ok(TokioIo::new(near)))

@@ -1,5 +1,5 @@
-//! Who asks, and whether they may: bearer tokens of two users, one who may do everything and one who may do nothing but
-//! look what there is.
+//! Who asks, and whether they may: by a client certificate or by one of two bearer tokens, either as one who may do
+//! everything or as one who may do nothing but look what there is.
 //!
 //! It decides by method and path alone, before anything asks whether the path leads anywhere, as a real server does.
 //!
@@ -7,6 +7,7 @@
 //! `system:discovery` of "Using RBAC Authorization".
 
 use http::Method;
+use subtle::{Choice, ConstantTimeEq as _};
 
 use crate::model::selector::FieldSelector;
 
@@ -20,7 +21,19 @@ const LIMITED: &str = "limited";
 /// Where discovery is: every user may read it.
 const DISCOVERY: [&str; 7] = ["api", "apis", "healthz", "livez", "openapi", "readyz", "version"];
 
-/// The tokens that are known. Whoever comes without one of them is not let in.
+/// The group whose members may do everything ("Using RBAC Authorization").
+pub const ADMINS: &str = "system:masters";
+
+/// Whom a client certificate names, once it was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// The name (CN).
+    pub name: String,
+    /// The groups (every O). A member of [`ADMINS`] may do everything.
+    pub groups: Vec<String>,
+}
+
+/// The tokens that are known. Whoever comes with neither of them nor a certificate is not let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// Of the user who may do everything.
@@ -30,11 +43,16 @@ pub struct Access {
 }
 
 impl Access {
-    /// May this be asked?
+    /// May this be asked? A certificate, where there is one, is asked first.
     ///
     /// # Errors
-    /// 401 without a known token, 403 for what the user has no right to.
-    pub fn check(&self, request: &HttpRequest) -> Result<(), Status> {
+    /// 401 without a certificate or a known token, 403 for what the user has no right to.
+    pub fn check(&self, request: &HttpRequest, certified: Option<&User>) -> Result<(), Status> {
+        if let Some(user) = certified {
+            let admin = user.groups.iter().any(|group| group == ADMINS);
+            let refused = if admin { None } else { refusal(request, &user.name) };
+            return refused.map_or(Ok(()), Err);
+        }
         let sent = request
             .header("authorization")
             .and_then(|header| header.split_once(' '))
@@ -48,26 +66,22 @@ impl Access {
         let limited = self
             .limited_token
             .as_deref()
-            .is_some_and(|token| same(sent, token));
-        match (full, limited) {
+            .map_or(Choice::from(0), |token| same(sent, token));
+        match (full.into(), limited.into()) {
             (true, _) => Ok(()),
-            (false, true) => refusal(request).map_or(Ok(()), Err),
+            (false, true) => refusal(request, LIMITED).map_or(Ok(()), Err),
             (false, false) => Err(Status::unauthorized()),
         }
     }
 }
 
-/// Compares without telling by its time where the texts differ.
-fn same(sent: &str, known: &str) -> bool {
-    let differences = sent
-        .bytes()
-        .zip(known.bytes())
-        .fold(0, |differences, (a, b)| differences | (a ^ b));
-    differences == 0 && sent.len() == known.len() && !known.is_empty()
+/// Compares without telling by its time where the texts differ. An empty token is nobody's.
+fn same(sent: &str, known: &str) -> Choice {
+    sent.as_bytes().ct_eq(known.as_bytes()) & Choice::from(u8::from(!known.is_empty()))
 }
 
 /// What a user without rights is told; `None` for discovery.
-fn refusal(request: &HttpRequest) -> Option<Status> {
+fn refusal(request: &HttpRequest, user: &str) -> Option<Status> {
     let path = percent_decoded(&request.path, false);
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let (group, below) = match parts.as_slice() {
@@ -79,7 +93,7 @@ fn refusal(request: &HttpRequest) -> Option<Status> {
                 return None;
             }
             let verb = request.method.as_str().to_ascii_lowercase();
-            let why = format!("User \"{LIMITED}\" cannot {verb} path \"{path}\"");
+            let why = format!("User \"{user}\" cannot {verb} path \"{path}\"");
             return Some(Status::forbidden_to("", "", "", &why));
         }
     };
@@ -121,7 +135,7 @@ fn refusal(request: &HttpRequest) -> Option<Status> {
         None => "at the cluster scope".to_owned(),
     };
     let why = format!(
-        "User \"{LIMITED}\" cannot {verb} resource \"{resource}{part}\" in API group \"{group}\" {place}"
+        "User \"{user}\" cannot {verb} resource \"{resource}{part}\" in API group \"{group}\" {place}"
     );
     Some(Status::forbidden_to(group, resource, name, &why))
 }
@@ -171,6 +185,9 @@ mod tests {
 
     use super::*;
 
+    /// Somebody with a certificate, of this group.
+    const CERTIFIED: &str = "alice of ";
+
     const MAY: &str = "";
     const UNKNOWN: &str = "401 Unauthorized";
 
@@ -181,6 +198,14 @@ mod tests {
     #[case("adm", "GET", "/version", UNKNOWN)]
     #[case("admin1", "GET", "/version", UNKNOWN)]
     #[case("poor", "GET", "/version", MAY)]
+    #[case("alice of system:masters", "DELETE", "/nope", MAY)]
+    #[case("alice of dev", "GET", "/version", MAY)]
+    #[case(
+        "alice of dev",
+        "GET",
+        "/api/v1/pods",
+        "403 pods is forbidden: User \"alice\" cannot list resource \"pods\" in API group \"\" at the cluster scope"
+    )]
     #[case("poor", "GET", "/apis/apps/v1", MAY)]
     #[case(
         "poor",
@@ -237,16 +262,21 @@ mod tests {
         };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut headers = http::HeaderMap::new();
-        if !token.is_empty() {
+        let certified = token.strip_prefix(CERTIFIED).map(|group| User {
+            name: "alice".to_owned(),
+            groups: vec!["first".to_owned(), group.to_owned()],
+        });
+        if !token.is_empty() && certified.is_none() {
             headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
         }
-        let told = access.check(&HttpRequest {
+        let asked = HttpRequest {
             method: method.parse().unwrap(),
             path: path.to_owned(),
             query: query.to_owned(),
             headers,
             body: Bytes::new(),
-        });
+        };
+        let told = access.check(&asked, certified.as_ref());
         let told = told.map_or_else(
             |status| format!("{} {}", status.code, status.message),
             |()| String::new(),
@@ -256,6 +286,6 @@ mod tests {
 
     #[test]
     fn a_token_that_is_not_set_lets_nobody_in() {
-        assert!(!same("", ""));
+        assert!(!bool::from(same("", "")));
     }
 }

@@ -1,4 +1,4 @@
-//! One HTTP/1.1 connection: whole requests in, answers out, bounded on every side.
+//! One connection: the handshake where there is one, then whole requests in and answers out, bounded on every side.
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,10 +14,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 
-use super::Edge;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
 use super::answer::{AnswerBody, answer};
+use super::tls::named_by;
 use super::wire::{Flow, Transport, Wire};
-use crate::api::{BODY_BYTES_MAX, HttpRequest, Status};
+use super::{Edge, ListenerLimits};
+use crate::api::{BODY_BYTES_MAX, HttpRequest, Status, User};
 use crate::record::{ConnId, Side};
 
 /// Largest request head (Go `http.DefaultMaxHeaderBytes` is 1 MiB; no client under test needs a tenth of this).
@@ -29,6 +33,15 @@ const HEADERS_MAX: usize = 128;
 /// How long a connection may stay without a whole request head (apiserver `IdleTimeout`, 90 s).
 const HEAD_WAIT: Duration = Duration::from_secs(90);
 
+/// How connections are spoken with.
+#[derive(Clone, Default)]
+pub struct ConnectionSettings {
+    /// TLS; `None`: bare bytes.
+    pub tls: Option<TlsAcceptor>,
+    /// What a connection may take.
+    pub limits: ListenerLimits,
+}
+
 /// Serves the requests of an accepted connection until either side ends it, and tells the server so.
 ///
 /// When `stop` completes, no further request is taken; an answer that has begun may come to its end.
@@ -36,6 +49,7 @@ pub async fn serve_connection<T: Transport>(
     edge: Edge,
     conn: ConnId,
     transport: T,
+    settings: ConnectionSettings,
     stop: impl Future<Output = ()>,
 ) {
     // Whoever drops this future without polling it to its end ends the connection on the server's behalf.
@@ -44,6 +58,32 @@ pub async fn serve_connection<T: Transport>(
         conn,
         by: Side::Server,
     };
+    let Some(acceptor) = settings.tls else {
+        return serve_http1(&mut open, transport, stop).await;
+    };
+    match tokio::time::timeout(settings.limits.handshake, acceptor.accept(transport)).await {
+        Ok(Ok(stream)) => {
+            if let Some(user) = certified(&stream) {
+                edge.authenticated(conn, user);
+            }
+            serve_http1(&mut open, stream, stop).await;
+        }
+        Ok(Err(error)) => {
+            open.by = Side::Client;
+            tracing::debug!(conn = conn.0, %error, "no TLS");
+        }
+        Err(_) => tracing::debug!(conn = conn.0, "the TLS handshake took too long"),
+    }
+}
+
+/// Whom the client's certificate names. The handshake has verified it.
+fn certified<T>(stream: &TlsStream<T>) -> Option<User> {
+    let certificates = stream.get_ref().1.peer_certificates()?;
+    named_by(certificates.first()?)
+}
+
+async fn serve_http1<T: Transport>(open: &mut Open, transport: T, stop: impl Future<Output = ()>) {
+    let (edge, conn) = (open.edge.clone(), open.conn);
     let flow = Arc::new(Flow::default());
     let service = service_fn(|request| respond(edge.clone(), conn, flow.clone(), request));
     let wire = TokioIo::new(Wire::new(transport, flow.clone()));

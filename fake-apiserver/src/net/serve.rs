@@ -1,16 +1,54 @@
-//! Accepts sockets, from this machine only, and joins each to the server.
+//! Listens, and joins each socket to the server: on this machine only, unless what is said is encrypted and whoever asks
+//! has to be known.
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
+use super::tls::{Authority, Protocols, TlsError};
 use super::wire::Transport as _;
-use super::{Edge, serve_connection};
+use super::{ConnectionSettings, Credentials, Edge, Kubeconfig, serve_connection};
+use crate::api::Access;
+
+/// Where and how a fake is served: what a command line asks for, as one value.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// Where to listen; port 0 takes a free one. Beyond this machine only with `tls` and `access`.
+    pub address: SocketAddr,
+    /// TLS, with an authority made for this run.
+    pub tls: Option<TlsOptions>,
+    /// Who is let in; the same as the server's own ([`Server::with_access`](crate::server::Server::with_access)).
+    pub access: Option<Access>,
+    /// What a listener bears.
+    pub limits: ListenerLimits,
+}
+
+impl Default for ServeOptions {
+    /// A free port of this machine, without TLS, for everyone on it.
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            tls: None,
+            access: None,
+            limits: ListenerLimits::default(),
+        }
+    }
+}
+
+/// What of TLS can be chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// Host names and addresses the server is called by, beside `127.0.0.1`, `::1` and `localhost`.
+    pub names: Vec<String>,
+    /// What is offered by ALPN.
+    pub protocols: Protocols,
+}
 
 /// What a listener bears.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +57,8 @@ pub struct ListenerLimits {
     pub connections: usize,
     /// How long answers may go on after the stop.
     pub grace: Duration,
+    /// How long a TLS handshake may take.
+    pub handshake: Duration,
 }
 
 impl Default for ListenerLimits {
@@ -26,6 +66,7 @@ impl Default for ListenerLimits {
         Self {
             connections: 1024,
             grace: Duration::from_secs(1),
+            handshake: Duration::from_secs(10),
         }
     }
 }
@@ -33,29 +74,150 @@ impl Default for ListenerLimits {
 /// Why nothing could be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The fake has no authentication and says anything to anyone: it must not be seen from outside.
-    #[error("{0} can be reached from other machines; only loopback addresses are served")]
+    /// Without TLS and a token the fake says anything to anyone: it must not be seen from outside.
+    #[error(
+        "{0} can be reached from other machines: beyond this machine a fake is served only with TLS and a token; ask \
+         for both, or listen on 127.0.0.1"
+    )]
     NotLoopback(SocketAddr),
+    /// There is no such address here, or it is taken.
+    #[error("cannot listen on {0}")]
+    Bind(SocketAddr, #[source] io::Error),
     /// The listener cannot be asked for its address.
     #[error("the listener's address is unknown")]
     Address(#[source] io::Error),
+    /// No certificate.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
-/// Serves `edge` on `listener` until `stop` completes, then lets answers that have begun come to their end for
-/// [`ListenerLimits::grace`], and breaks off the rest.
+impl ServeOptions {
+    /// Begins to listen: from here on clients can connect, and wait for [`Listening::serve`].
+    ///
+    /// # Errors
+    /// If the address can be reached from other machines and TLS or a token is missing, if it cannot be listened on,
+    /// and if there is no certificate for one of the names.
+    pub async fn bind(self) -> Result<Listening, ServeError> {
+        let guarded = self.tls.is_some() && self.access.is_some();
+        if !guarded {
+            loopback_only(self.address)?;
+        }
+        let tls = match self.tls {
+            None => None,
+            Some(options) => {
+                let authority = Authority::generate()?;
+                let mut names = options.names;
+                if !self.address.ip().is_unspecified() {
+                    names.push(self.address.ip().to_string());
+                }
+                let acceptor = authority.acceptor(&names, options.protocols)?;
+                Some((authority, acceptor))
+            }
+        };
+        let listener = TcpListener::bind(self.address)
+            .await
+            .map_err(|error| ServeError::Bind(self.address, error))?;
+        let address = listener.local_addr().map_err(ServeError::Address)?;
+        Ok(Listening {
+            listener,
+            address,
+            tls,
+            limits: self.limits,
+        })
+    }
+}
+
+/// An address that is listened on, and what clients need to know of it.
+pub struct Listening {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<(Authority, TlsAcceptor)>,
+    limits: ListenerLimits,
+}
+
+impl Listening {
+    /// The address, with the port that was taken.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where clients of this machine find the server.
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            // A certificate names places, not all of them at once.
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        format!("{scheme}://{address}")
+    }
+
+    /// The authority of this run, where there is TLS.
+    pub fn authority(&self) -> Option<&Authority> {
+        self.tls.as_ref().map(|(authority, _)| authority)
+    }
+
+    /// A kubeconfig for a client of this machine.
+    pub fn kubeconfig(&self, credentials: Credentials, namespace: Option<&str>) -> Kubeconfig {
+        Kubeconfig {
+            server: self.url(),
+            authority_pem: self.authority().map(Authority::certificate_pem),
+            credentials,
+            namespace: namespace.unwrap_or("default").to_owned(),
+        }
+    }
+
+    /// Serves `edge` until `stop` completes, then lets answers that have begun come to their end for
+    /// [`ListenerLimits::grace`], and breaks off the rest. A connection that fails to be accepted is logged and passed
+    /// by.
+    pub async fn serve(self, edge: Edge, stop: impl Future<Output = ()>) {
+        let settings = ConnectionSettings {
+            tls: self.tls.map(|(_, acceptor)| acceptor),
+            limits: self.limits,
+        };
+        accept_until(self.listener, edge, settings, stop).await;
+    }
+}
+
+impl std::fmt::Debug for Listening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listening")
+            .field("url", &self.url())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Serves `edge` on a listener of the caller's, without TLS, as [`Listening::serve`] does.
 ///
 /// # Errors
-/// If the listener is not bound to a loopback address. A connection that fails to be accepted is logged and passed by.
+/// If the listener is not bound to a loopback address.
 pub async fn serve(
     listener: TcpListener,
     edge: Edge,
     limits: ListenerLimits,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let address = listener.local_addr().map_err(ServeError::Address)?;
-    if !address.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(address));
+    loopback_only(listener.local_addr().map_err(ServeError::Address)?)?;
+    let settings = ConnectionSettings { tls: None, limits };
+    accept_until(listener, edge, settings, stop).await;
+    Ok(())
+}
+
+fn loopback_only(address: SocketAddr) -> Result<(), ServeError> {
+    if address.ip().is_loopback() {
+        Ok(())
+    } else {
+        Err(ServeError::NotLoopback(address))
     }
+}
+
+async fn accept_until(
+    listener: TcpListener,
+    edge: Edge,
+    settings: ConnectionSettings,
+    stop: impl Future<Output = ()>,
+) {
+    let grace = settings.limits.grace;
     let (stopping, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
@@ -65,7 +227,7 @@ pub async fn serve(
             () = stop.as_mut() => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((socket, _)) => admit(socket, &edge, &limits, &mut connections, stopped.clone()),
+                Ok((socket, _)) => admit(socket, &edge, &settings, &mut connections, stopped.clone()),
                 Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
             },
         }
@@ -74,24 +236,21 @@ pub async fn serve(
     // Fails only if no connection is left to hear it.
     let _ = stopping.send(true);
     let all_over = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(limits.grace, all_over).await.is_err() {
+    if tokio::time::timeout(grace, all_over).await.is_err() {
         connections.shutdown().await;
     }
-    Ok(())
 }
 
 fn admit(
     mut socket: TcpStream,
     edge: &Edge,
-    limits: &ListenerLimits,
+    settings: &ConnectionSettings,
     connections: &mut JoinSet<()>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    if connections.len() >= limits.connections {
-        tracing::warn!(
-            limit = limits.connections,
-            "too many connections; one more was reset"
-        );
+    let limit = settings.limits.connections;
+    if connections.len() >= limit {
+        tracing::warn!(limit, "too many connections; one more was reset");
         return socket.reset();
     }
     // A listening socket cannot refuse: the nearest thing to a server that is down is a reset before any byte.
@@ -106,5 +265,11 @@ fn admit(
         // An error means that the sender is gone, and that is a stop too.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
-    connections.spawn(serve_connection(edge.clone(), conn, socket, stop));
+    connections.spawn(serve_connection(
+        edge.clone(),
+        conn,
+        socket,
+        settings.clone(),
+        stop,
+    ));
 }

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 use crate::fault::Ending;
 
@@ -17,6 +18,11 @@ use crate::fault::Ending;
 pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     /// From now on the peer reads what was already delivered, and then a reset. The transport is dropped after it.
     fn reset(&mut self);
+
+    /// Shuts down what the bytes go over, with no word of farewell of any protocol in between (TLS's close_notify).
+    fn poll_cut(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.as_mut().poll_shutdown(cx)
+    }
 }
 
 impl Transport for TcpStream {
@@ -26,6 +32,16 @@ impl Transport for TcpStream {
         if let Err(error) = self.set_zero_linger() {
             tracing::warn!(%error, "the connection will end with a FIN instead of a RST");
         }
+    }
+}
+
+impl<T: Transport> Transport for TlsStream<T> {
+    fn reset(&mut self) {
+        self.get_mut().0.reset();
+    }
+
+    fn poll_cut(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(TlsStream::get_mut(self.get_mut()).0).poll_cut(cx)
     }
 }
 

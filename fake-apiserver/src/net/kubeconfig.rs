@@ -1,0 +1,145 @@
+//! What a client is given to find a fake and be let in. It must not know how the fake came to be.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use super::tls::Identity;
+
+/// A kubeconfig of one cluster, one user and one context, all named `fake`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kubeconfig {
+    /// Where the server is: `https://127.0.0.1:6443`.
+    pub server: String,
+    /// The certificate of the authority to trust, as PEM; needed for `https`.
+    pub authority_pem: Option<String>,
+    /// How the client is known.
+    pub credentials: Credentials,
+    /// The namespace of requests that name none.
+    pub namespace: String,
+}
+
+/// How a client is known to the server.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub enum Credentials {
+    /// Not at all.
+    #[default]
+    None,
+    /// By a bearer token.
+    Token(String),
+    /// By a client certificate.
+    Certificate(Identity),
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Token(_) => "Token",
+            Self::Certificate(_) => "Certificate",
+        })
+    }
+}
+
+impl Kubeconfig {
+    /// The file's text: JSON, which is YAML.
+    pub fn text(&self) -> String {
+        let mut cluster = json!({ "server": self.server });
+        if let Some(pem) = &self.authority_pem {
+            cluster["certificate-authority-data"] = json!(STANDARD.encode(pem));
+        }
+        let user = match &self.credentials {
+            Credentials::None => json!({}),
+            Credentials::Token(token) => json!({ "token": token }),
+            Credentials::Certificate(identity) => json!({
+                "client-certificate-data": STANDARD.encode(&identity.certificate_pem),
+                "client-key-data": STANDARD.encode(&identity.key_pem),
+            }),
+        };
+        let config = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{ "name": "fake", "cluster": cluster }],
+            "users": [{ "name": "fake", "user": user }],
+            "contexts": [{
+                "name": "fake",
+                "context": { "cluster": "fake", "user": "fake", "namespace": self.namespace },
+            }],
+            "current-context": "fake",
+        });
+        format!("{config:#}\n")
+    }
+
+    /// Writes the text to `path`, readable by its owner alone, in place of what was there.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        // Never through a file others could have opened before: a new one takes the old one's place.
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path)?.write_all(self.text().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::nothing(Credentials::None, json!({}))]
+    #[case::token(Credentials::Token("t".to_owned()), json!({ "token": "t" }))]
+    #[case::certificate(
+        Credentials::Certificate(Identity { certificate_pem: "c".to_owned(), key_pem: "k".to_owned() }),
+        json!({ "client-certificate-data": "Yw==", "client-key-data": "aw==" })
+    )]
+    fn every_way_to_be_known_has_its_keys(#[case] credentials: Credentials, #[case] user: serde_json::Value) {
+        let config = Kubeconfig {
+            server: "https://127.0.0.1:6443".to_owned(),
+            authority_pem: Some("a".to_owned()),
+            credentials,
+            namespace: "default".to_owned(),
+        };
+        let read: serde_json::Value = serde_json::from_str(&config.text()).unwrap();
+        assert_eq!(read["users"][0]["user"], user);
+        assert_eq!(
+            read["clusters"][0]["cluster"],
+            json!({ "server": "https://127.0.0.1:6443", "certificate-authority-data": "YQ==" })
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_its_owner_may_read_the_file_even_where_another_was() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = std::env::temp_dir().join(format!("kubeconfig-test-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("config");
+        std::fs::write(&path, "an older one").unwrap();
+        let config = Kubeconfig {
+            server: "http://127.0.0.1:1".to_owned(),
+            authority_pem: None,
+            credentials: Credentials::None,
+            namespace: "default".to_owned(),
+        };
+        config.write(&path).unwrap();
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), config.text());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,194 @@
+//! TLS for a fake: an authority made at start, what it certifies, and the server's side of a handshake.
+//!
+//! Every key is made here and stays in memory; whoever writes a kubeconfig decides whether one ever reaches a disk. This
+//! module must not know HTTP, nor who may do what: it says who a certificate names, and no more.
+
+mod user;
+
+use std::fmt;
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    IsCa, KeyPair, KeyUsagePurpose,
+};
+use rustls::RootCertStore;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::{NoServerSessionStorage, ServerConfig, WebPkiClientVerifier};
+use tokio_rustls::TlsAcceptor;
+
+pub(crate) use self::user::named_by;
+
+/// Names a server on this machine is called by; every server certificate has them.
+const LOCAL_NAMES: [&str; 3] = ["127.0.0.1", "::1", "localhost"];
+
+/// Protocols a server offers in its handshake (ALPN), the preferred one first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Protocols {
+    /// HTTP/2 for those who can, else HTTP/1.1: what a real apiserver offers.
+    Http2OrHttp1,
+    /// HTTP/1.1 only.
+    #[default]
+    Http1,
+    /// HTTP/2 only.
+    Http2,
+}
+
+impl Protocols {
+    fn alpn(self) -> Vec<Vec<u8>> {
+        let names: &[&[u8]] = match self {
+            Self::Http2OrHttp1 => &[b"h2", b"http/1.1"],
+            Self::Http1 => &[b"http/1.1"],
+            Self::Http2 => &[b"h2"],
+        };
+        names.iter().map(|name| name.to_vec()).collect()
+    }
+}
+
+/// Why there is no certificate, or no server that shows one.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The caller asked for a certificate of something that is no host name.
+    #[error("{name:?} is no name of a server: a certificate is made for host names and IP addresses")]
+    Name {
+        /// What was asked for.
+        name: String,
+        /// Why not.
+        source: rcgen::Error,
+    },
+    /// The system gives no randomness, or a certificate cannot be written.
+    #[error("no certificate could be made")]
+    Certificate(#[from] rcgen::Error),
+    /// A certificate of our own is not taken.
+    #[error("the TLS settings are refused")]
+    Settings(#[from] rustls::Error),
+    /// A root of our own is not taken.
+    #[error("the authority is refused as one for clients")]
+    Verifier(#[from] rustls::server::VerifierBuilderError),
+}
+
+/// A certificate authority of one run: made at start, gone at its end.
+///
+/// Certificates are valid for as long as dates can be written: a test must not fail for its date.
+pub struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A certificate and its key, both as PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The certificate.
+    pub certificate_pem: String,
+    /// Its key (PKCS #8).
+    pub key_pem: String,
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority").finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    /// A new authority with a key of its own (ECDSA P-256).
+    ///
+    /// # Errors
+    /// If the system gives no randomness.
+    pub fn generate() -> Result<Self, TlsError> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = named("fake-apiserver-ca", None);
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        Ok(Self { issuer })
+    }
+
+    /// The authority's own certificate, for those who are to trust it.
+    pub fn certificate_pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// The authority's own certificate (DER).
+    pub fn certificate_der(&self) -> CertificateDer<'static> {
+        self.issuer.der().clone()
+    }
+
+    /// A certificate that names a user: `name` is its CN, `group` its O, as apiserver reads them ("Authenticating",
+    /// X509 client certificates). A member of [`ADMINS`](crate::api::access::ADMINS) may do everything.
+    ///
+    /// # Errors
+    /// If the certificate cannot be written.
+    pub fn client(&self, name: &str, group: Option<&str>) -> Result<Identity, TlsError> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = named(name, group);
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        Ok(Identity {
+            certificate_pem: certificate.pem(),
+            key_pem: key.serialize_pem(),
+        })
+    }
+
+    /// The server's side of handshakes: shows a certificate for this machine's local names and `names`, takes client
+    /// certificates of this authority, and lets in who has none.
+    ///
+    /// # Errors
+    /// If one of `names` is neither a host name nor an IP address.
+    pub fn acceptor(&self, names: &[String], protocols: Protocols) -> Result<TlsAcceptor, TlsError> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = named("fake-apiserver", None);
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        for name in LOCAL_NAMES.into_iter().chain(names.iter().map(String::as_str)) {
+            let named = CertificateParams::new([name.to_owned()]).map_err(|source| TlsError::Name {
+                name: name.to_owned(),
+                source,
+            })?;
+            for name in named.subject_alt_names {
+                if !params.subject_alt_names.contains(&name) {
+                    params.subject_alt_names.push(name);
+                }
+            }
+        }
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate_der())?;
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+            .allow_unauthenticated()
+            .build()?;
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(
+                vec![certificate.der().clone(), self.certificate_der()],
+                PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
+            )?;
+        config.alpn_protocols = protocols.alpn();
+        // Sessions are not resumed: a handshake costs less than remembering thousands of clients.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+fn named(name: &str, group: Option<&str>) -> DistinguishedName {
+    let mut subject = DistinguishedName::new();
+    if let Some(group) = group {
+        subject.push(DnType::OrganizationName, group);
+    }
+    subject.push(DnType::CommonName, name);
+    subject
+}
