@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::catalog::{Catalog, Kind};
+use crate::model::catalog::{Catalog, Group, Kind};
 use crate::model::object::{encode_json, encode_json_indented};
 use crate::scenario::Version;
 
@@ -52,13 +52,15 @@ impl Document {
             Self::Groups => compact(&json!({
                 "kind": "APIGroupList",
                 "apiVersion": "v1",
-                "groups": groups(catalog).iter().map(|group| api_group(group)).collect::<Vec<_>>(),
+                "groups": catalog.groups().iter().map(api_group).collect::<Vec<_>>(),
             })),
             Self::Group(group) => {
                 let mut document = json!({ "kind": "APIGroup", "apiVersion": "v1" });
-                document["name"] = group.as_str().into();
-                document["versions"] = api_group(group)["versions"].clone();
-                document["preferredVersion"] = api_group(group)["preferredVersion"].clone();
+                let groups = catalog.groups();
+                let shown = groups.iter().find(|known| known.name == *group).map(api_group);
+                if let (Some(fields), Some(Value::Object(shown))) = (document.as_object_mut(), shown) {
+                    fields.extend(shown);
+                }
                 compact(&document)
             }
             Self::Resources { group, version } => compact(&resources(catalog, group, version)),
@@ -76,19 +78,13 @@ fn indented(document: &Value) -> Answer {
     Answer::json(200, encode_json_indented(document).into())
 }
 
-fn groups(catalog: &Catalog) -> Vec<&'static str> {
-    let mut groups: Vec<&str> = Vec::new();
-    for kind in catalog.kinds() {
-        if !kind.group.is_empty() && !groups.contains(&kind.group) {
-            groups.push(kind.group);
-        }
-    }
-    groups
-}
-
-fn api_group(group: &str) -> Value {
-    let version = json!({ "groupVersion": format!("{group}/v1"), "version": "v1" });
-    json!({ "name": group, "versions": [version], "preferredVersion": version })
+fn api_group(group: &Group) -> Value {
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|version| json!({ "groupVersion": format!("{}/{version}", group.name), "version": version }))
+        .collect();
+    json!({ "name": group.name, "versions": versions, "preferredVersion": versions[0] })
 }
 
 fn resources(catalog: &Catalog, group: &str, version: &str) -> Value {
@@ -106,7 +102,7 @@ fn resources(catalog: &Catalog, group: &str, version: &str) -> Value {
         .kinds()
         .iter()
         .copied()
-        .filter(|kind| kind.group == group)
+        .filter(|kind| kind.group == group && kind.version == version)
         .collect();
     kinds.sort_by_key(|kind| kind.plural);
     document["resources"] = kinds.into_iter().flat_map(resource).collect();
@@ -169,8 +165,9 @@ fn paths(catalog: &Catalog) -> Vec<String> {
         "/apis".to_owned(),
         "/apis/".to_owned(),
     ];
-    for group in groups(catalog) {
-        paths.extend([format!("/apis/{group}"), format!("/apis/{group}/v1")]);
+    for Group { name, versions } in catalog.groups() {
+        paths.push(format!("/apis/{name}"));
+        paths.extend(versions.iter().map(|version| format!("/apis/{name}/{version}")));
     }
     paths.extend(["/healthz", "/livez", "/readyz", "/version"].map(str::to_owned));
     paths

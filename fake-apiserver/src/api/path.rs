@@ -86,7 +86,7 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
         [plural, below @ ..] => (None, (*plural, below)),
     };
     let (plural, below) = rest;
-    let Some(kind) = find(plural) else {
+    let Some(kind) = find(plural).filter(|kind| kind.is_stored()) else {
         return unknown(group);
     };
     let whole_collection = below.is_empty();

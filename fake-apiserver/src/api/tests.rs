@@ -239,7 +239,7 @@ const NO_METHOD: &str =
 #[case(Method::GET, "/api/v1/nope", NO_ROUTE)]
 #[case(Method::GET, "/api/v9/pods", NO_ROUTE)]
 #[case(Method::GET, "/apis/apps/v9/x", NO_ROUTE)]
-#[case(Method::GET, "/apis/rbac.authorization.k8s.io/v1/roles", NO_ROUTE)]
+#[case(Method::GET, "/apis/rbac.authorization.k8s.io/v1/nopes", NO_ROUTE)]
 #[case(Method::GET, "/api/v1/configmaps/x", NO_ROUTE)]
 #[case(Method::GET, "/api/v1/namespaces/probe/nodes", NO_ROUTE)]
 #[case(Method::GET, "/api/v1/namespaces/probe/pods/p/nope", NO_ROUTE)]

@@ -4,6 +4,8 @@
 //! Nothing else in the model may ask for a kind by name.
 
 mod builtin;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Ordering;
 
@@ -22,6 +24,10 @@ pub enum UnknownField {
     OnlyNameAndNamespace,
     /// `field label not supported: x`.
     NotSupported,
+    /// `field label "x" not supported for Job`.
+    NotSupportedForKind,
+    /// `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: x`.
+    NotSupportedForType,
 }
 
 /// A field selector beyond `metadata.name` and `metadata.namespace`.
@@ -53,8 +59,14 @@ pub enum NameRule {
     Subdomain,
     /// A DNS label (RFC 1123).
     Label,
-    /// A DNS label that begins with a letter (RFC 1035).
-    LetterLabel,
+    /// A DNS label that begins with a letter (RFC 1035); from 1.36 on (`RelaxedServiceNameValidation`) any label.
+    ServiceName,
+    /// A DNS subdomain short enough to have a number of eleven letters behind it.
+    Short,
+    /// What can stand in a path.
+    PathSegment,
+    /// An IP address in its canonical form.
+    IpAddress,
 }
 
 /// Where the `scale` subresource finds its numbers, as JSON pointers.
@@ -142,6 +154,8 @@ pub struct Kind {
     /// What a zero value has after `metadata`, as JSON text with a leading comma: the body of a bookmark.
     /// `{0}` stands for a zero `ObjectMeta`.
     pub zero: &'static str,
+    /// Annotations a zero value has.
+    pub zero_annotations: &'static [(&'static str, &'static str)],
     /// Fields that can be selected by, beside name and namespace.
     pub selectable: &'static [SelectableField],
     /// What is said to the others.
@@ -195,6 +209,11 @@ impl Kind {
         self.verbs.contains(&verb)
     }
 
+    /// Are there objects of it? What has none is shown by discovery and never read: reviews, bindings.
+    pub fn is_stored(&self) -> bool {
+        self.allows("create") && self.allows("get")
+    }
+
     /// All subresources, in the order of discovery.
     pub fn subresources(&self) -> Vec<Part> {
         let mut parts = Vec::new();
@@ -225,7 +244,7 @@ impl Kind {
     ///
     /// Source: apiserver `endpoints/discovery/storageversionhash.go`.
     pub fn storage_version_hash(&self, version: Version) -> Option<String> {
-        if !self.allows("get") || !self.allows("create") {
+        if !self.is_stored() {
             return None;
         }
         let (group, stored) = self.shows.unwrap_or((self.group, self.version));

@@ -2,7 +2,10 @@
 //!
 //! Source: apimachinery `api/validation`, apiserver `storage/names/generate.go`.
 
+use std::net::IpAddr;
+
 use crate::api::{Cause, go_text};
+use crate::scenario::Version;
 
 use super::catalog::NameRule;
 
@@ -30,41 +33,101 @@ pub(super) fn generate(prefix: &str, seed: &mut u64) -> String {
 }
 
 /// What is wrong with a name, as the server puts it.
-pub(super) fn faults(rule: NameRule, name: &str) -> Vec<Cause> {
-    let (longest, legal, what) = match rule {
-        NameRule::Subdomain => (
-            253,
-            name.split('.').all(|part| is_label(part, false)),
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
-             start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-             '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-        ),
-        NameRule::Label => (
-            63,
-            is_label(name, false),
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
-             end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
-             '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-        ),
-        NameRule::LetterLabel => (
-            63,
-            is_label(name, true),
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
-             validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
-        ),
+pub(super) fn faults(rule: NameRule, version: Version, name: &str) -> Vec<Cause> {
+    let why = match rule {
+        NameRule::Subdomain => subdomain(name),
+        NameRule::Label => label(name),
+        NameRule::ServiceName if version >= Version::V1_36 => label(name),
+        NameRule::ServiceName => letter_label(name),
+        NameRule::Short => {
+            let mut why = subdomain(name);
+            why.extend(too_long(name, SHORT));
+            why
+        }
+        NameRule::PathSegment => path_segment(name),
+        NameRule::IpAddress => ip_address(name),
     };
-    let too_long = format!("must be no more than {longest} characters");
-    let wrong = [(name.len() > longest, too_long.as_str()), (!legal, what)];
-    wrong
-        .into_iter()
-        .filter(|(is_wrong, _)| *is_wrong)
-        .map(|(_, why)| Cause {
+    why.into_iter()
+        .map(|why| Cause {
             reason: "FieldValueInvalid".to_owned(),
             message: format!("Invalid value: {}: {why}", go_text::quote(name)),
             field: "metadata.name".to_owned(),
         })
         .collect()
+}
+
+/// A CronJob adds `-` and ten digits, and its jobs are labels.
+const SHORT: usize = 63 - 11;
+
+fn too_long(name: &str, longest: usize) -> Option<String> {
+    (name.len() > longest).then(|| format!("must be no more than {longest} characters"))
+}
+
+/// What is wrong with a DNS subdomain (RFC 1123).
+pub(super) fn subdomain(name: &str) -> Vec<String> {
+    let mut why: Vec<String> = too_long(name, 253).into_iter().collect();
+    if !name.split('.').all(|part| is_label(part, false)) {
+        why.push(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
+             start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+             '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+                .to_owned(),
+        );
+    }
+    why
+}
+
+/// What is wrong with a DNS label (RFC 1123).
+fn label(name: &str) -> Vec<String> {
+    let mut why: Vec<String> = too_long(name, 63).into_iter().collect();
+    if is_label(name, false) {
+        return why;
+    }
+    let is_subdomain = name.split('.').all(|part| is_label(part, false));
+    why.push(if is_subdomain {
+        "must not contain dots".to_owned()
+    } else {
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end \
+         with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
+         '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+            .to_owned()
+    });
+    why
+}
+
+/// What is wrong with a DNS label that begins with a letter (RFC 1035).
+pub(super) fn letter_label(name: &str) -> Vec<String> {
+    let mut why: Vec<String> = too_long(name, 63).into_iter().collect();
+    if !is_label(name, true) {
+        why.push(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
+             validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+                .to_owned(),
+        );
+    }
+    why
+}
+
+fn path_segment(name: &str) -> Vec<String> {
+    if matches!(name, "." | "..") {
+        return vec![format!("may not be '{name}'")];
+    }
+    let forbidden = ["/", "%"]
+        .into_iter()
+        .filter(|forbidden| name.contains(forbidden));
+    forbidden
+        .map(|forbidden| format!("may not contain '{forbidden}'"))
+        .collect()
+}
+
+fn ip_address(name: &str) -> Vec<String> {
+    let canonical = name.parse::<IpAddr>().map(|address| address.to_string());
+    match canonical {
+        Err(_) => vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()],
+        Ok(canonical) if canonical != name => vec![format!("must be in canonical form (\"{canonical}\")")],
+        Ok(_) => Vec::new(),
+    }
 }
 
 /// Lower case letters, digits and inner dashes.

@@ -146,6 +146,15 @@ impl FieldSelector {
                         term.field
                     ),
                     UnknownField::NotSupported => format!("field label not supported: {}", term.field),
+                    UnknownField::NotSupportedForKind => {
+                        format!("field label \"{}\" not supported for {}", term.field, kind.kind)
+                    }
+                    UnknownField::NotSupportedForType => format!(
+                        "field label not supported for {}, Kind={}: {}",
+                        kind.api_version(),
+                        kind.kind,
+                        term.field
+                    ),
                 });
             }
         }

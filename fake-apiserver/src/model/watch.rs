@@ -11,7 +11,7 @@
 //! Sources: "Efficient detection of changes", "Streaming lists" and "Watch bookmarks" in the API concepts page;
 //! KEP-956, KEP-3157; apiserver `storage/cacher`.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -396,8 +396,12 @@ pub(super) fn bookmark_frame(
     } else {
         "{}"
     };
-    if let Some(value) = initial_events_end {
-        metadata.insert("annotations".to_owned(), json!({ INITIAL_EVENTS_END: value }));
+    let own = kind.zero_annotations.iter().copied();
+    let annotations: BTreeMap<&str, &str> = own
+        .chain(initial_events_end.map(|value| (INITIAL_EVENTS_END, value)))
+        .collect();
+    if !annotations.is_empty() {
+        metadata.insert("annotations".to_owned(), json!(annotations));
     }
     let (kind_name, api_version, zero) = match form {
         Form::Full => (

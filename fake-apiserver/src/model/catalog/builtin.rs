@@ -1,32 +1,33 @@
-//! The rows of a stock apiserver.
+//! The rows of a stock apiserver, by group. Every value is what a real one answers: `oracle/probes/kinds.yaml` asks.
 
 use crate::scenario::Version;
 
-use super::{ALL_VERBS, Deletion, Kind, NameRule, SelectableField, UnknownField};
+use super::{ALL_VERBS, Deletion, Kind, NameRule, Part, Scale, ScaleSelector, SelectableField, UnknownField};
 
-/// All of them, group by group.
+mod access;
+mod cluster;
+mod core;
+mod extension;
+mod network;
+mod storage;
+mod workloads;
+
+/// All of them.
 pub(super) fn rows() -> impl Iterator<Item = &'static Kind> {
-    KINDS.iter()
+    let files = [
+        core::ROWS,
+        workloads::ROWS,
+        network::ROWS,
+        storage::ROWS,
+        access::ROWS,
+        cluster::ROWS,
+        extension::ROWS,
+    ];
+    files.into_iter().flatten()
 }
 
-const fn field(label: &'static str, pointer: &'static str) -> SelectableField {
-    SelectableField {
-        label,
-        pointer,
-        default: "",
-    }
-}
-
-const fn flag(label: &'static str, pointer: &'static str) -> SelectableField {
-    SelectableField {
-        label,
-        pointer,
-        default: "false",
-    }
-}
-
-/// A built-in, namespaced kind of the core group with nothing special: the row the others differ from.
-pub(super) const CORE: Kind = Kind {
+/// A built-in, namespaced kind of the core group with nothing special: what the rows differ from.
+const CORE: Kind = Kind {
     group: "",
     version: "v1",
     plural: "",
@@ -48,8 +49,9 @@ pub(super) const CORE: Kind = Kind {
     generation: false,
     fields: &["spec", "status"],
     zero: "",
+    zero_annotations: &[],
     selectable: &[],
-    unknown_field: UnknownField::NotSupported,
+    unknown_field: UnknownField::OnlyNameAndNamespace,
     deletion: Deletion::AtOnce,
     deletion_shows_object: false,
     update_creates: false,
@@ -59,194 +61,49 @@ pub(super) const CORE: Kind = Kind {
     definition: None,
 };
 
-static KINDS: [Kind; 10] = [
-    Kind {
-        plural: "configmaps",
-        singular: "configmap",
-        kind: "ConfigMap",
-        list_kind: "ConfigMapList",
-        short_names: &["cm"],
-        fields: &["immutable", "data", "binaryData"],
-        unknown_field: UnknownField::OnlyNameAndNamespace,
-        ..CORE
-    },
-    Kind {
-        plural: "events",
-        singular: "event",
-        kind: "Event",
-        list_kind: "EventList",
-        short_names: &["ev"],
-        watch_cached: false,
-        fields: &[
-            "involvedObject",
-            "reason",
-            "message",
-            "source",
-            "firstTimestamp",
-            "lastTimestamp",
-            "count",
-            "type",
-            "eventTime",
-            "series",
-            "action",
-            "related",
-            "reportingComponent",
-            "reportingInstance",
-        ],
-        zero: concat!(
-            r#","involvedObject":{},"source":{},"firstTimestamp":null,"lastTimestamp":null,"eventTime":null"#,
-            r#","reportingComponent":"","reportingInstance":"""#
-        ),
-        selectable: &[
-            field("involvedObject.kind", "/involvedObject/kind"),
-            field("involvedObject.namespace", "/involvedObject/namespace"),
-            field("involvedObject.name", "/involvedObject/name"),
-            field("involvedObject.uid", "/involvedObject/uid"),
-            field("involvedObject.apiVersion", "/involvedObject/apiVersion"),
-            field(
-                "involvedObject.resourceVersion",
-                "/involvedObject/resourceVersion",
-            ),
-            field("involvedObject.fieldPath", "/involvedObject/fieldPath"),
-            field("reason", "/reason"),
-            field("reportingComponent", "/reportingComponent"),
-            field("source", "/source/component"),
-            field("type", "/type"),
-        ],
-        update_creates: true,
-        ..CORE
-    },
-    Kind {
-        plural: "namespaces",
-        singular: "namespace",
-        kind: "Namespace",
-        list_kind: "NamespaceList",
-        short_names: &["ns"],
-        namespaced: false,
-        status: true,
-        zero: r#","spec":{},"status":{}"#,
-        selectable: &[field("status.phase", "/status/phase")],
-        deletion: Deletion::WhenEmpty,
-        deletion_shows_object: true,
-        names: NameRule::Label,
-        first_status: Some(r#"{"phase":"Active"}"#),
-        ..CORE
-    },
-    Kind {
-        plural: "nodes",
-        singular: "node",
-        kind: "Node",
-        list_kind: "NodeList",
-        short_names: &["no"],
-        namespaced: false,
-        status: true,
-        zero: concat!(
-            r#","spec":{},"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":0}},"nodeInfo":{"machineID":"""#,
-            r#","systemUUID":"","bootID":"","kernelVersion":"","osImage":"","containerRuntimeVersion":"""#,
-            r#","kubeletVersion":"","kubeProxyVersion":"","operatingSystem":"","architecture":""}}"#
-        ),
-        selectable: &[flag("spec.unschedulable", "/spec/unschedulable")],
-        ..CORE
-    },
-    Kind {
-        plural: "pods",
-        singular: "pod",
-        kind: "Pod",
-        list_kind: "PodList",
-        short_names: &["po"],
-        status: true,
-        generation: true,
-        zero: r#","spec":{"containers":null},"status":{}"#,
-        selectable: &[
-            field("spec.nodeName", "/spec/nodeName"),
-            field("spec.restartPolicy", "/spec/restartPolicy"),
-            field("spec.schedulerName", "/spec/schedulerName"),
-            field("spec.serviceAccountName", "/spec/serviceAccountName"),
-            flag("spec.hostNetwork", "/spec/hostNetwork"),
-            field("status.phase", "/status/phase"),
-            field("status.podIP", "/status/podIP"),
-            field("status.nominatedNodeName", "/status/nominatedNodeName"),
-        ],
-        deletion: Deletion::AfterGrace,
-        deletion_shows_object: true,
-        first_status: Some(r#"{"phase":"Pending"}"#),
-        ..CORE
-    },
-    Kind {
-        plural: "secrets",
-        singular: "secret",
-        kind: "Secret",
-        list_kind: "SecretList",
-        fields: &["immutable", "data", "stringData", "type"],
-        selectable: &[field("type", "/type")],
-        ..CORE
-    },
-    Kind {
-        plural: "services",
-        singular: "service",
-        kind: "Service",
-        list_kind: "ServiceList",
-        short_names: &["svc"],
-        status: true,
-        zero: r#","spec":{},"status":{"loadBalancer":{}}"#,
-        selectable: &[
-            field("spec.clusterIP", "/spec/clusterIP"),
-            field("spec.type", "/spec/type"),
-        ],
-        deletion_shows_object: true,
-        update_creates: true,
-        names: NameRule::LetterLabel,
-        first_status: Some(r#"{"loadBalancer":{}}"#),
-        ..CORE
-    },
-    Kind {
-        group: "apps",
-        plural: "deployments",
-        singular: "deployment",
-        kind: "Deployment",
-        list_kind: "DeploymentList",
-        short_names: &["deploy"],
-        status: true,
-        generation: true,
-        zero: concat!(
-            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{0},"spec":{"containers":null}}"#,
-            r#","strategy":{}},"status":{}"#
-        ),
-        unknown_field: UnknownField::OnlyNameAndNamespace,
-        first_status: Some("{}"),
-        ..CORE
-    },
-    Kind {
-        group: "batch",
-        plural: "jobs",
-        singular: "job",
-        kind: "Job",
-        list_kind: "JobList",
-        status: true,
-        generation: true,
-        zero: r#","spec":{"template":{"metadata":{0},"spec":{"containers":null}}},"status":{}"#,
-        selectable: &[SelectableField {
-            label: "status.successful",
-            pointer: "/status/succeeded",
-            default: "0",
-        }],
-        first_status: Some("{}"),
-        ..CORE
-    },
-    Kind {
-        group: "coordination.k8s.io",
-        plural: "leases",
-        singular: "lease",
-        kind: "Lease",
-        list_kind: "LeaseList",
-        fields: &["spec"],
-        zero: r#","spec":{}"#,
-        unknown_field: UnknownField::OnlyNameAndNamespace,
-        update_creates: true,
-        unconditional_update: false,
-        ..CORE
-    },
-];
+/// The scale of what has replicas and a label selector.
+const REPLICAS: Scale = Scale {
+    spec: "/spec/replicas",
+    status: "/status/replicas",
+    selector: ScaleSelector::Labels("/spec/selector"),
+};
+
+const fn selectable(label: &'static str, pointer: &'static str, default: &'static str) -> SelectableField {
+    SelectableField {
+        label,
+        pointer,
+        default,
+    }
+}
+
+/// Text.
+const fn field(label: &'static str, pointer: &'static str) -> SelectableField {
+    selectable(label, pointer, "")
+}
+
+/// A truth value.
+const fn flag(label: &'static str, pointer: &'static str) -> SelectableField {
+    selectable(label, pointer, "false")
+}
+
+/// A number.
+const fn count(label: &'static str, pointer: &'static str) -> SelectableField {
+    selectable(label, pointer, "0")
+}
+
+const fn part(
+    name: &'static str,
+    kind: &'static str,
+    group_version: Option<(&'static str, &'static str)>,
+    verbs: &'static [&'static str],
+) -> Part {
+    Part {
+        name,
+        kind,
+        group_version,
+        verbs,
+    }
+}
 
 /// The custom resource that scenarios speak of.
 pub(super) static WIDGET: Kind = Kind {
@@ -260,5 +117,6 @@ pub(super) static WIDGET: Kind = Kind {
     generation: true,
     unconditional_update: false,
     first_status: Some(""),
+    unknown_field: UnknownField::NotSupported,
     ..CORE
 };

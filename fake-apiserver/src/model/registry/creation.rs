@@ -82,7 +82,7 @@ impl Writer<'_> {
             };
             return Err(Status::invalid_object(kind, "", &[fault]));
         }
-        let mut faults = naming::faults(kind.names, name);
+        let mut faults = naming::faults(kind.names, self.model.version, name);
         faults.extend(self.kind_fault(object));
         if !faults.is_empty() {
             return Err(Status::invalid_object(kind, name, &faults));

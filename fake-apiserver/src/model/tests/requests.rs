@@ -62,7 +62,7 @@ impl World {
     "POST",
     NS,
     r#"{"metadata":{"name":"a.b"}}"#,
-    "422 Namespace \"a.b\" is invalid: metadata.name: Invalid value: \"a.b\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+    "422 Namespace \"a.b\" is invalid: metadata.name: Invalid value: \"a.b\": must not contain dots"
 )]
 #[case::another_kind(
     "POST",

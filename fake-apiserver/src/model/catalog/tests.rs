@@ -1,0 +1,152 @@
+//! What must hold of every row, and of the orders a real server has.
+
+use rstest::rstest;
+use serde_json::Value;
+
+use super::*;
+
+fn newest() -> Catalog {
+    Catalog::builtin(Version::V1_36)
+}
+
+fn json(kind: &Kind, text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{}: {error}: {text}", kind.qualified()))
+}
+
+#[test]
+fn a_row_is_named_once() {
+    let catalog = Catalog::of_scenarios(Version::V1_36);
+    for kind in catalog.kinds() {
+        let found = catalog.find_version(kind.group, kind.version, kind.plural);
+        assert_eq!(found, Some(*kind), "{}", kind.qualified());
+        assert_eq!(catalog.find_kind(&kind.api_version(), kind.kind), Some(*kind));
+    }
+}
+
+#[test]
+fn zero_values_and_first_statuses_are_json() {
+    for kind in newest().kinds() {
+        let zero = json(kind, &format!("{{\"\":0{}}}", kind.zero.replace("{0}", "{}")));
+        let shown: Vec<&str> = zero
+            .as_object()
+            .unwrap()
+            .keys()
+            .skip(1)
+            .map(String::as_str)
+            .collect();
+        let known: Vec<&str> = kind
+            .fields
+            .iter()
+            .copied()
+            .filter(|field| shown.contains(field))
+            .collect();
+        assert_eq!(shown, known, "{}: the order of its fields", kind.qualified());
+        if let Some(first) = kind.first_status.filter(|first| !first.is_empty()) {
+            json(kind, first);
+        }
+    }
+}
+
+#[test]
+fn what_shows_objects_of_another_row_says_which() {
+    for kind in newest().kinds() {
+        if let Some((group, version)) = kind.shows {
+            assert!(newest().find_version(group, version, kind.plural).is_some());
+        }
+        assert_eq!(kind.allows("watch"), kind.is_stored(), "{}", kind.qualified());
+    }
+}
+
+#[rstest]
+#[case("", "v1", "configmaps", Version::V1_36, Some("qFsyl6wFWjQ="))]
+#[case("events.k8s.io", "v1", "events", Version::V1_36, Some("r2yiGXH7wu8="))]
+#[case(
+    "autoscaling",
+    "v1",
+    "horizontalpodautoscalers",
+    Version::V1_36,
+    Some("qwQve8ut294=")
+)]
+#[case(
+    "networking.k8s.io",
+    "v1",
+    "ipaddresses",
+    Version::V1_33,
+    Some("O4H8VxQhW5Y=")
+)]
+#[case(
+    "networking.k8s.io",
+    "v1",
+    "ipaddresses",
+    Version::V1_34,
+    Some("3f/plJFChNE=")
+)]
+#[case(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    Version::V1_36,
+    Some("jfWCUB31mvA=")
+)]
+#[case("authentication.k8s.io", "v1", "tokenreviews", Version::V1_36, None)]
+fn the_stored_version_is_hashed(
+    #[case] group: &str,
+    #[case] version: &str,
+    #[case] plural: &str,
+    #[case] minor: Version,
+    #[case] hash: Option<&str>,
+) {
+    let kind = Catalog::builtin(minor)
+        .find_version(group, version, plural)
+        .unwrap();
+    assert_eq!(kind.storage_version_hash(minor).as_deref(), hash);
+}
+
+#[rstest]
+#[case(Version::V1_33, "resource.k8s.io", false)]
+#[case(Version::V1_34, "resource.k8s.io", true)]
+#[case(Version::V1_36, "apps", true)]
+fn a_minor_serves_its_own_groups(#[case] minor: Version, #[case] group: &str, #[case] served: bool) {
+    let groups = Catalog::builtin(minor).groups();
+    assert_eq!(groups.iter().any(|known| known.name == group), served);
+}
+
+#[test]
+fn the_newest_version_is_preferred() {
+    let mut versions = [
+        "v1alpha1", "v2", "x", "v1", "v10beta2", "v1beta1", "v3beta01", "a",
+    ];
+    versions.sort_by(|one, other| by_age(one, other));
+    assert_eq!(
+        versions,
+        [
+            "v2", "v1", "v10beta2", "v1beta1", "v1alpha1", "a", "v3beta01", "x"
+        ]
+    );
+}
+
+#[test]
+fn subresources_are_those_of_discovery() {
+    let pods = newest().find("", "pods").unwrap();
+    let names: Vec<&str> = pods.subresources().iter().map(|part| part.name).collect();
+    assert_eq!(
+        names,
+        [
+            "attach",
+            "binding",
+            "ephemeralcontainers",
+            "eviction",
+            "exec",
+            "log",
+            "portforward",
+            "proxy",
+            "resize",
+            "status"
+        ]
+    );
+    let scale = newest().find("apps", "deployments").unwrap().subresources()[0];
+    assert_eq!(
+        (scale.name, scale.group_version),
+        ("scale", Some(("autoscaling", "v1")))
+    );
+}
