@@ -22,6 +22,7 @@ mod registry;
 pub mod schema;
 pub mod selector;
 mod store;
+mod texts;
 pub mod watch;
 mod watch_cache;
 mod write;
@@ -31,7 +32,7 @@ mod tests;
 
 use catalog::{Catalog, Kind};
 pub use list::{GetOutcome, ListOutcome, Page};
-pub use object::{Stored, encode_json};
+pub use object::{Content, Stored, encode_json};
 pub use registry::Done;
 use store::{Objects, Store};
 pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};

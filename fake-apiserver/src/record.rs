@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Ending;
+use crate::model::Content;
 use crate::report::Report;
 
 /// A connection, numbered in order of acceptance from 1.
@@ -109,8 +110,8 @@ impl FrameType {
 pub struct Frame {
     /// The event's type.
     pub kind: FrameType,
-    /// The object's identity; `None` for `ERROR` and raw frames.
-    pub object: Option<ObjectRef>,
+    /// The object's identity; `None` for `ERROR` and raw frames. Every watch that is shown the event shares it.
+    pub object: Option<Arc<ObjectRef>>,
     /// Length of the line in bytes, the newline included.
     pub bytes: u64,
     /// Bytes of it that were sent. Less than `bytes`: the line was torn.
@@ -150,7 +151,7 @@ pub struct Truth {
     /// Does the object pass the namespace and selectors of the scenario's client after this write?
     pub selected: bool,
     /// The object as stored after the write (before it, for a delete).
-    pub content: Arc<serde_json::Value>,
+    pub content: Content,
 }
 
 /// Who ended something.

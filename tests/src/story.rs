@@ -131,7 +131,7 @@ fn line(frame: &Frame) -> String {
         FrameType::Error { code, reason } => format!("ERROR {code} {reason}"),
         FrameType::Raw => "(raw)".to_owned(),
     };
-    let object = frame.object.as_ref().map(state).unwrap_or_default();
+    let object = frame.object.as_deref().map(state).unwrap_or_default();
     let torn = if frame.whole() { "" } else { " torn" };
     format!("{kind} {object}{torn}")
 }

@@ -261,7 +261,7 @@ fn state(frame: &Frame) -> Option<(&ObjectRef, Op)> {
         FrameType::Deleted => Op::Gone,
         FrameType::Bookmark { .. } | FrameType::Error { .. } | FrameType::Raw => return None,
     };
-    frame.object.as_ref().map(|object| (object, op))
+    frame.object.as_deref().map(|object| (object, op))
 }
 
 /// Only the value `"true"` ends the initial events (KEP-3157; client-go `TestWatchList`).

@@ -99,7 +99,7 @@ impl Sample {
             object: object(name, uid, version),
             op,
             selected,
-            content: Arc::new(content(name, uid, version)),
+            content: (&content(name, uid, version)).into(),
         }))
     }
 
@@ -212,7 +212,7 @@ impl Sample {
             stream,
             frame: Frame {
                 kind,
-                object: about,
+                object: about.map(Arc::new),
                 bytes: 100,
                 sent,
                 scripted,

@@ -1,14 +1,14 @@
-//! One version of one object: its place in the order of keys, its JSON in the order of the wire, and its bytes, which
-//! are made once and shared by every list and watch that shows them.
+//! One version of one object: its place in the order of keys and its bytes in the order of the wire, which are made
+//! once and shared by every list and watch that shows them.
 //!
 //! It must not know who reads it: selectors, pages and watches are elsewhere.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::sync::{Arc, OnceLock};
+use std::borrow::Cow;
+use std::sync::OnceLock;
+use std::{fmt, io};
 
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::ser::Formatter;
 use serde_json::{Map, Value};
 
@@ -16,6 +16,7 @@ use crate::api::Form;
 use crate::record::ObjectRef;
 
 use super::catalog::Kind;
+use super::texts::Texts;
 
 /// Order of `metadata`'s keys for built-in kinds (`ObjectMeta` in apimachinery `meta/v1/types.go`).
 pub(crate) const OBJECT_META: [&str; 15] = [
@@ -50,7 +51,8 @@ const MAPS: [&str; 10] = [
     "requests",
 ];
 
-/// One version of one object, as stored.
+/// One version of one object, as stored: its bytes and what is asked of it often. Everything else is read from the
+/// bytes when it is needed, because a tree of values is several times their size.
 #[derive(Debug)]
 pub struct Stored {
     /// Its kind.
@@ -61,10 +63,11 @@ pub struct Stored {
     pub uid: String,
     /// The revision of the write that made it.
     pub revision: u64,
-    /// The object, in the order it is written on the wire.
-    pub json: Arc<Value>,
-    labels: BTreeMap<String, String>,
-    full: OnceLock<Bytes>,
+    /// Names and values in turn.
+    labels: Texts,
+    /// What its kind can be selected by, in the kind's order.
+    selectable: Texts,
+    full: Bytes,
     metadata: OnceLock<Bytes>,
 }
 
@@ -82,35 +85,38 @@ impl Stored {
     /// run.
     pub(super) fn as_is(kind: &'static Kind, key: String, revision: u64, json: Value) -> Self {
         let json = canonical(kind, json);
-        let text = |pointer: &str| {
-            json.pointer(pointer)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let uid = text("/metadata/uid");
-        let labels = json
-            .pointer("/metadata/labels")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
-            .collect();
+        let labels = json.pointer("/metadata/labels").and_then(Value::as_object);
         Self {
             kind,
             key,
-            uid,
+            uid: json
+                .pointer("/metadata/uid")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
             revision,
-            json: Arc::new(json),
-            labels,
-            full: OnceLock::new(),
+            labels: labels
+                .into_iter()
+                .flatten()
+                .flat_map(|(name, value)| [name.as_str(), value.as_str().unwrap_or_default()])
+                .collect(),
+            selectable: kind
+                .selectable
+                .iter()
+                .map(|field| match json.pointer(field.pointer) {
+                    Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
+                    Some(Value::Null) | None => Cow::Borrowed(field.default),
+                    Some(other) => Cow::Owned(other.to_string()),
+                })
+                .collect(),
+            full: encode_json(&json).into_boxed_slice().into(),
             metadata: OnceLock::new(),
         }
     }
 
     /// The same content under another revision: what a DELETED event shows.
     pub(super) fn at_revision(&self, revision: u64) -> Self {
-        Self::new(self.kind, self.key.clone(), revision, Value::clone(&self.json))
+        Self::new(self.kind, self.key.clone(), revision, self.json())
     }
 
     /// Its identity and version.
@@ -122,9 +128,25 @@ impl Stored {
         }
     }
 
-    /// `metadata.labels`.
-    pub fn labels(&self) -> &BTreeMap<String, String> {
-        &self.labels
+    /// The value of a label.
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.labels()
+            .find(|(other, _)| *other == name)
+            .map(|(_, value)| value)
+    }
+
+    /// `metadata.labels`, in order.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let names = self.labels.iter().step_by(2);
+        names.zip(self.labels.iter().skip(1).step_by(2))
+    }
+
+    /// The value of a field its kind can be selected by; empty where there is none.
+    pub(super) fn selectable(&self, label: &str) -> &str {
+        let place = self.kind.selectable.iter().position(|field| field.label == label);
+        place
+            .and_then(|place| self.selectable.get(place))
+            .unwrap_or_default()
     }
 
     /// `metadata.name`.
@@ -139,10 +161,21 @@ impl Stored {
         self.key.split_once('/').map(|(namespace, _)| namespace)
     }
 
+    /// The object, in the order it is written on the wire: read from its bytes at every call, because trees are not
+    /// kept.
+    pub fn json(&self) -> Value {
+        decode(&self.full)
+    }
+
+    /// The object as bytes, for who may read them later.
+    pub fn content(&self) -> Content {
+        Content(self.full.clone())
+    }
+
     /// The object with its type, as a GET or a watch event shows it, without newline.
     pub fn encoded(&self, form: Form) -> &Bytes {
         match form {
-            Form::Full => self.full.get_or_init(|| encode_json(&self.json).into()),
+            Form::Full => &self.full,
             Form::Metadata => self
                 .metadata
                 .get_or_init(|| encode_json(&self.metadata_only()).into()),
@@ -164,7 +197,7 @@ impl Stored {
     pub(super) fn item_json(&self, form: Form) -> Value {
         match form {
             Form::Full => {
-                let mut json = Value::clone(&self.json);
+                let mut json = self.json();
                 if let (false, Some(object)) = (self.kind.custom, json.as_object_mut()) {
                     object.shift_remove("kind");
                     object.shift_remove("apiVersion");
@@ -180,11 +213,68 @@ impl Stored {
         let mut object = Map::new();
         object.insert("kind".to_owned(), "PartialObjectMetadata".into());
         object.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
-        let metadata = self.json.get("metadata").cloned().unwrap_or_default();
+        let metadata = self
+            .json()
+            .get_mut("metadata")
+            .map(Value::take)
+            .unwrap_or_default();
         object.insert("metadata".to_owned(), struct_order(metadata, &OBJECT_META));
         sort_maps(&mut object);
         Value::Object(object)
     }
+}
+
+/// What is in an object, as the bytes it is stored in. A saved trace has it as JSON.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Content(Bytes);
+
+impl Content {
+    /// The object, read at every call.
+    pub fn json(&self) -> Value {
+        decode(&self.0)
+    }
+
+    /// How many bytes it is.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Is there nothing in it? Never.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<&Value> for Content {
+    fn from(json: &Value) -> Self {
+        Self(encode_json(json).into())
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(|json| Self::from(&json))
+    }
+}
+
+/// Reads what [`encode_json`] wrote.
+fn decode(bytes: &[u8]) -> Value {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    // However deep it is, it was a value before.
+    reader.disable_recursion_limit();
+    Value::deserialize(&mut reader).expect("what was encoded can be decoded")
 }
 
 /// What the encoded form of a built-in kind starts with.

@@ -74,7 +74,7 @@ pub(super) fn write(
         } => {
             writer.needs_namespace()?;
             let current = writer.current(name)?;
-            let (object, more) = patch::patched(writer.kind(), &current.json, patch, *validation)?;
+            let (object, more) = patch::patched(writer.kind(), &current.json(), patch, *validation)?;
             warnings.extend(more);
             check_name(&object, name)?;
             writer.update(&current, *subresource, &object)?
@@ -145,7 +145,7 @@ impl Writer<'_> {
     /// And it must not be on its way out.
     fn takes_content(&self, name: &str) -> Result<(), Status> {
         match self.needs_namespace()? {
-            Some(namespace) if is_terminating(&namespace.json) => {
+            Some(namespace) if is_terminating(&namespace.json()) => {
                 let namespace = namespace.name();
                 let cause = Cause {
                     reason: "NamespaceTerminating".to_owned(),

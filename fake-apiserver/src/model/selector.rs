@@ -63,11 +63,12 @@ impl LabelSelector {
 
     fn matches(&self, object: &Stored) -> bool {
         self.requirements.iter().all(|requirement| {
-            let value = object.labels().get(&requirement.key);
+            let value = object.label(&requirement.key);
+            let has = |values: &[String], value: &str| values.iter().any(|other| other == value);
             let number = || value.and_then(|value| value.parse::<i64>().ok());
             match &requirement.operator {
-                Operator::In(values) => value.is_some_and(|value| values.contains(value)),
-                Operator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+                Operator::In(values) => value.is_some_and(|value| has(values, value)),
+                Operator::NotIn(values) => value.is_none_or(|value| !has(values, value)),
                 Operator::Exists => value.is_some(),
                 Operator::Absent => value.is_none(),
                 Operator::Greater(bound) => number().is_some_and(|number| number > *bound),
@@ -168,24 +169,11 @@ impl FieldSelector {
     }
 }
 
-fn field_value(object: &Stored, field: &str) -> String {
+fn field_value<'a>(object: &'a Stored, field: &str) -> &'a str {
     match field {
-        "metadata.name" => return object.name().to_owned(),
-        "metadata.namespace" => return object.namespace().unwrap_or_default().to_owned(),
-        _ => {}
-    }
-    let Some(selectable) = object
-        .kind
-        .selectable
-        .iter()
-        .find(|selectable| selectable.label == field)
-    else {
-        return String::new();
-    };
-    match object.json.pointer(selectable.pointer) {
-        Some(serde_json::Value::String(text)) => text.clone(),
-        Some(serde_json::Value::Null) | None => selectable.default.to_owned(),
-        Some(other) => other.to_string(),
+        "metadata.name" => object.name(),
+        "metadata.namespace" => object.namespace().unwrap_or_default(),
+        field => object.selectable(field),
     }
 }
 

@@ -41,7 +41,7 @@ pub struct WatchFrame {
     /// Its type.
     pub kind: FrameType,
     /// Whom it concerns; `None` for ERROR.
-    pub object: Option<ObjectRef>,
+    pub object: Option<Arc<ObjectRef>>,
     /// The line, with its newline.
     pub line: Bytes,
 }
@@ -213,7 +213,7 @@ impl WatchSession {
                     Some(object) => {
                         return WatchPoll::Frame(WatchFrame {
                             kind: FrameType::Added,
-                            object: Some(object.object_ref()),
+                            object: Some(Arc::new(object.object_ref())),
                             line: line(Change::Added.word(), object.encoded(self.form)),
                         });
                     }
@@ -287,7 +287,7 @@ impl WatchSession {
         };
         Some(WatchFrame {
             kind,
-            object: Some(event.shown(change).object_ref()),
+            object: Some(Arc::clone(event.object_ref())),
             line: event.line(change, self.form),
         })
     }
@@ -427,11 +427,11 @@ pub(super) fn bookmark_frame(
         kind: FrameType::Bookmark {
             initial_events_end: initial_events_end.map(str::to_owned),
         },
-        object: Some(ObjectRef {
+        object: Some(Arc::new(ObjectRef {
             key: String::new(),
             uid: String::new(),
             resource_version: resource_version.to_owned(),
-        }),
+        })),
         line: line("BOOKMARK", &object),
     }
 }

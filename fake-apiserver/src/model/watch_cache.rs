@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 
 use crate::api::Form;
-use crate::record::WriteOp;
+use crate::record::{ObjectRef, WriteOp};
 
 use super::object::Stored;
 use super::store::Objects;
@@ -29,6 +29,7 @@ pub(super) struct Event {
     pub(super) object: Arc<Stored>,
     pub(super) previous: Option<Arc<Stored>>,
     departed: OnceLock<Arc<Stored>>,
+    object_ref: OnceLock<Arc<ObjectRef>>,
     lines: [OnceLock<Bytes>; 6],
 }
 
@@ -58,6 +59,7 @@ impl Event {
             object,
             previous,
             departed: OnceLock::new(),
+            object_ref: OnceLock::new(),
             lines: Default::default(),
         }
     }
@@ -71,6 +73,11 @@ impl Event {
                 .get_or_init(|| Arc::new(previous.at_revision(self.revision))),
             (Change::Deleted | Change::Added | Change::Modified, _, _) => &self.object,
         }
+    }
+
+    /// Whom it concerns, in the version of the write: the same whatever it is to a watch.
+    pub(super) fn object_ref(&self) -> &Arc<ObjectRef> {
+        self.object_ref.get_or_init(|| Arc::new(self.object.object_ref()))
     }
 
     /// The line that shows it, made once.

@@ -58,8 +58,8 @@ pub(super) fn replace(
         Some(namespace) => drop(metadata.insert("namespace".to_owned(), namespace.into())),
         None => drop(metadata.remove("namespace")),
     }
-    let old = current.map(|current| &*current.json);
-    let kept = |name: &str| old.and_then(|old| old["metadata"].get(name)).cloned();
+    let old = current.map(|current| current.json());
+    let kept = |name: &str| old.as_ref().and_then(|old| old["metadata"].get(name)).cloned();
     metadata.insert("uid".to_owned(), kept("uid").unwrap_or_else(|| uid.into()));
     metadata.insert(
         "creationTimestamp".to_owned(),
@@ -80,7 +80,7 @@ pub(super) fn replace(
     }
     object.insert("metadata".to_owned(), Value::Object(metadata));
     let mut object = canonical(kind, Value::Object(object));
-    let Some((current, old)) = current.zip(old) else {
+    let Some((current, old)) = current.zip(old.as_ref()) else {
         return Outcome::Put(object);
     };
     if *old == object {
@@ -97,7 +97,7 @@ pub(super) fn replace(
 
 /// A delete of `current`.
 pub(super) fn delete(current: &Arc<Stored>, now: Duration) -> Outcome {
-    let mut object = Value::clone(&current.json);
+    let mut object = current.json();
     if object["metadata"].get("finalizers").is_none() {
         return Outcome::Gone;
     }
@@ -131,7 +131,7 @@ fn is_held(kind: &Kind, object: &Value) -> bool {
 
 /// The manifest of `current` with other labels.
 pub(super) fn relabelled(current: &Stored, labels: &[(String, Option<String>)]) -> Value {
-    let mut object = Value::clone(&current.json);
+    let mut object = current.json();
     let mut changed = object["metadata"]
         .get("labels")
         .and_then(Value::as_object)

@@ -67,7 +67,7 @@ pub fn state(key: &str, version: &str) -> String {
 
 /// `MODIFIED a@1003`, `BOOKMARK @1003`, `ERROR 410 Expired`; `object` says how an object reads.
 pub fn frame(frame: &Frame, object: impl Fn(&ObjectRef) -> String) -> String {
-    let state = frame.object.as_ref().map(object).unwrap_or_default();
+    let state = frame.object.as_deref().map(object).unwrap_or_default();
     match &frame.kind {
         FrameType::Added => format!("ADDED {state}"),
         FrameType::Modified => format!("MODIFIED {state}"),

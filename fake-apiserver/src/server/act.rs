@@ -4,6 +4,7 @@
 //! request the same step was just triggered by: there the script speaks first.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -166,7 +167,7 @@ impl Server {
                 },
                 op,
                 selected,
-                content: written.stored.json.clone(),
+                content: written.stored.content(),
             }),
         );
     }
@@ -588,7 +589,7 @@ fn event_frame(kind: &str, object: &Value, version: Option<(&Expected, Option<St
     let line = with_newline(encode_json(&json!({ "type": kind, "object": object })));
     WatchFrame {
         kind: frame_type,
-        object: Some(object_ref(&object)),
+        object: Some(Arc::new(object_ref(&object))),
         line: Bytes::from(line),
     }
 }

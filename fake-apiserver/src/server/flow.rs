@@ -12,7 +12,7 @@ use super::{Open, Server, Source};
 use crate::api;
 use crate::fault::Ending;
 use crate::model::WatchPoll;
-use crate::record::{StreamId, What};
+use crate::record::{ObjectRef, StreamId, What};
 
 impl Server {
     /// Runs every step and sends every byte that is due at `now`.
@@ -63,6 +63,7 @@ impl Server {
                                 Fate::Send { frame, scripted } => open.exchange.push_line(&frame, scripted),
                                 Fate::Withhold(frame) => {
                                     if let Some(object) = frame.object {
+                                        let object = ObjectRef::clone(&object);
                                         self.log.push(now, What::Withheld { stream, object });
                                     }
                                 }
@@ -75,7 +76,7 @@ impl Server {
                                     };
                                     let version = frame
                                         .object
-                                        .map(|object| object.resource_version)
+                                        .map(|object| object.resource_version.clone())
                                         .unwrap_or_default();
                                     let marker = self.model.bookmark_frame(
                                         collection,

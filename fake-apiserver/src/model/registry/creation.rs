@@ -41,7 +41,7 @@ impl Writer<'_> {
             Some(_) if generated => return Err(Status::no_name_left(kind, &name)),
             Some(current) => {
                 let mut status = Status::already_exists(kind, &name);
-                if is_terminating(&current.json) {
+                if is_terminating(&current.json()) {
                     status.message = format!("object is being deleted: {}", status.message);
                 }
                 return Err(status);

@@ -33,7 +33,7 @@ impl Writer<'_> {
         let current = self.current(name)?;
         check_preconditions(kind, &current, options)?;
         let key = current.key.clone();
-        let mut marked = Value::clone(&current.json);
+        let mut marked = current.json();
         let terminating = is_terminating(&marked);
         propagate(&mut marked, options);
         let has_finalizers = finalizers(&marked).next().is_some();

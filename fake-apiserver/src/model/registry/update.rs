@@ -49,11 +49,12 @@ impl Writer<'_> {
             return Err(Status::invalid_object(kind, current.name(), &[fault]));
         }
         let object = self.cleaned(object);
+        let stored = current.json();
         let manifest = match subresource {
-            None => main_part(kind, &current.json, object),
-            Some(Subresource::Status) => status_part(kind, &current.json, object),
+            None => main_part(kind, &stored, object),
+            Some(Subresource::Status) => status_part(kind, &stored, object),
             Some(Subresource::Finalize) => {
-                let mut finalized = Value::clone(&current.json);
+                let mut finalized = stored.clone();
                 finalized["spec"] = object["spec"].clone();
                 if finalized["spec"].is_null() {
                     finalized["spec"] = json!({});
@@ -62,9 +63,9 @@ impl Writer<'_> {
             }
         };
         let fresh: Vec<&str> = finalizers(&manifest)
-            .filter(|name| !finalizers(&current.json).any(|old| old == *name))
+            .filter(|name| !finalizers(&stored).any(|old| old == *name))
             .collect();
-        if is_terminating(&current.json) && !fresh.is_empty() {
+        if is_terminating(&stored) && !fresh.is_empty() {
             let shown: Vec<String> = fresh.iter().map(|name| go_text::quote(name)).collect();
             let fault = Cause {
                 reason: "FieldValueForbidden".to_owned(),

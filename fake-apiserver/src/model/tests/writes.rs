@@ -17,7 +17,7 @@ fn identity_and_times_are_the_server_s() {
     assert_eq!(written.op, Some(WriteOp::Create));
     let uid = written.uid.clone();
     assert_eq!(
-        *written.stored.json,
+        written.stored.json(),
         json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": {
             "name": "new", "namespace": "probe", "uid": uid, "resourceVersion": "1010",
             "creationTimestamp": "2026-03-01T01:01:01Z",
@@ -51,8 +51,8 @@ fn an_update_keeps_uid_and_creation_and_names_the_version_before() {
         (Some(WriteOp::Update), before.uid.as_str())
     );
     assert_eq!(
-        written.stored.json["metadata"]["creationTimestamp"],
-        before.json["metadata"]["creationTimestamp"]
+        written.stored.json()["metadata"]["creationTimestamp"],
+        before.json()["metadata"]["creationTimestamp"]
     );
     assert!(std::sync::Arc::ptr_eq(&written.previous.unwrap(), &before));
 }
@@ -66,7 +66,7 @@ fn an_update_keeps_uid_and_creation_and_names_the_version_before() {
 fn generation_counts_changes_of_the_spec(#[case] object: Value, #[case] generation: u64) {
     let mut world = World::fixture(Version::V1_36);
     let written = world.apply("probe.example.com", "widgets", Some("probe"), "wd-1", object);
-    assert_eq!(written.stored.json["metadata"]["generation"], generation);
+    assert_eq!(written.stored.json()["metadata"]["generation"], generation);
 }
 
 #[test]
@@ -74,8 +74,8 @@ fn a_delete_uses_a_revision_and_shows_the_last_object_under_it() {
     let mut world = World::fixture(Version::V1_36);
     let written = world.delete("cm-1");
     assert_eq!((written.op, written.revision), (Some(WriteOp::Delete), 1010));
-    assert_eq!(written.stored.json["metadata"]["resourceVersion"], "1010");
-    assert_eq!(written.stored.json["data"], json!({ "k": "1" }));
+    assert_eq!(written.stored.json()["metadata"]["resourceVersion"], "1010");
+    assert_eq!(written.stored.json()["data"], json!({ "k": "1" }));
     assert_eq!(
         world.model.object(&cm("cm-1")).map(|object| object.revision),
         None

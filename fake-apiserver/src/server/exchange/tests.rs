@@ -20,7 +20,7 @@ fn line(text: &str) -> WatchFrame {
     };
     WatchFrame {
         kind: FrameType::Added,
-        object: Some(object),
+        object: Some(object.into()),
         line: Bytes::from(format!("{text}\n")),
     }
 }

@@ -1,0 +1,55 @@
+//! A few short texts in one piece of memory: an object's labels, and the fields it can be selected by.
+//!
+//! A store holds hundreds of thousands of these, and a map of strings costs more than the strings.
+
+/// Texts in the order they were given in.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    joined: Box<str>,
+    /// Where each text ends.
+    ends: Box<[u32]>,
+}
+
+impl Texts {
+    /// Text number `index`.
+    pub(super) fn get(&self, index: usize) -> Option<&str> {
+        let end = *self.ends.get(index)? as usize;
+        let start = match index.checked_sub(1) {
+            None => 0,
+            Some(before) => self.ends[before] as usize,
+        };
+        Some(&self.joined[start..end])
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.ends.len()).filter_map(|index| self.get(index))
+    }
+}
+
+impl<T: AsRef<str>> FromIterator<T> for Texts {
+    fn from_iter<I: IntoIterator<Item = T>>(texts: I) -> Self {
+        let (mut joined, mut ends) = (String::new(), Vec::new());
+        for text in texts {
+            joined.push_str(text.as_ref());
+            ends.push(u32::try_from(joined.len()).expect("an object is smaller than 4 GiB"));
+        }
+        Self {
+            joined: joined.into_boxed_str(),
+            ends: ends.into_boxed_slice(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Texts;
+
+    #[test]
+    fn what_goes_in_comes_out_in_its_place() {
+        let texts: Texts = ["a", "", "grün", ""].into_iter().collect();
+        assert_eq!(texts.iter().collect::<Vec<_>>(), ["a", "", "grün", ""]);
+        assert_eq!((texts.get(2), texts.get(4)), (Some("grün"), None));
+        assert_eq!(Texts::default().get(0), None);
+    }
+}
