@@ -1,6 +1,6 @@
 //! What a patch makes of an object. Whether the outcome may be stored is decided elsewhere.
 
-use json_patch::{merge, patch as apply};
+use json_patch::merge;
 use serde_json::Value;
 
 use crate::api::body::{check_types, drop_unknown_fields};
@@ -9,6 +9,8 @@ use crate::api::{Cause, Status, go_text};
 
 use super::catalog::Kind;
 use super::object::encode_json;
+
+mod json;
 
 /// The object after the patch, and what is to be warned of.
 ///
@@ -23,8 +25,8 @@ pub(super) fn patched(
     let mut object = current.clone();
     match patch {
         Patch::Merge(change) => merge(&mut object, change),
-        Patch::Json(operations) => apply(&mut object, operations).map_err(|error| {
-            tracing::debug!(operation = %error.operation, "a patch failed");
+        Patch::Json(operations) => json::apply(&mut object, operations).map_err(|error| {
+            tracing::debug!(error, "a patch failed");
             Status::patch_failed()
         })?,
     }
