@@ -1,0 +1,139 @@
+// Command informer is a client-go shared informer that prints what its handlers are told, one line of JSON each:
+//
+//	informer typed              ConfigMaps, through the clientset (which prefers protobuf)
+//	informer dynamic GVR        any resource, as group/version/resource, or version/resource of the core group
+//
+// It watches all namespaces of the cluster that KUBECONFIG names, with client-go's defaults, and ends when its standard
+// input does. The value of an object is its label `v`. The lines are described in e2e/src/client.rs.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "informer:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		defer stop()
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}()
+
+	informer, err := build(args)
+	if err != nil {
+		return err
+	}
+	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		tell(line{Event: "error", Message: err.Error()})
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	}); err != nil {
+		return err
+	}
+	told, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { tell(about("added", object)) },
+		UpdateFunc: func(_, object any) { tell(about("updated", object)) },
+		DeleteFunc: func(object any) { tell(about("deleted", object)) },
+	})
+	if err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		informer.RunWithContext(ctx)
+	}()
+	if cache.WaitForCacheSync(ctx.Done(), told.HasSynced) {
+		tell(line{Event: "synced"})
+	}
+	<-ended
+	return nil
+}
+
+// build makes the informer that the arguments ask for.
+func build(args []string) (cache.SharedIndexInformer, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(args) == 1 && args[0] == "typed":
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		return informers.NewSharedInformerFactory(client, 0).Core().V1().ConfigMaps().Informer(), nil
+	case len(args) == 2 && args[0] == "dynamic":
+		resource, err := parse(args[1])
+		if err != nil {
+			return nil, err
+		}
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(resource).Informer(), nil
+	default:
+		return nil, fmt.Errorf("usage: informer typed | informer dynamic GROUP/VERSION/RESOURCE")
+	}
+}
+
+func parse(text string) (schema.GroupVersionResource, error) {
+	switch parts := strings.Split(text, "/"); len(parts) {
+	case 2:
+		return schema.GroupVersionResource{Version: parts[0], Resource: parts[1]}, nil
+	case 3:
+		return schema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]}, nil
+	default:
+		return schema.GroupVersionResource{}, fmt.Errorf("%q is no group/version/resource", text)
+	}
+}
+
+type line struct {
+	Event   string `json:"event"`
+	Name    string `json:"name,omitempty"`
+	Value   string `json:"value,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// about is what a handler was told of an object.
+func about(event string, object any) line {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	described, err := meta.Accessor(object)
+	if err != nil {
+		return line{Event: "error", Message: err.Error()}
+	}
+	return line{Event: event, Name: described.GetName(), Value: described.GetLabels()["v"]}
+}
+
+var out sync.Mutex
+
+func tell(said line) {
+	out.Lock()
+	defer out.Unlock()
+	// A line without a reader ends the program, by the signal that comes of it.
+	_ = json.NewEncoder(os.Stdout).Encode(said)
+}

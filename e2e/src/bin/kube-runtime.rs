@@ -1,0 +1,127 @@
+//! kube-runtime over the ConfigMaps of all namespaces, printing what it tells, one line of JSON each: `kube-runtime
+//! reflector` what its stream and its store hold, `kube-runtime controller` what it asks to reconcile.
+//!
+//! It uses the library as its documentation says and repairs nothing. The lines are described in `e2e/src/client.rs`.
+
+use std::convert::Infallible;
+use std::io::{self, Read as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt as _};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{Api, Client, ResourceExt as _};
+use kube_runtime::WatchStreamExt as _;
+use kube_runtime::controller::{Action, Controller};
+use kube_runtime::finalizer::{self, finalizer};
+use kube_runtime::reflector::{self, Store, reflector};
+use kube_runtime::watcher::{self, Event, watcher};
+use serde_json::{Value, json};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    end_with_stdin();
+    let config_maps: Api<ConfigMap> = Api::all(Client::try_default().await?);
+    match std::env::args().nth(1).as_deref() {
+        Some("reflector") => reflect(config_maps).await,
+        Some("controller") => control(config_maps).await,
+        _ => return Err("usage: kube-runtime reflector | kube-runtime controller".into()),
+    }
+    Ok(())
+}
+
+async fn reflect(config_maps: Api<ConfigMap>) {
+    let (store, writer) = reflector::store();
+    let events = watcher(config_maps, watcher::Config::default()).default_backoff();
+    tell_stream(store, reflector(writer, events)).await;
+}
+
+/// Tells what the stream brings. Which of two an apply is, an addition or an update, the store knows no longer: what
+/// was told before does.
+async fn tell_stream(store: Store<ConfigMap>, events: impl Stream<Item = watcher::Result<Event<ConfigMap>>>) {
+    let mut known = std::collections::BTreeMap::new();
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(Event::Apply(object)) => {
+                let before = known.insert(object.name_any(), object.resource_version());
+                tell_object(if before.is_some() { "updated" } else { "added" }, &object);
+            }
+            Ok(Event::Delete(object)) => {
+                known.remove(&object.name_any());
+                tell_object("deleted", &object);
+            }
+            // The set is whole and in the store only when it is done.
+            Ok(Event::Init | Event::InitApply(_)) => {}
+            Ok(Event::InitDone) => {
+                let held = store.state();
+                let gone: Vec<String> = known
+                    .keys()
+                    .filter(|name| !held.iter().any(|object| object.name_any() == **name))
+                    .cloned()
+                    .collect();
+                for name in gone {
+                    known.remove(&name);
+                    tell(&json!({"event": "deleted", "name": name}));
+                }
+                for object in held {
+                    let version = object.resource_version();
+                    match known.insert(object.name_any(), version.clone()) {
+                        None => tell_object("added", &object),
+                        Some(before) if before != version => tell_object("updated", &object),
+                        Some(_) => {}
+                    }
+                }
+                tell(&json!({"event": "synced"}));
+            }
+            Err(error) => tell(&json!({"event": "error", "message": error.to_string()})),
+        }
+    }
+}
+
+/// A controller is asked to reconcile what was added and what was updated alike. Of a deletion it hears only where it
+/// holds the object back by a finalizer, as the library's helper does.
+async fn control(config_maps: Api<ConfigMap>) {
+    let client = config_maps.clone().into_client();
+    let reconcile = async |object: Arc<ConfigMap>, client: Arc<Client>| {
+        let namespace = object.namespace().unwrap_or_default();
+        let own = Api::namespaced(Client::clone(&client), &namespace);
+        finalizer(&own, "e2e.example.com/told", object, async |event| {
+            match event {
+                finalizer::Event::Apply(object) => tell_object("reconcile", &object),
+                finalizer::Event::Cleanup(object) => tell_object("deleted", &object),
+            }
+            Ok::<_, Infallible>(Action::await_change())
+        })
+        .await
+    };
+    let retry = |_: Arc<ConfigMap>, _: &finalizer::Error<Infallible>, _: Arc<Client>| {
+        Action::requeue(Duration::from_secs(1))
+    };
+    let controller = Controller::new(config_maps, watcher::Config::default());
+    let mut outcomes = std::pin::pin!(controller.run(reconcile, retry, Arc::new(client)));
+    while let Some(outcome) = outcomes.next().await {
+        if let Err(error) = outcome {
+            tell(&json!({"event": "error", "message": error.to_string()}));
+        }
+    }
+}
+
+fn tell_object(event: &str, object: &ConfigMap) {
+    let value = object.labels().get("v").map(String::as_str).unwrap_or_default();
+    tell(&json!({"event": event, "name": object.name_any(), "value": value}));
+}
+
+#[expect(clippy::print_stdout, reason = "the lines are what the program is for")]
+fn tell(line: &Value) {
+    println!("{line}");
+}
+
+/// Ends the program when whoever started it lets go of its standard input.
+fn end_with_stdin() {
+    std::thread::spawn(|| {
+        // An error is an end too.
+        drop(io::stdin().read_to_end(&mut Vec::new()));
+        std::process::exit(0);
+    });
+}

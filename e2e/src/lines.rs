@@ -1,0 +1,93 @@
+//! The lines a program prints, as the fence that tests wait at: bounded, and telling what came instead.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long anything may be waited for. It is only ever used up by a test that fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What one pipe of a running program has brought so far, and will.
+#[derive(Debug, Clone)]
+pub struct Lines {
+    read: Arc<(Mutex<Progress>, Condvar)>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    lines: Vec<String>,
+    ended: bool,
+}
+
+impl Lines {
+    /// Reads a pipe to its end, on a thread of its own, so that the program never waits for its reader.
+    pub fn of(pipe: impl Read + Send + 'static) -> Self {
+        let read = Arc::new((Mutex::new(Progress::default()), Condvar::new()));
+        let written = read.clone();
+        std::thread::spawn(move || {
+            let (state, changed) = &*written;
+            let mut lines = BufReader::new(pipe).lines();
+            loop {
+                let line = lines.next();
+                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+                match line {
+                    Some(Ok(line)) => state.lines.push(line),
+                    Some(Err(_)) | None => {
+                        state.ended = true;
+                        changed.notify_all();
+                        return;
+                    }
+                }
+                changed.notify_all();
+            }
+        });
+        Self { read }
+    }
+
+    /// How many lines there are.
+    pub fn count(&self) -> usize {
+        self.lock().lines.len()
+    }
+
+    /// The lines from number `from` on.
+    pub fn since(&self, from: usize) -> Vec<String> {
+        self.lock().lines.iter().skip(from).cloned().collect()
+    }
+
+    /// Waits for a line from number `from` on that `is` what is waited for, and gives its number and what `is` made of
+    /// it.
+    ///
+    /// # Errors
+    /// The lines that came instead, if none is it when the program has no more to say or patience has ended.
+    pub fn find<T>(&self, from: usize, is: impl Fn(&str) -> Option<T>) -> Result<(usize, T), Vec<String>> {
+        let (_, changed) = &*self.read;
+        let mut found = None;
+        let mut looked_at = from;
+        let waited = changed.wait_timeout_while(self.lock(), PATIENCE, |state| {
+            while found.is_none() && looked_at < state.lines.len() {
+                found = is(&state.lines[looked_at]).map(|made| (looked_at, made));
+                looked_at += 1;
+            }
+            found.is_none() && !state.ended
+        });
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        found.ok_or_else(|| state.lines.iter().skip(from).cloned().collect())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.read.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lines;
+
+    #[test]
+    fn a_line_is_found_once_and_what_came_instead_is_told() {
+        let lines = Lines::of("one\ntwo\nthree\n".as_bytes());
+        let is = |wanted: &'static str| move |line: &str| (line == wanted).then_some(());
+        assert_eq!(lines.find(0, is("two")), Ok((1, ())));
+        assert_eq!(lines.find(2, is("two")), Err(vec!["three".to_owned()]));
+    }
+}

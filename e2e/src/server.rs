@@ -1,0 +1,168 @@
+//! A running `fake-apiserver`, as a user has it: a kubeconfig, an address, and a log.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use http::Request;
+use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::lines::Lines;
+use crate::toolchain;
+
+/// A running server. It is ended with the test.
+pub struct Server {
+    child: Child,
+    kubeconfig: PathBuf,
+    log: Lines,
+    runtime: Runtime,
+    /// Whoever writes for the test. Its own, so that no pool of the client under test is shared.
+    writer: kube_client::Client,
+    /// The first line of the log that was not waited for yet.
+    next: RefCell<usize>,
+}
+
+/// How clients reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// HTTP/1.1 without TLS.
+    Http,
+    /// TLS, and whatever version of HTTP the client picks.
+    Tls,
+}
+
+impl Server {
+    /// Starts `fake-apiserver serve`.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    pub fn serve(transport: Transport) -> Self {
+        let options: &[&str] = match transport {
+            Transport::Http => &[],
+            Transport::Tls => &["--tls"],
+        };
+        Self::start("serve", options)
+    }
+
+    /// Starts a subcommand that prints `export KUBECONFIG=…` once it listens.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub fn start(subcommand: &str, options: &[&str]) -> Self {
+        let mut child = Command::new(toolchain::fake_apiserver())
+            .arg(subcommand)
+            .args(options)
+            .current_dir(toolchain::repository())
+            .env_remove("RUST_LOG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it was built");
+        let printed = Lines::of(child.stdout.take().expect("piped above"));
+        let log = Lines::of(child.stderr.take().expect("piped above"));
+        let kubeconfig = printed
+            .find(0, |line| {
+                line.strip_prefix("export KUBECONFIG=").map(PathBuf::from)
+            })
+            .map(|(_, path)| path)
+            .unwrap_or_else(|instead| {
+                drop(child.wait());
+                panic!("no kubeconfig was printed but {instead:?} and {:?}", log.since(0))
+            });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("the system gives a runtime");
+        let writer = runtime.block_on(client(&kubeconfig));
+        Self {
+            child,
+            kubeconfig,
+            log,
+            runtime,
+            writer,
+            next: RefCell::new(0),
+        }
+    }
+
+    /// Where the kubeconfig is that was printed.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Creates an object in the collection at `path`.
+    ///
+    /// # Panics
+    /// When the server refuses.
+    pub fn create(&self, path: &str, object: &Value) -> Value {
+        self.ask("POST", path, "application/json", Some(object))
+    }
+
+    /// Merges into the object at `path`.
+    ///
+    /// # Panics
+    /// When the server refuses.
+    pub fn merge(&self, path: &str, patch: &Value) -> Value {
+        self.ask("PATCH", path, "application/merge-patch+json", Some(patch))
+    }
+
+    /// Deletes what is at `path`.
+    ///
+    /// # Panics
+    /// When the server refuses.
+    pub fn delete(&self, path: &str) -> Value {
+        self.ask("DELETE", path, "application/json", None)
+    }
+
+    /// Waits for a line of the log that `is` what is waited for, after what was waited for last.
+    ///
+    /// # Panics
+    /// When none comes; what came instead, the message tells.
+    pub fn expect(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
+        let from = *self.next.borrow();
+        match self.log.find(from, |line| is(line).then(|| line.to_owned())) {
+            Ok((number, line)) => {
+                *self.next.borrow_mut() = number + 1;
+                line
+            }
+            Err(instead) => panic!("waited for {what} in the log, which has {instead:#?}"),
+        }
+    }
+
+    fn ask(&self, method: &str, path: &str, content_type: &str, body: Option<&Value>) -> Value {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content_type)
+            .body(body.into_bytes())
+            .expect("tests write their requests well");
+        self.runtime
+            .block_on(self.writer.request(request))
+            .unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+}
+
+async fn client(kubeconfig: &Path) -> kube_client::Client {
+    let file = Kubeconfig::read_from(kubeconfig).expect("the kubeconfig that was printed can be read");
+    let config = kube_client::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+    let config = config.expect("the kubeconfig that was printed names a cluster");
+    kube_client::Client::try_from(config).expect("the kubeconfig that was printed can be used")
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be over already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+        if let Some(folder) = self.kubeconfig.parent() {
+            // What is killed cannot clean up behind it.
+            drop(std::fs::remove_dir_all(folder));
+        }
+        if std::thread::panicking() {
+            eprintln!("the server's log: {:#?}", self.log.since(0));
+        }
+    }
+}

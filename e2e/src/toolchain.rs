@@ -1,0 +1,161 @@
+//! The programs the tests run, built from this repository with the toolchains the machine has.
+//!
+//! Every builder answers with the program or with the reason it cannot be had. [`or_skip`] makes of the reason a test
+//! that is skipped aloud, or, where `CI=1`, one that fails: there nothing may be missing.
+
+use std::ffi::OsStr;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+/// Why a program cannot be had on this machine.
+pub type Missing = String;
+
+/// What was built or found, or the end of the test: it is skipped on a user's machine and failed where `CI=1`.
+///
+/// # Panics
+/// Where `CI=1`.
+pub fn or_skip<T>(built: Result<T, Missing>) -> Option<T> {
+    match built {
+        Ok(built) => Some(built),
+        Err(why) if std::env::var("CI").is_ok_and(|ci| ci == "1" || ci == "true") => {
+            panic!("nothing may be skipped where CI=1: {why}")
+        }
+        Err(why) => {
+            let test = std::thread::current();
+            let test = test.name().unwrap_or("a test");
+            // Past the test harness, which keeps to itself what tests that pass have printed.
+            drop(writeln!(io::stderr(), "skipped {test}: {why}"));
+            None
+        }
+    }
+}
+
+/// The root of the repository.
+pub fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("a member lies in its workspace")
+}
+
+/// `fake-apiserver`, built like the tests. It belongs to another package, so Cargo builds it for no test of this one.
+///
+/// # Panics
+/// When it does not build.
+pub fn fake_apiserver() -> &'static Path {
+    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let mut build = Command::new(env!("CARGO"));
+        build
+            .args(["build", "--quiet", "--message-format", "json"])
+            .args(["--package", "fake-apiserver-cli"])
+            .current_dir(repository())
+            .stderr(Stdio::inherit());
+        if !cfg!(debug_assertions) {
+            build.arg("--release");
+        }
+        let output = build.output().expect("Cargo ran these tests, it runs");
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
+            .expect("fake-apiserver builds; Cargo has said why not")
+    });
+    &BUILT
+}
+
+/// A program of `clients/go`: `kubectl` or `informer`.
+///
+/// # Errors
+/// Go is missing, or does not build it.
+pub fn go(name: &str) -> Result<Command, Missing> {
+    static BUILT: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
+        let to = kept("go");
+        let module = repository().join("e2e/clients/go");
+        let version = kubernetes_version(&module)?;
+        std::fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
+        let stamp = "-X k8s.io/component-base/version";
+        let built = run(
+            "go build (the first time it takes some minutes)",
+            Command::new("go")
+                .args(["build", "-buildvcs=false", "-ldflags"])
+                .arg(format!("-s -w {stamp}.gitVersion={version}"))
+                .arg("-o")
+                .arg(&to)
+                .args(["./kubectl", "./informer"])
+                .current_dir(module),
+        );
+        built.map(|_| to)
+    });
+    BUILT.clone().map(|folder| Command::new(folder.join(name)))
+}
+
+/// The version of Kubernetes that `clients/go` is pinned to: `v1.36.3` for `k8s.io/kubectl v0.36.3`.
+fn kubernetes_version(module: &Path) -> Result<String, Missing> {
+    let pinned = read(&module.join("go.mod"))?;
+    let version = pinned
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("k8s.io/kubectl v0."));
+    version
+        .map(|version| format!("v1.{version}"))
+        .ok_or_else(|| "clients/go/go.mod pins no k8s.io/kubectl".to_owned())
+}
+
+/// A program of `clients/python`.
+///
+/// # Errors
+/// Python is missing, or cannot make an environment with the pinned packages.
+pub fn python(script: &str) -> Result<Command, Missing> {
+    static ENVIRONMENT: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
+        let to = kept("python");
+        let requirements = repository().join("e2e/clients/python/requirements.txt");
+        let pinned = read(&requirements)?;
+        let python = to.join("bin/python");
+        // What is written last is there only if all of it is.
+        let complete = to.join("requirements.txt");
+        if std::fs::read_to_string(&complete).is_ok_and(|installed| installed == pinned) {
+            return Ok(python);
+        }
+        let clear = ["-m", "venv", "--clear"].map(OsStr::new);
+        run("python3 -m venv", Command::new("python3").args(clear).arg(&to))?;
+        let install = ["-m", "pip", "install", "--quiet", "--requirement"];
+        run(
+            "pip install",
+            Command::new(&python).args(install).arg(requirements),
+        )?;
+        std::fs::write(&complete, pinned).map_err(|error| format!("{}: {error}", complete.display()))?;
+        Ok(python)
+    });
+    ENVIRONMENT.clone().map(|python| {
+        let mut command = Command::new(python);
+        command.arg(repository().join("e2e/clients/python").join(script));
+        command
+    })
+}
+
+/// Where what was built is kept between runs.
+fn kept(what: &str) -> PathBuf {
+    let profile = fake_apiserver().parent().expect("a program lies in a folder");
+    let target = profile.parent().expect("a profile's folder lies in the target's");
+    target.join("e2e").join(what)
+}
+
+fn read(file: &Path) -> Result<String, Missing> {
+    std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Runs a tool to its end, and says aloud that it does: it may take long.
+fn run(what: &str, command: &mut Command) -> Result<Output, Missing> {
+    drop(writeln!(io::stderr(), "e2e: {what} …"));
+    let output = command.output().map_err(|error| {
+        let program = command.get_program().display();
+        format!("{program} is needed and cannot be run: {error}")
+    })?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{what} failed: {}", said.trim()))
+}

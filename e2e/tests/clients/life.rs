@@ -1,0 +1,61 @@
+//! The life of a client that keeps a set in step: it starts, is in step, sees an addition, a change and a deletion, and
+//! comes through a disconnect and a 410 without losing any.
+
+use std::process::Command;
+
+use e2e::client::{Client, Told};
+use e2e::server::{Server, Transport};
+use e2e::toolchain::{self, Missing};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn kube_runtime(mode: &str) -> Result<Command, Missing> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kube-runtime"));
+    command.arg(mode);
+    Ok(command)
+}
+
+fn informer(arguments: &[&str]) -> Result<Command, Missing> {
+    let mut command = toolchain::go("informer")?;
+    command.args(arguments);
+    Ok(command)
+}
+
+#[rstest]
+#[case::client_go_typed_informer(informer(&["typed"]))]
+#[case::client_go_dynamic_informer(informer(&["dynamic", "v1/configmaps"]))]
+#[case::python_shared_informer(toolchain::python("shared_informer.py"))]
+#[case::python_watch_loop(toolchain::python("watch_loop.py"))]
+#[case::python_asyncio_watch_loop(toolchain::python("watch_loop_asyncio.py"))]
+#[case::kube_runtime_reflector(kube_runtime("reflector"))]
+#[case::kube_runtime_controller(kube_runtime("controller"))]
+fn a_client_lives(
+    #[case] program: Result<Command, Missing>,
+    #[values(Transport::Http)] transport: Transport,
+) {
+    let Some(program) = toolchain::or_skip(program) else {
+        return;
+    };
+    let server = Server::serve(transport);
+    server.create(CONFIG_MAPS, &config_map("a", "1"));
+
+    let mut client = Client::start(program, &server);
+    client.expect(Told::Added("a", "1"));
+
+    server.create(CONFIG_MAPS, &config_map("b", "1"));
+    client.expect(Told::Added("b", "1"));
+    server.merge(&format!("{CONFIG_MAPS}/b"), &labelled("2"));
+    client.expect(Told::Updated("b", "2"));
+    server.delete(&format!("{CONFIG_MAPS}/b"));
+    client.expect(Told::Deleted("b"));
+}
+
+fn config_map(name: &str, value: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"v": value}}})
+}
+
+fn labelled(value: &str) -> Value {
+    json!({"metadata": {"labels": {"v": value}}})
+}

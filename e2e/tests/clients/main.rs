@@ -1,0 +1,3 @@
+//! Clients that nobody here wrote, against `fake-apiserver serve`.
+
+mod life;
