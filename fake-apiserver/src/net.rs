@@ -33,7 +33,7 @@ use crate::api::{HttpRequest, User};
 use crate::fault::Ending;
 use crate::record::{ConnId, Record, RunEnd, Side, StreamId, What};
 use crate::report::Report;
-use crate::server::{Input, Output, Server};
+use crate::server::{Control, Input, Output, Server};
 
 /// Ticks a server may ask for at one and the same instant before it counts as broken.
 const TICKS_AT_ONE_INSTANT_MAX: u32 = 10_000;
@@ -227,6 +227,11 @@ impl Edge {
     /// The client under test reported something.
     pub fn report(&self, report: Report) {
         self.hand_in(|_, _| Input::Report(report));
+    }
+
+    /// Something is done to the server from outside of its API.
+    pub fn control(&self, control: Control) {
+        self.hand_in(|_, _| Input::Control(control));
     }
 
     /// The client was told to stop.

@@ -47,6 +47,8 @@ pub mod error;
 pub mod event;
 #[cfg(feature = "client")]
 pub mod ext;
+#[cfg(feature = "kube-runtime")]
+pub mod interop;
 pub mod machine;
 pub mod object;
 #[cfg(feature = "client")]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures::Stream;
+use futures::{Stream, TryStreamExt};
 use pin_project_lite::pin_project;
 
 use crate::error::Error;
@@ -62,6 +62,17 @@ impl<S, K: Lookup> Deltas<S, K> {
             writer,
             told: VecDeque::new(),
         }
+    }
+}
+
+impl<S, K: Lookup> Deltas<S, K> {
+    /// The objects that were added, changed or deleted, the ones a relist does without among them.
+    pub fn touched_objects(self) -> impl Stream<Item = Result<K, Error>>
+    where
+        S: Stream<Item = Result<Event<K>, Error>>,
+        K: Clone,
+    {
+        self.map_ok(|delta| K::clone(delta.object()))
     }
 }
 

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
-use futures::Stream;
+use futures::{Stream, StreamExt};
 
 use super::delta::Delta;
 use super::lookup::Lookup;
@@ -206,6 +206,13 @@ impl<K> State<K> {
     fn pop(&mut self) -> Option<Missed<K>> {
         let (_, key) = self.turns.pop_first()?;
         self.missed.remove(&key).map(|(_, missed)| missed)
+    }
+}
+
+impl<K> Subscriber<K> {
+    /// The objects that were added, changed or deleted: for `Controller::for_shared_stream` and its kin.
+    pub fn touched_objects(self) -> impl Stream<Item = Arc<K>> {
+        self.map(|delta| Arc::clone(delta.object()))
     }
 }
 

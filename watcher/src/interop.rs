@@ -1,0 +1,171 @@
+//! For programs that keep kube-runtime's `Controller`: this crate's streams in kube-runtime's types. Nothing else here
+//! knows kube-runtime.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use futures::StreamExt;
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube_client::{Api, Client};
+//! use kube_runtime::controller::{Action, Controller};
+//! use kube_runtime::reflector;
+//! use watcher::interop::KubeRuntimeExt as _;
+//! use watcher::{Config, WatchStreamExt as _, watcher};
+//!
+//! # #[derive(Debug, thiserror::Error)] #[error("never")] struct Never;
+//! # async fn example(client: Client) {
+//! let (reader, writer) = reflector::store();
+//! let events = watcher(Api::<ConfigMap>::all(client), Config::default()).kube_runtime_reflect(writer);
+//! Controller::for_stream(events.applied_objects().kube_runtime_objects(), reader)
+//!     .run(
+//!         |object, _| async move {
+//!             println!("{:?}", object.metadata.name);
+//!             Ok::<_, Never>(Action::await_change())
+//!         },
+//!         |_, _, _| Action::await_change(),
+//!         Arc::new(()),
+//!     )
+//!     .for_each(|_| async {})
+//!     .await;
+//! # }
+//! ```
+
+use std::hash::Hash;
+
+use futures::{Stream, StreamExt, TryStreamExt};
+use kube_runtime::reflector::Lookup as KubeLookup;
+use kube_runtime::reflector::store::Writer as KubeWriter;
+use kube_runtime::watcher::{Error as KubeError, Event as KubeEvent};
+
+use crate::error::{During, Error};
+use crate::event::Event;
+use crate::status::Status;
+
+/// Streams of this crate, as kube-runtime's `Controller` and its other adapters want them.
+pub trait KubeRuntimeExt: Stream {
+    /// Events: for kube-runtime's own adapters.
+    fn kube_runtime_events<K>(self) -> impl Stream<Item = Result<KubeEvent<K>, KubeError>>
+    where
+        Self: Stream<Item = Result<Event<K>, Error>> + Sized,
+    {
+        self.map(|event| event.map(KubeEvent::from).map_err(KubeError::from))
+    }
+
+    /// Keeps a store of kube-runtime's, for `Controller::for_stream`, by the events that pass.
+    fn kube_runtime_reflect<K>(self, mut writer: KubeWriter<K>) -> impl Stream<Item = Result<Event<K>, Error>>
+    where
+        Self: Stream<Item = Result<Event<K>, Error>> + Sized,
+        K: KubeLookup + Clone + 'static,
+        K::DynamicType: Eq + Hash + Clone,
+    {
+        self.inspect(move |event| {
+            if let Ok(event) = event {
+                writer.apply_watcher_event(&event.clone().into());
+            }
+        })
+    }
+
+    /// Objects: for every stream a `Controller` takes, behind this crate's adapters.
+    fn kube_runtime_objects<K>(self) -> impl Stream<Item = Result<K, KubeError>>
+    where
+        Self: Stream<Item = Result<K, Error>> + Sized,
+    {
+        self.map_err(KubeError::from)
+    }
+}
+
+impl<S: Stream> KubeRuntimeExt for S {}
+
+impl<K> From<Event<K>> for KubeEvent<K> {
+    fn from(event: Event<K>) -> Self {
+        match event {
+            Event::Init => Self::Init,
+            Event::InitApply(object) => Self::InitApply(object),
+            Event::InitDone => Self::InitDone,
+            Event::Apply(object) => Self::Apply(object),
+            Event::Delete(object) => Self::Delete(object),
+        }
+    }
+}
+
+/// What kube-runtime has a word for gets it; all else goes in whole, as the source of a failed list or watch.
+impl From<Error> for KubeError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NoResourceVersion { .. } => Self::NoResourceVersion,
+            Error::ErrorEvent { status, .. } => Self::WatchError(Box::new(to_kube(&status))),
+            Error::Rejected { during, status, .. } => {
+                at(during, kube_client::Error::Api(Box::new(to_kube(&status))))
+            }
+            Error::OldList { .. } | Error::EndlessList { .. } => at(During::List, wrapped(error)),
+            Error::BackInTime { .. } | Error::EndsAtOnce { .. } => at(During::Watch, wrapped(error)),
+            Error::NoInitialEventsEnd { .. } => at(During::StreamingList, wrapped(error)),
+            Error::Transport { during, .. }
+            | Error::Silence { during, .. }
+            | Error::Undecodable { during, .. }
+            | Error::Malformed { during, .. } => at(during, wrapped(error)),
+        }
+    }
+}
+
+fn wrapped(error: Error) -> kube_client::Error {
+    kube_client::Error::Service(Box::new(error))
+}
+
+fn at(during: During, source: kube_client::Error) -> KubeError {
+    match during {
+        During::List | During::Page => KubeError::InitialListFailed(source),
+        During::WatchStart => KubeError::WatchStartFailed(source),
+        During::Watch | During::StreamingList => KubeError::WatchFailed(source),
+    }
+}
+
+fn to_kube(status: &Status) -> kube_core::Status {
+    kube_core::Status::failure(&status.message, &status.reason).with_code(status.code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::TransportError;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::a_list(During::List, "failed to perform initial object list")]
+    #[case::a_start(During::WatchStart, "failed to start watching object")]
+    #[case::a_watch(During::Watch, "watch stream failed")]
+    fn an_error_says_where_it_happened_and_why(#[case] during: During, #[case] text: &str) {
+        let refused = Error::Rejected {
+            during,
+            http: 403,
+            status: Box::new(Status::from_body(403, b"no")),
+        };
+        let kube = KubeError::from(refused).to_string();
+        assert!(kube.starts_with(text), "{kube}");
+
+        let cut = Error::Transport {
+            during,
+            source: TransportError::new("reset"),
+        };
+        let kube = KubeError::from(cut);
+        let mut source: Option<&dyn std::error::Error> = Some(&kube);
+        let mut texts = Vec::new();
+        while let Some(error) = source {
+            texts.push(error.to_string());
+            source = error.source();
+        }
+        assert!(texts.iter().any(|text| text.contains("reset")), "{texts:?}");
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_code() {
+        let gone = Error::Rejected {
+            during: During::List,
+            http: 410,
+            status: Box::new(Status::from_body(410, b"gone")),
+        };
+        let KubeError::InitialListFailed(kube_client::Error::Api(status)) = gone.into() else {
+            panic!("another error");
+        };
+        assert_eq!(status.code, 410);
+    }
+}
