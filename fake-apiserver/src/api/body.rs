@@ -1,15 +1,17 @@
 //! Bodies of writes: text becomes an object of the kind the path names, or the server's words for why it does not.
 //!
-//! It knows which fields a kind has at its top and in its metadata; what is below `spec` is the writer's.
+//! What a kind's fields are, `model::types` knows; here is how a body becomes an object at all.
 //!
 //! Source: apimachinery `runtime/serializer/json`, apiserver `endpoints/handlers/rest.go` (`transformDecodeError`).
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use crate::model::catalog::{Catalog, Kind};
-use crate::model::object::OBJECT_META;
+use crate::model::object::{OBJECT_META, encode_json};
+use crate::model::types;
 use crate::scenario::Version;
 
 use super::HttpRequest;
@@ -60,8 +62,9 @@ pub(super) fn object(
     media_type: MediaType,
     kind: &Kind,
     validation: FieldValidation,
+    version: Version,
 ) -> Result<(Value, Vec<String>), Status> {
-    let mut object = value(body, media_type).map_err(|error| {
+    let object = value(body, media_type).map_err(|error| {
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): {error} ({})",
             kind.kind,
@@ -70,14 +73,14 @@ pub(super) fn object(
     })?;
     let sent = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let (api_version, sent_kind) = (sent("apiVersion"), sent("kind"));
-    let version = match api_version.rsplit('/').next() {
+    let shown_version = match api_version.rsplit('/').next() {
         Some(version) if !version.is_empty() => version,
         Some(_) | None => kind.version,
     };
     let cannot = |as_kind: &str, why: &str| {
         let as_kind = if as_kind.is_empty() { kind.kind } else { as_kind };
         Status::bad_request(format!(
-            "{as_kind} in version \"{version}\" cannot be handled as a {}: {why}",
+            "{as_kind} in version \"{shown_version}\" cannot be handled as a {}: {why}",
             kind.kind
         ))
     };
@@ -97,18 +100,44 @@ pub(super) fn object(
             kind.api_version()
         )));
     }
-    check_types(kind, &object).map_err(|why| cannot(&sent_kind, &why))?;
-    let unknown: Vec<String> = drop_unknown_fields(kind, &mut object)
-        .into_iter()
-        .map(|field| format!("unknown field \"{field}\""))
-        .collect();
+    let text = match media_type {
+        MediaType::Json => Cow::Borrowed(body),
+        MediaType::Yaml => Cow::Owned(encode_json(&object)),
+    };
+    fitting(kind, object, &text, validation, version).map_err(|why| cannot(&sent_kind, &why))
+}
+
+/// The object in the form of its kind, and what is to be warned of. `text` is its JSON as it was written.
+///
+/// # Errors
+/// Go's words for a value that does not fit, or for fields nobody knows or that come twice, where they are refused.
+pub(crate) fn fitting(
+    kind: &Kind,
+    mut object: Value,
+    text: &[u8],
+    validation: FieldValidation,
+    version: Version,
+) -> Result<(Value, Vec<String>), String> {
+    let mut problems = match validation {
+        FieldValidation::Ignore => Vec::new(),
+        FieldValidation::Warn | FieldValidation::Strict => types::strict_problems(kind, text),
+    };
+    if kind.custom {
+        check_metadata(kind, &object)?;
+        let unknown = drop_unknown_metadata(&mut object);
+        problems.extend(
+            unknown
+                .iter()
+                .map(|field| format!("unknown field \"metadata.{field}\"")),
+        );
+    }
+    let object = types::conform(kind, object, version)?;
     match validation {
-        FieldValidation::Strict if !unknown.is_empty() => Err(cannot(
-            &sent_kind,
-            &format!("strict decoding error: {}", unknown.join(", ")),
-        )),
+        FieldValidation::Strict if !problems.is_empty() => {
+            Err(format!("strict decoding error: {}", problems.join(", ")))
+        }
         FieldValidation::Ignore | FieldValidation::Strict => Ok((object, Vec::new())),
-        FieldValidation::Warn => Ok((object, unknown)),
+        FieldValidation::Warn => Ok((object, problems)),
     }
 }
 
@@ -138,24 +167,14 @@ pub(super) fn delete_options(request: &HttpRequest) -> Result<Value, Status> {
     }
 }
 
-/// Fields that the kind does not have, taken out of the object and named. A custom resource may have any.
-pub(crate) fn drop_unknown_fields(kind: &Kind, object: &mut Value) -> Vec<String> {
+/// Fields that no metadata has, taken out and named.
+fn drop_unknown_metadata(object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
-    if let (false, Some(object)) = (kind.custom, object.as_object_mut()) {
-        object.retain(|field, _| {
-            let known = matches!(field.as_str(), "kind" | "apiVersion" | "metadata")
-                || kind.fields.contains(&field.as_str());
-            if !known {
-                unknown.push(field.clone());
-            }
-            known
-        });
-    }
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|field, _| {
             let known = OBJECT_META.contains(&field.as_str());
             if !known {
-                unknown.push(format!("metadata.{field}"));
+                unknown.push(field.clone());
             }
             known
         });
@@ -163,15 +182,15 @@ pub(crate) fn drop_unknown_fields(kind: &Kind, object: &mut Value) -> Vec<String
     unknown
 }
 
-/// Do the object and its metadata have the types they must? Null is the zero value of any type.
+/// Does the metadata of a custom resource have the types it must? Null is the zero value of any type.
 ///
 /// # Errors
 /// Go's words for the first that has not.
-pub(crate) fn check_types(kind: &Kind, object: &Value) -> Result<(), String> {
+fn check_metadata(kind: &Kind, object: &Value) -> Result<(), String> {
     let wrong = |value: &Value, place: &str, go_type: &str| {
         format!(
             "json: cannot unmarshal {} into Go struct field {place} of type {go_type}",
-            go_kind(value)
+            go_text::json_kind(value)
         )
     };
     let metadata = match &object["metadata"] {
@@ -240,19 +259,8 @@ fn value(body: &[u8], media_type: MediaType) -> Result<Value, String> {
                    \"json:\\\"kind,omitempty\\\"\" }";
     Err(format!(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {of_type}",
-        go_kind(&value)
+        go_text::json_kind(&value)
     ))
-}
-
-fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Why an object of one kind is none of another: both known, or the sent one not.

@@ -1,5 +1,7 @@
 //! The words of Go's standard library where they reach the wire inside a message: quoting, number parsing, durations.
 
+use serde_json::Value;
+
 /// Text as `%q` prints it (`strconv.Quote`).
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
@@ -24,6 +26,41 @@ pub(crate) fn quote(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// A value as `%v` prints what JSON becomes in Go: `map[a:1 b:[x y]]`.
+pub(crate) fn value(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(self::value).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(fields) => {
+            let mut fields: Vec<(&String, &Value)> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            let fields: Vec<String> = fields
+                .into_iter()
+                .map(|(name, value)| format!("{name}:{}", self::value(value)))
+                .collect();
+            format!("map[{}]", fields.join(" "))
+        }
+    }
+}
+
+/// How messages name the type of a JSON value.
+pub(crate) fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 /// `strconv.ParseUint(text, 10, 64)`.

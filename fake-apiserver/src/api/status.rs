@@ -391,6 +391,11 @@ impl Status {
         )
     }
 
+    /// 500: what no handler of a real server expects, and so says as it is.
+    pub fn unexplained(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
     /// 500: a `resourceVersion` that is no number, on a watch or a single object.
     pub fn unreadable_version(error: &str) -> Self {
         Self::new(500, "", error)

@@ -64,6 +64,8 @@ pub enum WriteAction {
         subresource: Option<Subresource>,
         /// The body.
         patch: Patch,
+        /// What the body said twice: `duplicate field "spec.x"`.
+        duplicates: Vec<String>,
         /// What becomes of fields that nobody knows.
         validation: FieldValidation,
     },
@@ -180,6 +182,7 @@ impl Asked<'_> {
             name,
             subresource,
             patch: patch::read(format, self.request, &self.options, self.version)?,
+            duplicates: patch::duplicates(format, &self.request.body),
             validation: self.options.validation().unwrap_or(FieldValidation::Warn),
         };
         Ok(self.into_write(action, form, Vec::new()))
@@ -218,7 +221,8 @@ impl Asked<'_> {
         bounded(self.request)?;
         let media_type = body::media_type(self.request, kind)?;
         let validation = self.options.check(options, self.version)?;
-        let (object, warnings) = body::object(&self.request.body, media_type, kind, validation)?;
+        let (object, warnings) =
+            body::object(&self.request.body, media_type, kind, validation, self.version)?;
         check_namespace(&object, &self.collection)?;
         Ok((object, form, warnings))
     }

@@ -3,58 +3,96 @@
 use json_patch::merge;
 use serde_json::Value;
 
-use crate::api::body::{check_types, drop_unknown_fields};
+use crate::api::body::fitting;
 use crate::api::write::{FieldValidation, Patch};
 use crate::api::{Cause, Status, go_text};
+use crate::scenario::Version;
 
 use super::catalog::Kind;
 use super::object::encode_json;
+use super::types;
 
 mod json;
+mod strategic;
 
-/// The object after the patch, and what is to be warned of.
+/// The object after the patch, and what is to be warned of. `duplicates` is what the patch said twice.
 ///
 /// # Errors
-/// 422 when an operation fails, or the outcome is no object of this kind.
+/// 422 when an operation fails, or the outcome is no object of this kind; 400 and 500 for directives of a strategic
+/// merge patch that nobody knows.
 pub(super) fn patched(
     kind: &Kind,
     current: &Value,
     patch: &Patch,
+    duplicates: &[String],
     validation: FieldValidation,
+    version: Version,
 ) -> Result<(Value, Vec<String>), Status> {
     let mut object = current.clone();
-    match patch {
-        Patch::Merge(change) => merge(&mut object, change),
-        Patch::Json(operations) => json::apply(&mut object, operations).map_err(|error| {
-            tracing::debug!(error, "a patch failed");
-            Status::patch_failed()
-        })?,
-    }
+    // As the refusal of an outcome shows what was sent.
+    let sent = match patch {
+        Patch::Merge(change) => {
+            merge(&mut object, change);
+            let mut shown = object.clone();
+            sort_touched(&mut shown, change);
+            String::from_utf8_lossy(&encode_json(&shown)).into_owned()
+        }
+        Patch::Json(operations) => {
+            json::apply(&mut object, operations).map_err(|error| {
+                tracing::debug!(error, "a patch failed");
+                Status::patch_failed()
+            })?;
+            let mut shown = object.clone();
+            sort_touched(&mut shown, &Value::Null);
+            String::from_utf8_lossy(&encode_json(&shown)).into_owned()
+        }
+        Patch::Strategic(change) => {
+            if let Some((known, object)) = types::of(kind).zip(object.as_object_mut()) {
+                strategic::merge(known, object, change)?;
+            }
+            go_text::value(&Value::Object(change.clone()))
+        }
+    };
     let refused = |why: &str| {
-        let sent = match patch {
-            Patch::Merge(change) => encode_json(change),
-            Patch::Json(operations) => encode_json(operations),
-        };
-        let sent = go_text::quote(&String::from_utf8_lossy(&sent));
         Status::invalid_patch(Cause {
             reason: "FieldValueInvalid".to_owned(),
-            message: format!("Invalid value: {sent}: {why}"),
+            message: format!("Invalid value: {}: {why}", go_text::quote(&sent)),
             field: "patch".to_owned(),
         })
     };
     if !object.is_object() {
         return Err(refused("the outcome is no object"));
     }
-    check_types(kind, &object).map_err(|why| refused(&why))?;
-    let unknown: Vec<String> = drop_unknown_fields(kind, &mut object)
-        .into_iter()
-        .map(|field| format!("unknown field \"{field}\""))
-        .collect();
-    match validation {
-        FieldValidation::Strict if !unknown.is_empty() => {
-            Err(refused(&format!("strict decoding error: {}", unknown.join(", "))))
+    if let Patch::Strategic(_) = patch {
+        // Of its kind the object stays, and what does not fit is found before it is written.
+        types::restorable(kind, &object).map_err(|why| refused(&why))?;
+    }
+    let text = encode_json(&object);
+    if validation == FieldValidation::Strict && !duplicates.is_empty() {
+        let mut problems = duplicates.to_vec();
+        problems.extend(types::strict_problems(kind, &text));
+        return Err(refused(&format!(
+            "strict decoding error: {}",
+            problems.join(", ")
+        )));
+    }
+    let (object, unknown) = fitting(kind, object, &text, validation, version).map_err(|why| refused(&why))?;
+    let mut warnings = match validation {
+        FieldValidation::Warn => duplicates.to_vec(),
+        FieldValidation::Ignore | FieldValidation::Strict => Vec::new(),
+    };
+    warnings.extend(unknown);
+    Ok((object, warnings))
+}
+
+/// What a patch reaches is written anew, and so sorted; the rest stays as it was.
+fn sort_touched(object: &mut Value, change: &Value) {
+    if let Value::Object(fields) = object {
+        fields.sort_keys();
+        for (name, change) in change.as_object().into_iter().flatten() {
+            if let (Some(below), true) = (fields.get_mut(name), change.is_object()) {
+                sort_touched(below, change);
+            }
         }
-        FieldValidation::Ignore | FieldValidation::Strict => Ok((object, Vec::new())),
-        FieldValidation::Warn => Ok((object, unknown)),
     }
 }

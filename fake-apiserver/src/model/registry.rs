@@ -18,8 +18,9 @@ use crate::api::{Cause, Collection, Status, go_text};
 use super::catalog::Kind;
 use super::object::Stored;
 use super::write::Outcome;
-use super::{Model, Written, patch};
+use super::{Model, Written, defaults, patch, types};
 
+mod admission;
 mod creation;
 mod deletion;
 mod update;
@@ -70,11 +71,19 @@ pub(super) fn write(
             name,
             subresource,
             patch,
+            duplicates,
             validation,
         } => {
             writer.needs_namespace()?;
             let current = writer.current(name)?;
-            let (object, more) = patch::patched(writer.kind(), &current.json(), patch, *validation)?;
+            let (object, more) = patch::patched(
+                writer.kind(),
+                &current.json(),
+                patch,
+                duplicates,
+                *validation,
+                writer.model.version,
+            )?;
             warnings.extend(more);
             check_name(&object, name)?;
             writer.update(&current, *subresource, &object)?
@@ -161,17 +170,27 @@ impl Writer<'_> {
         }
     }
 
-    /// The object without what a writer cannot say.
+    /// The object without what a writer cannot say, and with what goes without saying.
     fn cleaned(&self, object: &Value) -> Value {
+        let kind = self.kind();
         let mut object = object.clone();
         if !object["metadata"].is_object() {
             object["metadata"] = json!({});
         }
         remove(&mut object["metadata"], "managedFields");
-        if !self.kind().custom {
-            drop_nulls(&mut object);
+        defaults::fill(kind, &mut object);
+        self.conformed(object)
+    }
+
+    /// The object in the form of its kind. One that a script put there as it is, and that does not fit, stays so.
+    fn conformed(&self, object: Value) -> Value {
+        match types::conform(self.kind(), object.clone(), self.model.version) {
+            Ok(object) => object,
+            Err(why) => {
+                tracing::warn!(why, "an object in the store does not fit its kind");
+                object
+            }
         }
-        object
     }
 
     /// Stores what came of it, unless that is only asked for; gives the object as the writer is shown it.
@@ -224,17 +243,5 @@ fn text<'a>(object: &'a Value, field: &str) -> &'a str {
 fn remove(object: &mut Value, field: &str) {
     if let Some(object) = object.as_object_mut() {
         object.shift_remove(field);
-    }
-}
-
-/// Typed fields have no null: it is the same as nothing.
-fn drop_nulls(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, value| !value.is_null());
-            fields.values_mut().for_each(drop_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! Source: RFC 6902, RFC 7386, apiserver `endpoints/handlers/patch.go`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::api::options::truthy;
 use crate::api::status::{Cause, Status};
 use crate::api::{HttpRequest, body, go_text};
 use crate::model::catalog::Kind;
+use crate::model::types;
 use crate::scenario::Version;
 
 use super::options::Options;
@@ -27,6 +28,8 @@ pub enum Patch {
     Merge(Value),
     /// JSON Patch (RFC 6902).
     Json(json_patch::Patch),
+    /// Strategic merge patch.
+    Strategic(Map<String, Value>),
 }
 
 /// What a patch is written in.
@@ -84,8 +87,21 @@ pub(super) fn read(
     match format {
         Format::Json => operations(&request.body).map(Patch::Json),
         Format::Merge => change(&request.body).map(Patch::Merge),
-        // Field ownership and merge keys are not known here, and a guess would be a lie.
-        Format::Strategic | Format::Apply => Err(Status::unknown_format(&[JSON_PATCH, MERGE_PATCH])),
+        Format::Strategic => strategy(&request.body).map(Patch::Strategic),
+        // Field ownership is not known here, and a guess would be a lie.
+        Format::Apply => Err(Status::unknown_format(&[
+            JSON_PATCH,
+            MERGE_PATCH,
+            STRATEGIC_PATCH,
+        ])),
+    }
+}
+
+/// What the body says twice, where it is a partial object.
+pub(super) fn duplicates(format: Format, body: &[u8]) -> Vec<String> {
+    match format {
+        Format::Merge | Format::Strategic => types::duplicates(body),
+        Format::Json | Format::Apply => Vec::new(),
     }
 }
 
@@ -112,6 +128,17 @@ fn operations(body: &[u8]) -> Result<json_patch::Patch, Status> {
     }
     // An operation nobody knows is refused when it is carried out, as one that fails.
     serde_json::from_value(Value::Array(operations)).map_err(|_| Status::patch_failed())
+}
+
+fn strategy(body: &[u8]) -> Result<Map<String, Value>, Status> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(patch)) => Ok(patch),
+        Ok(other) => Err(Status::bad_request(format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go_text::json_kind(&other)
+        ))),
+        Err(error) => Err(Status::bad_request(go_text::json_error(body, &error))),
+    }
 }
 
 fn change(body: &[u8]) -> Result<Value, Status> {

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Cause, Status};
 use crate::model::catalog::Deletion;
-use crate::model::naming;
-use crate::model::write;
+use crate::model::{defaults, naming, write};
 
 use super::{Writer, is_terminating, remove, text};
 
@@ -67,6 +66,9 @@ impl Writer<'_> {
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
         }
         let uid = write::uid(self.model.writes, &key);
+        self.admit_new(&mut object, name, &uid)?;
+        defaults::fill(kind, &mut object);
+        let object = self.conformed(object);
         let outcome = write::replace(kind, &key, None, &object, self.now, uid);
         Ok((201, self.commit(key, None, outcome)))
     }

@@ -51,7 +51,11 @@ impl Writer<'_> {
         let object = self.cleaned(object);
         let stored = current.json();
         let manifest = match subresource {
-            None => main_part(kind, &stored, object),
+            None => {
+                let mut object = main_part(kind, &stored, object);
+                self.admit_update(&stored, &mut object);
+                self.conformed(object)
+            }
             Some(Subresource::Status) => status_part(kind, &stored, object),
             Some(Subresource::Finalize) => {
                 let mut finalized = stored.clone();

@@ -225,7 +225,7 @@ fn a_pod_on_a_node_is_given_its_grace_period() {
     let path = format!("{POD}/p");
     assert_eq!(
         world.shown("POST", POD, pod)["status"],
-        json!({ "phase": "Pending" })
+        json!({ "phase": "Pending", "qosClass": "BestEffort" })
     );
     let told = world.shown("DELETE", &path, "");
     assert_eq!(told["metadata"]["deletionTimestamp"], "2026-01-01T00:00:10Z");

@@ -1,0 +1,308 @@
+//! What a server decides about an object beyond the defaults of its fields: addresses, labels of its own, the class of a
+//! pod. It depends on what is stored already, or on the identity of the object.
+//!
+//! Left out is what only a whole cluster makes good: the volume with a service account's token, and finalizers that no
+//! controller here would ever take away (`kubernetes.io/pvc-protection`).
+//!
+//! Source: kubernetes `plugin/pkg/admission/{serviceaccount,priority,defaulttolerationseconds}`, the strategies in
+//! `pkg/registry`, and the recordings.
+
+use std::net::Ipv4Addr;
+
+use serde_json::{Value, json};
+
+use crate::api::Status;
+use crate::model::types;
+
+use super::Writer;
+
+/// Where services get their addresses from: the range of kubeadm, 10.96.0.0/12.
+const SERVICE_ADDRESSES: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 96, 0, 0), 1 << 20);
+/// And their node ports.
+const NODE_PORTS: (u32, u32) = (30_000, 2_768);
+
+/// Why a priority is one, without a PriorityClass in the store.
+const SYSTEM_PRIORITIES: [(&str, i64); 2] = [
+    ("system-cluster-critical", 2_000_000_000),
+    ("system-node-critical", 2_000_001_000),
+];
+
+impl Writer<'_> {
+    /// Completes a new object.
+    ///
+    /// # Errors
+    /// 403 for a pod with a priority class that is not there.
+    pub(super) fn admit_new(&self, object: &mut Value, name: &str, uid: &str) -> Result<(), Status> {
+        match types::of(self.kind()).map(|known| known.name) {
+            Some("core/v1.Pod") => self.admit_pod(object, name)?,
+            Some("core/v1.Service") => self.allocate(object, uid),
+            Some("batch/v1.Job") => label_job(object, name, uid),
+            Some("apps/v1.DaemonSet") => {
+                object["metadata"]["annotations"][TEMPLATE_GENERATION] = "1".into();
+            }
+            Some(_) | None => {}
+        }
+        Ok(())
+    }
+
+    /// Keeps what the server gave an object, where an update does not say otherwise.
+    pub(super) fn admit_update(&self, current: &Value, object: &mut Value) {
+        match types::of(self.kind()).map(|known| known.name) {
+            Some("core/v1.Service") => {
+                keep_addresses(current, object);
+                self.allocate(object, &text(current, "/metadata/uid"));
+            }
+            Some("apps/v1.DaemonSet") => count_template(current, object),
+            Some(_) | None => {}
+        }
+    }
+
+    fn admit_pod(&self, pod: &mut Value, name: &str) -> Result<(), Status> {
+        let account = match text(pod, "/spec/serviceAccountName").as_str() {
+            "" => "default".to_owned(),
+            account => account.to_owned(),
+        };
+        let class = text(pod, "/spec/priorityClassName");
+        let (priority, preemption) = self.priority(&class, name)?;
+        pod["status"]["qosClass"] = quality(pod).into();
+        let spec = &mut pod["spec"];
+        spec["serviceAccountName"] = account.as_str().into();
+        spec["serviceAccount"] = account.into();
+        spec["priority"] = priority.into();
+        if spec.get("preemptionPolicy").is_none() {
+            spec["preemptionPolicy"] = preemption;
+        }
+        tolerate_for_a_while(spec);
+        Ok(())
+    }
+
+    fn priority(&self, class: &str, pod: &str) -> Result<(i64, Value), Status> {
+        let lower = || Value::from("PreemptLowerPriority");
+        if class.is_empty() {
+            return Ok((0, lower()));
+        }
+        if let Some((_, value)) = SYSTEM_PRIORITIES.iter().find(|(known, _)| *known == class) {
+            return Ok((*value, lower()));
+        }
+        let found = self
+            .model
+            .catalog
+            .find("scheduling.k8s.io", "priorityclasses")
+            .and_then(|kind| {
+                let classes = self.model.resource(kind).store.current();
+                classes.get(class).cloned()
+            });
+        match found {
+            Some(found) => {
+                let found = found.json();
+                let policy = found.get("preemptionPolicy").cloned();
+                Ok((found["value"].as_i64().unwrap_or(0), policy.unwrap_or_else(lower)))
+            }
+            None => {
+                let why = format!("no PriorityClass with name {class} was found");
+                Err(Status::forbidden(self.kind(), pod, &why, Vec::new()))
+            }
+        }
+    }
+
+    /// Gives a service the addresses and ports it has none of. Which ones, its uid decides.
+    fn allocate(&self, service: &mut Value, uid: &str) {
+        let kind = text(service, "/spec/type");
+        if kind == "ExternalName" {
+            return;
+        }
+        let seed = uid.bytes().fold(0_u32, |hash, byte| {
+            hash.wrapping_mul(31).wrapping_add(u32::from(byte))
+        });
+        let selects = service
+            .pointer("/spec/selector")
+            .is_some_and(|selector| selector != &json!({}));
+        let headless = text(service, "/spec/clusterIP") == "None";
+        let ports_wanted = kind == "NodePort"
+            || kind == "LoadBalancer"
+                && service.pointer("/spec/allocateLoadBalancerNodePorts") != Some(&json!(false));
+        let others: Vec<Value> = self
+            .model
+            .resource(self.kind())
+            .store
+            .current()
+            .values()
+            .filter(|other| other.uid != uid)
+            .map(|other| other.json())
+            .collect();
+        let taken = |address: &Value| {
+            others
+                .iter()
+                .any(|other| other.pointer("/spec/clusterIP") == Some(address))
+        };
+        let spec = &mut service["spec"];
+        if spec.get("clusterIP").is_none() {
+            let (first, size) = SERVICE_ADDRESSES;
+            // The first few addresses are kept for services that ask for one.
+            let address = (0..size)
+                .map(|turn| 256 + (seed.wrapping_add(turn)) % (size - 512))
+                .map(|offset| Value::from(Ipv4Addr::from(u32::from(first) + offset).to_string()))
+                .find(|address| !taken(address));
+            spec["clusterIP"] = address.unwrap_or_default();
+        }
+        if spec.get("clusterIPs").is_none() {
+            spec["clusterIPs"] = json!([spec["clusterIP"]]);
+        }
+        // Nothing is known of who answers for a headless service without a selector.
+        let (families, policy) = if headless && !selects {
+            (json!(["IPv4", "IPv6"]), "RequireDualStack")
+        } else {
+            (json!(["IPv4"]), "SingleStack")
+        };
+        if spec.get("ipFamilies").is_none() {
+            spec["ipFamilies"] = families;
+        }
+        if spec.get("ipFamilyPolicy").is_none() {
+            spec["ipFamilyPolicy"] = policy.into();
+        }
+        if ports_wanted {
+            let mut used: Vec<Value> = others
+                .iter()
+                .filter_map(|other| other.pointer("/spec/ports").and_then(Value::as_array))
+                .flatten()
+                .filter_map(|port| port.get("nodePort").cloned())
+                .collect();
+            for port in spec["ports"].as_array_mut().into_iter().flatten() {
+                if port.get("nodePort").is_none() {
+                    let (first, size) = NODE_PORTS;
+                    let free = (0..size)
+                        .map(|turn| Value::from(first + seed.wrapping_add(turn) % size))
+                        .find(|port| !used.contains(port));
+                    port["nodePort"] = free.unwrap_or_default();
+                }
+                used.push(port["nodePort"].clone());
+            }
+        }
+    }
+}
+
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn count_template(current: &Value, object: &mut Value) {
+    let counted = current
+        .pointer("/metadata/annotations")
+        .and_then(|annotations| annotations.get(TEMPLATE_GENERATION));
+    let counted = counted
+        .and_then(Value::as_str)
+        .and_then(|count| count.parse::<u64>().ok());
+    if let Some(counted) = counted {
+        let changed = current.pointer("/spec/template") != object.pointer("/spec/template");
+        let count = (counted + u64::from(changed)).to_string();
+        object["metadata"]["annotations"][TEMPLATE_GENERATION] = count.into();
+    }
+}
+
+/// An update may leave out what the server gave, as long as the service is of a type that has it.
+fn keep_addresses(current: &Value, object: &mut Value) {
+    let kind = text(object, "/spec/type");
+    if kind == "ExternalName" || text(current, "/spec/type") == "ExternalName" {
+        return;
+    }
+    let (old, new) = (&current["spec"], &mut object["spec"]);
+    for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        if let (None, Some(value)) = (new.get(field), old.get(field)) {
+            new[field] = value.clone();
+        }
+    }
+    if kind != "NodePort" && kind != "LoadBalancer" {
+        return;
+    }
+    for port in new["ports"].as_array_mut().into_iter().flatten() {
+        let before = old["ports"].as_array().into_iter().flatten();
+        let same = before
+            .filter(|old| old["port"] == port["port"] && old["protocol"] == port["protocol"])
+            .find_map(|old| old.get("nodePort"));
+        if let (None, Some(node_port)) = (port.get("nodePort"), same) {
+            port["nodePort"] = node_port.clone();
+        }
+    }
+}
+
+/// A job finds its pods by its own uid.
+fn label_job(job: &mut Value, name: &str, uid: &str) {
+    if job.pointer("/spec/manualSelector") == Some(&true.into()) {
+        return;
+    }
+    let shared = job.pointer("/metadata/labels") == job.pointer("/spec/template/metadata/labels");
+    let labelled = job.pointer("/metadata/labels").is_some();
+    let labels = &mut job["spec"]["template"]["metadata"]["labels"];
+    for (label, value) in [
+        ("batch.kubernetes.io/controller-uid", uid),
+        ("batch.kubernetes.io/job-name", name),
+        ("controller-uid", uid),
+        ("job-name", name),
+    ] {
+        labels[label] = value.into();
+    }
+    if shared && labelled {
+        job["metadata"]["labels"] = job["spec"]["template"]["metadata"]["labels"].clone();
+    }
+    job["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = uid.into();
+}
+
+/// A pod stays for five minutes on a node that is not ready, unless it says otherwise.
+fn tolerate_for_a_while(spec: &mut Value) {
+    let tolerated = spec["tolerations"].as_array().cloned().unwrap_or_default();
+    let mut all = tolerated.clone();
+    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        let covers = |toleration: &Value| {
+            let matches = |field: &str, wanted: &str| {
+                let value = toleration[field].as_str().unwrap_or_default();
+                value.is_empty() || value == wanted
+            };
+            matches("key", key) && matches("effect", "NoExecute")
+        };
+        if !tolerated.iter().any(covers) {
+            all.push(
+                json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}),
+            );
+        }
+    }
+    spec["tolerations"] = all.into();
+}
+
+/// The quality of service of a pod ("Pod Quality of Service Classes").
+fn quality(pod: &Value) -> &'static str {
+    let lists = ["/spec/containers", "/spec/initContainers"];
+    let containers = || {
+        lists
+            .iter()
+            .filter_map(|list| pod.pointer(list).and_then(Value::as_array))
+            .flatten()
+    };
+    let counts = |container: &Value, kind: &str, name: &str| {
+        let amount = container["resources"][kind].get(name).and_then(Value::as_str);
+        amount.filter(|amount| *amount != "0").map(str::to_owned)
+    };
+    let guaranteed = containers().all(|container| {
+        ["cpu", "memory"].iter().all(|name| {
+            let limit = counts(container, "limits", name);
+            limit.is_some() && counts(container, "requests", name) == limit
+        })
+    });
+    let none = containers().all(|container| {
+        ["cpu", "memory"].iter().all(|name| {
+            ["limits", "requests"]
+                .iter()
+                .all(|kind| counts(container, kind, name).is_none())
+        })
+    });
+    match (none, guaranteed) {
+        (true, _) => "BestEffort",
+        (false, true) => "Guaranteed",
+        (false, false) => "Burstable",
+    }
+}
+
+fn text(object: &Value, pointer: &str) -> String {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}

@@ -1,0 +1,353 @@
+//! The Go structs that a real server reads built-in kinds into. They decide which fields there are, in which order they
+//! are written, which are left out when empty, and how patches merge them.
+//!
+//! The table is data (`data/types.txt`), printed from the sources of Kubernetes by `oracle/types`. Custom resources have
+//! no struct and are not in it.
+//!
+//! Its lines: `kind`, apiVersion, Kind, struct; `struct`, name, then `atomic` if it is owned as a whole; and below a
+//! struct one line a field, with its name, its type, and what its tags and markers say. A type is a scalar, `*T`, `[]T`,
+//! `{}T` (a map of strings) or the name of a struct, behind its own Go name and `=` if it has one.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use super::catalog::Kind;
+
+mod conform;
+mod strict;
+
+pub(crate) use conform::{conform, restorable};
+pub(crate) use strict::{duplicates, strict_problems};
+
+/// The table.
+#[derive(Debug)]
+struct Types {
+    /// By `apps/v1 Deployment`.
+    kinds: BTreeMap<String, usize>,
+    structs: Vec<Struct>,
+}
+
+/// A struct, with the fields of what it embeds.
+#[derive(Debug)]
+pub(crate) struct Struct {
+    /// `core/v1.PodSpec`.
+    pub(crate) name: &'static str,
+    /// Is it owned as a whole, not field by field?
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "only those who keep book of owners ask")
+    )]
+    pub(crate) atomic: bool,
+    /// In the order they are written.
+    pub(crate) fields: Vec<Field>,
+}
+
+/// A field of a struct.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// As JSON has it.
+    pub(crate) name: &'static str,
+    /// What it holds.
+    pub(crate) holds: Type,
+    /// Is it left out when it is empty?
+    omit_empty: bool,
+    /// And also when it is a struct without content? (Since 1.34.)
+    omit_zero: bool,
+    /// What a strategic merge patch does with it.
+    pub(crate) patch: PatchStrategy,
+    /// How the items of its list are told apart by owners.
+    pub(crate) list: ListType,
+    /// Is its map, or struct, owned as a whole?
+    pub(crate) atomic_map: bool,
+    /// Its value where it is not said.
+    pub(crate) default: Option<&'static str>,
+}
+
+/// `patchStrategy` and `patchMergeKey`.
+#[derive(Debug, Default)]
+pub(crate) struct PatchStrategy {
+    /// Is a list merged, not replaced?
+    pub(crate) merge: bool,
+    /// Does a patch say which keys stay?
+    pub(crate) retain_keys: bool,
+    /// Is a map replaced, not merged?
+    pub(crate) replace: bool,
+    /// What items of a merged list are told apart by; `None`: by themselves.
+    pub(crate) key: Option<&'static str>,
+}
+
+/// `x-kubernetes-list-type`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum ListType {
+    /// Owned as a whole.
+    #[default]
+    Atomic,
+    /// Each item is one of a kind.
+    Set,
+    /// Items are told apart by these of their fields.
+    Map(Vec<&'static str>),
+}
+
+/// A Go type.
+#[derive(Debug)]
+pub(crate) struct Type {
+    /// As Go prints it: `[]v1.Container`.
+    go: String,
+    pub(crate) shape: Shape,
+}
+
+/// What JSON a type takes.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    Text,
+    Bool,
+    Int32,
+    Int64,
+    Float,
+    Bytes,
+    Time,
+    Duration,
+    Quantity,
+    IntOrString,
+    /// Whatever.
+    Any,
+    /// The struct of this number.
+    Struct(usize),
+    Pointer(Box<Type>),
+    List(Box<Type>),
+    Map(Box<Type>),
+}
+
+/// The struct of a built-in kind; `None` for custom resources.
+pub(crate) fn of(kind: &Kind) -> Option<&'static Struct> {
+    if kind.custom {
+        return None;
+    }
+    let types = types();
+    let index = types
+        .kinds
+        .get(&format!("{} {}", kind.api_version(), kind.kind))?;
+    Some(&types.structs[*index])
+}
+
+/// The struct of this name.
+#[cfg(test)]
+pub(crate) fn named(name: &str) -> Option<&'static Struct> {
+    let structs = &types().structs;
+    let index = structs.binary_search_by(|known| known.name.cmp(name)).ok()?;
+    Some(&structs[index])
+}
+
+impl Struct {
+    /// The field of this name.
+    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// `PodSpec`.
+    fn bare(&self) -> &'static str {
+        self.name.rsplit('.').next().unwrap_or_default()
+    }
+}
+
+impl Type {
+    /// What is behind the pointer, if it is one.
+    pub(crate) fn target(&self) -> &Type {
+        match &self.shape {
+            Shape::Pointer(target) => target,
+            Shape::Text
+            | Shape::Bool
+            | Shape::Int32
+            | Shape::Int64
+            | Shape::Float
+            | Shape::Bytes
+            | Shape::Time
+            | Shape::Duration
+            | Shape::Quantity
+            | Shape::IntOrString
+            | Shape::Any
+            | Shape::Struct(_)
+            | Shape::List(_)
+            | Shape::Map(_) => self,
+        }
+    }
+
+    /// The struct it is or points to.
+    pub(crate) fn as_struct(&self) -> Option<&'static Struct> {
+        if let Shape::Struct(index) = &self.target().shape {
+            return Some(&types().structs[*index]);
+        }
+        None
+    }
+
+    /// What it is a list of.
+    pub(crate) fn items(&self) -> Option<&Type> {
+        if let Shape::List(items) = &self.target().shape {
+            return Some(items);
+        }
+        None
+    }
+
+    /// What it is a map of.
+    pub(crate) fn values(&self) -> Option<&Type> {
+        if let Shape::Map(values) = &self.target().shape {
+            return Some(values);
+        }
+        None
+    }
+}
+
+fn types() -> &'static Types {
+    static TYPES: OnceLock<Types> = OnceLock::new();
+    TYPES.get_or_init(|| read(include_str!("../../data/types.txt")))
+}
+
+fn read(text: &'static str) -> Types {
+    let words = |line: &'static str| line.split('\t');
+    // Fields refer to structs that may come later, so all names are known first.
+    let names: BTreeMap<&'static str, usize> = text
+        .lines()
+        .filter_map(|line| words(line).nth(1).filter(|_| line.starts_with("struct\t")))
+        .enumerate()
+        .map(|(index, name)| (name, index))
+        .collect();
+    let mut types = Types {
+        kinds: BTreeMap::new(),
+        structs: Vec::with_capacity(names.len()),
+    };
+    for line in text.lines() {
+        let mut words = words(line);
+        match words.next() {
+            Some("kind") => {
+                let mut next = || words.next().expect("a kind has three words");
+                let (api_version, kind, name) = (next(), next(), next());
+                types.kinds.insert(format!("{api_version} {kind}"), names[name]);
+            }
+            Some("struct") => types.structs.push(Struct {
+                name: words.next().expect("a struct has a name"),
+                atomic: words.next() == Some("atomic"),
+                fields: Vec::new(),
+            }),
+            Some(_) | None => {
+                let owner = types.structs.last_mut().expect("fields stand below their struct");
+                owner.fields.push(field(words, &names));
+            }
+        }
+    }
+    types
+}
+
+fn field(mut words: impl Iterator<Item = &'static str>, names: &BTreeMap<&'static str, usize>) -> Field {
+    let name = words.next().expect("a field has a name");
+    let mut field = Field {
+        name,
+        holds: type_of(words.next().expect("a field has a type"), names),
+        omit_empty: false,
+        omit_zero: false,
+        patch: PatchStrategy::default(),
+        list: ListType::Atomic,
+        atomic_map: false,
+        default: None,
+    };
+    for word in words {
+        match word.split_once('=') {
+            None if word == "omitempty" => field.omit_empty = true,
+            None if word == "omitzero" => field.omit_zero = true,
+            Some(("patch", strategies)) => {
+                for strategy in strategies.split(',') {
+                    field.patch.merge |= strategy == "merge";
+                    field.patch.retain_keys |= strategy == "retainKeys";
+                    field.patch.replace |= strategy == "replace";
+                }
+            }
+            Some(("key", key)) => field.patch.key = Some(key),
+            Some(("list", "set")) => field.list = ListType::Set,
+            Some(("list", list)) => {
+                if let Some(keys) = list.strip_prefix("map:") {
+                    field.list = ListType::Map(keys.split(',').collect());
+                }
+            }
+            Some(("map", kind)) => field.atomic_map = kind == "atomic",
+            Some(("default", value)) => field.default = Some(value),
+            Some(_) | None => {}
+        }
+    }
+    field
+}
+
+fn type_of(text: &'static str, names: &BTreeMap<&'static str, usize>) -> Type {
+    if let Some((go, text)) = text
+        .split_once('=')
+        .filter(|(go, _)| !go.contains(['[', '{', '*']))
+    {
+        return Type {
+            go: go.to_owned(),
+            shape: type_of(text, names).shape,
+        };
+    }
+    let inner = |text| Box::new(type_of(text, names));
+    let scalar = |go: &str, shape| Type {
+        go: go.to_owned(),
+        shape,
+    };
+    if let Some(text) = text.strip_prefix('*') {
+        let target = inner(text);
+        return scalar(&format!("*{}", target.go), Shape::Pointer(target));
+    }
+    if let Some(text) = text.strip_prefix("[]") {
+        let items = inner(text);
+        return scalar(&format!("[]{}", items.go), Shape::List(items));
+    }
+    if let Some(text) = text.strip_prefix("{}") {
+        let values = inner(text);
+        return scalar(&format!("map[string]{}", values.go), Shape::Map(values));
+    }
+    match text {
+        "string" => scalar(text, Shape::Text),
+        "bool" => scalar(text, Shape::Bool),
+        "int32" => scalar(text, Shape::Int32),
+        "int" | "int64" => scalar(text, Shape::Int64),
+        "float64" => scalar(text, Shape::Float),
+        "bytes" => scalar("[]uint8", Shape::Bytes),
+        "time" | "microtime" => scalar("string", Shape::Time),
+        "duration" => scalar("string", Shape::Duration),
+        "quantity" => scalar("resource.Quantity", Shape::Quantity),
+        // Whatever is no text is read as a number.
+        "intorstring" => scalar("int32", Shape::IntOrString),
+        "any" => scalar("any", Shape::Any),
+        name => {
+            let index = *names.get(name).expect("the table has every struct it names");
+            scalar(name.rsplit('/').next().unwrap_or(name), Shape::Struct(index))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::catalog::Catalog;
+    use crate::scenario::Version;
+
+    #[test]
+    fn every_built_in_kind_has_its_struct() {
+        for kind in Catalog::builtin(Version::V1_36).kinds() {
+            assert_eq!(of(kind).is_some(), !kind.custom, "{}", kind.kind);
+        }
+    }
+
+    #[test]
+    fn structs_are_sorted_and_say_what_their_tags_say() {
+        assert!(types().structs.is_sorted_by_key(|known| known.name));
+        let spec = named("core/v1.PodSpec").unwrap();
+        let containers = spec.field("containers").unwrap();
+        assert_eq!(containers.holds.go, "[]v1.Container");
+        assert_eq!(containers.patch.key, Some("name"));
+        assert_eq!(containers.list, ListType::Map(vec!["name"]));
+        let container = containers.holds.items().unwrap().as_struct().unwrap();
+        let ports = container.field("ports").unwrap();
+        assert_eq!(ports.list, ListType::Map(vec!["containerPort", "protocol"]));
+        let pull = container.field("imagePullPolicy").unwrap();
+        assert_eq!(pull.holds.go, "v1.PullPolicy");
+        assert!(named("core/v1.NodeSelector").unwrap().atomic);
+    }
+}
