@@ -3,7 +3,7 @@
 //! One global revision counts every write. Each resource keeps its objects as of every revision (`store`) and its
 //! newest events (`watch_cache`); `list` and `watch` decide which of the two answers a read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::scenario::{Manifest, ObjectName, ServerSettings, Version};
 
 pub mod catalog;
 pub mod continue_token;
+mod convert;
 pub mod crd;
 pub(crate) mod defaults;
 pub mod list;
@@ -33,6 +34,7 @@ mod write;
 mod tests;
 
 use catalog::{Catalog, Kind};
+use crd::Installed;
 pub use list::{GetOutcome, ListOutcome, Page};
 pub use object::{Content, Stored, encode_json};
 pub use registry::Done;
@@ -94,6 +96,10 @@ pub struct Model {
     progress_notify: bool,
     /// Must a namespace be there before anything is written into it?
     namespaces_enforced: bool,
+    /// Definitions that are served, by name.
+    installed: BTreeMap<String, Installed>,
+    /// Definitions that changed, and were not looked at yet.
+    unsettled: BTreeSet<String>,
     /// By group and plural: all versions of a resource show the same objects.
     resources: BTreeMap<(&'static str, &'static str), Resource>,
 }
@@ -112,9 +118,10 @@ impl Model {
         Self::with_catalog(settings, Catalog::of_scenarios(settings.version))
     }
 
-    /// The empty store of a stock apiserver: nothing that a client writes is taken into a namespace that is not there.
+    /// The empty store of a stock apiserver: custom resources need a definition, and nothing that a client writes is
+    /// taken into a namespace that is not there.
     pub fn standalone(settings: &ServerSettings) -> Self {
-        let mut model = Self::with_catalog(settings, Catalog::of_scenarios(settings.version));
+        let mut model = Self::with_catalog(settings, Catalog::builtin(settings.version));
         model.enforce_namespaces();
         model
     }
@@ -137,6 +144,8 @@ impl Model {
             bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms.max(1)),
             progress_notify: settings.progress_notify,
             namespaces_enforced: false,
+            installed: BTreeMap::new(),
+            unsettled: BTreeSet::new(),
             resources: BTreeMap::new(),
         };
         for kind in catalog.kinds() {
@@ -203,7 +212,13 @@ impl Model {
     /// 404 for a kind that is not served and for an object that is not there.
     pub fn delete(&mut self, now: Duration, name: &ObjectName) -> Result<Written, Status> {
         let (kind, current) = self.existing(name)?;
-        let outcome = write::delete(&current, now);
+        let outcome = if kind.defines {
+            let mut definition = current.json();
+            self.definition_marked(now, &mut definition);
+            Outcome::Put(definition)
+        } else {
+            write::delete(&current, now)
+        };
         Ok(self.carry_out(kind, current.key.clone(), Some(current), outcome))
     }
 
@@ -227,7 +242,15 @@ impl Model {
     /// # Errors
     /// What a real apiserver refuses it with: 403, 404, 409, 422, 500.
     pub fn write(&mut self, now: Duration, request: &WriteRequest, seed: u64) -> Result<Done, Status> {
-        registry::write(self, now, request, seed)
+        let mut done = registry::write(self, now, request, seed)?;
+        done.written.extend(self.settle(now));
+        Ok(done)
+    }
+
+    /// Does what an apiserver does by itself about definitions that were written: their names are accepted, they are
+    /// established and served, or cleaned up. To be called after every write of a scenario; gives what was written.
+    pub fn settle(&mut self, now: Duration) -> Vec<Written> {
+        self.settle_definitions(now)
     }
 
     /// Forgets all history before the current revision, in the store and in every watch cache. Open watches go on.
@@ -453,6 +476,11 @@ impl Model {
     ) -> Written {
         let current = self.resource(kind).store.current().get(key.as_str()).cloned();
         let uid = write::uid(self.writes, &key);
+        let prepared = kind.defines.then(|| {
+            let old = current.as_ref().map(|current| current.json());
+            crd::prepared(manifest.clone(), old.as_ref())
+        });
+        let manifest = prepared.as_ref().unwrap_or(manifest);
         let outcome = write::replace(kind, &key, current.as_ref(), manifest, now, uid);
         self.carry_out(kind, key, current, outcome)
     }
@@ -486,6 +514,7 @@ impl Model {
             self.revision = revision;
             self.writes += 1;
             tracing::debug!(resource = kind.plural, key, revision, ?op, "written");
+            self.unsettle(kind, &key);
             let resource = self.resource_mut(kind);
             match op {
                 WriteOp::Create | WriteOp::Update => resource.store.put(&stored),

@@ -124,12 +124,14 @@ pub(crate) fn fitting(
     };
     if kind.custom {
         check_metadata(kind, &object)?;
-        let unknown = drop_unknown_metadata(&mut object);
-        problems.extend(
-            unknown
-                .iter()
-                .map(|field| format!("unknown field \"metadata.{field}\"")),
-        );
+        let mut unknown = drop_unknown_metadata(&mut object);
+        unknown
+            .iter_mut()
+            .for_each(|field| field.insert_str(0, "metadata."));
+        if let Some(definition) = kind.definition {
+            unknown.extend(definition.receive(&mut object));
+        }
+        problems.extend(unknown.iter().map(|field| format!("unknown field \"{field}\"")));
     }
     let object = types::conform(kind, object, version)?;
     match validation {

@@ -139,6 +139,8 @@ pub struct Kind {
     pub namespaced: bool,
     /// Is it a custom resource: keys sorted at all depths, items with their type, other texts for refusals?
     pub custom: bool,
+    /// Do its objects define kinds?
+    pub defines: bool,
     /// Is it served from a watch cache? Events are read from etcd.
     pub watch_cached: bool,
     /// Does it have a `status` subresource?
@@ -211,7 +213,7 @@ impl Kind {
 
     /// Are there objects of it? What has none is shown by discovery and never read: reviews, bindings.
     pub fn is_stored(&self) -> bool {
-        self.allows("create") && self.allows("get")
+        self.allows("delete") && self.allows("get")
     }
 
     /// All subresources, in the order of discovery.

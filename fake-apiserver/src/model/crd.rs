@@ -1,8 +1,35 @@
 //! Custom resources: what a `CustomResourceDefinition` says, and the rows of the catalog that come of it.
 //!
 //! It must not know who asks: requests for custom resources are answered like all others, by the columns of their row.
+//!
+//! Source: "Extend the Kubernetes API with CustomResourceDefinitions" in the documentation; apiextensions
+//! `apis/apiextensions/v1/types.go`, `registry/customresource/strategy.go`.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::api::Cause;
+use crate::api::write::Subresource;
+use crate::scenario::Version;
+
+use super::catalog::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
+
+mod check;
+mod formats;
+mod lifecycle;
+mod names;
+mod prune;
+mod schema_check;
+mod structural;
+mod validate;
+mod wire;
+
+pub(super) use lifecycle::Installed;
+use lifecycle::terminating;
+use structural::Schema;
+pub(super) use wire::prepared;
 
 /// What a definition says of one version of a custom resource, beside the columns every kind has.
 #[derive(Debug)]
@@ -11,6 +38,7 @@ pub struct Definition {
     pub columns: Vec<PrinterColumn>,
     /// `openAPIV3Schema`, as it was sent; null where there is none.
     pub schema: Value,
+    structural: Schema,
 }
 
 /// One of `additionalPrinterColumns`.
@@ -28,4 +56,218 @@ pub struct PrinterColumn {
     pub priority: i32,
     /// `jsonPath`.
     pub json_path: String,
+}
+
+impl Definition {
+    /// Takes out of an object what its schema does not know, gives the paths of that, and sets what has a default.
+    pub fn receive(&self, object: &mut Value) -> Vec<String> {
+        let unknown = prune::prune(object, &self.structural);
+        prune::fill(object, &self.structural);
+        unknown
+    }
+
+    /// What is wrong with an object; with what changed of `old`, if there was one before.
+    fn faults(&self, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+        validate::faults(&self.structural, object, old, "")
+    }
+
+    /// The same for the status alone.
+    fn status_faults(&self, object: &Value, old: &Value) -> Vec<Cause> {
+        match (self.structural.properties.get("status"), object.get("status")) {
+            (Some(schema), Some(status)) => validate::faults(schema, status, old.get("status"), "status"),
+            (_, _) => Vec::new(),
+        }
+    }
+}
+
+/// What is wrong with a new object, by the definition of its kind, or as a definition.
+pub(super) fn new_faults(kind: &Kind, object: &Value) -> Vec<Cause> {
+    match kind.definition {
+        Some(definition) => definition.faults(object, None),
+        None if kind.defines => check::faults(&prepared(object.clone(), None)),
+        None => Vec::new(),
+    }
+}
+
+/// What is wrong with what becomes of `old`.
+pub(super) fn changed_faults(
+    kind: &Kind,
+    object: &Value,
+    old: &Value,
+    part: Option<Subresource>,
+) -> Vec<Cause> {
+    match (kind.definition, part) {
+        (Some(definition), None) => definition.faults(object, Some(old)),
+        (Some(definition), Some(Subresource::Status)) => definition.status_faults(object, old),
+        (None, None) if kind.defines => {
+            let mut faults = check::faults(object);
+            faults.extend(check::changes(object, old));
+            faults
+        }
+        (_, _) => Vec::new(),
+    }
+}
+
+/// The verbs of a custom resource, in the order of discovery.
+const VERBS: &[&str] = &[
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
+
+/// What is left of them while its definition goes.
+const LAST_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+
+/// The rows of a definition: one for each version that is served, none before its names are accepted and it is
+/// established. The same definition always gives the same rows.
+pub(super) fn rows(definition: &Value) -> Vec<&'static Kind> {
+    if !names::is_true(definition, "Established") {
+        return Vec::new();
+    }
+    let versions = definition["spec"]["versions"].as_array();
+    let versions = versions.map(Vec::as_slice).unwrap_or_default();
+    let stored = versions.iter().find(|version| version["storage"] == true);
+    let stored = stored.map_or(Value::Null, |version| version["name"].clone());
+    versions
+        .iter()
+        .filter(|version| version["served"] == true)
+        .map(|version| {
+            interned(json!({
+                "group": definition["spec"]["group"],
+                "scope": definition["spec"]["scope"],
+                "names": definition["status"]["acceptedNames"],
+                "stored": stored,
+                "terminating": terminating(definition),
+                "version": version,
+            }))
+        })
+        .collect()
+}
+
+/// The one row of what a definition says of a version. Rows are for ever, so that requests and watches can hold them;
+/// there is one for each definition that was ever different.
+fn interned(said: Value) -> &'static Kind {
+    static KNOWN: Mutex<BTreeMap<String, &'static Kind>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = said.to_string();
+    if let Some(kind) = known.get(&key) {
+        return kind;
+    }
+    let kind: &'static Kind = Box::leak(Box::new(row(&said)));
+    known.insert(key, kind);
+    kind
+}
+
+fn row(said: &Value) -> Kind {
+    let (names, version) = (&said["names"], &said["version"]);
+    let group = lasting(&said["group"]);
+    let has_status = version["subresources"]["status"].is_object();
+    let selectable = version["selectableFields"].as_array().into_iter().flatten();
+    let selectable = selectable.filter_map(|field| {
+        let path = field["jsonPath"].as_str()?;
+        Some(SelectableField {
+            label: leaked(path.trim_start_matches('.')),
+            pointer: leaked(&pointer(path)),
+            default: "",
+        })
+    });
+    let schema = version["schema"]["openAPIV3Schema"].clone();
+    let definition = Definition {
+        columns: columns(&version["additionalPrinterColumns"]),
+        structural: Schema::read(&schema),
+        schema,
+    };
+    Kind {
+        group,
+        version: lasting(&version["name"]),
+        plural: lasting(&names["plural"]),
+        singular: lasting(&names["singular"]),
+        kind: lasting(&names["kind"]),
+        list_kind: lasting(&names["listKind"]),
+        short_names: lasting_list(&names["shortNames"]),
+        categories: lasting_list(&names["categories"]),
+        verbs: if said["terminating"] == true {
+            LAST_VERBS
+        } else {
+            VERBS
+        },
+        since: Version::V1_33,
+        shows: (said["stored"] != version["name"]).then(|| (group, lasting(&said["stored"]))),
+        stored_as: None,
+        namespaced: said["scope"] == "Namespaced",
+        custom: true,
+        defines: false,
+        watch_cached: true,
+        status: has_status,
+        scale: scale(&version["subresources"]["scale"]),
+        parts: &[],
+        generation: true,
+        fields: &["spec", "status"],
+        zero: "",
+        zero_annotations: &[],
+        selectable: Vec::leak(selectable.collect()),
+        unknown_field: UnknownField::NotSupported,
+        deletion: Deletion::AtOnce,
+        deletion_shows_object: false,
+        update_creates: false,
+        unconditional_update: false,
+        names: NameRule::Subdomain,
+        first_status: has_status.then_some(""),
+        definition: Some(Box::leak(Box::new(definition))),
+    }
+}
+
+fn columns(json: &Value) -> Vec<PrinterColumn> {
+    let listed = json.as_array().into_iter().flatten();
+    listed
+        .map(|column| {
+            let text = |name: &str| column[name].as_str().unwrap_or_default().to_owned();
+            PrinterColumn {
+                name: text("name"),
+                kind: text("type"),
+                format: text("format"),
+                description: text("description"),
+                priority: column["priority"]
+                    .as_i64()
+                    .and_then(|priority| i32::try_from(priority).ok())
+                    .unwrap_or_default(),
+                json_path: text("jsonPath"),
+            }
+        })
+        .collect()
+}
+
+fn scale(json: &Value) -> Option<Scale> {
+    let path = |name: &str| json[name].as_str().map(|path| leaked(&pointer(path)));
+    Some(Scale {
+        spec: path("specReplicasPath")?,
+        status: path("statusReplicasPath")?,
+        selector: path("labelSelectorPath").map_or(ScaleSelector::None, ScaleSelector::Text),
+    })
+}
+
+/// A simple path (`.spec.replicas`) as a JSON pointer.
+fn pointer(path: &str) -> String {
+    let names = path.split('.').filter(|name| !name.is_empty());
+    names
+        .map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1")))
+        .collect()
+}
+
+fn leaked(text: &str) -> &'static str {
+    Box::leak(text.to_owned().into_boxed_str())
+}
+
+fn lasting(json: &Value) -> &'static str {
+    leaked(json.as_str().unwrap_or_default())
+}
+
+fn lasting_list(json: &Value) -> &'static [&'static str] {
+    let listed = structural::texts(json);
+    Vec::leak(listed.iter().map(|text| leaked(text)).collect())
 }

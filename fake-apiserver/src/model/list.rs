@@ -331,8 +331,9 @@ fn page(
     while !full(&items) {
         let Some(object) = keys.next() else { break };
         seen += 1;
-        if request.selector.matches(object) {
-            items.push(Arc::clone(object));
+        let object = object.as_kind(request.collection.kind);
+        if request.selector.matches(&object) {
+            items.push(object);
         }
     }
     // The page is full, and there are keys behind it, whether or not they match.
@@ -381,10 +382,11 @@ pub(super) fn get(model: &Model, now: Duration, arrived: Duration, request: &Get
         Ok(state) => match state.objects.get(key.as_str()) {
             None => GetOutcome::Refused(Status::not_found(kind, &request.name)),
             Some(object) => {
+                let object = object.as_kind(kind);
                 let mut body = object.encoded(request.form).to_vec();
                 body.push(b'\n');
                 GetOutcome::Found {
-                    object: Arc::clone(object),
+                    object,
                     body: body.into(),
                 }
             }

@@ -117,7 +117,10 @@ impl Writer<'_> {
     fn find(&self, name: &str) -> Option<Arc<Stored>> {
         let key = self.key(name);
         let store = &self.model.resource(self.kind()).store;
-        store.current().get(key.as_str()).cloned()
+        store
+            .current()
+            .get(key.as_str())
+            .map(|object| object.as_kind(self.kind()))
     }
 
     fn current(&self, name: &str) -> Result<Arc<Stored>, Status> {

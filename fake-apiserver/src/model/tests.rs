@@ -14,6 +14,7 @@ use crate::scenario::{Manifest, ObjectName, Place, ServerSettings, Version};
 use super::{GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession, Written};
 
 mod bytes;
+mod custom;
 mod events;
 mod history;
 mod lists;

@@ -271,6 +271,8 @@ impl WatchSession {
     /// What a write is to this watch.
     fn show(&self, event: &Event) -> Option<WatchFrame> {
         let selects = |object: &Arc<Stored>| self.in_namespace(object) && self.selector.matches(object);
+        let converted = event.as_kind(self.collection.kind);
+        let event = converted.as_ref().unwrap_or(event);
         if event.revision <= self.start_revision {
             return None;
         }
@@ -317,9 +319,10 @@ impl WatchSession {
         let resource = model.resource(self.collection.kind);
         let (revision, objects) = model.cached(resource);
         self.start_revision = revision;
+        let kind = self.collection.kind;
         let objects = store::range(objects, self.collection.namespace.as_deref(), "")
+            .map(|object| object.as_kind(kind))
             .filter(|object| self.selector.matches(object))
-            .cloned()
             .collect();
         State::Initial {
             objects,

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use crate::api::Form;
 use crate::record::{ObjectRef, WriteOp};
 
+use super::catalog::Kind;
 use super::object::Stored;
 use super::store::Objects;
 
@@ -62,6 +63,14 @@ impl Event {
             object_ref: OnceLock::new(),
             lines: Default::default(),
         }
+    }
+
+    /// The event as another kind than the object's own shows it; `None`: as it is.
+    pub(super) fn as_kind(&self, kind: &'static Kind) -> Option<Self> {
+        (self.object.kind != kind).then(|| {
+            let previous = self.previous.as_ref().map(|previous| previous.as_kind(kind));
+            Self::new(self.op, self.object.as_kind(kind), previous)
+        })
     }
 
     /// The object this event shows to a watch for which it is `change`: whoever loses sight of an object is shown what

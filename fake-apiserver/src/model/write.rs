@@ -189,7 +189,7 @@ pub(super) fn uid(nth: u64, key: &str) -> String {
 }
 
 /// RFC 3339, in whole seconds.
-fn timestamp(now: Duration) -> String {
+pub(super) fn timestamp(now: Duration) -> String {
     let seconds = EPOCH + now.as_secs();
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Days since 0000-03-01, in eras of 400 years: the leap day is the last of its year.

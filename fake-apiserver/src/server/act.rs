@@ -98,6 +98,7 @@ impl Server {
                     self.wrote(now, &object.group, &object.plural, written);
                 }
                 self.bind_write(now, binds.as_deref());
+                self.settle(now);
             }
             TruthAction::Relabel {
                 object,
@@ -132,6 +133,13 @@ impl Server {
         let written = self.model.apply(now, manifest);
         self.wrote(now, &manifest.group, &manifest.plural, written);
         self.bind_write(now, manifest.binds.as_deref());
+        self.settle(now);
+    }
+
+    /// What the apiserver writes by itself, because of what was written.
+    fn settle(&mut self, now: Duration) {
+        let written = self.model.settle(now);
+        self.record_writes(now, written);
     }
 
     pub(super) fn wrote(

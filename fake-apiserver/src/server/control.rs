@@ -110,7 +110,7 @@ impl Server {
             warnings: Vec::new(),
         };
         match self.model.write(Duration::ZERO, &request, 0) {
-            Ok(done) => self.record_writes(Duration::ZERO, kind, done.written),
+            Ok(done) => self.record_writes(Duration::ZERO, done.written),
             Err(status) => tracing::debug!(message = status.message, "no new namespace"),
         }
     }

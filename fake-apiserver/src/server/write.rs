@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::Server;
 use crate::api::{Answer, WriteRequest};
 use crate::model::Written;
-use crate::model::catalog::Kind;
 use crate::record::StreamId;
 
 impl Server {
@@ -14,7 +13,7 @@ impl Server {
         let seed = self.draw();
         match self.model.write(now, request, seed) {
             Ok(done) => {
-                self.record_writes(now, request.collection.kind, done.written);
+                self.record_writes(now, done.written);
                 self.touched.extend(self.open.keys().copied());
                 let mut answer = Answer::json(done.status, done.body);
                 for warning in done.warnings {
@@ -29,8 +28,9 @@ impl Server {
         }
     }
 
-    pub(super) fn record_writes(&mut self, now: Duration, kind: &Kind, written: Vec<Written>) {
+    pub(super) fn record_writes(&mut self, now: Duration, written: Vec<Written>) {
         for written in written {
+            let kind = written.stored.kind;
             self.wrote(now, kind.group, kind.plural, Ok(written));
         }
     }

@@ -42,6 +42,7 @@ const CORE: Kind = Kind {
     stored_as: None,
     namespaced: true,
     custom: false,
+    defines: false,
     watch_cached: true,
     status: false,
     scale: None,

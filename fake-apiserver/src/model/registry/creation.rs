@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Cause, Status};
 use crate::model::catalog::Deletion;
-use crate::model::{defaults, naming, write};
+use crate::model::{crd, defaults, naming, write};
 
 use super::{Writer, is_terminating, remove, text};
 
@@ -19,6 +19,10 @@ impl Writer<'_> {
         let kind = self.kind();
         let (sent, prefix) = (text(object, "name"), text(object, "generateName"));
         self.takes_content(sent)?;
+        if !kind.allows("create") {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(Status::forbidden(kind, sent, why, Vec::new()));
+        }
         let generated = sent.is_empty() && !prefix.is_empty();
         let mut seed = seed;
         let mut next = || {
@@ -68,7 +72,10 @@ impl Writer<'_> {
         let uid = write::uid(self.model.writes, &key);
         self.admit_new(&mut object, name, &uid)?;
         defaults::fill(kind, &mut object);
-        let object = self.conformed(object);
+        let mut object = self.conformed(object);
+        if kind.defines {
+            object = crd::prepared(object, None);
+        }
         let outcome = write::replace(kind, &key, None, &object, self.now, uid);
         Ok((201, self.commit(key, None, outcome)))
     }
@@ -86,6 +93,7 @@ impl Writer<'_> {
         }
         let mut faults = naming::faults(kind.names, self.model.version, name);
         faults.extend(self.kind_fault(object));
+        faults.extend(crd::new_faults(kind, object));
         if !faults.is_empty() {
             return Err(Status::invalid_object(kind, name, &faults));
         }

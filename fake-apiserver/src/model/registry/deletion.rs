@@ -35,6 +35,10 @@ impl Writer<'_> {
         let key = current.key.clone();
         let mut marked = current.json();
         let terminating = is_terminating(&marked);
+        if kind.defines && !terminating {
+            self.model.definition_marked(self.now, &mut marked);
+            return Ok((200, self.commit(key, Some(&current), Outcome::Put(marked))));
+        }
         propagate(&mut marked, options);
         let has_finalizers = finalizers(&marked).next().is_some();
         let waits = match kind.deletion {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::api::write::Subresource;
 use crate::api::{Cause, Status, go_text};
 use crate::model::catalog::{Deletion, Kind};
+use crate::model::crd;
 use crate::model::object::Stored;
 use crate::model::write;
 
@@ -66,6 +67,14 @@ impl Writer<'_> {
                 finalized
             }
         };
+        let manifest = match subresource {
+            None if kind.defines => crd::prepared(manifest, Some(&stored)),
+            None | Some(_) => manifest,
+        };
+        let faults = crd::changed_faults(kind, &manifest, &stored, subresource);
+        if !faults.is_empty() {
+            return Err(Status::invalid_object(kind, current.name(), &faults));
+        }
         let fresh: Vec<&str> = finalizers(&manifest)
             .filter(|name| !finalizers(&stored).any(|old| old == *name))
             .collect();

@@ -10,7 +10,7 @@ const NS: &str = "/api/v1/namespaces";
 
 impl World {
     /// Sends a write as a client would.
-    fn write(&mut self, method: &str, target: &str, body: &str) -> Result<Done, Answer> {
+    pub(super) fn write(&mut self, method: &str, target: &str, body: &str) -> Result<Done, Answer> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut headers = http::HeaderMap::new();
         let media_type = if method == "PATCH" {
@@ -35,7 +35,7 @@ impl World {
     }
 
     /// The code with the number of changes, or with the refusal's message.
-    fn told(&mut self, method: &str, target: &str, body: &str) -> String {
+    pub(super) fn told(&mut self, method: &str, target: &str, body: &str) -> String {
         match self.write(method, target, body) {
             Ok(done) => format!("{} {}", done.status, done.written.len()),
             Err(answer) => {
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    fn shown(&mut self, method: &str, target: &str, body: &str) -> Value {
+    pub(super) fn shown(&mut self, method: &str, target: &str, body: &str) -> Value {
         serde_json::from_slice(&self.write(method, target, body).unwrap().body).unwrap()
     }
 }

@@ -112,9 +112,7 @@ pub(super) static ROWS: &[Kind] = &[
         ),
         deletion_shows_object: true,
         unconditional_update: false,
-        first_status: Some(
-            r#"{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":null}"#,
-        ),
+        defines: true,
         ..CORE
     },
     Kind {

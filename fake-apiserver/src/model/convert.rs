@@ -1,0 +1,57 @@
+//! One object in several versions: what a request for another version than the stored one is shown.
+//!
+//! Source: kubernetes `pkg/apis/core/v1/conversion.go`, `pkg/apis/events/v1/conversion.go`; custom resources have the
+//! same fields in all their versions (`conversion.strategy: None`).
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::catalog::Kind;
+use super::object::Stored;
+
+/// The names of an Event's fields in the core group, and in `events.k8s.io`.
+const EVENT_FIELDS: [(&str, &str); 7] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+];
+
+impl Stored {
+    /// The object as this kind shows it. An object that was written under an earlier definition is read by the newer
+    /// one, as from etcd.
+    pub(super) fn as_kind(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
+        if self.kind == kind {
+            return Arc::clone(self);
+        }
+        let mut json = self.json();
+        if self.kind.group != kind.group && kind.kind == "Event" {
+            json = event(json, kind);
+        }
+        if let Some(definition) = kind.definition {
+            definition.receive(&mut json);
+        }
+        Arc::new(Self::as_is(kind, self.key.clone(), self.revision, json))
+    }
+}
+
+/// An Event of one group in the words of the other.
+fn event(json: Value, kind: &Kind) -> Value {
+    let Value::Object(fields) = json else { return json };
+    let renamed = fields.into_iter().map(|(name, value)| {
+        let known = EVENT_FIELDS
+            .iter()
+            .find(|(core, other)| *core == name || *other == name);
+        let name = match known {
+            Some((core, _)) if kind.group.is_empty() => (*core).to_owned(),
+            Some((_, other)) => (*other).to_owned(),
+            None => name,
+        };
+        (name, value)
+    });
+    Value::Object(renamed.collect::<Map<_, _>>())
+}

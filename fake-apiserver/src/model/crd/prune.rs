@@ -1,0 +1,91 @@
+//! What becomes of an object when it is read by its schema: unknown fields go, and defaults come.
+//!
+//! Source: apiextensions `apiserver/schema/pruning/algorithm.go` and `apiserver/schema/defaulting/algorithm.go`.
+
+use serde_json::{Map, Value};
+
+use super::structural::{Additional, Schema};
+
+/// Takes away what `schema` does not know, and gives its paths in order: `spec.list[0].x`.
+pub(super) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
+    let mut gone = Vec::new();
+    prune_at(object, schema, true, "", &mut gone);
+    gone.sort_unstable();
+    gone
+}
+
+fn prune_at(value: &mut Value, schema: &Schema, is_resource: bool, path: &str, gone: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => fields.retain(|name, value| {
+            let path = child(path, name);
+            if is_resource && matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
+                return true;
+            }
+            match (schema.properties.get(name), &schema.additional) {
+                (Some(schema), _) => prune_at(value, schema, schema.embedded, &path, gone),
+                (None, Additional::Schema(schema)) => prune_at(value, schema, schema.embedded, &path, gone),
+                (None, Additional::Any) => {}
+                (None, Additional::None) if schema.preserves => {}
+                (None, Additional::None) => {
+                    gone.push(path);
+                    return false;
+                }
+            }
+            true
+        }),
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                for (index, item) in items.iter_mut().enumerate() {
+                    prune_at(item, schema, schema.embedded, &format!("{path}[{index}]"), gone);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Takes away nulls where there may be none, and sets what has a default and is not there.
+pub(super) fn fill(value: &mut Value, schema: &Schema) {
+    match value {
+        Value::Object(fields) => {
+            drop_nulls(fields, schema);
+            for (name, schema) in &schema.properties {
+                if let (Some(default), false) = (&schema.default, fields.contains_key(name)) {
+                    fields.insert(name.clone(), default.clone());
+                }
+            }
+            for (name, value) in fields.iter_mut() {
+                match (schema.properties.get(name), &schema.additional) {
+                    (Some(schema), _) => fill(value, schema),
+                    (None, Additional::Schema(schema)) => fill(value, schema),
+                    (None, Additional::Any | Additional::None) => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                items.iter_mut().for_each(|item| fill(item, schema));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn drop_nulls(fields: &mut Map<String, Value>, schema: &Schema) {
+    fields.retain(|name, value| {
+        let known = match (schema.properties.get(name), &schema.additional) {
+            (Some(schema), _) => Some(schema),
+            (None, Additional::Schema(schema)) => Some(&**schema),
+            (None, Additional::Any | Additional::None) => None,
+        };
+        !value.is_null() || known.is_none_or(|schema| schema.nullable)
+    });
+}
+
+pub(super) fn child(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}

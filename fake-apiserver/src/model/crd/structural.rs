@@ -1,0 +1,221 @@
+//! A structural schema, read once: what a custom resource may hold, at every depth.
+//!
+//! Here it is only read; `prune` and `validate` make use of it. It must not know of objects' metadata or of the store.
+//!
+//! Source: "Specifying a structural schema" in the documentation of custom resources; apiextensions
+//! `apiserver/schema/structural.go`.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+/// A schema.
+#[derive(Debug, Default)]
+pub(super) struct Schema {
+    pub(super) kind: Type,
+    pub(super) nullable: bool,
+    pub(super) default: Option<Value>,
+    pub(super) properties: BTreeMap<String, Schema>,
+    pub(super) additional: Additional,
+    pub(super) items: Option<Box<Schema>>,
+    /// `x-kubernetes-preserve-unknown-fields`.
+    pub(super) preserves: bool,
+    /// `x-kubernetes-embedded-resource`.
+    pub(super) embedded: bool,
+    pub(super) list: List,
+    pub(super) rules: Rules,
+    /// Does it, or anything below it, have rules in CEL? They are not evaluated here.
+    pub(super) has_cel: bool,
+}
+
+/// `type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Type {
+    #[default]
+    Any,
+    Object,
+    Array,
+    Text,
+    Integer,
+    Number,
+    Boolean,
+    /// `x-kubernetes-int-or-string`.
+    IntegerOrText,
+}
+
+impl Type {
+    /// As messages name it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Any => "",
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::Text => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::IntegerOrText => "integer,string",
+        }
+    }
+}
+
+/// `additionalProperties`.
+#[derive(Debug, Default)]
+pub(super) enum Additional {
+    /// None are specified.
+    #[default]
+    None,
+    /// Anything.
+    Any,
+    /// What this says.
+    Schema(Box<Schema>),
+}
+
+/// `x-kubernetes-list-type`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum List {
+    #[default]
+    Atomic,
+    Set,
+    /// By these keys.
+    Map(Vec<String>),
+}
+
+/// What a value must be beside its type.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    pub(super) required: Vec<String>,
+    pub(super) allowed: Vec<Value>,
+    pub(super) minimum: Option<f64>,
+    pub(super) above_minimum: bool,
+    pub(super) maximum: Option<f64>,
+    pub(super) below_maximum: bool,
+    pub(super) multiple_of: Option<f64>,
+    pub(super) length: Bounds,
+    pub(super) item_count: Bounds,
+    pub(super) property_count: Bounds,
+    pub(super) unique_items: bool,
+    pub(super) pattern: Option<Regex>,
+    pub(super) format: String,
+    pub(super) all_of: Vec<Schema>,
+    pub(super) any_of: Vec<Schema>,
+    pub(super) one_of: Vec<Schema>,
+    pub(super) not: Option<Box<Schema>>,
+}
+
+/// How many at least and at most.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) min: Option<u64>,
+    pub(super) max: Option<u64>,
+}
+
+impl Schema {
+    /// Reads `openAPIV3Schema`. What is wrong with it was told when its definition was checked, and is passed by.
+    pub(super) fn read(json: &Value) -> Self {
+        let flag = |name: &str| json[name].as_bool().unwrap_or_default();
+        let properties: BTreeMap<String, Self> = members(&json["properties"])
+            .map(|(name, schema)| (name.clone(), Self::read(schema)))
+            .collect();
+        let additional = match &json["additionalProperties"] {
+            schema @ Value::Object(_) => Additional::Schema(Box::new(Self::read(schema))),
+            Value::Bool(true) => Additional::Any,
+            Value::Bool(false) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Additional::None
+            }
+        };
+        let items = json["items"]
+            .is_object()
+            .then(|| Box::new(Self::read(&json["items"])));
+        let below = properties
+            .values()
+            .chain(items.as_deref())
+            .any(|schema| schema.has_cel)
+            || matches!(&additional, Additional::Schema(schema) if schema.has_cel);
+        let has_own = json["x-kubernetes-validations"]
+            .as_array()
+            .is_some_and(|rules| !rules.is_empty());
+        Self {
+            kind: if flag("x-kubernetes-int-or-string") {
+                Type::IntegerOrText
+            } else {
+                type_of(json["type"].as_str().unwrap_or_default())
+            },
+            nullable: flag("nullable"),
+            default: json.get("default").cloned(),
+            properties,
+            additional,
+            items,
+            preserves: flag("x-kubernetes-preserve-unknown-fields"),
+            embedded: flag("x-kubernetes-embedded-resource"),
+            list: match json["x-kubernetes-list-type"].as_str() {
+                Some("set") => List::Set,
+                Some("map") => List::Map(texts(&json["x-kubernetes-list-map-keys"])),
+                Some(_) | None => List::Atomic,
+            },
+            rules: Rules::read(json),
+            has_cel: has_own || below,
+        }
+    }
+}
+
+impl Rules {
+    fn read(json: &Value) -> Self {
+        let schemas = |name: &str| {
+            let listed = json[name].as_array().into_iter().flatten();
+            listed.map(Schema::read).collect::<Vec<_>>()
+        };
+        let bounds = |min: &str, max: &str| Bounds {
+            min: json[min].as_u64(),
+            max: json[max].as_u64(),
+        };
+        let flag = |name: &str| json[name].as_bool().unwrap_or_default();
+        Self {
+            required: texts(&json["required"]),
+            allowed: json["enum"].as_array().cloned().unwrap_or_default(),
+            minimum: json["minimum"].as_f64(),
+            above_minimum: flag("exclusiveMinimum"),
+            maximum: json["maximum"].as_f64(),
+            below_maximum: flag("exclusiveMaximum"),
+            multiple_of: json["multipleOf"].as_f64(),
+            length: bounds("minLength", "maxLength"),
+            item_count: bounds("minItems", "maxItems"),
+            property_count: bounds("minProperties", "maxProperties"),
+            unique_items: flag("uniqueItems"),
+            pattern: json["pattern"]
+                .as_str()
+                .and_then(|pattern| Regex::new(pattern).ok()),
+            format: json["format"].as_str().unwrap_or_default().to_owned(),
+            all_of: schemas("allOf"),
+            any_of: schemas("anyOf"),
+            one_of: schemas("oneOf"),
+            not: json["not"]
+                .is_object()
+                .then(|| Box::new(Schema::read(&json["not"]))),
+        }
+    }
+}
+
+fn type_of(word: &str) -> Type {
+    match word {
+        "object" => Type::Object,
+        "array" => Type::Array,
+        "string" => Type::Text,
+        "integer" => Type::Integer,
+        "number" => Type::Number,
+        "boolean" => Type::Boolean,
+        _ => Type::Any,
+    }
+}
+
+/// The members of an object; none of anything else.
+pub(super) fn members(json: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    json.as_object().into_iter().flat_map(Map::iter)
+}
+
+/// The texts of a list; none of anything else.
+pub(super) fn texts(json: &Value) -> Vec<String> {
+    let listed = json.as_array().into_iter().flatten();
+    listed.filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,375 @@
+//! What is wrong with an object, by its schema, in the server's words.
+//!
+//! Rules in CEL (`x-kubernetes-validations`) are not evaluated: where there are some, an object they would refuse is
+//! taken. What did not change is not judged again ("validation ratcheting").
+//!
+//! Source: kube-openapi `validation/validate` (order and texts of the rules), apiextensions
+//! `apiserver/validation/validation.go` (how they become causes) and `apiserver/schema/listtype/validation.go`.
+
+use serde_json::Value;
+
+use crate::api::{Cause, go_text};
+use crate::model::object::encode_json;
+
+use super::formats;
+use super::prune::child;
+use super::structural::{Additional, List, Schema, Type};
+
+/// Told where rules in CEL exist but were not looked at.
+const UNCHECKED: &str = "Invalid value: null: some validation rules were not checked because the object was invalid; \
+                         correct the existing errors to complete validation";
+
+/// What is wrong with `value`, of which `old` was there before. `part` is where it stands in the object: empty for all
+/// of it, `status` for that; messages name what is in it without that.
+pub(super) fn faults(schema: &Schema, value: &Value, old: Option<&Value>, part: &str) -> Vec<Cause> {
+    let mut found = Faults {
+        part: part.to_owned(),
+        causes: Vec::new(),
+    };
+    found.value(schema, value, old, "");
+    found.lists(schema, value, "");
+    let blocking = |cause: &Cause| {
+        matches!(
+            cause.reason.as_str(),
+            "FieldValueRequired"
+                | "FieldValueTypeInvalid"
+                | "FieldValueTooLong"
+                | "FieldValueTooMany"
+                | "FieldValueNotSupported"
+        )
+    };
+    if schema.has_cel && found.causes.iter().any(blocking) {
+        found.causes.push(Cause {
+            reason: "FieldValueInvalid".to_owned(),
+            message: UNCHECKED.to_owned(),
+            field: NOWHERE.to_owned(),
+        });
+    }
+    found.causes
+}
+
+/// How Go shows the path of a fault that has none.
+const NOWHERE: &str = "<nil>";
+
+struct Faults {
+    part: String,
+    causes: Vec<Cause>,
+}
+
+impl Faults {
+    fn add(&mut self, reason: &str, message: String, path: &str) {
+        let field = match (self.part.as_str(), path) {
+            ("", "") => NOWHERE.to_owned(),
+            (part, "") => part.to_owned(),
+            ("", path) => path.to_owned(),
+            (part, path) => format!("{part}.{path}"),
+        };
+        self.causes.push(Cause {
+            reason: reason.to_owned(),
+            message,
+            field,
+        });
+    }
+
+    fn invalid(&mut self, shown: &str, why: &str, path: &str) {
+        let message = format!("Invalid value: {shown}: {path} in body {why}");
+        self.add("FieldValueInvalid", message, path);
+    }
+
+    fn nowhere(&mut self, path: &str, why: &str) {
+        self.causes.push(Cause {
+            reason: "FieldValueInvalid".to_owned(),
+            message: format!("Invalid value: \"\": {} {why}", go_text::quote(path)),
+            field: NOWHERE.to_owned(),
+        });
+    }
+
+    fn too_many(&mut self, count: usize, max: u64, path: &str) {
+        let message = format!("Too many: {count}: must have at most {max} items");
+        self.add("FieldValueTooMany", message, path);
+    }
+
+    fn value(&mut self, schema: &Schema, value: &Value, old: Option<&Value>, path: &str) {
+        if old == Some(value) || value.is_null() && schema.nullable {
+            return;
+        }
+        if !has_type(schema.kind, value) {
+            let found = type_of(value);
+            let wanted = schema.kind.word();
+            self.add(
+                "FieldValueTypeInvalid",
+                format!("Invalid value: \"{found}\": {path} in body must be of type {wanted}: \"{found}\""),
+                path,
+            );
+        }
+        self.combinations(schema, value, path);
+        match value {
+            Value::String(text) => self.text(schema, text, path),
+            Value::Number(number) => self.number(schema, number, path),
+            Value::Array(items) => self.items(schema, items, path),
+            Value::Object(_) | Value::Bool(_) | Value::Null => {}
+        }
+        let rules = &schema.rules;
+        if !rules.allowed.is_empty() && !rules.allowed.contains(value) {
+            let allowed: Vec<String> = rules
+                .allowed
+                .iter()
+                .map(|allowed| match allowed.as_str() {
+                    Some(text) => go_text::quote(text),
+                    None => go_text::quote(&allowed.to_string()),
+                })
+                .collect();
+            let message = format!(
+                "Unsupported value: {}: supported values: {}",
+                shown(value),
+                allowed.join(", ")
+            );
+            self.add("FieldValueNotSupported", message, path);
+        }
+        if value.is_object() {
+            self.fields(schema, value, old, path);
+        }
+    }
+
+    fn text(&mut self, schema: &Schema, text: &str, path: &str) {
+        let rules = &schema.rules;
+        let length = text.chars().count() as u64;
+        if let Some(max) = rules.length.max.filter(|max| length > *max) {
+            let message = format!("Too long: may not be more than {max} bytes");
+            self.add("FieldValueTooLong", message, path);
+        } else if let Some(min) = rules.length.min.filter(|min| length < *min) {
+            let why = format!("should be at least {min} chars long");
+            self.invalid(&go_text::quote(text), &why, path);
+        } else if let Some(pattern) = rules.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
+            let why = format!("should match '{}'", pattern.as_str());
+            self.invalid(&go_text::quote(text), &why, path);
+        }
+        if !formats::fits(&rules.format, text) {
+            let quoted = go_text::quote(text);
+            self.add(
+                "FieldValueTypeInvalid",
+                format!(
+                    "Invalid value: {quoted}: {path} in body must be of type {}: {quoted}",
+                    rules.format
+                ),
+                path,
+            );
+        }
+    }
+
+    fn number(&mut self, schema: &Schema, number: &serde_json::Number, path: &str) {
+        let rules = &schema.rules;
+        let (Some(value), text) = (number.as_f64(), number.to_string()) else {
+            return;
+        };
+        if let Some(factor) = rules.multiple_of.filter(|factor| (value / factor).fract() != 0.0) {
+            self.invalid(&text, &format!("should be a multiple of {factor}"), path);
+        }
+        if let Some(max) = rules.maximum {
+            if rules.below_maximum && value >= max {
+                self.invalid(&text, &format!("should be less than {max}"), path);
+            } else if value > max {
+                self.invalid(&text, &format!("should be less than or equal to {max}"), path);
+            }
+        }
+        if let Some(min) = rules.minimum {
+            if rules.above_minimum && value <= min {
+                self.invalid(&text, &format!("should be greater than {min}"), path);
+            } else if value < min {
+                self.invalid(&text, &format!("should be greater than or equal to {min}"), path);
+            }
+        }
+    }
+
+    fn items(&mut self, schema: &Schema, items: &[Value], path: &str) {
+        if let Some(schema) = &schema.items {
+            for (index, item) in items.iter().enumerate() {
+                self.value(schema, item, None, &format!("{path}[{index}]"));
+            }
+        }
+        let (count, bounds) = (items.len(), schema.rules.item_count);
+        if let Some(min) = bounds.min.filter(|min| (count as u64) < *min) {
+            self.invalid(
+                &count.to_string(),
+                &format!("should have at least {min} items"),
+                path,
+            );
+        }
+        if let Some(max) = bounds.max.filter(|max| count as u64 > *max) {
+            self.too_many(count, max, path);
+        }
+        if schema.rules.unique_items && (1..count).any(|at| items[..at].contains(&items[at])) {
+            self.invalid("\"\"", "shouldn't contain duplicates", path);
+        }
+    }
+
+    fn fields(&mut self, schema: &Schema, value: &Value, old: Option<&Value>, path: &str) {
+        let Some(fields) = value.as_object() else { return };
+        let (count, bounds) = (fields.len(), schema.rules.property_count);
+        if let Some(min) = bounds.min.filter(|min| (count as u64) < *min) {
+            self.invalid(
+                &count.to_string(),
+                &format!("should have at least {min} properties"),
+                path,
+            );
+        }
+        if let Some(max) = bounds.max.filter(|max| count as u64 > *max) {
+            self.too_many(count, max, path);
+        }
+        let embedded = if schema.embedded {
+            &["apiVersion", "kind"][..]
+        } else {
+            &[]
+        };
+        let required = schema.rules.required.iter().map(String::as_str);
+        for name in required.chain(embedded.iter().copied()) {
+            if !fields.contains_key(name) {
+                self.add(
+                    "FieldValueRequired",
+                    "Required value".to_owned(),
+                    &child(path, name),
+                );
+            }
+        }
+        for (name, value) in fields {
+            let schema = match (schema.properties.get(name), &schema.additional) {
+                (Some(schema), _) => schema,
+                (None, Additional::Schema(schema)) => schema,
+                (None, Additional::Any | Additional::None) => continue,
+            };
+            let old = old.and_then(|old| old.get(name));
+            self.value(schema, value, old, &child(path, name));
+        }
+    }
+
+    /// `allOf`, `anyOf`, `oneOf` and `not`.
+    fn combinations(&mut self, schema: &Schema, value: &Value, path: &str) {
+        let rules = &schema.rules;
+        let tried = |schemas: &[Schema]| -> Vec<Vec<Cause>> {
+            schemas
+                .iter()
+                .map(|schema| self.apart(schema, value, path))
+                .collect()
+        };
+        let (any, one, all) = (tried(&rules.any_of), tried(&rules.one_of), tried(&rules.all_of));
+        if !any.is_empty() && any.iter().all(|causes| !causes.is_empty()) {
+            self.nowhere(path, "must validate at least one schema (anyOf)");
+            self.causes.extend(any.into_iter().next().unwrap_or_default());
+        }
+        let fitting = one.iter().filter(|causes| causes.is_empty()).count();
+        match fitting {
+            _ if one.is_empty() => {}
+            0 => {
+                self.nowhere(
+                    path,
+                    "must validate one and only one schema (oneOf). Found none valid",
+                );
+                self.causes.extend(one.into_iter().next().unwrap_or_default());
+            }
+            1 => {}
+            several => {
+                let why = format!(
+                    "must validate one and only one schema (oneOf). Found {several} valid alternatives"
+                );
+                self.nowhere(path, &why);
+            }
+        }
+        let failing = all.iter().filter(|causes| !causes.is_empty()).count();
+        if failing > 0 {
+            let none = if failing == all.len() {
+                ". None validated"
+            } else {
+                ""
+            };
+            self.causes.extend(all.into_iter().flatten());
+            self.nowhere(path, &format!("must validate all the schemas (allOf){none}"));
+        }
+        if let Some(not) = &rules.not
+            && self.apart(not, value, path).is_empty()
+        {
+            self.nowhere(path, "must not validate the schema (not)");
+        }
+    }
+
+    fn apart(&self, schema: &Schema, value: &Value, path: &str) -> Vec<Cause> {
+        let mut apart = Self {
+            part: self.part.clone(),
+            causes: Vec::new(),
+        };
+        apart.value(schema, value, None, path);
+        apart.causes
+    }
+
+    /// Lists that are sets or maps hold nothing twice.
+    fn lists(&mut self, schema: &Schema, value: &Value, path: &str) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match (schema.properties.get(name), &schema.additional) {
+                        (Some(schema), _) => self.lists(schema, value, &child(path, name)),
+                        (None, Additional::Schema(schema)) => self.lists(schema, value, &child(path, name)),
+                        (None, Additional::Any | Additional::None) => {}
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let key = |item: &Value| match &schema.list {
+                    List::Atomic => None,
+                    List::Set => Some(item.clone()),
+                    List::Map(names) => Some(
+                        names
+                            .iter()
+                            .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))
+                            .collect(),
+                    ),
+                };
+                let keys: Vec<Option<Value>> = items.iter().map(key).collect();
+                for (at, key) in keys.iter().enumerate() {
+                    if let Some(key) = key.as_ref().filter(|_| keys[..at].contains(key)) {
+                        let message = format!("Duplicate value: {}", shown(key));
+                        self.add("FieldValueDuplicate", message, &format!("{path}[{at}]"));
+                    }
+                }
+                if let Some(schema) = &schema.items {
+                    for (index, item) in items.iter().enumerate() {
+                        self.lists(schema, item, &format!("{path}[{index}]"));
+                    }
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+fn has_type(wanted: Type, value: &Value) -> bool {
+    let integral = value.as_f64().is_some_and(|number| number.fract() == 0.0);
+    match wanted {
+        Type::Any => true,
+        Type::Object => value.is_object(),
+        Type::Array => value.is_array(),
+        Type::Text => value.is_string(),
+        Type::Integer => integral,
+        Type::Number => value.is_number(),
+        Type::Boolean => value.is_boolean(),
+        Type::IntegerOrText => value.is_string() || integral,
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => go_text::quote(text),
+        None => String::from_utf8_lossy(&encode_json(value)).into_owned(),
+    }
+}

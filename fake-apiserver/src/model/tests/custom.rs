@@ -1,0 +1,308 @@
+//! Custom resources, from their definition to its end.
+
+use rstest::rstest;
+
+use super::*;
+use crate::record::WriteOp;
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const GADGETS: &str = "/apis/x.example.com/v1/namespaces/probe/gadgets";
+const OLD_GADGETS: &str = "/apis/x.example.com/v1beta1/namespaces/probe/gadgets";
+
+/// A definition of gadgets with this schema for `spec`, in two versions.
+fn definition(spec: &Value) -> Value {
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": {
+        "spec": spec,
+        "status": { "type": "object", "properties": { "n": { "type": "integer" } } },
+    } } });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": "gadgets.x.example.com" },
+        "spec": {
+            "group": "x.example.com",
+            "scope": "Namespaced",
+            "names": { "plural": "gadgets", "kind": "Gadget", "shortNames": ["gd"] },
+            "versions": [
+                { "name": "v1", "served": true, "storage": true, "schema": schema, "subresources": { "status": {} } },
+                { "name": "v1beta1", "served": true, "storage": false, "schema": schema },
+            ],
+        },
+    })
+}
+
+fn sized() -> Value {
+    json!({ "type": "object", "properties": {
+        "size": { "type": "integer", "minimum": 1 },
+        "color": { "type": "string", "default": "red" },
+    } })
+}
+
+fn gadget(name: &str, spec: Value) -> String {
+    let object = json!({
+        "apiVersion": "x.example.com/v1",
+        "kind": "Gadget",
+        "metadata": { "name": name },
+        "spec": spec,
+    });
+    object.to_string()
+}
+
+impl World {
+    /// One object, as it is shown.
+    fn object(&self, target: &str) -> Value {
+        match self.model.get(self.now, self.now, &self.object_request(target)) {
+            GetOutcome::Found { object, .. } => object.json(),
+            other @ (GetOutcome::Refused(_) | GetOutcome::Wait { .. }) => panic!("{target}: {other:?}"),
+        }
+    }
+}
+
+fn defined() -> World {
+    let mut world = World::fixture(Version::V1_36);
+    // The definition, its APIServices, its names, its establishment.
+    assert_eq!(
+        world.told("POST", CRDS, &definition(&sized()).to_string()),
+        "201 5"
+    );
+    world
+}
+
+#[test]
+fn a_definition_is_served_once_it_is_established() {
+    let mut world = World::fixture(Version::V1_36);
+    assert!(world.parse(GADGETS).is_err());
+    let done = world
+        .write("POST", CRDS, &definition(&sized()).to_string())
+        .unwrap();
+    let story: Vec<String> = done
+        .written
+        .iter()
+        .map(|written| {
+            let json = written.stored.json();
+            let conditions = json["status"]["conditions"].as_array().into_iter().flatten();
+            let told: Vec<String> = conditions
+                .map(|condition| format!("{}={}", condition["type"], condition["reason"]).replace('"', ""))
+                .collect();
+            format!(
+                "{} {} {}",
+                written.revision,
+                written.stored.name(),
+                told.join(" ")
+            )
+        })
+        .collect();
+    assert_eq!(
+        story,
+        [
+            "1010 gadgets.x.example.com ",
+            "1011 v1.x.example.com Available=Local",
+            "1012 v1beta1.x.example.com Available=Local",
+            "1013 gadgets.x.example.com NamesAccepted=NoConflicts Established=Installing",
+            "1014 gadgets.x.example.com NamesAccepted=NoConflicts Established=InitialNamesAccepted",
+        ]
+    );
+    let kind = world.model.catalog().find("x.example.com", "gadgets").unwrap();
+    assert_eq!(
+        (kind.kind, kind.list_kind, kind.singular),
+        ("Gadget", "GadgetList", "gadget")
+    );
+    assert_eq!(kind.short_names, ["gd"]);
+    let versions = world.model.catalog().groups().pop().unwrap().versions;
+    assert_eq!(versions, ["v1", "v1beta1"]);
+}
+
+#[test]
+fn the_same_definition_gives_the_same_row() {
+    let row = |world: &World| world.model.catalog().find("x.example.com", "gadgets").unwrap();
+    assert!(std::ptr::eq(row(&defined()), row(&defined())));
+}
+
+#[test]
+fn objects_are_pruned_defaulted_and_shown_in_every_version() {
+    let mut world = defined();
+    let shown = world.shown("POST", GADGETS, &gadget("a", json!({ "size": 1, "bogus": 2 })));
+    assert_eq!(shown["spec"], json!({ "color": "red", "size": 1 }));
+    let old: Value = world.object(&format!("{OLD_GADGETS}/a"));
+    assert_eq!(old["apiVersion"], "x.example.com/v1beta1");
+    assert_eq!(old["spec"], shown["spec"]);
+    let mut watch = world.watch(&format!("{OLD_GADGETS}?watch=1&resourceVersion=0"));
+    let mut newer = shown.clone();
+    newer["spec"]["size"] = json!(2);
+    world.shown("PUT", &format!("{GADGETS}/a"), &newer.to_string());
+    assert_eq!(
+        world.drain(&mut watch),
+        ["ADDED probe/a@1015", "MODIFIED probe/a@1016"]
+    );
+}
+
+#[test]
+fn what_is_not_known_is_told_or_refused() {
+    let mut world = defined();
+    let object = gadget("a", json!({ "bogus": 2 }));
+    let done = world.write("POST", GADGETS, &object).unwrap();
+    assert_eq!(done.warnings, ["unknown field \"spec.bogus\""]);
+    assert_eq!(
+        world.told("POST", &format!("{GADGETS}?fieldValidation=Strict"), &object),
+        "400 Gadget in version \"v1\" cannot be handled as a Gadget: strict decoding error: unknown field \"spec.bogus\""
+    );
+}
+
+#[rstest]
+#[case(json!({ "size": 0 }), "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1")]
+#[case(
+    json!({ "size": "1" }),
+    "spec.size: Invalid value: \"string\": spec.size in body must be of type integer: \"string\""
+)]
+fn an_object_must_fit_its_schema(#[case] spec: Value, #[case] why: &str) {
+    let mut world = defined();
+    let told = world.told("POST", GADGETS, &gadget("a", spec.clone()));
+    assert_eq!(told, format!("422 Gadget.x.example.com \"a\" is invalid: {why}"));
+    // And so must what becomes of it.
+    world.shown("POST", GADGETS, &gadget("a", json!({})));
+    let told = world.told(
+        "PATCH",
+        &format!("{GADGETS}/a"),
+        &json!({ "spec": spec }).to_string(),
+    );
+    assert_eq!(told, format!("422 Gadget.x.example.com \"a\" is invalid: {why}"));
+}
+
+#[test]
+fn what_was_wrong_before_may_stay() {
+    let mut world = defined();
+    world.shown("POST", GADGETS, &gadget("a", json!({ "size": 1 })));
+    let mut stricter = definition(
+        &json!({ "type": "object", "properties": { "size": { "type": "integer", "minimum": 5 } } }),
+    );
+    stricter["metadata"]["resourceVersion"] = json!("1014");
+    assert!(
+        world
+            .told(
+                "PUT",
+                &format!("{CRDS}/gadgets.x.example.com"),
+                &stricter.to_string()
+            )
+            .starts_with("200")
+    );
+    let labelled = r#"{"metadata":{"labels":{"l":"1"}}}"#;
+    assert_eq!(world.told("PATCH", &format!("{GADGETS}/a"), labelled), "200 1");
+    assert!(
+        world
+            .told("PATCH", &format!("{GADGETS}/a"), r#"{"spec":{"size":2}}"#)
+            .starts_with("422")
+    );
+}
+
+#[test]
+fn a_changed_definition_ends_watches_and_shows_what_is_new() {
+    let mut world = defined();
+    let mut watch = world.watch(&format!("{GADGETS}?watch=1&resourceVersion=0"));
+    assert!(world.drain(&mut watch).is_empty());
+    let patch = r#"{"spec":{"names":{"shortNames":["gd","gg"]}}}"#;
+    world.shown("PATCH", &format!("{CRDS}/gadgets.x.example.com"), patch);
+    assert_eq!(watch.poll(&world.model, world.now), WatchPoll::End);
+    let kind = world.model.catalog().find("x.example.com", "gadgets").unwrap();
+    assert_eq!(kind.short_names, ["gd", "gg"]);
+}
+
+#[test]
+fn taken_names_are_not_accepted() {
+    let mut world = defined();
+    let mut other = definition(&sized());
+    other["metadata"]["name"] = json!("others.x.example.com");
+    other["spec"]["names"] = json!({ "plural": "others", "kind": "Gadget", "shortNames": ["gd"] });
+    let done = world.write("POST", CRDS, &other.to_string()).unwrap();
+    let status = done.written.last().unwrap().stored.json()["status"].clone();
+    assert_eq!(status["acceptedNames"], json!({ "plural": "others", "kind": "" }));
+    assert_eq!(status["conditions"][0]["reason"], "ListKindConflict");
+    assert_eq!(
+        status["conditions"][0]["message"],
+        "\"GadgetList\" is already in use"
+    );
+    assert_eq!(status["conditions"][1]["reason"], "NotAccepted");
+    assert!(world.model.catalog().find("x.example.com", "others").is_none());
+    // They are free when the first one goes.
+    world.shown("DELETE", &format!("{CRDS}/gadgets.x.example.com"), "");
+    assert!(world.model.catalog().find("x.example.com", "others").is_some());
+}
+
+#[test]
+fn a_definition_takes_its_objects_along() {
+    let mut world = defined();
+    world.shown("POST", GADGETS, &gadget("a", json!({})));
+    let held = r#"{"apiVersion":"x.example.com/v1","kind":"Gadget","metadata":{"name":"b","finalizers":["x.example.com/f"]}}"#;
+    world.shown("POST", GADGETS, held);
+    let mut watch = world.watch(&format!("{GADGETS}?watch=1&resourceVersion=1016"));
+    let done = world
+        .write("DELETE", &format!("{CRDS}/gadgets.x.example.com"), "")
+        .unwrap();
+    let shown: Value = serde_json::from_slice(&done.body).unwrap();
+    assert_eq!(
+        shown["metadata"]["finalizers"][0],
+        "customresourcecleanup.apiextensions.k8s.io"
+    );
+    assert_eq!(
+        shown["status"]["conditions"][2]["reason"],
+        "InstanceDeletionPending"
+    );
+    assert_eq!(
+        world.drain(&mut watch),
+        ["DELETED probe/a@1019", "MODIFIED probe/b@1020"]
+    );
+    assert_eq!(
+        world.told("POST", GADGETS, &gadget("c", json!({}))),
+        "403 gadgets.x.example.com \"c\" is forbidden: create not allowed while custom resource definition is \
+         terminating"
+    );
+    let freed = world
+        .write(
+            "PATCH",
+            &format!("{GADGETS}/b"),
+            r#"{"metadata":{"finalizers":null}}"#,
+        )
+        .unwrap();
+    let story: Vec<(WriteOp, &str)> = freed
+        .written
+        .iter()
+        .filter_map(|written| Some((written.op?, written.stored.name())))
+        .collect();
+    assert_eq!(
+        story,
+        [
+            (WriteOp::Delete, "b"),
+            (WriteOp::Delete, "gadgets.x.example.com"),
+            (WriteOp::Delete, "v1.x.example.com"),
+            (WriteOp::Delete, "v1beta1.x.example.com"),
+        ]
+    );
+    assert_eq!(world.drain(&mut watch), ["DELETED probe/b@1021", "end"]);
+    assert!(world.parse(GADGETS).is_err());
+    // And it can come again.
+    assert_eq!(
+        world.told("POST", CRDS, &definition(&sized()).to_string()),
+        "201 5"
+    );
+    assert_eq!(world.list(GADGETS), "1029: ");
+}
+
+#[test]
+fn events_are_the_same_in_both_their_groups() {
+    let mut world = World::fixture(Version::V1_36);
+    let event = r#"{"metadata":{"name":"e"},"involvedObject":{"kind":"Pod"},"message":"m","reason":"R"}"#;
+    world.shown("POST", "/api/v1/namespaces/probe/events", event);
+    let path = "/apis/events.k8s.io/v1/namespaces/probe/events";
+    let shown: Value = world.object(&format!("{path}/e"));
+    assert_eq!(shown["apiVersion"], "events.k8s.io/v1");
+    assert_eq!(
+        (&shown["note"], &shown["regarding"]["kind"]),
+        (&json!("m"), &json!("Pod"))
+    );
+    assert_eq!(
+        world
+            .list(&format!("{path}?fieldSelector=regarding.kind%3DPod"))
+            .lines()
+            .count(),
+        1
+    );
+}
