@@ -136,7 +136,6 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
     let parsed = match path::route(&request.path, catalog) {
         Route::UnknownText => return Err(Answer::text(404, "404 page not found\n")),
         Route::Unknown => Err(Status::unknown_path()),
-        Route::Document(_) if request.method != Method::GET => Err(Status::method_not_allowed()),
         Route::Document(document) => Ok(Request::Document(document)),
         Route::Collection {
             kind,

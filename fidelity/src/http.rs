@@ -175,12 +175,25 @@ impl Remote {
     /// # Errors
     /// When the server cannot be reached, or has no such document.
     pub async fn document(&mut self, path: &str) -> Result<Vec<u8>, Error> {
-        let answer = self.send(&Call::new("GET", path, None)).await?;
-        match (answer.head.status, answer.broken) {
-            (200, None) => Ok(answer.body),
-            (_, Some(why)) => Err(Error::server(format!("GET {path}: {why}"))),
-            (_, None) => Err(Error::server(format!("GET {path}: {}", answer.head.line))),
-        }
+        self.succeed(Call::new("GET", path, None)).await
+    }
+
+    /// Creates an object in the collection at `path`, as the admin.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses it.
+    pub async fn create(&mut self, path: &str, object: Vec<u8>) -> Result<Vec<u8>, Error> {
+        self.succeed(Call::new("POST", path, Some(object))).await
+    }
+
+    async fn succeed(&mut self, call: Call) -> Result<Vec<u8>, Error> {
+        let answer = self.send(&call).await?;
+        let why = match (answer.head.status, answer.broken) {
+            (200 | 201, None) => return Ok(answer.body),
+            (_, Some(why)) => why,
+            (_, None) => answer.head.line,
+        };
+        Err(Error::server(format!("{} {}: {why}", call.method, call.path)))
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::Write as _;
 
 use ::fidelity::verdict::VERSIONS;
 use ::fidelity::{Error, Remote};
+use fake_apiserver::model::schema::published::Sample;
 use flate2::{Compression, GzBuilder};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -73,14 +74,64 @@ pub(crate) fn renew() -> Result<(), Error> {
 }
 
 /// All of a server's documents, in the order of their names: the core group's comes before those that repeat its types.
+/// Among them those of the samples.
 async fn documents(server: &mut Remote) -> Result<Vec<Document>, Error> {
-    let index = server.document("/openapi/v3").await?;
-    let index: Index = parse("/openapi/v3", &index)?;
+    for sample in &Sample::ALL {
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        server
+            .create(definitions, definition(sample).to_string().into_bytes())
+            .await?;
+    }
+    // A definition is published a moment after it was made.
+    let mut asked = 0;
+    let index: Index = loop {
+        let index: Index = parse("/openapi/v3", &server.document("/openapi/v3").await?)?;
+        let published = |sample: &Sample| {
+            let name = format!("apis/{}/{}", sample.group, sample.version);
+            index.paths.contains_key(&name)
+        };
+        asked += 1;
+        if Sample::ALL.iter().all(published) {
+            break index;
+        } else if asked == 10_000 {
+            return Err(Error::server("the samples are not published"));
+        }
+    };
     let mut documents = Vec::new();
     for place in index.paths.values() {
         documents.push(parse(&place.url, &server.document(&place.url).await?)?);
     }
     Ok(documents)
+}
+
+/// The definition of a sample, with every subresource.
+fn definition(sample: &Sample) -> serde_json::Value {
+    let names = serde_json::json!({
+        "plural": sample.plural,
+        "singular": sample.plural.trim_end_matches('s'),
+        "kind": sample.kind,
+        "listKind": sample.list_kind,
+    });
+    serde_json::json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("{}.{}", sample.plural, sample.group) },
+        "spec": {
+            "group": sample.group,
+            "scope": sample.scope,
+            "names": names,
+            "versions": [{
+                "name": sample.version,
+                "served": true,
+                "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object" } },
+                "subresources": {
+                    "status": {},
+                    "scale": { "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" },
+                },
+            }],
+        },
+    })
 }
 
 fn parse<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, Error> {

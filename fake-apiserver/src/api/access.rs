@@ -18,8 +18,14 @@ use super::{HttpRequest, percent_decoded, query_pairs};
 /// The name of the user who may do nothing.
 const LIMITED: &str = "limited";
 
-/// Where discovery is: every user may read it.
-const DISCOVERY: [&str; 7] = ["api", "apis", "healthz", "livez", "openapi", "readyz", "version"];
+/// The name of whoever does not say who they are.
+const ANONYMOUS: &str = "system:anonymous";
+
+/// What everybody may read (role `system:public-info-viewer`).
+const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
+
+/// What every user may read beside it, and all below (role `system:discovery`).
+const DISCOVERY: [&str; 3] = ["/api", "/apis", "/openapi"];
 
 /// The group whose members may do everything ("Using RBAC Authorization").
 pub const ADMINS: &str = "system:masters";
@@ -33,7 +39,8 @@ pub struct User {
     pub groups: Vec<String>,
 }
 
-/// The tokens that are known. Whoever comes with neither of them nor a certificate is not let in.
+/// The tokens that are known. Whoever comes with another is not let in, and whoever comes with neither a token nor a
+/// certificate may ask for version and health, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// Of the user who may do everything.
@@ -46,7 +53,7 @@ impl Access {
     /// May this be asked? A certificate, where there is one, is asked first.
     ///
     /// # Errors
-    /// 401 without a certificate or a known token, 403 for what the user has no right to.
+    /// 401 for a token nobody knows, 403 for what the user has no right to.
     pub fn check(&self, request: &HttpRequest, certified: Option<&User>) -> Result<(), Status> {
         if let Some(user) = certified {
             let admin = user.groups.iter().any(|group| group == ADMINS);
@@ -59,7 +66,7 @@ impl Access {
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, token)| token.trim());
         let Some(sent) = sent else {
-            return Err(Status::unauthorized());
+            return refusal(request, ANONYMOUS).map_or(Ok(()), Err);
         };
         // Both are compared, so that the time taken tells neither.
         let full = same(sent, &self.token);
@@ -80,7 +87,7 @@ fn same(sent: &str, known: &str) -> Choice {
     sent.as_bytes().ct_eq(known.as_bytes()) & Choice::from(u8::from(!known.is_empty()))
 }
 
-/// What a user without rights is told; `None` for discovery.
+/// What a user without rights is told; `None` for what they may read nevertheless.
 fn refusal(request: &HttpRequest, user: &str) -> Option<Status> {
     let path = percent_decoded(&request.path, false);
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -88,8 +95,12 @@ fn refusal(request: &HttpRequest, user: &str) -> Option<Status> {
         ["api", _, below @ ..] if !below.is_empty() => ("", below),
         ["apis", group, _, below @ ..] if !below.is_empty() => (*group, below),
         _ => {
-            let discovery = parts.first().is_some_and(|first| DISCOVERY.contains(first));
-            if discovery && request.method == Method::GET {
+            let below = |root: &&str| {
+                path.strip_prefix(*root)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            let discovery = user != ANONYMOUS && DISCOVERY.iter().any(below);
+            if request.method == Method::GET && (discovery || PUBLIC.contains(&path.as_str())) {
                 return None;
             }
             let verb = request.method.as_str().to_ascii_lowercase();
@@ -194,7 +205,39 @@ mod tests {
     #[rstest]
     #[case("admin", "GET", "/api/v1/namespaces/probe/configmaps", MAY)]
     #[case("admin", "DELETE", "/nope", MAY)]
-    #[case("", "GET", "/version", UNKNOWN)]
+    #[case("", "GET", "/version", MAY)]
+    #[case("", "GET", "/livez", MAY)]
+    #[case(
+        "",
+        "GET",
+        "/livez/ping",
+        "403 forbidden: User \"system:anonymous\" cannot get path \"/livez/ping\""
+    )]
+    #[case(
+        "",
+        "GET",
+        "/api",
+        "403 forbidden: User \"system:anonymous\" cannot get path \"/api\""
+    )]
+    #[case(
+        "",
+        "GET",
+        "/api/v1/nodes",
+        "403 nodes is forbidden: User \"system:anonymous\" cannot list resource \"nodes\" in API group \"\" at the cluster scope"
+    )]
+    #[case("poor", "GET", "/openapi/v3/apis/apps/v1", MAY)]
+    #[case(
+        "poor",
+        "GET",
+        "/metrics",
+        "403 forbidden: User \"limited\" cannot get path \"/metrics\""
+    )]
+    #[case(
+        "poor",
+        "HEAD",
+        "/version",
+        "403 forbidden: User \"limited\" cannot head path \"/version\""
+    )]
     #[case("adm", "GET", "/version", UNKNOWN)]
     #[case("admin1", "GET", "/version", UNKNOWN)]
     #[case("poor", "GET", "/version", MAY)]

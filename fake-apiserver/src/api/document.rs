@@ -1,15 +1,21 @@
-//! Documents that are no objects: discovery, version, health. What kubectl and discovery clients ask for before they
-//! ask for objects.
+//! Documents that are no objects: discovery, version, health, OpenAPI. What kubectl and discovery clients ask for before
+//! they ask for objects.
 //!
-//! Aggregated discovery and OpenAPI are not served: clients take the plain documents instead.
+//! It knows the catalog and nothing of what is stored.
 
-use serde_json::{Value, json};
+use http::Method;
+use serde_json::json;
 
-use crate::model::catalog::{Catalog, Group, Kind};
+use crate::model::catalog::Catalog;
 use crate::model::object::{encode_json, encode_json_indented};
 use crate::scenario::Version;
 
-use super::Answer;
+use super::{Answer, Details, HttpRequest, Status};
+
+mod discovery;
+mod health;
+mod openapi;
+mod process;
 
 /// A document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,8 +24,10 @@ pub enum Document {
     Root,
     /// `/version`.
     Version,
-    /// `/healthz`, `/livez`, `/readyz` and the checks below them.
-    Health(String),
+    /// `/healthz`, `/livez`, `/readyz`.
+    Health(Endpoint),
+    /// One check below them, by name.
+    Check(Endpoint, String),
     /// `/api`.
     ApiVersions,
     /// `/apis`.
@@ -33,153 +41,182 @@ pub enum Document {
         /// The version.
         version: String,
     },
+    /// `/openapi/v2`.
+    OpenApiV2,
+    /// `/openapi/v3`.
+    OpenApiIndex,
+    /// Below it, by its name there: `apis/apps/v1`.
+    OpenApi(String),
+    /// `/metrics`.
+    Metrics,
+    /// `/metrics/slis`.
+    HealthMetrics,
+    /// `/statusz`.
+    Statusz,
+    /// `/.well-known/openid-configuration`.
+    Issuer,
+    /// `/openid/v1/jwks`.
+    IssuerKeys,
+}
+
+/// Where health is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endpoint {
+    /// `/healthz`.
+    Healthz,
+    /// `/livez`.
+    Livez,
+    /// `/readyz`.
+    Readyz,
 }
 
 impl Document {
-    /// The document, whole.
-    pub fn answer(&self, catalog: &Catalog, version: Version) -> Answer {
+    /// The document a path names, if it names one outside the groups: `segments` is the path, decoded and split.
+    pub(super) fn named(segments: &[&str]) -> Option<Self> {
+        let endpoint = |name: &str| match name {
+            "healthz" => Some(Endpoint::Healthz),
+            "livez" => Some(Endpoint::Livez),
+            "readyz" => Some(Endpoint::Readyz),
+            _ => None,
+        };
+        match segments {
+            [""] => Some(Self::Root),
+            ["version"] | ["version", ""] => Some(Self::Version),
+            ["metrics"] => Some(Self::Metrics),
+            ["metrics", "slis"] => Some(Self::HealthMetrics),
+            ["statusz"] => Some(Self::Statusz),
+            [".well-known", "openid-configuration"] => Some(Self::Issuer),
+            ["openid", "v1", "jwks"] => Some(Self::IssuerKeys),
+            ["openapi", "v2"] => Some(Self::OpenApiV2),
+            ["openapi", "v3"] => Some(Self::OpenApiIndex),
+            ["openapi", "v3", name @ ..] => Some(Self::OpenApi(name.join("/"))),
+            [name] => endpoint(name).map(Self::Health),
+            [name, check @ ..] => endpoint(name).map(|endpoint| Self::Check(endpoint, check.join("/"))),
+            [] => None,
+        }
+    }
+
+    /// The document, whole, or the refusal.
+    ///
+    /// What go-restful routes takes GET only; the others do not look at the method.
+    pub fn answer(&self, request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
         match self {
-            Self::Health(_) => Answer::text(200, "ok"),
-            Self::Root => indented(&json!({ "paths": paths(catalog) })),
-            Self::Version => indented(&server_version(version)),
-            Self::ApiVersions => compact(&json!({
-                "kind": "APIVersions",
-                "versions": ["v1"],
-                "serverAddressByClientCIDRs": [
-                    { "clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:6443" }
-                ],
-            })),
-            Self::Groups => compact(&json!({
-                "kind": "APIGroupList",
-                "apiVersion": "v1",
-                "groups": catalog.groups().iter().map(api_group).collect::<Vec<_>>(),
-            })),
-            Self::Group(group) => {
-                let mut document = json!({ "kind": "APIGroup", "apiVersion": "v1" });
-                let groups = catalog.groups();
-                let shown = groups.iter().find(|known| known.name == *group).map(api_group);
-                if let (Some(fields), Some(Value::Object(shown))) = (document.as_object_mut(), shown) {
-                    fields.extend(shown);
-                }
-                compact(&document)
+            Self::Root => indented(&json!({ "paths": paths(catalog, version) })),
+            Self::Version => routed(request, &["application/json"], || {
+                indented(&server_version(version))
+            }),
+            Self::Health(endpoint) => health::all(*endpoint, &request.query, version),
+            Self::Check(endpoint, check) => health::one(*endpoint, check, version),
+            Self::ApiVersions | Self::Groups | Self::Group(_) | Self::Resources { .. } => {
+                discovery::answer(self, request, catalog, version)
             }
-            Self::Resources { group, version } => compact(&resources(catalog, group, version)),
+            Self::OpenApiV2 => openapi::version_2(request, catalog, version),
+            Self::OpenApiIndex => openapi::index(catalog, version),
+            Self::OpenApi(name) => openapi::document(name, request, catalog, version),
+            Self::Metrics => process::metrics(version),
+            Self::HealthMetrics => process::health_metrics(version),
+            Self::Statusz if version >= Version::V1_36 => process::statusz(version),
+            Self::Statusz => Answer::text(404, "404 page not found\n"),
+            Self::Issuer => process::issuer(request),
+            Self::IssuerKeys => process::issuer_keys(),
         }
     }
 }
 
-fn compact(document: &Value) -> Answer {
+/// What go-restful asks before it lets a request through: GET, and one of the types the route writes.
+fn routed(request: &HttpRequest, types: &[&str], answer: impl FnOnce() -> Answer) -> Answer {
+    if request.method != Method::GET {
+        return Status::method_not_allowed()
+            .into_answer()
+            .in_the_style_of(request);
+    }
+    let accept = request.header("accept").unwrap_or_default();
+    let takes = |clause: &str| {
+        let media_type = clause.split(';').next().unwrap_or_default().trim();
+        media_type == "*/*" || types.contains(&media_type)
+    };
+    if accept.is_empty() || accept.split(',').any(takes) {
+        answer()
+    } else {
+        Status::unrouted_type(types)
+            .into_answer()
+            .in_the_style_of(request)
+    }
+}
+
+impl Status {
+    /// 406 of the router: it writes nothing but these.
+    fn unrouted_type(types: &[&str]) -> Self {
+        Self {
+            code: 406,
+            reason: "NotAcceptable".to_owned(),
+            message: format!(
+                "406: Not Acceptable\n\nAvailable representations: {}",
+                types.join(", ")
+            ),
+            ..Self::default()
+        }
+        .with_details(Details::default())
+    }
+}
+
+fn compact(document: &serde_json::Value) -> Answer {
     let mut body = encode_json(document);
     body.push(b'\n');
     Answer::json(200, body.into())
 }
 
-fn indented(document: &Value) -> Answer {
+fn indented(document: &serde_json::Value) -> Answer {
     Answer::json(200, encode_json_indented(document).into())
 }
 
-fn api_group(group: &Group) -> Value {
-    let versions: Vec<Value> = group
-        .versions
-        .iter()
-        .map(|version| json!({ "groupVersion": format!("{}/{version}", group.name), "version": version }))
-        .collect();
-    json!({ "name": group.name, "versions": versions, "preferredVersion": versions[0] })
-}
-
-fn resources(catalog: &Catalog, group: &str, version: &str) -> Value {
-    let mut document = json!({ "kind": "APIResourceList" });
-    if !group.is_empty() {
-        document["apiVersion"] = "v1".into();
+/// What `/` lists.
+fn paths(catalog: &Catalog, version: Version) -> Vec<String> {
+    let mut paths: Vec<String> = [
+        "/.well-known/openid-configuration",
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/",
+        "/metrics",
+        "/metrics/slis",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openapi/v3/",
+        "/openid/v1/jwks",
+        "/version",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    if version >= Version::V1_36 {
+        paths.push("/statusz".to_owned());
     }
-    let group_version = if group.is_empty() {
-        version.to_owned()
-    } else {
-        format!("{group}/{version}")
-    };
-    document["groupVersion"] = group_version.into();
-    let mut kinds: Vec<&Kind> = catalog
-        .kinds()
-        .iter()
-        .copied()
-        .filter(|kind| kind.group == group && kind.version == version)
-        .collect();
-    kinds.sort_by_key(|kind| kind.plural);
-    document["resources"] = kinds.into_iter().flat_map(resource).collect();
-    document
-}
-
-/// A kind's entry and its status's. The verbs are those a client may use here; others are refused by authorization,
-/// which discovery does not tell of.
-fn resource(kind: &Kind) -> Vec<Value> {
-    let verbs = if kind.custom {
-        json!([
-            "delete",
-            "deletecollection",
-            "get",
-            "list",
-            "patch",
-            "create",
-            "update",
-            "watch"
-        ])
-    } else {
-        json!([
-            "create",
-            "delete",
-            "deletecollection",
-            "get",
-            "list",
-            "patch",
-            "update",
-            "watch"
-        ])
-    };
-    let mut entry = json!({
-        "name": kind.plural,
-        "singularName": kind.singular,
-        "namespaced": kind.namespaced,
-        "kind": kind.kind,
-        "verbs": verbs,
-    });
-    if !kind.short_names.is_empty() {
-        entry["shortNames"] = kind.short_names.into();
+    for group in catalog.groups() {
+        paths.push(format!("/apis/{}", group.name));
+        paths.extend(
+            group
+                .versions
+                .iter()
+                .map(|version| format!("/apis/{}/{version}", group.name)),
+        );
     }
-    let mut entries = vec![entry];
-    if kind.status {
-        entries.push(json!({
-            "name": format!("{}/status", kind.plural),
-            "singularName": "",
-            "namespaced": kind.namespaced,
-            "kind": kind.kind,
-            "verbs": ["get", "patch", "update"],
-        }));
-    }
-    entries
-}
-
-fn paths(catalog: &Catalog) -> Vec<String> {
-    let mut paths = vec![
-        "/api".to_owned(),
-        "/api/v1".to_owned(),
-        "/apis".to_owned(),
-        "/apis/".to_owned(),
-    ];
-    for Group { name, versions } in catalog.groups() {
-        paths.push(format!("/apis/{name}"));
-        paths.extend(versions.iter().map(|version| format!("/apis/{name}/{version}")));
-    }
-    paths.extend(["/healthz", "/livez", "/readyz", "/version"].map(str::to_owned));
+    paths.extend(health::paths(version));
+    paths.sort();
     paths
 }
 
-fn server_version(version: Version) -> Value {
-    let minor = match version {
-        Version::V1_33 => 33,
-        Version::V1_34 => 34,
-        Version::V1_35 => 35,
-        Version::V1_36 => 36,
-    };
+/// The patch of each minor that was recorded (`oracle/go.mod`, `oracle/versions`).
+fn git_version(version: Version) -> &'static str {
+    match version {
+        Version::V1_33 => "v1.33.13",
+        Version::V1_34 => "v1.34.4",
+        Version::V1_35 => "v1.35.4",
+        Version::V1_36 => "v1.36.3",
+    }
+}
+
+fn server_version(version: Version) -> serde_json::Value {
+    let minor = version.minor();
     json!({
         "major": "1",
         "minor": minor.to_string(),
@@ -187,12 +224,15 @@ fn server_version(version: Version) -> Value {
         "emulationMinor": minor.to_string(),
         "minCompatibilityMajor": "1",
         "minCompatibilityMinor": (minor - 1).to_string(),
-        "gitVersion": format!("v1.{minor}.0"),
+        "gitVersion": git_version(version),
         "gitCommit": "0000000000000000000000000000000000000000",
         "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z",
-        "goVersion": "go1.25.0",
+        "goVersion": "go1.26.8",
         "compiler": "gc",
         "platform": "linux/amd64",
     })
 }
+
+#[cfg(test)]
+mod tests;

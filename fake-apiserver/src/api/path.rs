@@ -38,13 +38,12 @@ pub(super) enum Route {
 /// Where `path` leads. Every segment is percent-decoded.
 pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
     let path = percent_decoded(path, false);
+    let exact: Vec<&str> = path.strip_prefix('/').unwrap_or(&path).split('/').collect();
+    if let Some(document) = Document::named(&exact) {
+        return Route::Document(document);
+    }
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     match segments.as_slice() {
-        [""] => Route::Document(Document::Root),
-        ["version"] => Route::Document(Document::Version),
-        ["healthz" | "livez" | "readyz", ..] if segments.len() <= 2 => {
-            Route::Document(Document::Health(segments[0].to_owned()))
-        }
         ["api"] => Route::Document(Document::ApiVersions),
         ["apis"] => Route::Document(Document::Groups),
         ["api", "v1", rest @ ..] => below_version("", "v1", rest, catalog),

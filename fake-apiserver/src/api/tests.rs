@@ -252,7 +252,6 @@ const NO_METHOD: &str =
 #[case(Method::POST, "/api/v1/pods", NO_METHOD)]
 #[case(Method::DELETE, "/api/v1/configmaps", NO_METHOD)]
 #[case(Method::HEAD, CM, NO_METHOD)]
-#[case(Method::POST, "/version", NO_METHOD)]
 #[case(Method::DELETE, "/apis/probe.example.com/v1/widgets", NO_PAGE)]
 #[case(Method::PUT, WD, "400 BadRequest|name must be provided|-")]
 #[case(Method::POST, &format!("{CM}/cm-1"), NO_METHOD)]
@@ -491,45 +490,5 @@ fn headers_of_every_answer_echo_the_audit_id() {
     assert_eq!(
         own[1],
         ("Cache-Control".to_owned(), "no-cache, private".to_owned())
-    );
-}
-
-#[test]
-fn discovery_names_every_kind_under_its_group() {
-    let catalog = Catalog::of_scenarios(NEWEST);
-    let body = |document: Document| -> serde_json::Value {
-        serde_json::from_slice(&document.answer(&catalog, NEWEST).body).unwrap()
-    };
-    let core = body(Document::Resources {
-        group: String::new(),
-        version: "v1".to_owned(),
-    });
-    assert_eq!(core.get("apiVersion"), None);
-    let names: Vec<&str> = core["resources"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["name"].as_str().unwrap())
-        .collect();
-    assert!(names.is_sorted() && names.contains(&"configmaps") && names.contains(&"pods/status"));
-    for kind in catalog.kinds() {
-        let document = Document::Resources {
-            group: kind.group.to_owned(),
-            version: kind.version.to_owned(),
-        };
-        let resources = body(document)["resources"].as_array().unwrap().clone();
-        assert!(
-            resources
-                .iter()
-                .any(|entry| entry["name"] == kind.plural && entry["kind"] == kind.kind)
-        );
-    }
-    let groups = body(Document::Groups);
-    let last = groups["groups"].as_array().unwrap().last().unwrap().clone();
-    assert_eq!(last["preferredVersion"]["groupVersion"], "probe.example.com/v1");
-    assert_eq!(body(Document::Version)["minor"], "36");
-    assert_eq!(
-        Document::Health("livez".to_owned()).answer(&catalog, NEWEST).body,
-        "ok"
     );
 }

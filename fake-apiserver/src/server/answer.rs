@@ -9,9 +9,12 @@ use bytes::Bytes;
 
 use super::exchange::{Exchange, Head};
 use super::{AskedBy, Server, Source};
-use crate::api::{self, Answer, GetRequest, ListRequest, Request};
+use crate::api::{self, Answer, Document, GetRequest, ListRequest, Request};
 use crate::model::{GetOutcome, ListOutcome, Page};
 use crate::record::{ObjectRef, StreamId, What};
+
+/// What is longer is no Status, and is not read to find that out.
+const LONGEST_STATUS: usize = 64 * 1024;
 
 impl Server {
     /// Computes the truthful answer of a request nothing is decided about yet.
@@ -41,8 +44,7 @@ impl Server {
             Source::WaitingGet { request, arrived, .. } => self.decide_get(now, stream, request, arrived),
             Source::Undecided(Request::Write(request)) => self.decide_write(now, stream, &request),
             Source::Undecided(Request::Document(document)) => {
-                let answer = document.answer(self.model.catalog(), self.scenario.server.version);
-                self.answer(stream, answer);
+                self.answer_document(stream, &document);
             }
         }
         if self.open.get(&stream).is_some_and(|open| open.exchange.decided()) {
@@ -91,6 +93,25 @@ impl Server {
             let answer = api::ok(bytes).in_the_style_of(&open.asked.request);
             open.exchange.set_body(answer.body, record);
         });
+    }
+
+    /// A document is written as its request wants it already, and may announce its length, however long it is.
+    fn answer_document(&mut self, stream: StreamId, document: &Document) {
+        let Some(mut open) = self.open.remove(&stream) else {
+            return;
+        };
+        let mut answer = document.answer(
+            &open.asked.request,
+            self.model.catalog(),
+            self.scenario.server.version,
+        );
+        let before = answer.headers.len();
+        answer.headers.retain(|(name, _)| name != "Content-Length");
+        if answer.headers.len() < before {
+            open.exchange.announce_length();
+        }
+        self.answer_with(&mut open.exchange, &open.asked, answer, false);
+        self.open.insert(stream, open);
     }
 
     pub(super) fn answer(&mut self, stream: StreamId, answer: Answer) {
@@ -174,8 +195,9 @@ fn page_record(stream: StreamId, page: &Page) -> What {
 }
 
 fn body_record(stream: StreamId, body: &Bytes) -> What {
-    let status: Option<serde_json::Value> = serde_json::from_slice(body)
-        .ok()
+    let status: Option<serde_json::Value> = (body.len() <= LONGEST_STATUS)
+        .then(|| serde_json::from_slice(body).ok())
+        .flatten()
         .filter(|value: &serde_json::Value| value.get("kind").is_some_and(|kind| kind == "Status"));
     let text = |pointer: &str| {
         status

@@ -143,6 +143,8 @@ pub(super) struct Exchange {
     head_sent: bool,
     /// A body of one piece whose length can be announced.
     whole: bool,
+    /// It is, however long the body.
+    announced: bool,
     queue: VecDeque<Piece>,
     /// The answer ends so once the queue is out.
     ending: Option<Ending>,
@@ -161,6 +163,7 @@ impl Exchange {
             head: None,
             head_sent: false,
             whole: false,
+            announced: false,
             queue: VecDeque::new(),
             ending: None,
             ended: false,
@@ -192,6 +195,11 @@ impl Exchange {
     pub(super) fn set_head(&mut self, head: Head) {
         debug_assert!(self.head.is_none() && !self.head_sent, "an answer has one head");
         self.head = Some(head);
+    }
+
+    /// The length of the body is announced, where a long one would be sent in chunks otherwise.
+    pub(super) fn announce_length(&mut self) {
+        self.announced = true;
     }
 
     /// Queues a body that is one piece, and the clean end after it.
@@ -296,7 +304,8 @@ impl Exchange {
         );
         let length = (self.whole && self.cut.is_none() && self.pace.is_none())
             .then(|| self.queue.iter().map(|piece| piece.bytes.len() as u64).sum())
-            .filter(|length| *length <= LONGEST_ANNOUNCED);
+            .filter(|length| self.announced || *length <= LONGEST_ANNOUNCED)
+            .filter(|_| head.status != 304);
         outputs.push_back(Output::Head {
             stream: self.id,
             status: head.status,

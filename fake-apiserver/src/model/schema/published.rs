@@ -14,6 +14,52 @@ use crate::scenario::Version;
 /// JSON texts by name.
 pub type Table = BTreeMap<&'static str, &'static str>;
 
+/// A custom resource that real servers were given, so that what they publish of it can be published of any other: its
+/// names stand where another's names go.
+#[derive(Debug)]
+pub struct Sample {
+    /// API group.
+    pub group: &'static str,
+    /// Its only version.
+    pub version: &'static str,
+    /// The Kind.
+    pub kind: &'static str,
+    /// The Kind of its lists.
+    pub list_kind: &'static str,
+    /// Its resource.
+    pub plural: &'static str,
+    /// `Namespaced` or `Cluster`.
+    pub scope: &'static str,
+}
+
+impl Sample {
+    /// One of each scope.
+    pub const ALL: [Self; 2] = [
+        Self {
+            group: "namespaced.sample",
+            version: "v9",
+            kind: "NamespacedSampleKind",
+            list_kind: "NamespacedSampleList",
+            plural: "namespacedsampleplurals",
+            scope: "Namespaced",
+        },
+        Self {
+            group: "cluster.sample",
+            version: "v9",
+            kind: "ClusterSampleKind",
+            list_kind: "ClusterSampleList",
+            plural: "clustersampleplurals",
+            scope: "Cluster",
+        },
+    ];
+
+    /// The one whose objects live in namespaces, or the other.
+    pub fn scoped(namespaced: bool) -> &'static Self {
+        const SAMPLES: &[Sample] = &Sample::ALL;
+        &SAMPLES[usize::from(!namespaced)]
+    }
+}
+
 /// One of the two files, and its tables by version.
 struct File {
     packed: &'static [u8],

@@ -1,0 +1,333 @@
+//! Which groups, versions and resources there are, in both dialects: the plain documents, and the aggregated one that
+//! tells all in one answer.
+//!
+//! Source: KEP-3352 (aggregated discovery), `apidiscovery.k8s.io/v2`; apiserver `endpoints/discovery`.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha512};
+
+use crate::api::{Answer, HttpRequest, Status};
+use crate::model::catalog::{Catalog, Group, Kind, Part};
+use crate::scenario::Version;
+
+use super::{Document, compact, routed};
+
+/// What the plain documents are written in.
+const TYPES: [&str; 3] = [
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+];
+
+/// What the aggregated document adds to the type it is written in.
+const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// The document in the dialect that is asked for, or the refusal.
+pub(super) fn answer(
+    document: &Document,
+    request: &HttpRequest,
+    catalog: &Catalog,
+    version: Version,
+) -> Answer {
+    let custom = |group: &str| {
+        catalog
+            .kinds()
+            .iter()
+            .any(|kind| kind.custom && kind.group == group)
+    };
+    let plainly = || match dialect(request, false) {
+        Some(_) => compact(&plain(document, request, catalog, version)).in_the_style_of(request),
+        None => refused(request),
+    };
+    match document {
+        Document::ApiVersions | Document::Groups => match dialect(request, true) {
+            Some(Dialect::Aggregated) => aggregated(document, request, catalog, version),
+            Some(Dialect::Plain) if *document == Document::Groups => plainly(),
+            None if *document == Document::Groups => refused(request),
+            Some(Dialect::Plain) | None => routed(request, &TYPES, plainly),
+        },
+        Document::Resources { group, .. } if !custom(group) => routed(request, &TYPES, plainly),
+        _ => plainly(),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Plain,
+    Aggregated,
+}
+
+/// What the first clause of `Accept` that can be met asks for.
+fn dialect(request: &HttpRequest, aggregates: bool) -> Option<Dialect> {
+    let accept = request.header("accept").unwrap_or_default();
+    if accept.is_empty() {
+        return Some(Dialect::Plain);
+    }
+    accept.split(',').find_map(|clause| {
+        let mut parts = clause.split(';').map(str::trim);
+        let media_type = parts.next().unwrap_or_default();
+        if !matches!(
+            media_type,
+            "application/json" | "application/yaml" | "application/*" | "*/*"
+        ) {
+            return None;
+        }
+        let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
+        let given = |name: &str| {
+            let found = parameters.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| *value)
+        };
+        match (given("g"), given("v"), given("as")) {
+            (None, None, None) => Some(Dialect::Plain),
+            (Some("apidiscovery.k8s.io"), Some("v2"), Some("APIGroupDiscoveryList")) if aggregates => {
+                Some(Dialect::Aggregated)
+            }
+            _ => None,
+        }
+    })
+}
+
+fn refused(request: &HttpRequest) -> Answer {
+    let message = format!(
+        "only the following media types are accepted: {}",
+        TYPES.join(", ")
+    );
+    Status::wrong_form(message).into_answer().in_the_style_of(request)
+}
+
+// ---- the plain documents
+
+fn plain(document: &Document, request: &HttpRequest, catalog: &Catalog, version: Version) -> Value {
+    match document {
+        Document::Group(name) => {
+            let mut entry = json!({ "kind": "APIGroup", "apiVersion": "v1" });
+            if let Some(group) = catalog.groups().iter().find(|group| group.name == name) {
+                append(&mut entry, api_group(group));
+            }
+            entry
+        }
+        Document::Groups => json!({
+            "kind": "APIGroupList",
+            "apiVersion": "v1",
+            "groups": catalog.groups().iter().map(api_group).collect::<Vec<_>>(),
+        }),
+        Document::Resources {
+            group,
+            version: group_version,
+        } => resources(catalog, group, group_version, version),
+        _ => json!({
+            "kind": "APIVersions",
+            "versions": ["v1"],
+            "serverAddressByClientCIDRs": [{
+                "clientCIDR": "0.0.0.0/0",
+                "serverAddress": request.header("host").unwrap_or("127.0.0.1:6443"),
+            }],
+        }),
+    }
+}
+
+fn append(entry: &mut Value, more: Value) {
+    if let (Value::Object(entry), Value::Object(more)) = (entry, more) {
+        entry.extend(more);
+    }
+}
+
+fn api_group(group: &Group) -> Value {
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|version| json!({ "groupVersion": format!("{}/{version}", group.name), "version": version }))
+        .collect();
+    let preferred = versions.first().cloned();
+    json!({ "name": group.name, "versions": versions, "preferredVersion": preferred })
+}
+
+fn resources(catalog: &Catalog, group: &str, group_version: &str, version: Version) -> Value {
+    let mut document = Map::new();
+    document.insert("kind".to_owned(), "APIResourceList".into());
+    if !group.is_empty() {
+        document.insert("apiVersion".to_owned(), "v1".into());
+    }
+    let name = match group {
+        "" => group_version.to_owned(),
+        group => format!("{group}/{group_version}"),
+    };
+    document.insert("groupVersion".to_owned(), name.into());
+    let resources = kinds(catalog, group, group_version)
+        .into_iter()
+        .flat_map(|kind| {
+            let parts = kind.subresources().into_iter();
+            std::iter::once(resource(kind, version)).chain(parts.map(|part| subresource(kind, &part)))
+        })
+        .collect();
+    document.insert("resources".to_owned(), resources);
+    Value::Object(document)
+}
+
+/// The kinds of a group version, by plural.
+fn kinds(catalog: &Catalog, group: &str, version: &str) -> Vec<&'static Kind> {
+    let mut kinds: Vec<&'static Kind> = catalog
+        .kinds()
+        .iter()
+        .copied()
+        .filter(|kind| kind.group == group && kind.version == version)
+        .collect();
+    kinds.sort_by_key(|kind| kind.plural);
+    kinds
+}
+
+fn resource(kind: &Kind, version: Version) -> Value {
+    let mut entry = json!({
+        "name": kind.plural,
+        "singularName": kind.singular,
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": kind.verbs,
+    });
+    if !kind.short_names.is_empty() {
+        entry["shortNames"] = kind.short_names.into();
+    }
+    if !kind.categories.is_empty() {
+        entry["categories"] = kind.categories.into();
+    }
+    if let Some(hash) = kind.storage_version_hash(version) {
+        entry["storageVersionHash"] = hash.into();
+    }
+    entry
+}
+
+fn subresource(kind: &Kind, part: &Part) -> Value {
+    let mut entry = json!({
+        "name": format!("{}/{}", kind.plural, part.name),
+        "singularName": "",
+        "namespaced": kind.namespaced,
+    });
+    if let Some((group, version)) = part.group_version {
+        if !group.is_empty() {
+            entry["group"] = group.into();
+        }
+        entry["version"] = version.into();
+    }
+    entry["kind"] = part.kind.into();
+    entry["verbs"] = part.verbs.into();
+    entry
+}
+
+// ---- the aggregated document
+
+fn aggregated(document: &Document, request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
+    let groups = if *document == Document::Groups {
+        let groups = catalog.groups();
+        groups
+            .iter()
+            .map(|group| aggregated_group(catalog, group, version))
+            .collect()
+    } else {
+        let core = Group {
+            name: "",
+            versions: vec!["v1"],
+        };
+        vec![aggregated_group(catalog, &core, version)]
+    };
+    let list = json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": Value::Array(groups),
+    });
+    let mut answer = compact(&list);
+    let tag = format!("\"{}\"", hash(&answer.body));
+    let same = request.header("if-none-match") == Some(tag.as_str());
+    if same {
+        answer = Answer {
+            status: 304,
+            headers: Vec::new(),
+            body: bytes::Bytes::new(),
+        };
+    } else {
+        answer = answer.in_the_style_of(request);
+    }
+    for (name, value) in &mut answer.headers {
+        if name == "Content-Type" {
+            value.push_str(AGGREGATED);
+        }
+    }
+    answer.headers.extend([
+        ("Cache-Control".to_owned(), "public".to_owned()),
+        ("ETag".to_owned(), tag),
+        ("Vary".to_owned(), "Accept".to_owned()),
+    ]);
+    answer
+}
+
+fn aggregated_group(catalog: &Catalog, group: &Group, version: Version) -> Value {
+    let mut metadata = Map::new();
+    if !group.name.is_empty() {
+        metadata.insert("name".to_owned(), group.name.into());
+    }
+    if version < Version::V1_34 {
+        metadata.insert("creationTimestamp".to_owned(), Value::Null);
+    }
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|version| {
+            let kinds = kinds(catalog, group.name, version);
+            json!({
+                "version": version,
+                "resources": kinds.into_iter().map(aggregated_resource).collect::<Vec<_>>(),
+                "freshness": "Current",
+            })
+        })
+        .collect();
+    json!({ "metadata": metadata, "versions": versions })
+}
+
+fn aggregated_resource(kind: &'static Kind) -> Value {
+    let mut entry = json!({
+        "resource": kind.plural,
+        "responseKind": response_kind(kind, kind.kind, None),
+        "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": kind.singular,
+        "verbs": kind.verbs,
+    });
+    if !kind.short_names.is_empty() {
+        entry["shortNames"] = kind.short_names.into();
+    }
+    if !kind.categories.is_empty() {
+        entry["categories"] = kind.categories.into();
+    }
+    let parts: Vec<Value> = kind
+        .subresources()
+        .iter()
+        .map(|part| {
+            json!({
+                "subresource": part.name,
+                "responseKind": response_kind(kind, part.kind, part.group_version),
+                "verbs": part.verbs,
+            })
+        })
+        .collect();
+    if !parts.is_empty() {
+        entry["subresources"] = parts.into();
+    }
+    entry
+}
+
+/// A built-in kind leaves out what its group version says already.
+fn response_kind(of: &Kind, kind: &str, group_version: Option<(&str, &str)>) -> Value {
+    let (group, version) = match group_version {
+        Some(other) => other,
+        None if of.custom => (of.group, of.version),
+        None => ("", ""),
+    };
+    json!({ "group": group, "version": version, "kind": kind })
+}
+
+/// SHA-512, in capitals: what real servers tag documents with.
+pub(super) fn hash(bytes: &[u8]) -> String {
+    Sha512::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02X}"))
+        .collect()
+}

@@ -1,0 +1,137 @@
+//! Health: every check of a real server, and all of them pass.
+//!
+//! Source: apiserver `server/healthz/healthz.go`; the names and their order are what real servers answered.
+
+use crate::api::{Answer, query_pairs};
+use crate::scenario::Version;
+
+use super::Endpoint;
+
+/// The hooks that run after the start, in the order they are registered, with the first minor that has them.
+const HOOKS: [(&str, Version); 30] = [
+    ("start-apiserver-admission-initializer", Version::V1_33),
+    ("generic-apiserver-start-informers", Version::V1_33),
+    ("priority-and-fairness-config-consumer", Version::V1_33),
+    ("priority-and-fairness-filter", Version::V1_33),
+    ("storage-object-count-tracker-hook", Version::V1_33),
+    ("start-apiextensions-informers", Version::V1_33),
+    ("start-apiextensions-controllers", Version::V1_33),
+    ("crd-informer-synced", Version::V1_33),
+    ("start-system-namespaces-controller", Version::V1_33),
+    ("peer-endpoint-reconciler-controller", Version::V1_36),
+    ("start-cluster-authentication-info-controller", Version::V1_33),
+    ("start-kube-apiserver-identity-lease-controller", Version::V1_33),
+    (
+        "start-kube-apiserver-identity-lease-garbage-collector",
+        Version::V1_33,
+    ),
+    ("storage-readiness", Version::V1_36),
+    ("start-legacy-token-tracking-controller", Version::V1_33),
+    ("start-service-ip-repair-controllers", Version::V1_33),
+    ("rbac/bootstrap-roles", Version::V1_33),
+    ("scheduling/bootstrap-system-priority-classes", Version::V1_33),
+    ("priority-and-fairness-config-producer", Version::V1_33),
+    ("bootstrap-controller", Version::V1_33),
+    ("start-kubernetes-service-cidr-controller", Version::V1_33),
+    ("start-kube-aggregator-informers", Version::V1_33),
+    ("apiservice-status-local-available-controller", Version::V1_33),
+    ("apiservice-status-remote-available-controller", Version::V1_33),
+    ("apiservice-registration-controller", Version::V1_33),
+    ("apiservice-discovery-controller", Version::V1_33),
+    ("kube-apiserver-autoregistration", Version::V1_33),
+    // A check of its own, which stands here among them.
+    ("autoregister-completion", Version::V1_33),
+    ("apiservice-openapi-controller", Version::V1_33),
+    ("apiservice-openapiv3-controller", Version::V1_33),
+];
+
+impl Endpoint {
+    pub(super) const ALL: [Self; 3] = [Self::Healthz, Self::Livez, Self::Readyz];
+
+    /// Its path, without the slash.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Healthz => "healthz",
+            Self::Livez => "livez",
+            Self::Readyz => "readyz",
+        }
+    }
+
+    /// Its checks, in the order they are told.
+    pub(super) fn checks(self, version: Version) -> Vec<String> {
+        let ready = self == Self::Readyz;
+        let mut checks = vec!["ping", "log"];
+        if !ready && version >= Version::V1_36 {
+            checks.push("loopback-serving-certificate");
+        }
+        checks.push("etcd");
+        if ready {
+            checks.extend(["etcd-readiness", "informer-sync"]);
+        }
+        let mut checks: Vec<String> = checks.into_iter().map(str::to_owned).collect();
+        for (hook, _) in HOOKS.iter().filter(|(_, since)| *since <= version) {
+            checks.push(match *hook {
+                "autoregister-completion" => (*hook).to_owned(),
+                hook => format!("poststarthook/{hook}"),
+            });
+        }
+        if ready {
+            checks.push("shutdown".to_owned());
+        }
+        checks
+    }
+}
+
+/// All checks of an endpoint: `ok`, or with `verbose` a line each; with `exclude` some are passed over.
+pub(super) fn all(endpoint: Endpoint, query: &str, version: Version) -> Answer {
+    let query = query_pairs(query);
+    if !query.iter().any(|(name, _)| name == "verbose") {
+        return Answer::text(200, "ok");
+    }
+    let mut excluded: Vec<&str> = query
+        .iter()
+        .filter(|(name, _)| name == "exclude")
+        .map(|(_, check)| check.as_str())
+        .collect();
+    let mut text = String::new();
+    for check in endpoint.checks(version) {
+        let before = excluded.len();
+        excluded.retain(|name| *name != check);
+        let how = if excluded.len() < before {
+            "excluded: ok"
+        } else {
+            "ok"
+        };
+        text.push_str(&format!("[+]{check} {how}\n"));
+    }
+    if !excluded.is_empty() {
+        let names: Vec<String> = excluded.iter().map(|name| format!("\"{name}\"")).collect();
+        text.push_str(&format!(
+            "warn: some health checks cannot be excluded: no matches for {}\n",
+            names.join(",")
+        ));
+    }
+    text.push_str(&format!("{} check passed\n", endpoint.name()));
+    Answer::text(200, &text)
+}
+
+/// One check.
+pub(super) fn one(endpoint: Endpoint, check: &str, version: Version) -> Answer {
+    if !endpoint.checks(version).iter().any(|known| known == check) {
+        return Answer::text(404, "404 page not found\n");
+    }
+    let mut answer = Answer::text(200, "ok");
+    answer
+        .headers
+        .retain(|(name, _)| name != "X-Content-Type-Options");
+    answer
+}
+
+/// What `/` lists of them.
+pub(super) fn paths(version: Version) -> impl Iterator<Item = String> {
+    Endpoint::ALL.into_iter().flat_map(move |endpoint| {
+        let checks = endpoint.checks(version).into_iter();
+        let below = checks.map(move |check| format!("/{}/{check}", endpoint.name()));
+        std::iter::once(format!("/{}", endpoint.name())).chain(below)
+    })
+}

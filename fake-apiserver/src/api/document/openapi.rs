@@ -1,0 +1,280 @@
+//! OpenAPI: the index, and a document for each group version, put together of what real servers publish and of what the
+//! definitions of custom resources say. Only what is served stands in it.
+//!
+//! Source: KEP-2896 (OpenAPI v3); kube-openapi `handler3/handler.go` for tags and caching.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use crate::api::{Answer, HttpRequest, query_pairs};
+use crate::model::catalog::{Catalog, Kind};
+use crate::model::object::encode_json;
+use crate::model::schema::published;
+use crate::scenario::Version;
+
+use super::discovery::hash;
+
+mod custom;
+mod version_2;
+
+/// When the documents were made, as far as one who caches them must know.
+const LAST_MODIFIED: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
+const EXPIRES: &str = "Fri, 01 Jan 2027 00:00:00 UTC";
+
+/// `/openapi/v3`.
+pub(super) fn index(catalog: &Catalog, version: Version) -> Answer {
+    let paths: serde_json::Map<String, serde_json::Value> = contents(catalog, version)
+        .iter()
+        .map(|(name, paths)| {
+            let tag = tag(name, paths, catalog, version);
+            let url = format!("/openapi/v3/{name}?hash={tag}");
+            (name.clone(), json!({ "serverRelativeURL": url }))
+        })
+        .collect();
+    let body = encode_json(&json!({ "paths": paths }));
+    whole("text/plain; charset=utf-8", body, Vec::new())
+}
+
+/// A document below it.
+pub(super) fn document(name: &str, request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
+    let contents = contents(catalog, version);
+    let Some(paths) = contents.get(name) else {
+        return bare(404, Vec::new());
+    };
+    let vary = ("Vary".to_owned(), "Accept".to_owned());
+    if !takes_json(request) {
+        return bare(406, vec![vary]);
+    }
+    let tag = tag(name, paths, catalog, version);
+    let mut headers = vec![("Etag".to_owned(), format!("\"{tag}\"")), vary];
+    let query = query_pairs(&request.query);
+    let asked = query.iter().find(|(name, _)| name == "hash");
+    match asked.map_or("", |(_, hash)| hash.as_str()) {
+        "" => {}
+        hash if hash == tag => headers.extend([
+            ("Cache-Control".to_owned(), "public, immutable".to_owned()),
+            ("Expires".to_owned(), EXPIRES.to_owned()),
+        ]),
+        _ => {
+            headers.extend([
+                ("Content-Type".to_owned(), "application/json".to_owned()),
+                ("Location".to_owned(), format!("/openapi/v3/{name}?hash={tag}")),
+            ]);
+            return bare(301, headers);
+        }
+    }
+    if request.header("if-none-match") == Some(headers[0].1.as_str()) {
+        return bare(304, headers);
+    }
+    whole(
+        "application/json",
+        text(name, paths, catalog, version).into_bytes(),
+        headers,
+    )
+}
+
+/// `/openapi/v2`.
+pub(super) fn version_2(request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
+    version_2::answer(request, catalog, version)
+}
+
+/// The JSON of a path or a schema, by name.
+type Texts = BTreeMap<String, String>;
+
+/// The documents there are, each with its paths.
+fn contents(catalog: &Catalog, version: Version) -> BTreeMap<String, Texts> {
+    let mut documents: BTreeMap<String, Texts> = BTreeMap::new();
+    for (path, text) in published::paths(version) {
+        if is_served(path, catalog) {
+            let document = documents.entry(document_of(path)).or_default();
+            document.insert((*path).to_owned(), (*text).to_owned());
+        }
+    }
+    for kind in catalog.kinds().iter().filter(|kind| kind.custom) {
+        let document = documents.entry(custom::document_of(kind)).or_default();
+        document.extend(custom::paths(kind, version));
+    }
+    documents
+}
+
+/// `/apis/apps/v1/deployments` is told of in `apis/apps/v1`, `/version/` in `version`.
+fn document_of(path: &str) -> String {
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let length = match segments.first() {
+        Some(&"apis") => 3,
+        Some(&"api") => 2,
+        Some(_) | None => segments.len(),
+    };
+    segments[..length.min(segments.len())].join("/")
+}
+
+/// Does the path lead to something here? What leads to no kind always does.
+fn is_served(path: &str, catalog: &Catalog) -> bool {
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let (group, version, below) = match segments.as_slice() {
+        ["api", version, below @ ..] => ("", *version, below),
+        ["apis", group, version, below @ ..] => (*group, *version, below),
+        ["apis", group] => return catalog.groups().iter().any(|known| known.name == *group),
+        _ => return true,
+    };
+    let below = below.strip_prefix(&["watch"]).unwrap_or(below);
+    let below = match below {
+        ["namespaces", "{namespace}", below @ ..] if !below.is_empty() => below,
+        below => below,
+    };
+    match below {
+        [] => catalog
+            .kinds()
+            .iter()
+            .any(|kind| kind.group == group && kind.version == version),
+        [plural, below @ ..] => {
+            catalog
+                .find_version(group, version, plural)
+                .is_some_and(|kind| match below {
+                    [_, part, ..] => kind.subresources().iter().any(|known| known.name == *part),
+                    [_] | [] => true,
+                })
+        }
+    }
+}
+
+/// Changes when the document does: what is published does not, and of custom resources all that counts goes in.
+fn tag(name: &str, paths: &Texts, catalog: &Catalog, version: Version) -> String {
+    let mut text = format!("{} 1.{} {name}\n", env!("CARGO_PKG_VERSION"), version.minor());
+    for path in paths.keys() {
+        text.push_str(path);
+        text.push('\n');
+    }
+    for kind in customs(name, catalog) {
+        text.push_str(&custom::schema(kind, version).to_string());
+    }
+    hash(text.as_bytes())
+}
+
+/// The custom kinds a document tells of.
+fn customs(name: &str, catalog: &Catalog) -> impl Iterator<Item = &'static Kind> {
+    let kinds = catalog.kinds().iter().copied();
+    kinds.filter(move |kind| kind.custom && custom::document_of(kind) == name)
+}
+
+fn text(name: &str, paths: &Texts, catalog: &Catalog, version: Version) -> String {
+    let schemas = schemas_of(name, paths, catalog, version);
+    let custom = customs(name, catalog).next().is_some();
+    let info = match custom {
+        true => r#"{"title":"Kubernetes CRD Swagger","version":"v0.1.0"}"#.to_owned(),
+        false => format!(r#"{{"title":"Kubernetes","version":"1.{}"}}"#, version.minor()),
+    };
+    let mut components = Vec::new();
+    if !schemas.is_empty() {
+        components.push(format!(r#""schemas":{}"#, object(&schemas)));
+    }
+    if !custom {
+        components.push(SECURITY.to_owned());
+    }
+    format!(
+        r#"{{"openapi":"3.0.0","info":{info},"paths":{},"components":{{{}}}}}"#,
+        object(paths),
+        components.join(",")
+    )
+}
+
+const SECURITY: &str = concat!(
+    r#""securitySchemes":{"BearerToken":{"type":"apiKey","description":"Bearer Token authentication","#,
+    r#""name":"authorization","in":"header"}}"#
+);
+
+/// All schemas the paths of a document need, however indirectly.
+fn schemas_of(document: &str, paths: &Texts, catalog: &Catalog, version: Version) -> Texts {
+    let known: Texts = customs(document, catalog)
+        .flat_map(|kind| custom::schemas(kind, version))
+        .collect();
+    let published = published::schemas(version);
+    let mut schemas = Texts::new();
+    let mut wanted: BTreeSet<&str> = paths.values().flat_map(|text| references(text)).collect();
+    while let Some(name) = wanted.pop_first() {
+        if schemas.contains_key(name) {
+            continue;
+        }
+        let text: &str = match (known.get(name), published.get(name)) {
+            (Some(text), _) => text,
+            (None, Some(text)) => text,
+            (None, None) => continue,
+        };
+        schemas.insert(name.to_owned(), of_document(name, text, document, version));
+        wanted.extend(references(text));
+    }
+    schemas
+}
+
+/// The names of the schemas a text refers to.
+fn references(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\"#/components/schemas/")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+}
+
+/// Since 1.36 the types every group version has are published in each as its own, beside the core group's.
+fn of_document(name: &str, text: &str, document: &str, version: Version) -> String {
+    let shared = ["DeleteOptions", "WatchEvent"]
+        .into_iter()
+        .find(|kind| name.strip_suffix(kind) == Some("io.k8s.apimachinery.pkg.apis.meta.v1."));
+    let own = document
+        .strip_prefix("apis/")
+        .and_then(|name| name.split_once('/'));
+    match (shared, own, text.strip_suffix("]}")) {
+        (Some(kind), Some((group, group_version)), Some(rest)) if version >= Version::V1_36 => {
+            format!(r#"{rest},{{"group":"{group}","kind":"{kind}","version":"{group_version}"}}]}}"#)
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Texts of JSON as one object. The names need no escaping: none has a quote.
+fn object(texts: &Texts) -> String {
+    let mut out = String::from("{");
+    for (name, text) in texts {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push('"');
+        out.push_str(name);
+        out.push_str("\":");
+        out.push_str(text);
+    }
+    out.push('}');
+    out
+}
+
+/// Is JSON among what is asked for? Nothing else is written.
+fn takes_json(request: &HttpRequest) -> bool {
+    let accept = request.header("accept").unwrap_or_default();
+    accept.is_empty()
+        || accept.split(',').any(|clause| {
+            let media_type = clause.split(';').next().unwrap_or_default().trim();
+            matches!(media_type, "application/json" | "application/*" | "*/*")
+        })
+}
+
+/// A document, with its length: Go's `http.ServeContent` knows it beforehand.
+fn whole(content_type: &str, body: Vec<u8>, mut headers: Vec<(String, String)>) -> Answer {
+    headers.extend([
+        ("Accept-Ranges".to_owned(), "bytes".to_owned()),
+        ("Content-Length".to_owned(), body.len().to_string()),
+        ("Content-Type".to_owned(), content_type.to_owned()),
+        ("Last-Modified".to_owned(), LAST_MODIFIED.to_owned()),
+    ]);
+    Answer {
+        status: 200,
+        headers,
+        body: body.into(),
+    }
+}
+
+fn bare(status: u16, headers: Vec<(String, String)>) -> Answer {
+    Answer {
+        status,
+        headers,
+        body: bytes::Bytes::new(),
+    }
+}

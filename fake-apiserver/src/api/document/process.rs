@@ -1,0 +1,94 @@
+//! What a server tells of itself as a process: metrics, status, who signs its tokens. As little as is true of the fake,
+//! which measures nothing and signs nothing.
+
+use serde_json::json;
+
+use crate::api::{Answer, HttpRequest};
+use crate::model::object::encode_json;
+use crate::scenario::Version;
+
+use super::{Endpoint, git_version};
+
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+
+/// `/metrics`.
+pub(super) fn metrics(version: Version) -> Answer {
+    let text = format!(
+        "# HELP kubernetes_build_info [ALPHA] A metric with a constant '1' value labeled by the version it answers as.\n\
+         # TYPE kubernetes_build_info gauge\n\
+         kubernetes_build_info{{git_version=\"{}\",major=\"1\",minor=\"{}\"}} 1\n",
+        git_version(version),
+        version.minor()
+    );
+    plain(EXPOSITION, text)
+}
+
+/// `/metrics/slis`: every health check, by name.
+pub(super) fn health_metrics(version: Version) -> Answer {
+    let mut lines: Vec<String> = Endpoint::ALL
+        .into_iter()
+        .flat_map(|endpoint| {
+            let checks = endpoint.checks(version).into_iter();
+            checks.map(move |check| {
+                let name = endpoint.name();
+                format!("kubernetes_healthcheck{{name=\"{check}\",type=\"{name}\"}} 1\n")
+            })
+        })
+        .collect();
+    lines.sort();
+    let text = format!(
+        "# HELP kubernetes_healthcheck [STABLE] The result of a single health check.\n\
+         # TYPE kubernetes_healthcheck gauge\n{}",
+        lines.concat()
+    );
+    plain(EXPOSITION, text)
+}
+
+/// `/statusz` (KEP-4827).
+pub(super) fn statusz(version: Version) -> Answer {
+    let text = format!(
+        "\napiserver statusz\nWarning: This endpoint is not meant to be machine parseable, has no formatting \
+         compatibility guarantees and is for debugging purposes only.\n\nBinary version:  {}\nEmulation version:  \
+         1.{}\nPaths:  /healthz /livez /metrics /readyz /statusz /version\n",
+        git_version(version).trim_start_matches('v'),
+        version.minor()
+    );
+    plain("text/plain; charset=utf-8", text)
+}
+
+/// `/.well-known/openid-configuration`: whoever verifies tokens learns that there are none.
+pub(super) fn issuer(request: &HttpRequest) -> Answer {
+    let authority = request.header("host").unwrap_or("kubernetes.default.svc");
+    let document = json!({
+        "issuer": "https://kubernetes.default.svc",
+        "jwks_uri": format!("https://{authority}/openid/v1/jwks"),
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": [],
+    });
+    public("application/json", &document)
+}
+
+/// `/openid/v1/jwks`.
+pub(super) fn issuer_keys() -> Answer {
+    public("application/jwk-set+json", &json!({ "keys": [] }))
+}
+
+fn plain(content_type: &str, text: String) -> Answer {
+    Answer {
+        status: 200,
+        headers: vec![("Content-Type".to_owned(), content_type.to_owned())],
+        body: text.into(),
+    }
+}
+
+fn public(content_type: &str, document: &serde_json::Value) -> Answer {
+    Answer {
+        status: 200,
+        headers: vec![
+            ("Cache-Control".to_owned(), "public, max-age=3600".to_owned()),
+            ("Content-Type".to_owned(), content_type.to_owned()),
+        ],
+        body: encode_json(document).into(),
+    }
+}
