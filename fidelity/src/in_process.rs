@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use bytes::Bytes;
-use fake_apiserver::api::HttpRequest;
+use fake_apiserver::api::{Access, HttpRequest};
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{ConnId, Side, StreamId};
 use fake_apiserver::scenario::{ServerSettings, Version};
@@ -16,6 +16,10 @@ use fake_apiserver::server::{self, Input, Output};
 use crate::error::Error;
 use crate::probe::{Control, User};
 use crate::transport::{ANSWER_LIMIT, Call, Chunk, Head, Transport};
+
+/// Bearer tokens.
+const ADMIN: &str = "admin";
+const LIMITED: &str = "limited";
 
 /// A fake apiserver with an empty store.
 pub struct InProcess {
@@ -27,6 +31,8 @@ pub struct InProcess {
 
 #[derive(Default)]
 struct Incoming {
+    /// Only the head is sent: it was asked for with HEAD.
+    bodiless: bool,
     head: Option<Head>,
     chunks: VecDeque<Bytes>,
     ended: Option<Ending>,
@@ -50,7 +56,10 @@ impl InProcess {
             ..ServerSettings::default()
         };
         Self {
-            server: server::Server::standalone(settings, 0),
+            server: server::Server::standalone(settings, 0).with_access(Access {
+                token: ADMIN.to_owned(),
+                limited_token: Some(LIMITED.to_owned()),
+            }),
             now: Duration::ZERO,
             streams: BTreeMap::new(),
             last: 0,
@@ -76,7 +85,7 @@ impl InProcess {
                     }
                 }
                 Output::Data { stream, bytes } => {
-                    if let Some(incoming) = self.streams.get_mut(&stream.0) {
+                    if let Some(incoming) = self.streams.get_mut(&stream.0).filter(|it| !it.bodiless) {
                         incoming.chunks.push_back(bytes);
                     }
                 }
@@ -126,7 +135,11 @@ impl Transport for InProcess {
     async fn open(&mut self, call: &Call) -> Result<(Head, Stream), Error> {
         self.last += 1;
         let stream = self.last;
-        self.streams.insert(stream, Incoming::default());
+        let incoming = Incoming {
+            bodiless: call.method == "HEAD",
+            ..Incoming::default()
+        };
+        self.streams.insert(stream, incoming);
         let request = request(call, self.authority())?;
         self.input(Input::Connected(ConnId(stream)));
         self.input(Input::Request {
@@ -200,8 +213,8 @@ impl Transport for InProcess {
 fn request(call: &Call, authority: &str) -> Result<HttpRequest, Error> {
     let wrong = |why: &dyn std::fmt::Display| Error::author(format!("{} {}: {why}", call.method, call.path));
     let token = match call.user {
-        User::Admin => Some("admin"),
-        User::Limited => Some("limited"),
+        User::Admin => Some(ADMIN),
+        User::Limited => Some(LIMITED),
         User::BadToken => Some("not-a-token"),
         User::Anonymous => None,
     };
@@ -226,10 +239,11 @@ fn head(status: u16, headers: Vec<(String, String)>, length: Option<u64>) -> Hea
         .map(|(name, value)| (name.to_ascii_lowercase(), value))
         .collect();
     headers.push(("date".to_owned(), String::new()));
-    headers.push(match length {
-        Some(length) => ("content-length".to_owned(), length.to_string()),
-        None => ("transfer-encoding".to_owned(), "chunked".to_owned()),
-    });
+    match length {
+        Some(length) => headers.push(("content-length".to_owned(), length.to_string())),
+        None if status == 304 => {}
+        None => headers.push(("transfer-encoding".to_owned(), "chunked".to_owned())),
+    }
     headers.sort();
     let words = StatusCode::from_u16(status)
         .ok()

@@ -17,6 +17,8 @@ mod health;
 mod openapi;
 mod process;
 
+pub use discovery::Discovery;
+
 /// A document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Document {
@@ -28,19 +30,8 @@ pub enum Document {
     Health(Endpoint),
     /// One check below them, by name.
     Check(Endpoint, String),
-    /// `/api`.
-    ApiVersions,
-    /// `/apis`.
-    Groups,
-    /// `/apis/{group}`.
-    Group(String),
-    /// `/api/v1`, `/apis/{group}/{version}`.
-    Resources {
-        /// The group, empty for core.
-        group: String,
-        /// The version.
-        version: String,
-    },
+    /// `/api`, `/apis` and what is below them, down to a group version.
+    Discovery(Discovery),
     /// `/openapi/v2`.
     OpenApiV2,
     /// `/openapi/v3`.
@@ -107,9 +98,7 @@ impl Document {
             }),
             Self::Health(endpoint) => health::all(*endpoint, &request.query, version),
             Self::Check(endpoint, check) => health::one(*endpoint, check, version),
-            Self::ApiVersions | Self::Groups | Self::Group(_) | Self::Resources { .. } => {
-                discovery::answer(self, request, catalog, version)
-            }
+            Self::Discovery(discovery) => discovery.answer(request, catalog, version),
             Self::OpenApiV2 => openapi::version_2(request, catalog, version),
             Self::OpenApiIndex => openapi::index(catalog, version),
             Self::OpenApi(name) => openapi::document(name, request, catalog, version),

@@ -5,7 +5,7 @@
 
 use crate::model::catalog::{Catalog, Kind, is_builtin_group};
 
-use super::document::Document;
+use super::document::{Discovery, Document};
 use super::percent_decoded;
 
 /// Where a path leads.
@@ -44,12 +44,12 @@ pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
     }
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     match segments.as_slice() {
-        ["api"] => Route::Document(Document::ApiVersions),
-        ["apis"] => Route::Document(Document::Groups),
+        ["api"] => Route::Document(Document::Discovery(Discovery::Versions)),
+        ["apis"] => Route::Document(Document::Discovery(Discovery::Groups)),
         ["api", "v1", rest @ ..] => below_version("", "v1", rest, catalog),
         ["api", ..] => Route::Unknown,
         ["apis", group] => match catalog.kinds().iter().any(|kind| kind.group == *group) {
-            true => Route::Document(Document::Group((*group).to_owned())),
+            true => Route::Document(Document::Discovery(Discovery::Group((*group).to_owned()))),
             false => unknown(group),
         },
         ["apis", group, version, rest @ ..] => below_version(group, version, rest, catalog),
@@ -73,10 +73,10 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
     let (namespace, rest) = match rest {
         [] if watch => return unknown(group),
         [] => {
-            return Route::Document(Document::Resources {
+            return Route::Document(Document::Discovery(Discovery::Resources {
                 group: group.to_owned(),
                 version: version.to_owned(),
-            });
+            }));
         }
         // `namespaces/x/status` is a part of the namespace, `namespaces/x/pods` is in it.
         ["namespaces", namespace, plural, below @ ..] if find(plural).is_some() => {

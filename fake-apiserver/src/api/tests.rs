@@ -323,7 +323,7 @@ fn what_leads_nowhere_is_refused(#[case] method: Method, #[case] target: &str, #
 )]
 #[case(
     "/apis/probe.example.com/v1",
-    "Resources { group: \"probe.example.com\", version: \"v1\" }"
+    "Discovery(Resources { group: \"probe.example.com\", version: \"v1\" })"
 )]
 #[case("/version", "Version")]
 fn a_legal_request_is_understood(#[case] target: &str, #[case] expected: &str) {

@@ -198,6 +198,18 @@ pub(super) const ALL_VERBS: &[&str] = &[
     "watch",
 ];
 
+/// The verbs of a custom resource, in the order of apiextensions-apiserver's discovery.
+pub(super) const CUSTOM_VERBS: &[&str] = &[
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
+
 const PART_VERBS: &[&str] = &["get", "patch", "update"];
 
 impl Kind {

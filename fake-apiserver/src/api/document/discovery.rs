@@ -10,7 +10,7 @@ use crate::api::{Answer, HttpRequest, Status};
 use crate::model::catalog::{Catalog, Group, Kind, Part};
 use crate::scenario::Version;
 
-use super::{Document, compact, routed};
+use super::{compact, routed};
 
 /// What the plain documents are written in.
 const TYPES: [&str; 3] = [
@@ -22,32 +22,77 @@ const TYPES: [&str; 3] = [
 /// What the aggregated document adds to the type it is written in.
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// The document in the dialect that is asked for, or the refusal.
-pub(super) fn answer(
-    document: &Document,
-    request: &HttpRequest,
-    catalog: &Catalog,
-    version: Version,
-) -> Answer {
-    let custom = |group: &str| {
-        catalog
-            .kinds()
-            .iter()
-            .any(|kind| kind.custom && kind.group == group)
-    };
-    let plainly = || match dialect(request, false) {
-        Some(_) => compact(&plain(document, request, catalog, version)).in_the_style_of(request),
-        None => refused(request),
-    };
-    match document {
-        Document::ApiVersions | Document::Groups => match dialect(request, true) {
-            Some(Dialect::Aggregated) => aggregated(document, request, catalog, version),
-            Some(Dialect::Plain) if *document == Document::Groups => plainly(),
-            None if *document == Document::Groups => refused(request),
-            Some(Dialect::Plain) | None => routed(request, &TYPES, plainly),
-        },
-        Document::Resources { group, .. } if !custom(group) => routed(request, &TYPES, plainly),
-        _ => plainly(),
+/// A document that tells what there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Discovery {
+    /// `/api`.
+    Versions,
+    /// `/apis`.
+    Groups,
+    /// `/apis/{group}`.
+    Group(String),
+    /// `/api/v1`, `/apis/{group}/{version}`.
+    Resources {
+        /// The group, empty for core.
+        group: String,
+        /// The version.
+        version: String,
+    },
+}
+
+impl Discovery {
+    /// The document in the dialect that is asked for, or the refusal.
+    pub(super) fn answer(&self, request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
+        let dialect = dialect(request, matches!(self, Self::Versions | Self::Groups));
+        let answer = || match dialect {
+            Some(Dialect::Plain) => compact(&self.plain(request, catalog, version)).in_the_style_of(request),
+            Some(Dialect::Aggregated) => aggregated(self, request, catalog, version),
+            None => refused(request),
+        };
+        let is_routed = match self {
+            Self::Versions => dialect != Some(Dialect::Aggregated),
+            Self::Groups | Self::Group(_) => false,
+            Self::Resources { group, .. } => {
+                let mut kinds = catalog.kinds().iter();
+                !kinds.any(|kind| kind.custom && kind.group == group)
+            }
+        };
+        if is_routed {
+            routed(request, &TYPES, answer)
+        } else {
+            answer()
+        }
+    }
+
+    fn plain(&self, request: &HttpRequest, catalog: &Catalog, version: Version) -> Value {
+        match self {
+            Self::Versions => json!({
+                "kind": "APIVersions",
+                "versions": ["v1"],
+                "serverAddressByClientCIDRs": [{
+                    "clientCIDR": "0.0.0.0/0",
+                    "serverAddress": request.header("host").unwrap_or("127.0.0.1:6443"),
+                }],
+            }),
+            Self::Groups => json!({
+                "kind": "APIGroupList",
+                "apiVersion": "v1",
+                "groups": catalog.groups().iter().map(api_group).collect::<Vec<_>>(),
+            }),
+            Self::Group(name) => {
+                let mut document = json!({ "kind": "APIGroup", "apiVersion": "v1" });
+                let groups = catalog.groups();
+                let group = groups.iter().find(|group| group.name == name).map(api_group);
+                if let (Value::Object(document), Some(Value::Object(group))) = (&mut document, group) {
+                    document.extend(group);
+                }
+                document
+            }
+            Self::Resources {
+                group,
+                version: group_version,
+            } => resources(catalog, group, group_version, version),
+        }
     }
 }
 
@@ -96,41 +141,6 @@ fn refused(request: &HttpRequest) -> Answer {
 }
 
 // ---- the plain documents
-
-fn plain(document: &Document, request: &HttpRequest, catalog: &Catalog, version: Version) -> Value {
-    match document {
-        Document::Group(name) => {
-            let mut entry = json!({ "kind": "APIGroup", "apiVersion": "v1" });
-            if let Some(group) = catalog.groups().iter().find(|group| group.name == name) {
-                append(&mut entry, api_group(group));
-            }
-            entry
-        }
-        Document::Groups => json!({
-            "kind": "APIGroupList",
-            "apiVersion": "v1",
-            "groups": catalog.groups().iter().map(api_group).collect::<Vec<_>>(),
-        }),
-        Document::Resources {
-            group,
-            version: group_version,
-        } => resources(catalog, group, group_version, version),
-        _ => json!({
-            "kind": "APIVersions",
-            "versions": ["v1"],
-            "serverAddressByClientCIDRs": [{
-                "clientCIDR": "0.0.0.0/0",
-                "serverAddress": request.header("host").unwrap_or("127.0.0.1:6443"),
-            }],
-        }),
-    }
-}
-
-fn append(entry: &mut Value, more: Value) {
-    if let (Value::Object(entry), Value::Object(more)) = (entry, more) {
-        entry.extend(more);
-    }
-}
 
 fn api_group(group: &Group) -> Value {
     let versions: Vec<Value> = group
@@ -215,8 +225,8 @@ fn subresource(kind: &Kind, part: &Part) -> Value {
 
 // ---- the aggregated document
 
-fn aggregated(document: &Document, request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
-    let groups = if *document == Document::Groups {
+fn aggregated(of: &Discovery, request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
+    let groups = if *of == Discovery::Groups {
         let groups = catalog.groups();
         groups
             .iter()

@@ -31,10 +31,10 @@ fn ask_as(version: Version, method: &str, target: &str, headers: &[(&str, &str)]
         body: Bytes::new(),
     };
     let catalog = Catalog::of_scenarios(version);
-    match route(path, &catalog) {
-        Route::Document(document) => document.answer(&request, &catalog, version),
-        other => panic!("{path} leads to {other:?}"),
-    }
+    let Route::Document(document) = route(path, &catalog) else {
+        panic!("{path} leads to no document");
+    };
+    document.answer(&request, &catalog, version)
 }
 
 fn get(target: &str, headers: &[(&str, &str)]) -> Answer {
@@ -187,7 +187,7 @@ fn every_path_that_is_listed_is_served() {
 
 #[test]
 fn every_document_of_openapi_is_whole() {
-    for version in VERSIONS {
+    for version in [Version::V1_33, NEWEST] {
         let index = json_of(&ask_as(version, "GET", "/openapi/v3", &[]));
         for (name, place) in index["paths"].as_object().unwrap() {
             let url = place["serverRelativeURL"].as_str().unwrap();

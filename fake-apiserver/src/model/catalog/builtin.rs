@@ -2,7 +2,10 @@
 
 use crate::scenario::Version;
 
-use super::{ALL_VERBS, Deletion, Kind, NameRule, Part, Scale, ScaleSelector, SelectableField, UnknownField};
+use super::{
+    ALL_VERBS, CUSTOM_VERBS, Deletion, Kind, NameRule, Part, Scale, ScaleSelector, SelectableField,
+    UnknownField,
+};
 
 mod access;
 mod cluster;
@@ -113,6 +116,7 @@ pub(super) static WIDGET: Kind = Kind {
     singular: "widget",
     kind: "Widget",
     list_kind: "WidgetList",
+    verbs: CUSTOM_VERBS,
     custom: true,
     status: true,
     generation: true,

@@ -60,9 +60,13 @@ fn path_item(item: Value) -> Value {
     let Value::Object(item) = item else {
         return item;
     };
-    let parts = item.into_iter().map(|(name, value)| match value {
-        Value::Array(parameters) => (name, parameters.into_iter().map(parameter).collect()),
-        operation => (name, self::operation(operation)),
+    let parts = item.into_iter().map(|(name, value)| {
+        let value = if let Value::Array(parameters) = value {
+            parameters.into_iter().map(parameter).collect()
+        } else {
+            operation(value)
+        };
+        (name, value)
     });
     Value::Object(parts.collect())
 }
