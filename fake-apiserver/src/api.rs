@@ -167,6 +167,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
             let part = match subresource.as_deref() {
                 None => Some(None),
                 Some("status") if kind.status => Some(Some(Subresource::Status)),
+                Some("scale") if kind.scale.is_some() => Some(Some(Subresource::Scale)),
                 Some("finalize") if kind.deletion == Deletion::WhenEmpty => Some(Some(Subresource::Finalize)),
                 Some(_) => None,
             };
@@ -190,7 +191,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
             } else if watch {
                 read_collection(request, collection, true, Some(&name), version)
             } else {
-                read_object(request, collection, name)
+                read_object(request, collection, name, subresource == Some(Subresource::Scale))
             }
         }
     };
@@ -383,7 +384,12 @@ fn continue_token(options: &ListOptions) -> Result<Option<ContinueToken>, Status
     Ok(Some(token))
 }
 
-fn read_object(request: &HttpRequest, collection: Collection, name: String) -> Result<Request, Status> {
+fn read_object(
+    request: &HttpRequest,
+    collection: Collection,
+    name: String,
+    scale: bool,
+) -> Result<Request, Status> {
     let query = query_pairs(&request.query);
     check_timeout(&query)?;
     let form = accept::form(request.header("accept"), Shape::Object, collection.kind)?;
@@ -391,6 +397,7 @@ fn read_object(request: &HttpRequest, collection: Collection, name: String) -> R
     let resource_version = requested_version(resource_version.map_or("", |(_, value)| value))
         .map_err(|message| Status::unreadable_version(&message))?;
     Ok(Request::Get(GetRequest {
+        scale,
         collection,
         name,
         resource_version,

@@ -21,6 +21,7 @@ mod naming;
 pub mod object;
 mod patch;
 mod registry;
+mod scale;
 pub mod schema;
 pub mod selector;
 mod store;

@@ -101,6 +101,8 @@ pub struct WatchRequest {
 /// A legal GET of one object.
 #[derive(Debug, Clone)]
 pub struct GetRequest {
+    /// Its scale, not itself.
+    pub scale: bool,
     /// Where it is.
     pub collection: Collection,
     /// `metadata.name`.

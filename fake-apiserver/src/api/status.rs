@@ -401,6 +401,17 @@ impl Status {
         Self::new(500, "", error)
     }
 
+    /// 500: something inside is not as it must be.
+    pub fn internal_error(why: &str) -> Self {
+        Self::new(500, "InternalError", format!("Internal error occurred: {why}")).with_details(Details {
+            causes: vec![Cause {
+                message: why.to_owned(),
+                ..Cause::default()
+            }],
+            ..Details::default()
+        })
+    }
+
     /// 500: what an exact list of the future met before 1.34.
     pub fn future_revision() -> Self {
         Self::new(

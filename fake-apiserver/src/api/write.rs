@@ -7,7 +7,7 @@
 use http::Method;
 use serde_json::Value;
 
-use crate::model::catalog::Deletion;
+use crate::model::catalog::{self, Deletion, Kind};
 use crate::scenario::Version;
 
 use super::accept::{self, Shape};
@@ -92,6 +92,8 @@ pub enum Subresource {
     Status,
     /// `finalize`: what a namespace waits for before it goes.
     Finalize,
+    /// `scale`: how many replicas there shall be. Its bodies are of a Kind of their own.
+    Scale,
 }
 
 /// `fieldValidation`.
@@ -158,12 +160,16 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn create(self) -> Result<WriteRequest, Status> {
-        let (object, form, warnings) = self.object("CreateOptions")?;
+        let (object, form, warnings) = self.object("CreateOptions", self.collection.kind)?;
         Ok(self.into_write(WriteAction::Create { object }, form, warnings))
     }
 
     fn update(self, name: String, subresource: Option<Subresource>) -> Result<WriteRequest, Status> {
-        let (object, form, warnings) = self.object("UpdateOptions")?;
+        let of = match subresource {
+            Some(Subresource::Scale) => catalog::scale(),
+            None | Some(Subresource::Status | Subresource::Finalize) => self.collection.kind,
+        };
+        let (object, form, warnings) = self.object("UpdateOptions", of)?;
         check_name(&object, &name)?;
         let action = WriteAction::Update {
             name,
@@ -214,8 +220,7 @@ impl Asked<'_> {
 
     /// The object of a create or update, the form of the answer, and what is to be warned of. `options` is the kind of
     /// its options.
-    fn object(&self, options: &str) -> Result<(Value, Form, Vec<String>), Status> {
-        let kind = self.collection.kind;
+    fn object(&self, options: &str, kind: &'static Kind) -> Result<(Value, Form, Vec<String>), Status> {
         check_timeout(&self.options.query)?;
         let form = self.form()?;
         bounded(self.request)?;

@@ -336,6 +336,11 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("flowcontrol.apiserver.k8s.io", &["v1"]),
 ];
 
+/// The Kind of `scale` subresources, whatever they belong to.
+pub(crate) fn scale() -> &'static Kind {
+    &builtin::SCALE
+}
+
 /// Is this a group of a stock apiserver?
 pub fn is_builtin_group(group: &str) -> bool {
     GROUPS.iter().any(|(name, _)| *name == group)

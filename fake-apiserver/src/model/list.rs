@@ -15,6 +15,7 @@ use crate::scenario::Version;
 use super::catalog::Kind;
 use super::continue_token::ContinueToken;
 use super::object::{Stored, encode_json};
+use super::scale;
 use super::store::{self, Objects};
 use super::{Model, Resource};
 
@@ -383,6 +384,11 @@ pub(super) fn get(model: &Model, now: Duration, arrived: Duration, request: &Get
             None => GetOutcome::Refused(Status::not_found(kind, &request.name)),
             Some(object) => {
                 let object = object.as_kind(kind);
+                let object = match request.scale.then(|| scale::of(&object)) {
+                    None => object,
+                    Some(Ok(scale)) => Arc::new(scale),
+                    Some(Err(status)) => return GetOutcome::Refused(status),
+                };
                 let mut body = object.encoded(request.form).to_vec();
                 body.push(b'\n');
                 GetOutcome::Found {

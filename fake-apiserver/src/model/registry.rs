@@ -12,17 +12,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::write::{WriteAction, WriteRequest, check_name};
+use crate::api::write::{Subresource, WriteAction, WriteRequest, check_name};
 use crate::api::{Cause, Collection, Status, go_text};
 
 use super::catalog::Kind;
 use super::object::Stored;
+use super::scale::of as scale_of;
 use super::write::Outcome;
 use super::{Model, Written, defaults, patch, types};
 
 mod admission;
 mod creation;
 mod deletion;
+mod scale;
 mod update;
 
 /// A write of a client, done.
@@ -76,14 +78,15 @@ pub(super) fn write(
         } => {
             writer.needs_namespace()?;
             let current = writer.current(name)?;
-            let (object, more) = patch::patched(
-                writer.kind(),
-                &current.json(),
-                patch,
-                duplicates,
-                *validation,
-                writer.model.version,
-            )?;
+            let (of, whole) = match subresource {
+                Some(Subresource::Scale) => {
+                    let scale = scale_of(&current)?;
+                    (scale.kind, scale.json())
+                }
+                None | Some(Subresource::Status | Subresource::Finalize) => (writer.kind(), current.json()),
+            };
+            let (object, more) =
+                patch::patched(of, &whole, patch, duplicates, *validation, writer.model.version)?;
             warnings.extend(more);
             check_name(&object, name)?;
             writer.update(&current, *subresource, &object)?

@@ -20,6 +20,7 @@ mod history;
 mod lists;
 mod properties;
 mod requests;
+mod scales;
 mod selectors;
 mod starts;
 mod writes;

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::{Limits, Server};
 use crate::api::write::WriteAction;
-use crate::api::{Access, Collection, Form, WriteRequest};
+use crate::api::{Access, Collection, Form, Status, WriteRequest};
 use crate::model::Model;
+use crate::model::catalog::Kind;
 use crate::scenario::{Manifest, Place, Scenario, ServerSettings};
 
 /// Namespaces every cluster has.
@@ -50,7 +51,7 @@ impl Server {
     /// Puts an object into the store as it is, its status too, and makes its namespace where there is none.
     ///
     /// # Errors
-    /// In words: the object has no name, or is of no kind that is served.
+    /// In words: the object has no name, or is of no kind that is served; or a definition of custom resources is wrong.
     pub fn put(&mut self, object: &Value) -> Result<(), String> {
         let text = |pointer: &str| {
             object
@@ -76,6 +77,9 @@ impl Server {
             self.create_namespace(object["metadata"].clone());
             return Ok(());
         }
+        if kind.defines {
+            return self.create(kind, object.clone()).map_err(|status| status.message);
+        }
         if let Some(namespace) = namespace {
             self.create_namespace(json!({ "name": namespace }));
         }
@@ -97,22 +101,26 @@ impl Server {
         let Some(kind) = self.model.catalog().find("", NAMESPACES_OF) else {
             return;
         };
+        if let Err(status) = self.create(kind, json!({ "metadata": metadata })) {
+            tracing::debug!(message = status.message, "no new namespace");
+        }
+    }
+
+    /// Creates an object of a kind without namespaces, as a client would.
+    fn create(&mut self, kind: &'static Kind, object: Value) -> Result<(), Status> {
         let request = WriteRequest {
             collection: Collection {
                 kind,
                 namespace: None,
             },
-            action: WriteAction::Create {
-                object: json!({ "metadata": metadata }),
-            },
+            action: WriteAction::Create { object },
             dry_run: false,
             form: Form::Full,
             warnings: Vec::new(),
         };
-        match self.model.write(Duration::ZERO, &request, 0) {
-            Ok(done) => self.record_writes(Duration::ZERO, done.written),
-            Err(status) => tracing::debug!(message = status.message, "no new namespace"),
-        }
+        let done = self.model.write(Duration::ZERO, &request, 0)?;
+        self.record_writes(Duration::ZERO, done.written);
+        Ok(())
     }
 
     pub(super) fn control(&mut self, now: Duration, control: Control) {

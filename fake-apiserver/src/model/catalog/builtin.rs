@@ -109,6 +109,17 @@ const fn part(
     }
 }
 
+/// What `scale` subresources are shown as. It has no collection of its own.
+pub(super) static SCALE: Kind = Kind {
+    group: "autoscaling",
+    plural: "scales",
+    singular: "scale",
+    kind: "Scale",
+    list_kind: "ScaleList",
+    verbs: &[],
+    ..CORE
+};
+
 /// The custom resource that scenarios speak of.
 pub(super) static WIDGET: Kind = Kind {
     group: "probe.example.com",

@@ -44,6 +44,9 @@ impl Writer<'_> {
         subresource: Option<Subresource>,
         object: &Value,
     ) -> Result<(u16, Bytes), Status> {
+        if subresource == Some(Subresource::Scale) {
+            return self.rescale(current, object);
+        }
         self.check_identity(current, object)?;
         let kind = self.kind();
         if let Some(fault) = self.kind_fault(object) {
@@ -52,7 +55,7 @@ impl Writer<'_> {
         let object = self.cleaned(object);
         let stored = current.json();
         let manifest = match subresource {
-            None => {
+            None | Some(Subresource::Scale) => {
                 let mut object = main_part(kind, &stored, object);
                 self.admit_update(&stored, &mut object);
                 self.conformed(object)

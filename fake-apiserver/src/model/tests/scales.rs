@@ -1,0 +1,81 @@
+//! Scales: read, set and refused as a recorded server did.
+
+use super::*;
+
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/probe/deployments";
+
+fn deployed() -> World {
+    let mut world = World::fixture(Version::V1_36);
+    let body = r#"{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{}}}"#;
+    world.shown("POST", DEPLOYMENTS, body);
+    world
+}
+
+#[test]
+fn a_scale_is_read_and_set() {
+    let mut world = deployed();
+    let scale = format!("{DEPLOYMENTS}/d/scale");
+    let read = |world: &World| match world
+        .model
+        .get(world.now, world.now, &world.object_request(&scale))
+    {
+        GetOutcome::Found { object, .. } => object.json(),
+        other @ (GetOutcome::Refused(_) | GetOutcome::Wait { .. }) => panic!("{other:?}"),
+    };
+    let before = read(&world);
+    assert_eq!(
+        (&before["kind"], &before["apiVersion"]),
+        (&json!("Scale"), &json!("autoscaling/v1"))
+    );
+    assert_eq!(before["spec"], json!({ "replicas": 1 }));
+    assert_eq!(before["status"], json!({ "replicas": 0, "selector": "a=b" }));
+    let shown = world.shown(
+        "PUT",
+        &scale,
+        r#"{"metadata":{"name":"d"},"spec":{"replicas":3}}"#,
+    );
+    assert_eq!(shown["spec"], json!({ "replicas": 3 }));
+    let shown = world.shown("PATCH", &scale, r#"{"spec":{"replicas":0}}"#);
+    assert_eq!(shown["spec"], json!({}));
+    assert_eq!(read(&world)["spec"], json!({}));
+}
+
+#[test]
+fn a_wrong_scale_is_refused() {
+    let mut world = deployed();
+    let scale = format!("{DEPLOYMENTS}/d/scale");
+    assert_eq!(
+        world.told(
+            "PUT",
+            &scale,
+            r#"{"metadata":{"name":"d"},"spec":{"replicas":-1}}"#
+        ),
+        "422 Scale.autoscaling \"d\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    );
+    assert_eq!(
+        world.told(
+            "PUT",
+            &scale,
+            r#"{"metadata":{"name":"d","resourceVersion":"1"},"spec":{"replicas":2}}"#
+        ),
+        "409 Operation cannot be fulfilled on deployments.apps \"d\": the object has been modified; please apply your \
+         changes to the latest version and try again"
+    );
+    assert_eq!(
+        world.told(
+            "PUT",
+            &format!("{DEPLOYMENTS}/none/scale"),
+            r#"{"metadata":{"name":"none"},"spec":{}}"#
+        ),
+        "404 deployments.apps \"none\" not found"
+    );
+    assert_eq!(
+        world.told(
+            "PUT",
+            &scale,
+            r#"{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"d"}}"#
+        ),
+        "400 Deployment in version \"v1\" cannot be handled as a Scale: converting (v1.Deployment) to \
+         (autoscaling.Scale): unknown conversion"
+    );
+}
