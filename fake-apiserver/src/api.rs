@@ -19,6 +19,7 @@ pub mod document;
 pub(crate) mod go_text;
 mod options;
 mod path;
+pub mod published;
 pub mod request;
 pub mod status;
 pub mod write;

@@ -22,7 +22,6 @@ pub mod object;
 mod patch;
 mod registry;
 mod scale;
-pub mod schema;
 pub mod selector;
 mod store;
 mod texts;

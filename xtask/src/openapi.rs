@@ -6,7 +6,7 @@ use std::io::Write as _;
 
 use ::fidelity::verdict::VERSIONS;
 use ::fidelity::{Error, Remote};
-use fake_apiserver::model::schema::published::Sample;
+use fake_apiserver::api::published::Sample;
 use flate2::{Compression, GzBuilder};
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
+use crate::api::published;
 use crate::api::{Answer, HttpRequest, query_pairs};
 use crate::model::catalog::{Catalog, Kind};
 use crate::model::object::encode_json;
-use crate::model::schema::published;
 use crate::scenario::Version;
 
 use super::discovery::hash;

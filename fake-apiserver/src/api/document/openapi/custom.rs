@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::api::published::{self, Sample};
 use crate::model::catalog::Kind;
-use crate::model::schema::published::{self, Sample};
 use crate::scenario::Version;
 
 use super::Texts;

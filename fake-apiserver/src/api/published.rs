@@ -93,7 +93,7 @@ impl File {
 }
 
 /// Where a version is among those there are tables of.
-pub(super) fn nth(version: Version) -> usize {
+fn nth(version: Version) -> usize {
     match version {
         Version::V1_33 => 0,
         Version::V1_34 => 1,
@@ -110,8 +110,8 @@ fn row(line: &'static str, minor: u8) -> Option<(&'static str, &'static str)> {
     published.then(|| rest.split_once('\t')).flatten()
 }
 
-static SCHEMAS: File = File::new(include_bytes!("../../../data/openapi/schemas.gz"));
-static PATHS: File = File::new(include_bytes!("../../../data/openapi/paths.gz"));
+static SCHEMAS: File = File::new(include_bytes!("../../data/openapi/schemas.gz"));
+static PATHS: File = File::new(include_bytes!("../../data/openapi/paths.gz"));
 
 /// `components.schemas` of all documents together, by name.
 pub fn schemas(version: Version) -> &'static Table {
