@@ -70,7 +70,7 @@ impl Core for OneRelist {
 
     fn handle(&mut self, now: Duration, input: Input) {
         match input {
-            Input::Connected(conn) => self.push(now, What::Connected { conn }),
+            Input::Connected { conn, door } => self.push(now, What::Connected { conn, door }),
             Input::Disconnected { conn, by } => self.push(now, What::Disconnected { conn, by }),
             Input::Abandoned(stream) => {
                 self.push(
