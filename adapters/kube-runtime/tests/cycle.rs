@@ -258,7 +258,7 @@ fn every_connection_is_seen_to_close() {
     let mut stopped = false;
     for record in &run.records {
         match &record.what {
-            What::Connected { conn } => assert!(open.insert(*conn)),
+            What::Connected { conn, .. } => assert!(open.insert(*conn)),
             What::Disconnected { conn, .. } => assert!(open.remove(conn)),
             What::StopRequested => stopped = true,
             _ => {}
