@@ -1,5 +1,7 @@
 //! Stories of clients, as records: what is found, when, and about whom.
 
+use std::sync::Arc;
+
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{Frame, FrameType, ObjectRef};
 use rstest::rstest;
@@ -108,11 +110,11 @@ impl Story {
             stream,
             frame: Frame {
                 kind: FrameType::Modified,
-                object: Some(ObjectRef {
+                object: Some(Arc::new(ObjectRef {
                     key: "default/a".to_owned(),
                     uid: "u".to_owned(),
                     resource_version: version.to_string(),
-                }),
+                })),
                 bytes: 100,
                 sent: 100,
                 scripted: false,
