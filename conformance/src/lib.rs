@@ -16,5 +16,4 @@ pub mod report;
 pub mod suite;
 pub mod trace;
 pub mod verdict;
-pub mod wire;
 pub mod words;

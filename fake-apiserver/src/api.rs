@@ -22,6 +22,7 @@ mod path;
 pub mod published;
 pub mod request;
 pub mod status;
+pub mod websocket;
 pub mod write;
 
 #[cfg(test)]

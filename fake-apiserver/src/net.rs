@@ -9,9 +9,13 @@
 
 mod answer;
 mod connection;
+mod deadline;
+mod http1;
+mod http2;
 mod kubeconfig;
 mod serve;
 pub mod tls;
+mod websocket;
 mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -28,10 +32,11 @@ use tokio::time::Instant;
 pub use self::connection::{ConnectionSettings, serve_connection};
 pub use self::kubeconfig::{Credentials, Kubeconfig};
 pub use self::serve::{ListenerLimits, Listening, ServeError, ServeOptions, TlsOptions, serve};
+use self::wire::Flow;
 pub use self::wire::Transport;
 use crate::api::{HttpRequest, User};
 use crate::fault::Ending;
-use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, What};
+use crate::record::{ConnId, Record, RunEnd, Side, StreamId, What};
 use crate::report::Report;
 use crate::server::{Control, Input, Output, Server};
 
@@ -42,6 +47,10 @@ const TICKS_AT_ONE_INSTANT_MAX: u32 = 10_000;
 pub trait Core: Send {
     /// As [`Server::accepts`].
     fn accepts(&mut self, now: Duration) -> bool;
+    /// As [`Server::refused_until`].
+    fn refused_until(&self) -> Duration {
+        Duration::ZERO
+    }
     /// As [`Server::handle`].
     fn handle(&mut self, now: Duration, input: Input);
     /// As [`Server::poll_output`].
@@ -54,15 +63,15 @@ pub trait Core: Send {
     fn records(&self) -> &[Record];
     /// As [`Server::into_records`].
     fn into_records(self: Box<Self>) -> Vec<Record>;
-    /// The server, if it is one that can be steered.
-    fn as_server(&mut self) -> Option<&mut Server> {
-        None
-    }
 }
 
 impl Core for Server {
     fn accepts(&mut self, now: Duration) -> bool {
         Server::accepts(self, now)
+    }
+
+    fn refused_until(&self) -> Duration {
+        Server::refused_until(self)
     }
 
     fn handle(&mut self, now: Duration, input: Input) {
@@ -88,18 +97,12 @@ impl Core for Server {
     fn into_records(self: Box<Self>) -> Vec<Record> {
         Server::into_records(*self)
     }
-
-    fn as_server(&mut self) -> Option<&mut Server> {
-        Some(self)
-    }
 }
 
 /// A running server: the one door through which connections, clients and time reach it. Cheap to clone.
 #[derive(Clone)]
 pub struct Edge {
     shared: Arc<Shared>,
-    /// Where connections that are accepted here come to.
-    door: Door,
 }
 
 struct Shared {
@@ -111,6 +114,8 @@ struct Shared {
     milestone: Notify,
     /// Something was handed in.
     stirred: Notify,
+    /// Connections are refused from now on.
+    refusing: Notify,
 }
 
 struct State {
@@ -119,6 +124,7 @@ struct State {
     /// Why the server can no longer be used: it panicked, or it asks for time that has passed.
     broken: Option<String>,
     finished: bool,
+    refused_until: Duration,
     conns: u64,
     conns_open: usize,
     streams: u64,
@@ -134,6 +140,8 @@ struct Answer {
     pieces: VecDeque<Piece>,
     /// The server has ended it; a [`Ending::Stall`] is no end for the client.
     over: bool,
+    /// Its connection is to take no more requests.
+    goaway: bool,
     waiting: Option<Waker>,
 }
 
@@ -160,6 +168,7 @@ impl Edge {
             core: Some(Box::new(core)),
             broken: None,
             finished: false,
+            refused_until: Duration::ZERO,
             conns: 0,
             conns_open: 0,
             streams: 0,
@@ -173,18 +182,12 @@ impl Edge {
                 sooner: Notify::new(),
                 milestone: Notify::new(),
                 stirred: Notify::new(),
+                refusing: Notify::new(),
             }),
-            door: Door::A,
         };
         // Steps that wait for nothing are due before the first connection.
         edge.hand_in(|_, _| Input::Tick);
         edge
-    }
-
-    /// The same server, by another of its doors.
-    #[must_use]
-    pub fn at(&self, door: Door) -> Self {
-        Self { door, ..self.clone() }
     }
 
     /// Time since the server started: virtual if tokio's clock is paused.
@@ -194,7 +197,6 @@ impl Edge {
 
     /// A connection wants in: its number, or `None` while the server refuses connections.
     pub fn accept(&self) -> Option<ConnId> {
-        let door = self.door;
         let mut number = None;
         self.hand_in(|state, now| {
             // A refusal is the server's own record, and may be the last straw of a run: it still gets its turn.
@@ -205,9 +207,20 @@ impl Edge {
             state.conns_open += 1;
             let conn = ConnId(state.conns);
             number = Some(conn);
-            Input::Connected { conn, door }
+            Input::Connected(conn)
         });
         number
+    }
+
+    /// For how long connections are refused from now on; `None`: they are not.
+    pub(crate) fn refused_for(&self) -> Option<Duration> {
+        let until = self.lock().refused_until;
+        until.checked_sub(self.elapsed()).filter(|rest| !rest.is_zero())
+    }
+
+    /// Waits until that may have changed. One listener at a time.
+    pub(crate) async fn refusing(&self) {
+        self.shared.refusing.notified().await;
     }
 
     /// A connection is gone.
@@ -224,7 +237,7 @@ impl Edge {
     }
 
     /// A request arrived whole. Dropping the ticket before the answer's end tells the server that it was abandoned.
-    pub(crate) fn request(&self, conn: ConnId, request: HttpRequest) -> Ticket {
+    pub(crate) fn request(&self, conn: ConnId, request: HttpRequest, flow: Arc<Flow>) -> Ticket {
         let mut stream = StreamId(0);
         self.hand_in(|state, _| {
             state.streams += 1;
@@ -239,6 +252,7 @@ impl Edge {
         Ticket {
             edge: self.clone(),
             stream,
+            flow,
         }
     }
 
@@ -326,24 +340,11 @@ impl Edge {
         self.shared.stirred.notified()
     }
 
-    /// Does something to the server from outside of its API, and carries out what comes of it. `None`: there is no server
-    /// left, or it is not one that can be steered.
-    pub fn steer<T>(&self, steer: impl FnOnce(&mut Server, Duration) -> T) -> Option<T> {
-        let mut told = None;
-        self.hand_in(|state, now| {
-            let server = state.core.as_mut().and_then(|core| core.as_server());
-            told = server.map(|server| steer(server, now));
-            Input::Tick
-        });
-        told
-    }
-
-    /// Reads the trace so far, from record `from` on, as far as it is kept.
-    pub fn read_records<T>(&self, from: u64, read: impl FnOnce(&[Record]) -> T) -> T {
+    /// Reads the trace so far, from record `from` on.
+    pub fn read_records<T>(&self, from: usize, read: impl FnOnce(&[Record]) -> T) -> T {
         let state = self.lock();
         let records = state.core.as_ref().map_or(&[][..], |core| core.records());
-        let first = records.partition_point(|record| record.seq < from);
-        read(&records[first..])
+        read(&records[from.min(records.len())..])
     }
 
     /// Ends the run as the harness's own fault, said in `message`: the server takes no more input.
@@ -367,7 +368,7 @@ impl Edge {
         if let Some(message) = broken {
             let what = What::RunEnded(RunEnd::Harness { message });
             records.push(Record {
-                seq: records.last().map_or(0, |last| last.seq + 1),
+                seq: records.len() as u64,
                 at: now,
                 what,
             });
@@ -391,6 +392,7 @@ impl Edge {
         let (sooner, milestone) = {
             let mut state = self.lock();
             let before = (state.finished, state.conns_open);
+            let refused_before = state.refused_until;
             // Read under the lock: times never go back.
             let now = self.elapsed();
             let input = what(&mut state, now);
@@ -400,6 +402,9 @@ impl Edge {
             let sooner = due.is_some_and(|due| state.armed.is_none_or(|armed| due < armed));
             if sooner {
                 state.armed = due;
+            }
+            if state.refused_until != refused_before {
+                self.shared.refusing.notify_one();
             }
             let after = (state.finished, state.conns_open);
             (
@@ -443,10 +448,13 @@ impl State {
             while let Some(output) = core.poll_output() {
                 lay_out(answers, output, woken);
             }
-            core.finished().is_some()
+            (core.finished().is_some(), core.refused_until())
         }));
         match handled {
-            Ok(finished) => self.finished = finished,
+            Ok((finished, refused_until)) => {
+                self.finished = finished;
+                self.refused_until = refused_until;
+            }
             Err(panic) => {
                 self.broken = Some(format!("the server panicked: {}", panic_text(&*panic)));
                 self.finished = true;
@@ -457,7 +465,10 @@ impl State {
 
 fn lay_out(answers: &mut BTreeMap<StreamId, Answer>, output: Output, woken: &mut Vec<Waker>) {
     let stream = match &output {
-        Output::Head { stream, .. } | Output::Data { stream, .. } | Output::End { stream, .. } => *stream,
+        Output::Head { stream, .. }
+        | Output::Data { stream, .. }
+        | Output::Goaway { stream }
+        | Output::End { stream, .. } => *stream,
     };
     // The client may have gone while the server was deciding.
     let Some(answer) = answers.get_mut(&stream) else {
@@ -477,6 +488,7 @@ fn lay_out(answers: &mut BTreeMap<StreamId, Answer>, output: Output, woken: &mut
             })
         }
         Output::Data { bytes, .. } => answer.pieces.push_back(Piece::Data(bytes)),
+        Output::Goaway { .. } => answer.goaway = true,
         Output::End { how, .. } => {
             answer.over = how != Ending::Stall;
             answer.pieces.push_back(Piece::End(how));
@@ -489,9 +501,15 @@ fn lay_out(answers: &mut BTreeMap<StreamId, Answer>, output: Output, woken: &mut
 pub(crate) struct Ticket {
     edge: Edge,
     stream: StreamId,
+    flow: Arc<Flow>,
 }
 
 impl Ticket {
+    /// The connection the answer goes over.
+    pub(crate) fn flow(&self) -> &Arc<Flow> {
+        &self.flow
+    }
+
     /// The answer's head, or how the answer ends without one.
     pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Ending>> {
         self.poll(cx, |answer| match answer.head.take() {
@@ -525,6 +543,9 @@ impl Ticket {
             .answers
             .get_mut(&self.stream)
             .expect("an answer leaves only when its ticket is dropped");
+        if std::mem::take(&mut answer.goaway) {
+            self.flow.goaway();
+        }
         match take(answer) {
             Some(taken) => Poll::Ready(taken),
             None => {

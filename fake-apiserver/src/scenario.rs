@@ -14,9 +14,8 @@ pub use self::action::{
     TruthAction,
 };
 pub use self::errors::{Code, LoadError, LoadErrors, Style};
-pub use self::load::{load, parse, parse_rule, parse_wait};
-pub use self::rule::{Named, Rule, RuleTrigger, Sent, Wait, Waiting, Whose};
-pub use self::schema::{control_schemas, json_schema};
+pub use self::load::{load, parse};
+pub use self::schema::json_schema;
 
 mod action;
 pub mod catalogue;
@@ -26,7 +25,6 @@ pub mod kinds;
 mod load;
 mod raw;
 mod read;
-pub(crate) mod rule;
 mod schema;
 mod tree;
 mod validate;
@@ -161,6 +159,32 @@ pub struct ServerSettings {
     /// Does etcd tell idle watch caches of writes to other resources, as kubeadm configures it? Without it bookmarks and
     /// reads at `resourceVersion=0` show the last revision the cache had reason to learn. Default true.
     pub progress_notify: bool,
+    /// What is spoken with the client under test.
+    pub transport: Transport,
+    /// Requests a client may have under way on one HTTP/2 connection. Default 100.
+    pub max_concurrent_streams: u32,
+}
+
+/// What is spoken with a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// HTTP/1.1 over bare TCP.
+    #[default]
+    Http1,
+    /// HTTP/1.1 over TLS.
+    TlsHttp1,
+    /// HTTP/2 over TLS, agreed on by ALPN.
+    TlsHttp2,
+}
+
+impl Transport {
+    /// Is there TLS?
+    pub fn is_tls(self) -> bool {
+        match self {
+            Self::Http1 => false,
+            Self::TlsHttp1 | Self::TlsHttp2 => true,
+        }
+    }
 }
 
 impl Default for ServerSettings {
@@ -171,6 +195,8 @@ impl Default for ServerSettings {
             watch_cache_capacity: 100,
             bookmark_interval_ms: 60_000,
             progress_notify: true,
+            transport: Transport::default(),
+            max_concurrent_streams: 100,
         }
     }
 }

@@ -12,7 +12,6 @@ mod exchange;
 mod flow;
 mod goal;
 mod names;
-mod rules;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -26,29 +25,22 @@ use crate::api::{
 use crate::fault::Ending;
 use crate::model::selector::{FieldSelector, LabelSelector, Selector};
 use crate::model::{Model, WatchSession};
-use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, Verb, What};
+use crate::record::{ConnId, Record, RunEnd, Side, StreamId, Verb, What};
 use crate::report::Report;
 use crate::scenario::{ClientSettings, SharedScenario};
 use crate::script::{Asked, Script};
 use asking::{collection_of, encode_query, form_of, verb};
-pub use control::{Control, StreamView};
+pub use control::Control;
 use exchange::Exchange;
 use goal::Goal;
 pub use goal::Limits;
 use names::{Binding, expand};
-use rules::Rules;
-pub use rules::{RuleRefused, RuleView, Ruled};
 
 /// What happened.
 #[derive(Debug)]
 pub enum Input {
     /// A connection wants in. Ask [`Server::accepts`] first.
-    Connected {
-        /// Its number.
-        conn: ConnId,
-        /// The port it came to.
-        door: Door,
-    },
+    Connected(ConnId),
     /// Whoever is at the other end of a connection has shown a certificate.
     Authenticated {
         /// The connection.
@@ -107,6 +99,12 @@ pub enum Output {
         /// The bytes.
         bytes: Bytes,
     },
+    /// Take no more requests on the connection of this one; answers that are under way go on to their end. HTTP/2: a
+    /// GOAWAY with NO_ERROR. HTTP/1.1: the connection closes behind the answer.
+    Goaway {
+        /// The request.
+        stream: StreamId,
+    },
     /// End the answer so, once everything before it is flushed. Without a head before it, the request is never
     /// answered and the ending concerns the connection.
     End {
@@ -117,70 +115,20 @@ pub enum Output {
     },
 }
 
-/// The append-only trace, of which the oldest records may be forgotten.
+/// The append-only trace.
 #[derive(Debug, Default)]
 struct Log {
     records: Vec<Record>,
-    forgotten: u64,
-    /// Records of this weight at least are kept, the newest; `None`: all.
-    kept: Option<usize>,
-    weight: usize,
-}
-
-/// Items of a list that weigh as much as a record.
-const ITEMS_A_RECORD: usize = 4;
-
-/// What a record weighs, in records: lists carry their items.
-fn weight(what: &What) -> usize {
-    match what {
-        What::Page { items, .. } => 1 + items.len() / ITEMS_A_RECORD,
-        What::Connected { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Request { .. }
-        | What::Head { .. }
-        | What::Body { .. }
-        | What::Torn { .. }
-        | What::Frame { .. }
-        | What::End { .. }
-        | What::Withheld { .. }
-        | What::Wrote(_)
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Rule { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::StopRequested
-        | What::LeftOpen { .. }
-        | What::RunEnded(_) => 1,
-    }
 }
 
 impl Log {
     fn push(&mut self, at: Duration, what: What) {
         tracing::debug!(at_ms = at.as_millis() as u64, what = what.name(), "recorded");
-        self.weight += weight(&what);
         self.records.push(Record {
-            seq: self.forgotten + self.records.len() as u64,
+            seq: self.records.len() as u64,
             at,
             what,
         });
-    }
-
-    /// Forgets what need not be kept, now and then: a record at a time would move all others each time.
-    fn trim(&mut self) {
-        let Some(kept) = self.kept.filter(|kept| self.weight > 2 * kept) else {
-            return;
-        };
-        let mut old = 0;
-        while self.weight > kept && old < self.records.len() {
-            self.weight -= weight(&self.records[old].what);
-            old += 1;
-        }
-        self.records.drain(..old);
-        self.forgotten += old as u64;
     }
 }
 
@@ -219,8 +167,6 @@ struct AskedBy {
     collection: Option<Collection>,
     /// The continue token it carried, as the truth knows it.
     continue_token: Option<String>,
-    at: Duration,
-    verb: Verb,
 }
 
 /// A fake apiserver without its sockets.
@@ -242,9 +188,6 @@ pub struct Server {
     /// Continue tokens the script made up, and the truthful ones they stand for.
     aliases: BTreeMap<String, String>,
     refused_until: Duration,
-    rules: Rules,
-    /// Connections that came to the twin.
-    at_the_twin: BTreeSet<ConnId>,
     /// `None`: whoever comes may do everything.
     access: Option<Access>,
     /// Who is at the other end, where a certificate says so.
@@ -278,8 +221,6 @@ impl Server {
             bindings: BTreeMap::new(),
             aliases: BTreeMap::new(),
             refused_until: Duration::ZERO,
-            rules: Rules::default(),
-            at_the_twin: BTreeSet::new(),
             access: None,
             users: BTreeMap::new(),
             requests: 0,
@@ -313,18 +254,17 @@ impl Server {
         accepts
     }
 
+    /// Until when connections are refused; in the past if they are not.
+    pub fn refused_until(&self) -> Duration {
+        self.refused_until
+    }
+
     /// Takes in what happened at `now`. Times never go back.
     pub fn handle(&mut self, now: Duration, input: Input) {
         let now = now.max(self.now);
         self.now = now;
-        self.log.trim();
         match input {
-            Input::Connected { conn, door } => {
-                if door == Door::B {
-                    self.at_the_twin.insert(conn);
-                }
-                self.log.push(now, What::Connected { conn, door });
-            }
+            Input::Connected(conn) => self.log.push(now, What::Connected { conn }),
             Input::Authenticated { conn, user } => {
                 tracing::debug!(conn = conn.0, user = user.name, "a client certificate was shown");
                 self.users.insert(conn, user);
@@ -372,14 +312,7 @@ impl Server {
         self.script.waiting_for()
     }
 
-    /// Keeps only the newest records, `kept` of them at least: for servers that run for long.
-    #[must_use]
-    pub fn keeping(mut self, kept: usize) -> Self {
-        self.log.kept = Some(kept);
-        self
-    }
-
-    /// The trace so far, without what was forgotten: a record's place is its `seq`.
+    /// The trace so far.
     pub fn records(&self) -> &[Record] {
         &self.log.records
     }
@@ -395,7 +328,6 @@ impl Server {
         let query = api::query_pairs(&request.query);
         let (parsed, continue_token) = self.parse(conn, &request, &query);
         let verb = verb(&parsed, &request, &query);
-        let door = self.door_of(conn);
         self.log.push(
             now,
             What::Request {
@@ -406,8 +338,6 @@ impl Server {
                 path: request.path.clone(),
                 query: query.clone(),
                 accept: header(&request, "accept"),
-                user_agent: header(&request, "user-agent"),
-                door,
                 violations: api::violations(
                     &request.method,
                     &request.path,
@@ -423,8 +353,6 @@ impl Server {
             form: parsed.as_ref().map_or(Form::Full, form_of),
             collection: parsed.as_ref().ok().and_then(collection_of).cloned(),
             continue_token,
-            at: now,
-            verb,
             request,
         };
         let mut exchange = Exchange::new(stream, conn);
@@ -447,12 +375,7 @@ impl Server {
         );
         self.touched.insert(stream);
 
-        let foreign = self
-            .open
-            .get(&stream)
-            .and_then(|open| open.asked.collection.as_ref())
-            .is_some_and(|collection| !self.is_of_target(collection));
-        if verb != Verb::Other && !foreign {
+        if verb != Verb::Other {
             let step = {
                 let bindings = &self.bindings;
                 let asked = Asked { verb, query: &query };
@@ -465,23 +388,7 @@ impl Server {
         } else {
             self.script.on_activity(now);
         }
-        self.obey_rules(now, stream, door, verb, &query);
         self.decide(now, stream);
-    }
-
-    /// Is it a collection the scenario is about? A script counts no others: whoever plays it may read other resources too.
-    fn is_of_target(&self, collection: &Collection) -> bool {
-        let target = &self.scenario.target;
-        collection.kind.group == target.group && collection.kind.plural == target.plural
-    }
-
-    /// The port a connection came to.
-    fn door_of(&self, conn: ConnId) -> Door {
-        if self.at_the_twin.contains(&conn) {
-            Door::B
-        } else {
-            Door::A
-        }
     }
 
     /// Reads the request as the truth does: tokens the script made up are replaced by those they stand for.
@@ -537,13 +444,17 @@ impl Server {
     }
 
     fn abandoned(&mut self, now: Duration, stream: StreamId) {
+        self.broke_off(now, stream, Side::Client);
+    }
+
+    fn broke_off(&mut self, now: Duration, stream: StreamId, by: Side) {
         if self.open.remove(&stream).is_some() {
             self.log.push(
                 now,
                 What::End {
                     stream,
                     how: Ending::Fin,
-                    by: Side::Client,
+                    by,
                 },
             );
         }
@@ -557,10 +468,9 @@ impl Server {
             .map(|(stream, _)| *stream)
             .collect();
         for stream in streams {
-            self.abandoned(now, stream);
+            self.broke_off(now, stream, by);
         }
         self.users.remove(&conn);
-        self.at_the_twin.remove(&conn);
         self.log.push(now, What::Disconnected { conn, by });
     }
 

@@ -136,7 +136,7 @@ impl World {
                         std::str::from_utf8(&bytes).expect("what the test reads and writes is well-formed"),
                     );
                 }
-                Output::End { .. } => {}
+                Output::Goaway { .. } | Output::End { .. } => {}
             }
         }
         stream

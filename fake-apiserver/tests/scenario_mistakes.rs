@@ -259,6 +259,26 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     ("truncate-nowhere", "steps:\n  - truncate: {then: fin}\n"),
     (
+        "word-of-http2-on-http1",
+        "steps:\n  - when: {watch: 1}\n    do: [goaway, {rst_stream: CANCEL}]\n",
+    ),
+    (
+        "code-that-is-none",
+        "server: {transport: tls_h2}\nsteps:\n  - when: {watch: 1}\n    do: {rst_stream: CANCELED}\n",
+    ),
+    (
+        "farewell-of-tls-without-tls",
+        "steps:\n  - when: {watch: 1}\n    do: no_close_notify\n",
+    ),
+    (
+        "streams-of-http1",
+        "server: {transport: tls_http1, max_concurrent_streams: 3}\n",
+    ),
+    (
+        "two-endings",
+        "server: {transport: tls_h2}\nsteps:\n  - when: {watch: 1}\n    do: {end: {fin: , rst: }}\n",
+    ),
+    (
         "no-answer-that-ends-cleanly",
         "steps:\n  - when: {list: 1}\n    do: {no_answer: eof}\n",
     ),

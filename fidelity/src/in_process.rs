@@ -9,9 +9,11 @@ use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use bytes::Bytes;
 use fake_apiserver::api::{Access, HttpRequest};
 use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{ConnId, Door, Side, StreamId};
+use fake_apiserver::record::{ConnId, Side, StreamId};
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::{self, Input, Output};
+use tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
+use tungstenite::protocol::frame::{CloseFrame, Frame};
 
 use crate::error::Error;
 use crate::probe::{Control, User};
@@ -36,6 +38,8 @@ struct Incoming {
     head: Option<Head>,
     chunks: VecDeque<Bytes>,
     ended: Option<Ending>,
+    /// What is sent are messages of a WebSocket, as the edge writes them.
+    websocket: bool,
 }
 
 /// The body of its answer.
@@ -89,6 +93,7 @@ impl InProcess {
                         incoming.chunks.push_back(bytes);
                     }
                 }
+                Output::Goaway { .. } => {}
                 Output::End { stream, how } => {
                     if let Some(incoming) = self.streams.get_mut(&stream.0) {
                         incoming.ended = Some(how);
@@ -141,10 +146,7 @@ impl Transport for InProcess {
         };
         self.streams.insert(stream, incoming);
         let request = request(call, self.authority())?;
-        self.input(Input::Connected {
-            conn: ConnId(stream),
-            door: Door::A,
-        });
+        self.input(Input::Connected(ConnId(stream)));
         self.input(Input::Request {
             stream: StreamId(stream),
             conn: ConnId(stream),
@@ -174,12 +176,22 @@ impl Transport for InProcess {
                 return Chunk::End;
             };
             if let Some(bytes) = incoming.chunks.pop_front() {
+                if incoming.websocket {
+                    return Chunk::Bytes(written(Frame::message(bytes, OpCode::Data(Data::Text), true)));
+                }
                 return Chunk::Bytes(bytes.to_vec());
             }
             match incoming.ended {
+                Some(Ending::Eof) if std::mem::take(&mut incoming.websocket) => {
+                    let close = CloseFrame {
+                        code: CloseCode::Normal,
+                        reason: "".into(),
+                    };
+                    return Chunk::Bytes(written(Frame::close(Some(close))));
+                }
                 Some(Ending::Eof) => return Chunk::End,
-                Some(how @ (Ending::Fin | Ending::Rst)) => return Chunk::Broken(format!("{how:?}")),
                 Some(Ending::Stall) | None => {}
+                Some(how) => return Chunk::Broken(how.word()),
             }
             if self.now >= until {
                 return Chunk::TimeUp;
@@ -188,7 +200,10 @@ impl Transport for InProcess {
         }
     }
 
-    async fn upgrade(&mut self, _stream: &mut Stream) -> Result<(), Error> {
+    async fn upgrade(&mut self, stream: &mut Stream) -> Result<(), Error> {
+        if let Some(incoming) = self.streams.get_mut(&stream.0) {
+            incoming.websocket = true;
+        }
         Ok(())
     }
 
@@ -236,16 +251,25 @@ fn request(call: &Call, authority: &str) -> Result<HttpRequest, Error> {
     })
 }
 
+fn written(frame: Frame) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    frame.format(&mut bytes).expect("a vector takes what is written");
+    bytes
+}
+
 fn head(status: u16, headers: Vec<(String, String)>, length: Option<u64>) -> Head {
     let mut headers: Vec<(String, String)> = headers
         .into_iter()
         .map(|(name, value)| (name.to_ascii_lowercase(), value))
         .collect();
-    headers.push(("date".to_owned(), String::new()));
-    match length {
-        Some(length) => headers.push(("content-length".to_owned(), length.to_string())),
-        None if status == 304 => {}
-        None => headers.push(("transfer-encoding".to_owned(), "chunked".to_owned())),
+    // The answer to a WebSocket is the server's own to the last header.
+    if status != 101 && !headers.is_empty() {
+        headers.push(("date".to_owned(), String::new()));
+        match length {
+            Some(length) => headers.push(("content-length".to_owned(), length.to_string())),
+            None if status == 304 => {}
+            None => headers.push(("transfer-encoding".to_owned(), "chunked".to_owned())),
+        }
     }
     headers.sort();
     let words = StatusCode::from_u16(status)

@@ -23,6 +23,7 @@ pub fn story(records: &[Record]) -> String {
                 Lane::Answer(stream.0),
                 format!("{} {}", verb.word(), asked(query, &mut tokens)),
             ),
+            What::Goaway { .. } => (Lane::Script, "the connection takes no more requests".to_owned()),
             What::Refused => (Lane::Script, "a connection is refused".to_owned()),
             What::Head {
                 stream,
@@ -57,7 +58,6 @@ pub fn story(records: &[Record]) -> String {
                 Lane::Truth,
                 format!("{:?} {} {}", truth.op, truth.resource, state(&truth.object)),
             ),
-            What::Rule { rule, how, .. } => (Lane::Script, format!("rule {rule}: {how}")),
             What::Restored { to } => (Lane::Truth, format!("restored to {to}")),
             What::Turned {
                 how,

@@ -3,18 +3,17 @@
 //! Slow and not repeatable to the byte: it is here to show that `sim` tells the same story. Nothing sleeps; the server
 //! ends the run when the script is done and what the client reported proves that it has caught up.
 
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use fake_apiserver::net::{Core, Edge, ListenerLimits, serve};
+use fake_apiserver::net::{Core, Edge, Listening, ServeError, ServeOptions};
 use fake_apiserver::record::Record;
-use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::scenario::{SharedScenario, Transport};
 use fake_apiserver::server::{self, Server};
+use hyper_util::client::legacy::connect::HttpConnector;
 use kube_client::client::ClientBuilder;
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::{Run, play};
+use super::{Run, play, stack};
 use crate::client::Client;
 
 /// Longest run. A server that never ends a run is a bug of the harness.
@@ -23,9 +22,12 @@ const TIME_MAX: Duration = Duration::from_secs(300);
 /// Why a live run could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// No runtime, no socket.
+    /// No runtime.
     #[error("the system refused what a live run needs")]
     System(#[from] std::io::Error),
+    /// No socket, no certificate.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
     /// The client's HTTP stack could not be built.
     #[error("the client's HTTP stack could not be built")]
     Stack(#[source] kube_client::Error),
@@ -72,11 +74,8 @@ async fn play_over_sockets(
     client: &dyn Client,
     seed: u64,
 ) -> Result<Vec<Record>, LiveError> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-    let address = listener.local_addr()?;
-    let mut config = kube_client::Config::new(format!("http://{address}").parse()?);
-    config.default_retry = false;
-    let kube = ClientBuilder::try_from(config).map_err(LiveError::Stack)?.build();
+    let listening = ServeOptions::for_scenario(&scenario.server).bind().await?;
+    let kube = kube(&listening, scenario.server.transport)?;
 
     let edge = Edge::new(core);
     let time = edge.clone();
@@ -86,13 +85,31 @@ async fn play_over_sockets(
         // The sender gone is a stop as well.
         let _ = stopped.await;
     };
-    let serving = tokio::spawn(serve(listener, edge.clone(), ListenerLimits::default(), stopped));
+    let serving = tokio::spawn(listening.serve(edge.clone(), stopped));
     play(&edge, scenario, client, kube, seed, TIME_MAX).await;
     let records = edge.take_records();
     drop(stop);
-    if let Ok(Err(error)) = serving.await {
+    if let Err(error) = serving.await {
         tracing::error!(%error, "the listener was of no use");
     }
     time.abort();
     Ok(records)
+}
+
+/// The client's own stack; it speaks no HTTP/2, so there it is given the one of `sim`, over sockets.
+fn kube(listening: &Listening, transport: Transport) -> Result<kube_client::Client, LiveError> {
+    let base: http::Uri = listening.url().parse()?;
+    let authority = listening.authority().map(|authority| authority.certificate_der());
+    if let (Some(authority), Transport::TlsHttp2) = (&authority, transport) {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        return Ok(stack::client(
+            stack::with_tls(tcp, authority.clone(), transport),
+            base,
+        ));
+    }
+    let mut config = kube_client::Config::new(base);
+    config.root_cert = authority.map(|authority| vec![authority.to_vec()]);
+    config.default_retry = false;
+    Ok(ClientBuilder::try_from(config).map_err(LiveError::Stack)?.build())
 }

@@ -8,18 +8,16 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use fake_apiserver::net::{ConnectionSettings, Core, Edge, serve_connection};
-use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::net::tls::Protocols;
+use fake_apiserver::net::{ConnectionSettings, Core, Edge, ListenerLimits, serve_connection};
+use fake_apiserver::scenario::{ServerSettings, SharedScenario, Transport};
 use fake_apiserver::server::Server;
 use http::Uri;
-use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use kube_client::client::Body;
-use kube_client::client::middleware::BaseUriLayer;
-use tower::{Layer as _, Service};
+use hyper_util::rt::TokioIo;
+use tower::Service;
 
 use super::pipe::{Pipe, pipe};
-use super::{Run, alarm, play};
+use super::{Run, alarm, play, stack};
 use crate::client::Client;
 
 /// Longest run, in virtual time. A server that never ends a run is a bug of the harness.
@@ -55,30 +53,63 @@ pub fn sim_against(
         let _alarm = alarm::set(edge.clone(), REAL_TIME_MAX);
         let time = edge.clone();
         tokio::spawn(async move { time.keep_time().await });
-        play(&edge, scenario, client, kube(edge.clone()), seed, TIME_MAX).await;
+        play(
+            &edge,
+            scenario,
+            client,
+            kube(edge.clone(), &scenario.server),
+            seed,
+            TIME_MAX,
+        )
+        .await;
         edge.take_records()
     });
     Run { records }
 }
 
 /// A `kube_client` whose connections are pipes to `edge`, without retries of its own.
-fn kube(edge: Edge) -> kube_client::Client {
-    let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(Dialer::new(edge));
+fn kube(edge: Edge, server: &ServerSettings) -> kube_client::Client {
+    let protocols = match server.transport {
+        Transport::Http1 => None,
+        Transport::TlsHttp1 => Some(Protocols::Http1),
+        Transport::TlsHttp2 => Some(Protocols::Http2),
+    };
+    let acceptor = protocols.map(|protocols| {
+        let acceptor = stack::AUTHORITY.acceptor(&[], protocols);
+        acceptor.expect("an authority of ours certifies its own server")
+    });
+    let settings = ConnectionSettings {
+        tls: acceptor,
+        limits: ListenerLimits {
+            streams: server.max_concurrent_streams,
+            ..ListenerLimits::default()
+        },
+    };
+    let dialer = Dialer::with_settings(edge, settings);
     // Requests of kube are relative; a made-up host is all the client needs, for nothing is resolved.
-    let service = BaseUriLayer::new(Uri::from_static("http://fake")).layer(http);
-    kube_client::Client::new(service, "default")
+    if dialer.settings.tls.is_none() {
+        return stack::client(dialer, Uri::from_static("http://fake"));
+    }
+    let dialer = stack::with_tls(dialer, stack::AUTHORITY.certificate_der(), server.transport);
+    stack::client(dialer, Uri::from_static("https://fake"))
 }
 
 /// Connects to the fake over a pipe.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Dialer {
     edge: Edge,
+    settings: ConnectionSettings,
 }
 
 impl Dialer {
-    /// Connections of this dialer are served by `edge`, each in a task of the current runtime.
+    /// Connections of this dialer are served by `edge`, without TLS, each in a task of the current runtime.
     pub fn new(edge: Edge) -> Self {
-        Self { edge }
+        Self::with_settings(edge, ConnectionSettings::default())
+    }
+
+    /// The same, spoken with as `settings` say.
+    pub fn with_settings(edge: Edge, settings: ConnectionSettings) -> Self {
+        Self { edge, settings }
     }
 }
 
@@ -100,7 +131,7 @@ impl Service<Uri> for Dialer {
             self.edge.clone(),
             conn,
             far,
-            ConnectionSettings::default(),
+            self.settings.clone(),
             std::future::pending(),
         ));
         ready(Ok(TokioIo::new(near)))

@@ -158,7 +158,7 @@ fn recovered(read: &Exchange<'_>) -> bool {
 fn lost(exchange: &Exchange<'_>) -> bool {
     exchange
         .end
-        .is_some_and(|end| end.how == Ending::Rst && end.by == Side::Server)
+        .is_some_and(|end| end.how.may_lose_bytes() && end.by == Side::Server)
 }
 
 /// INV-17 (RETRY-10): two watches feeding one cache interleave. What a client dropped takes a moment to be seen closed.

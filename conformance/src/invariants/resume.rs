@@ -182,7 +182,7 @@ pub(super) fn pinned_watches<'t, 'a>(
 fn may_be_lost(exchange: &Exchange<'_>) -> bool {
     exchange
         .end
-        .is_some_and(|end| end.how == Ending::Rst && end.by == Side::Server)
+        .is_some_and(|end| end.how.may_lose_bytes() && end.by == Side::Server)
         || matches!(exchange.answer, Some(Answer::Torn { .. }))
 }
 
@@ -258,9 +258,9 @@ impl<'t, 'a> Standing<'t, 'a> {
             self.latest = vec![version];
             self.latest_seq = Some(stream.asked.seq);
         }
-        let clean = stream
-            .end
-            .is_some_and(|end| end.by == Side::Server && matches!(end.how, Ending::Eof | Ending::Fin));
+        let clean = stream.end.is_some_and(|end| {
+            end.by == Side::Server && matches!(end.how, Ending::Eof | Ending::Fin | Ending::NoCloseNotify)
+        });
         let certain = clean && !ground.trace.error_between(stream.asked.seq, self.until);
         for line in received(stream, self.from, self.until) {
             if certain && line.certain {

@@ -91,10 +91,10 @@ impl<'t, 'a> Writer<'t, 'a> {
         self.follow(record.seq);
         match &record.what {
             What::Connected { .. } | What::Disconnected { .. } | What::Bound { .. } => {}
-            What::Refused
+            What::Goaway { .. }
+            | What::Refused
             | What::Restored { .. }
             | What::Turned { .. }
-            | What::Rule { .. }
             | What::ScriptDone
             | What::StopRequested
             | What::LeftOpen { .. }
@@ -273,7 +273,7 @@ impl<'t, 'a> Writer<'t, 'a> {
             Side::Client => self.line(record, self.about(stream, "closed".to_owned())),
             // A whole body that ends is nothing to tell.
             Side::Server if how == Ending::Eof && !watch => {}
-            Side::Server => self.line(record, self.about(stream, how.word().to_owned())),
+            Side::Server => self.line(record, self.about(stream, how.word())),
         }
     }
 
@@ -385,14 +385,14 @@ impl<'t, 'a> Writer<'t, 'a> {
 }
 
 /// How the cut answer ended, and whether the very next record says so.
-fn ending(stream: StreamId, rest: &[Record]) -> (&'static str, usize) {
+fn ending(stream: StreamId, rest: &[Record]) -> (String, usize) {
     match rest.first().map(|next| &next.what) {
         Some(What::End {
             stream: ended,
             how,
             by: Side::Server,
         }) if *ended == stream => (how.word(), 1),
-        Some(_) | None => ("cut", 0),
+        Some(_) | None => ("cut".to_owned(), 0),
     }
 }
 

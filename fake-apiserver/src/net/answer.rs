@@ -4,11 +4,11 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use http::header::{CONTENT_LENGTH, DATE, HeaderName, HeaderValue};
 use http_body::{Body, Frame};
 
 use super::wire::Flow;
@@ -18,25 +18,42 @@ use crate::fault::Ending;
 /// The body of an answer that comes piece by piece.
 pub(crate) struct AnswerBody {
     ticket: Ticket,
-    flow: Arc<Flow>,
+}
+
+impl AnswerBody {
+    /// What follows the head of the answer `ticket` stands for.
+    pub(crate) fn new(ticket: Ticket) -> Self {
+        Self { ticket }
+    }
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        self.ticket.flow().serves(false);
+    }
 }
 
 /// Waits for the head of the answer `ticket` stands for. Never completes when the answer ends without one: then the
 /// connection is ended instead.
-pub(crate) async fn answer(mut ticket: Ticket, flow: Arc<Flow>) -> http::Response<AnswerBody> {
-    let head = std::future::poll_fn(|cx| match ready!(ticket.poll_head(cx)) {
+pub(crate) async fn head_of(ticket: &mut Ticket) -> Head {
+    std::future::poll_fn(|cx| match ready!(ticket.poll_head(cx)) {
         Ok(head) => Poll::Ready(head),
         Err(how) => {
-            end_connection(&flow, how, cx);
+            end_connection(ticket.flow(), how, cx);
             Poll::Pending
         }
-    });
+    })
+    .await
+}
+
+/// An answer with this head.
+pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
     let Head {
         status,
         headers,
         length,
-    } = head.await;
-    let mut response = http::Response::new(AnswerBody { ticket, flow });
+    } = head;
+    let mut response = http::Response::new(body);
     match http::StatusCode::from_u16(status) {
         Ok(status) => *response.status_mut() = status,
         Err(_) => tracing::error!(status, "no HTTP status; sent as 200"),
@@ -54,6 +71,9 @@ pub(crate) async fn answer(mut ticket: Ticket, flow: Arc<Flow>) -> http::Respons
             .headers_mut()
             .insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
+    if response.status() != http::StatusCode::SWITCHING_PROTOCOLS {
+        response.headers_mut().insert(DATE, now());
+    }
     response
 }
 
@@ -66,17 +86,17 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         // Only data must not share a write: the end may, as it does on a real server.
-        if self.flow.poll_flushed(cx).is_pending() && !self.ticket.ends_cleanly_now() {
+        if self.ticket.flow().poll_flushed(cx).is_pending() && !self.ticket.ends_cleanly_now() {
             return Poll::Pending;
         }
         match ready!(self.ticket.poll_piece(cx)) {
             Piece::Data(bytes) => {
-                self.flow.gave();
+                self.ticket.flow().gave();
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Piece::End(Ending::Eof) => Poll::Ready(None),
-            Piece::End(how @ (Ending::Fin | Ending::Rst | Ending::Stall)) => {
-                end_connection(&self.flow, how, cx);
+            Piece::End(how) => {
+                end_connection(self.ticket.flow(), how, cx);
                 Poll::Pending
             }
         }
@@ -87,14 +107,24 @@ impl Body for AnswerBody {
     }
 }
 
-fn end_connection(flow: &Flow, how: Ending, cx: &mut Context<'_>) {
+/// Tells whoever holds the bytes how the connection ends.
+pub(crate) fn end_connection(flow: &Flow, how: Ending, cx: &mut Context<'_>) {
     let how = match how {
         Ending::Stall => return,
         // Only an answer without a head comes here with it, and no HTTP can say that it is over.
         Ending::Eof => Ending::Fin,
-        Ending::Fin | Ending::Rst => how,
+        Ending::Fin | Ending::Rst | Ending::NoCloseNotify | Ending::RstStream(_) | Ending::Goaway(_) => how,
     };
     flow.arm(how);
     // One more turn of the connection, so that it flushes once more even if it just did.
     cx.waker().wake_by_ref();
+}
+
+/// `Date`, to the second.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "HTTP wants the date, and it is the edge that speaks HTTP"
+)]
+fn now() -> HeaderValue {
+    HeaderValue::try_from(httpdate::fmt_http_date(SystemTime::now())).expect("a date is ASCII")
 }

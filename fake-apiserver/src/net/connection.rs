@@ -1,37 +1,30 @@
-//! One connection: the handshake where there is one, then whole requests in and answers out, bounded on every side.
+//! One connection: the handshake where there is one, then HTTP/1.1 or HTTP/2, bounded on every side.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
-use http_body::Body as _;
-use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-
+use bytes::{Bytes, BytesMut};
+use tokio::io::AsyncReadExt as _;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::answer::{AnswerBody, answer};
+use super::http1::serve_http1;
+use super::http2::serve_http2;
 use super::tls::named_by;
-use super::wire::{Flow, Transport, Wire};
+use super::wire::{Flow, Settles, Transport, Wire};
 use super::{Edge, ListenerLimits};
-use crate::api::{BODY_BYTES_MAX, HttpRequest, Status, User};
+use crate::api::{HttpRequest, User};
 use crate::record::{ConnId, Side};
 
 /// Largest request head (Go `http.DefaultMaxHeaderBytes` is 1 MiB; no client under test needs a tenth of this).
-const HEAD_BYTES_MAX: usize = 128 * 1024;
+pub(crate) const HEAD_BYTES_MAX: usize = 128 * 1024;
 
-/// Most headers a request may have.
-const HEADERS_MAX: usize = 128;
+/// How a client begins that speaks HTTP/2 without having asked (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long a connection may stay without a whole request head (apiserver `IdleTimeout`, 90 s).
-const HEAD_WAIT: Duration = Duration::from_secs(90);
+/// What is read at first to see who is there.
+const FIRST_READ: usize = 1024;
 
 /// How connections are spoken with.
 #[derive(Clone, Default)]
@@ -57,23 +50,103 @@ pub async fn serve_connection<T: Transport>(
         edge: edge.clone(),
         conn,
         by: Side::Server,
+        closed: false,
     };
-    let Some(acceptor) = settings.tls else {
-        return serve_http1(&mut open, transport, stop).await;
+    let limits = &settings.limits;
+    let mut stop = pin!(stop);
+    let Some(acceptor) = &settings.tls else {
+        let mut transport = transport;
+        let first = first_read(&mut transport);
+        let (speaks, read_before) = tokio::select! {
+            biased;
+            first = tokio::time::timeout(limits.idle, first) => match first {
+                Ok(Ok(first)) => first,
+                Ok(Err(())) => {
+                    open.by = Side::Client;
+                    return;
+                }
+                Err(_) => return,
+            },
+            () = stop.as_mut() => return,
+        };
+        return speak(&mut open, transport, speaks, read_before, limits, stop).await;
     };
-    match tokio::time::timeout(settings.limits.handshake, acceptor.accept(transport)).await {
+    // Boxed, as is HTTP/2 below: thousands of connections have neither, and are not to hold the room for it.
+    Box::pin(serve_tls(&mut open, acceptor, transport, limits, stop)).await;
+}
+
+async fn serve_tls<T: Transport>(
+    open: &mut Open,
+    acceptor: &TlsAcceptor,
+    transport: T,
+    limits: &ListenerLimits,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+) {
+    let shaken = tokio::select! {
+        biased;
+        shaken = tokio::time::timeout(limits.handshake, acceptor.accept(transport)) => shaken,
+        () = stop.as_mut() => return,
+    };
+    match shaken {
         Ok(Ok(stream)) => {
             if let Some(user) = certified(&stream) {
-                edge.authenticated(conn, user);
+                open.edge.authenticated(open.conn, user);
             }
-            serve_http1(&mut open, stream, stop).await;
+            let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            let speaks = if http2 { Speaks::Http2 } else { Speaks::Http1 };
+            speak(open, stream, speaks, Bytes::new(), limits, stop).await;
         }
         Ok(Err(error)) => {
             open.by = Side::Client;
-            tracing::debug!(conn = conn.0, %error, "no TLS");
+            tracing::debug!(conn = open.conn.0, %error, "no TLS");
         }
-        Err(_) => tracing::debug!(conn = conn.0, "the TLS handshake took too long"),
+        Err(_) => tracing::debug!(conn = open.conn.0, "the TLS handshake took too long"),
     }
+}
+
+enum Speaks {
+    Http1,
+    Http2,
+}
+
+/// Reads as much as it takes to know what is spoken. Fails when the client is gone before.
+async fn first_read<T: Transport>(transport: &mut T) -> Result<(Speaks, Bytes), ()> {
+    let mut read = BytesMut::with_capacity(FIRST_READ);
+    loop {
+        match transport.read_buf(&mut read).await {
+            Ok(0) | Err(_) => return Err(()),
+            Ok(_) => {}
+        }
+        let common = read.len().min(PREFACE.len());
+        if read[..common] != PREFACE[..common] {
+            return Ok((Speaks::Http1, read.freeze()));
+        }
+        if common == PREFACE.len() {
+            return Ok((Speaks::Http2, read.freeze()));
+        }
+    }
+}
+
+async fn speak<T: Transport>(
+    open: &mut Open,
+    transport: T,
+    speaks: Speaks,
+    read_before: Bytes,
+    limits: &ListenerLimits,
+    stop: impl Future<Output = ()>,
+) {
+    let flow = Arc::new(Flow::default());
+    match speaks {
+        Speaks::Http1 => {
+            let wire = Wire::new(transport, read_before, flow.clone(), Settles::AtEveryFlush);
+            serve_http1(open, wire, flow, limits, stop).await;
+        }
+        Speaks::Http2 => {
+            let wire = Wire::new(transport, read_before, flow.clone(), Settles::WhenToldSo);
+            Box::pin(serve_http2(open, wire, flow, limits, stop)).await;
+        }
+    }
+    tracing::debug!(conn = open.conn.0, by = ?open.by, "connection over");
 }
 
 /// Whom the client's certificate names. The handshake has verified it.
@@ -82,89 +155,38 @@ fn certified<T>(stream: &TlsStream<T>) -> Option<User> {
     named_by(certificates.first()?)
 }
 
-async fn serve_http1<T: Transport>(open: &mut Open, transport: T, stop: impl Future<Output = ()>) {
-    let (edge, conn) = (open.edge.clone(), open.conn);
-    let flow = Arc::new(Flow::default());
-    let service = service_fn(|request| respond(edge.clone(), conn, flow.clone(), request));
-    let wire = TokioIo::new(Wire::new(transport, flow.clone()));
-    let mut connection = pin!(
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_WAIT)
-            .max_headers(HEADERS_MAX)
-            .max_header_size(HEAD_BYTES_MAX)
-            .serve_connection(wire, service)
-    );
-    let (ended, stopped) = tokio::select! {
-        biased;
-        ended = connection.as_mut() => (ended, false),
-        () = stop => {
-            connection.as_mut().graceful_shutdown();
-            (connection.await, true)
-        }
-    };
-    let by_server = stopped || flow.is_armed() || ended.as_ref().is_err_and(hyper::Error::is_timeout);
-    if !by_server {
-        open.by = Side::Client;
-    }
-    tracing::debug!(conn = conn.0, by = ?open.by, error = ended.err().map(tracing::field::display), "connection over");
+/// A connection the server knows of. Dropped however the connection ends, and after its answers.
+pub(crate) struct Open {
+    pub(crate) edge: Edge,
+    pub(crate) conn: ConnId,
+    /// Who ends it.
+    pub(crate) by: Side,
+    closed: bool,
 }
 
-/// A connection the server knows of. Dropped however the connection ends, and after its answers.
-struct Open {
-    edge: Edge,
-    conn: ConnId,
-    by: Side,
+impl Open {
+    /// Tells the server at once that the connection is over.
+    pub(crate) fn close(&mut self, by: Side) {
+        if !std::mem::replace(&mut self.closed, true) {
+            self.by = by;
+            self.edge.disconnected(self.conn, by);
+        }
+    }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.edge.disconnected(self.conn, self.by);
+        self.close(self.by);
     }
 }
 
-type Response = http::Response<Either<AnswerBody, Full<Bytes>>>;
-
-async fn respond(
-    edge: Edge,
-    conn: ConnId,
-    flow: Arc<Flow>,
-    request: http::Request<Incoming>,
-) -> Result<Response, BodyLost> {
-    let (head, body) = request.into_parts();
-    let body = if body.is_end_stream() {
-        Bytes::new()
-    } else {
-        match Limited::new(body, BODY_BYTES_MAX).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => return Ok(too_large()),
-            Err(error) => return Err(BodyLost(error)),
-        }
-    };
-    let request = HttpRequest {
+/// A request as the server takes it.
+pub(crate) fn whole(head: http::request::Parts, body: Bytes) -> HttpRequest {
+    HttpRequest {
         method: head.method,
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
         headers: head.headers,
         body,
-    };
-    Ok(answer(edge.request(conn, request), flow).await.map(Either::Left))
-}
-
-/// The request's body did not come whole: there is no request, and no one to answer.
-#[derive(Debug, thiserror::Error)]
-#[error("the request's body broke off: {0}")]
-struct BodyLost(#[source] Box<dyn std::error::Error + Send + Sync>);
-
-/// Refused before the server hears of it: what is not read whole is no request.
-fn too_large() -> Response {
-    let body = Status::too_large_body().to_bytes();
-    let mut response = http::Response::new(Either::Right(Full::new(body)));
-    *response.status_mut() = http::StatusCode::PAYLOAD_TOO_LARGE;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    // The rest of the body is still on its way; only closing gets rid of it.
-    headers.insert(CONNECTION, HeaderValue::from_static("close"));
-    response
+    }
 }

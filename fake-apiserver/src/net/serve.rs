@@ -6,7 +6,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -15,6 +15,10 @@ use super::tls::{Authority, Protocols, TlsError};
 use super::wire::Transport as _;
 use super::{ConnectionSettings, Credentials, Edge, Kubeconfig, serve_connection};
 use crate::api::Access;
+use crate::scenario::{ServerSettings, Transport};
+
+/// Connections the system holds until they are accepted (as tokio has it).
+const BACKLOG: u32 = 1024;
 
 /// Where and how a fake is served: what a command line asks for, as one value.
 #[derive(Debug, Clone)]
@@ -50,23 +54,37 @@ pub struct TlsOptions {
     pub protocols: Protocols,
 }
 
-/// What a listener bears.
+/// What a listener bears. Request heads are bounded to 128 KiB and 128 headers, bodies to 3 MiB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerLimits {
     /// Connections open at one time; more are reset.
     pub connections: usize,
+    /// Requests under way at one time on an HTTP/2 connection (SETTINGS_MAX_CONCURRENT_STREAMS).
+    pub streams: u32,
     /// How long answers may go on after the stop.
     pub grace: Duration,
     /// How long a TLS handshake may take.
     pub handshake: Duration,
+    /// How long a request's head may take from its first byte on.
+    pub head: Duration,
+    /// How long a request's body may take.
+    pub body: Duration,
+    /// How long a connection may be without a request.
+    pub idle: Duration,
 }
 
 impl Default for ListenerLimits {
+    /// As an apiserver's, where it has them: `IdleTimeout`, `ReadHeaderTimeout`, `MaxConcurrentStreams` and
+    /// `--request-timeout` (apiserver `server/secure_serving.go`, `server/config.go`); handshakes as Go's client has it.
     fn default() -> Self {
         Self {
-            connections: 1024,
+            connections: 16_384,
+            streams: 100,
             grace: Duration::from_secs(1),
             handshake: Duration::from_secs(10),
+            head: Duration::from_secs(32),
+            body: Duration::from_secs(60),
+            idle: Duration::from_secs(90),
         }
     }
 }
@@ -92,6 +110,26 @@ pub enum ServeError {
 }
 
 impl ServeOptions {
+    /// As a scenario wants its server: what is spoken, and how much at a time.
+    pub fn for_scenario(settings: &ServerSettings) -> Self {
+        let protocols = match settings.transport {
+            Transport::Http1 => None,
+            Transport::TlsHttp1 => Some(Protocols::Http1),
+            Transport::TlsHttp2 => Some(Protocols::Http2),
+        };
+        Self {
+            tls: protocols.map(|protocols| TlsOptions {
+                protocols,
+                ..TlsOptions::default()
+            }),
+            limits: ListenerLimits {
+                streams: settings.max_concurrent_streams,
+                ..ListenerLimits::default()
+            },
+            ..Self::default()
+        }
+    }
+
     /// Begins to listen: from here on clients can connect, and wait for [`Listening::serve`].
     ///
     /// # Errors
@@ -175,7 +213,7 @@ impl Listening {
             tls: self.tls.map(|(_, acceptor)| acceptor),
             limits: self.limits,
         };
-        accept_until(self.listener, edge, settings, stop).await;
+        accept_until(self.listener, self.address, edge, settings, stop).await;
     }
 }
 
@@ -197,9 +235,10 @@ pub async fn serve(
     limits: ListenerLimits,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    loopback_only(listener.local_addr().map_err(ServeError::Address)?)?;
+    let address = listener.local_addr().map_err(ServeError::Address)?;
+    loopback_only(address)?;
     let settings = ConnectionSettings { tls: None, limits };
-    accept_until(listener, edge, settings, stop).await;
+    accept_until(listener, address, edge, settings, stop).await;
     Ok(())
 }
 
@@ -213,6 +252,7 @@ fn loopback_only(address: SocketAddr) -> Result<(), ServeError> {
 
 async fn accept_until(
     listener: TcpListener,
+    address: SocketAddr,
     edge: Edge,
     settings: ConnectionSettings,
     stop: impl Future<Output = ()>,
@@ -221,23 +261,79 @@ async fn accept_until(
     let (stopping, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
+    let mut door = Door::Open(listener);
     loop {
+        let refused_for = edge.refused_for();
+        door = match door.turned(refused_for.is_some(), address) {
+            Ok(door) => door,
+            Err(error) => {
+                tracing::error!(%error, %address, "cannot listen again");
+                break;
+            }
+        };
         tokio::select! {
             biased;
             () = stop.as_mut() => break,
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept() => match accepted {
+            () = edge.refusing() => {}
+            () = pause(refused_for) => {}
+            accepted = door.accept() => match accepted {
                 Ok((socket, _)) => admit(socket, &edge, &settings, &mut connections, stopped.clone()),
                 Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
             },
         }
     }
-    drop(listener);
     // Fails only if no connection is left to hear it.
     let _ = stopping.send(true);
     let all_over = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(grace, all_over).await.is_err() {
         connections.shutdown().await;
+    }
+}
+
+/// A server that is down is one that does not listen.
+enum Door {
+    Open(TcpListener),
+    /// Nobody listens, and nobody else can take the place.
+    Shut(TcpSocket),
+}
+
+impl Door {
+    fn turned(self, shut: bool, address: SocketAddr) -> io::Result<Self> {
+        match (self, shut) {
+            (Self::Open(listener), true) => {
+                drop(listener);
+                let place = if address.is_ipv4() {
+                    TcpSocket::new_v4()?
+                } else {
+                    TcpSocket::new_v6()?
+                };
+                // Connections of before may still be open.
+                place.set_reuseaddr(true)?;
+                place.bind(address)?;
+                Ok(Self::Shut(place))
+            }
+            (Self::Shut(place), false) => place.listen(BACKLOG).map(Self::Open),
+            (door @ (Self::Open(_) | Self::Shut(_)), _) => Ok(door),
+        }
+    }
+
+    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        match self {
+            Self::Open(listener) => listener.accept().await,
+            Self::Shut(_) => std::future::pending().await,
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge carries out what the script decides"
+)]
+async fn pause(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -253,7 +349,7 @@ fn admit(
         tracing::warn!(limit, "too many connections; one more was reset");
         return socket.reset();
     }
-    // A listening socket cannot refuse: the nearest thing to a server that is down is a reset before any byte.
+    // It came before the door was shut: the nearest thing to a server that is down is a reset before any byte.
     let Some(conn) = edge.accept() else {
         return socket.reset();
     };

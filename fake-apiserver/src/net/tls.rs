@@ -26,9 +26,9 @@ const LOCAL_NAMES: [&str; 3] = ["127.0.0.1", "::1", "localhost"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocols {
     /// HTTP/2 for those who can, else HTTP/1.1: what a real apiserver offers.
+    #[default]
     Http2OrHttp1,
     /// HTTP/1.1 only.
-    #[default]
     Http1,
     /// HTTP/2 only.
     Http2,

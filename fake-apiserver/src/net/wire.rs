@@ -5,9 +5,11 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -45,21 +47,35 @@ impl<T: Transport> Transport for TlsStream<T> {
     }
 }
 
-/// What the body of an answer and the connection under it tell each other. Shared by both.
+/// What the answers of a connection, the bytes under it and whoever drives it tell each other.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     state: Mutex<FlowState>,
+    /// Bytes were offered to the transport since it was flushed last.
+    dirty: AtomicBool,
+    /// Bytes came in since [`Flow::take_heard`] was asked last.
+    heard: AtomicBool,
+    /// No more requests are to be taken.
+    goaway: AtomicBool,
+    /// A request is here whose answer is not over (HTTP/1.1).
+    serving: AtomicBool,
+    /// A request came since [`Flow::take_asked`] was asked last.
+    asked: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct FlowState {
+    /// A piece was given that is not known to be flushed.
     unflushed: bool,
+    /// How the connection is to end, once nothing is left before that.
     armed: Option<Ending>,
-    waiting: Option<Waker>,
+    /// The connection ends so at this very flush.
+    due: bool,
+    waiting: Vec<Waker>,
 }
 
 impl Flow {
-    /// The body has given a piece to be written.
+    /// A body has given a piece to be written.
     pub(crate) fn gave(&self) {
         self.lock().unflushed = true;
     }
@@ -68,15 +84,15 @@ impl Flow {
     pub(crate) fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.unflushed {
-            state.waiting = Some(cx.waker().clone());
+            state.waiting.push(cx.waker().clone());
             return Poll::Pending;
         }
         Poll::Ready(())
     }
 
-    /// The connection ends so at the next flush.
+    /// The connection ends so once all that was given is flushed. What is armed first stands.
     pub(crate) fn arm(&self, ending: Ending) {
-        self.lock().armed = Some(ending);
+        self.lock().armed.get_or_insert(ending);
     }
 
     /// Was the connection told to end?
@@ -84,16 +100,58 @@ impl Flow {
         self.lock().armed.is_some()
     }
 
-    fn flushed(&self) -> Option<Ending> {
+    /// All that was given is flushed. How the connection is to end, if it is, and was not told so before.
+    pub(crate) fn settle(&self) -> Option<Ending> {
         let mut state = self.lock();
         state.unflushed = false;
-        let waiting = state.waiting.take();
-        let armed = state.armed;
+        let waiting = std::mem::take(&mut state.waiting);
+        let armed = state.armed.filter(|_| !state.due);
+        state.due = armed.is_some() || state.due;
         drop(state);
-        if let Some(waiting) = waiting {
-            waiting.wake();
-        }
+        waiting.into_iter().for_each(Waker::wake);
         armed
+    }
+
+    /// Is there something offered that is not flushed?
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.dirty.load(Ordering::Relaxed)
+    }
+
+    /// No more requests are to be taken on this connection.
+    pub(crate) fn goaway(&self) {
+        self.goaway.store(true, Ordering::Relaxed);
+    }
+
+    /// Are no more requests to be taken? Said once.
+    pub(crate) fn take_goaway(&self) -> bool {
+        self.goaway.load(Ordering::Relaxed) && self.goaway.swap(false, Ordering::Relaxed)
+    }
+
+    /// Did bytes come in since this was asked last?
+    pub(crate) fn take_heard(&self) -> bool {
+        self.heard.load(Ordering::Relaxed) && self.heard.swap(false, Ordering::Relaxed)
+    }
+
+    /// A request has come, or its answer is over: what was heard until now was about it.
+    pub(crate) fn serves(&self, serving: bool) {
+        self.serving.store(serving, Ordering::Relaxed);
+        self.heard.store(false, Ordering::Relaxed);
+        self.asked.fetch_or(serving, Ordering::Relaxed);
+    }
+
+    /// Did a request come since this was asked last?
+    pub(crate) fn take_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) && self.asked.swap(false, Ordering::Relaxed)
+    }
+
+    /// Is there a request whose answer is not over?
+    pub(crate) fn is_serving(&self) -> bool {
+        self.serving.load(Ordering::Relaxed)
+    }
+
+    fn due(&self) -> Option<Ending> {
+        let state = self.lock();
+        state.armed.filter(|_| state.due)
     }
 
     fn lock(&self) -> MutexGuard<'_, FlowState> {
@@ -101,16 +159,33 @@ impl Flow {
     }
 }
 
+/// Who knows when all that an answer gave is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settles {
+    /// Every flush: what is written is written through (HTTP/1.1).
+    AtEveryFlush,
+    /// Whoever drives the connection: a flush may come between two pieces (HTTP/2).
+    WhenToldSo,
+}
+
 /// A connection that can be ended in every way of [`Ending`].
 #[derive(Debug)]
 pub(crate) struct Wire<T> {
     transport: T,
+    /// What was read before it was known what to make of it.
+    read_before: Bytes,
     flow: Arc<Flow>,
+    settles: Settles,
 }
 
 impl<T> Wire<T> {
-    pub(crate) fn new(transport: T, flow: Arc<Flow>) -> Self {
-        Self { transport, flow }
+    pub(crate) fn new(transport: T, read_before: Bytes, flow: Arc<Flow>, settles: Settles) -> Self {
+        Self {
+            transport,
+            read_before,
+            flow,
+            settles,
+        }
     }
 }
 
@@ -120,12 +195,24 @@ impl<T: Transport> AsyncRead for Wire<T> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.transport).poll_read(cx, buf)
+        if !self.read_before.is_empty() {
+            let length = self.read_before.len().min(buf.remaining());
+            buf.put_slice(&self.read_before.split_to(length));
+            self.flow.heard.store(true, Ordering::Relaxed);
+            return Poll::Ready(Ok(()));
+        }
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.transport).poll_read(cx, buf))?;
+        if buf.filled().len() > before {
+            self.flow.heard.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
 impl<T: Transport> AsyncWrite for Wire<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.flow.dirty.store(true, Ordering::Relaxed);
         Pin::new(&mut self.transport).poll_write(cx, buf)
     }
 
@@ -134,6 +221,7 @@ impl<T: Transport> AsyncWrite for Wire<T> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.flow.dirty.store(true, Ordering::Relaxed);
         Pin::new(&mut self.transport).poll_write_vectored(cx, bufs)
     }
 
@@ -143,10 +231,17 @@ impl<T: Transport> AsyncWrite for Wire<T> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.transport).poll_flush(cx))?;
-        match self.flow.flushed() {
+        self.flow.dirty.store(false, Ordering::Relaxed);
+        if self.settles == Settles::AtEveryFlush {
+            self.flow.settle();
+        }
+        match self.flow.due() {
             None | Some(Ending::Eof | Ending::Stall) => return Poll::Ready(Ok(())),
-            Some(Ending::Fin) => ready!(Pin::new(&mut self.transport).poll_shutdown(cx))?,
-            Some(Ending::Rst) => self.transport.reset(),
+            // Its last frame says so, and then it closes by itself.
+            Some(Ending::Goaway(_)) if self.settles == Settles::WhenToldSo => return Poll::Ready(Ok(())),
+            Some(Ending::Fin | Ending::Goaway(_)) => ready!(Pin::new(&mut self.transport).poll_shutdown(cx))?,
+            Some(Ending::NoCloseNotify) => ready!(Pin::new(&mut self.transport).poll_cut(cx))?,
+            Some(Ending::Rst | Ending::RstStream(_)) => self.transport.reset(),
         }
         // An error is what makes the HTTP machinery let go of the connection at once and write nothing more.
         Poll::Ready(Err(io::Error::new(

@@ -125,6 +125,8 @@ pub enum SayAction {
         /// `as:`: the name bound to its resourceVersion.
         binds: Option<String>,
     },
+    /// The connection of the answer takes no more requests; this answer goes on.
+    Goaway,
     /// The answer ends so, now (after its head and what this step already sent).
     End(Ending),
 }
@@ -173,6 +175,7 @@ impl Action {
                 SayAction::SendEvent { .. } => "event",
                 SayAction::SendError(_) => "error",
                 SayAction::SendBookmark { .. } => "bookmark",
+                SayAction::Goaway => "goaway",
                 SayAction::End(_) => "end",
             },
             Self::Refuse(_) => "refuse",

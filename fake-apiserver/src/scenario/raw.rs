@@ -9,12 +9,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 pub(crate) use self::expect::*;
-pub(crate) use self::rules::*;
 pub(crate) use self::steps::*;
 use super::read::{At, Entries, First, Json, OneOrMany, Text, WordOr};
 
 mod expect;
-mod rules;
 mod steps;
 
 /// One behaviour of a list/watch client: what the server holds, where it lies, and what must come of it.
@@ -102,6 +100,23 @@ pub(crate) struct Server {
     pub(crate) watch_cache_capacity: Option<At<u64>>,
     /// Time between periodic bookmarks. Default 60s.
     pub(crate) bookmark_interval: Option<At<Duration>>,
+    /// What is spoken with the client. Default `http1`.
+    pub(crate) transport: Option<At<Transport>>,
+    /// Requests the client may have under way on one connection (`tls_h2` only). Default 100.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(crate) max_concurrent_streams: Option<At<u64>>,
+}
+
+/// What is spoken with a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Transport {
+    /// HTTP/1.1 over bare TCP.
+    Http1,
+    /// HTTP/1.1 over TLS.
+    TlsHttp1,
+    /// HTTP/2 over TLS, agreed on by ALPN.
+    TlsH2,
 }
 
 /// A Kubernetes minor.

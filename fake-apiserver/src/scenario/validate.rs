@@ -10,7 +10,6 @@ mod fit;
 mod names;
 mod objects;
 mod reach;
-mod rules;
 mod steps;
 mod world;
 
@@ -18,7 +17,6 @@ use std::path::Path;
 
 use self::names::Names;
 use self::reach::Reach;
-pub(crate) use self::rules::{validate_rule, validate_wait};
 use self::world::World;
 use crate::model::catalog::Kind;
 use crate::model::selector::{FieldSelector, LabelSelector};
@@ -29,7 +27,7 @@ use super::tree::Span;
 use super::words::{duration_ms, is_dns_label, is_kebab_case, suggest};
 use super::{
     ClientMode, ClientSettings, Covered, InitialList, ListSemantic, Place, Scenario, ServerSettings, Target,
-    Version, catalogue, kinds, raw,
+    Transport, Version, catalogue, kinds, raw,
 };
 
 /// Turns `file` into a scenario. When `problems` is not empty, the scenario is not to be used.
@@ -38,6 +36,7 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
         text,
         problems: Vec::new(),
         names: Names::default(),
+        transport: Transport::default(),
     };
     v.id(id);
     match file.scenario.map(|version| version.value) {
@@ -90,6 +89,8 @@ struct Validator<'t> {
     text: &'t str,
     problems: Vec<Problem>,
     names: Names,
+    /// What the server speaks: some words make no sense without.
+    transport: Transport,
 }
 
 impl Validator<'_> {
@@ -266,6 +267,7 @@ impl Validator<'_> {
 
     fn server(&mut self, server: &raw::Server) -> ServerSettings {
         let default = ServerSettings::default();
+        self.transport(server);
         ServerSettings {
             version: server
                 .version
@@ -290,6 +292,55 @@ impl Validator<'_> {
                 .positive_ms(server.bookmark_interval.as_ref())
                 .unwrap_or(default.bookmark_interval_ms),
             progress_notify: default.progress_notify,
+            transport: self.transport,
+            max_concurrent_streams: self.streams(server).unwrap_or(default.max_concurrent_streams),
+        }
+    }
+
+    fn transport(&mut self, server: &raw::Server) {
+        self.transport = server
+            .transport
+            .as_ref()
+            .map_or(Transport::default(), |transport| match transport.value {
+                raw::Transport::Http1 => Transport::Http1,
+                raw::Transport::TlsHttp1 => Transport::TlsHttp1,
+                raw::Transport::TlsH2 => Transport::TlsHttp2,
+            });
+    }
+
+    fn streams(&mut self, server: &raw::Server) -> Option<u32> {
+        let streams = server.max_concurrent_streams.as_ref()?;
+        self.needs_http2("max_concurrent_streams", streams.span);
+        u32::try_from(streams.value).ok()
+    }
+
+    /// What only HTTP/2 has a word for.
+    fn needs_http2(&mut self, word: &str, span: Span) {
+        if self.transport != Transport::TlsHttp2 {
+            self.problem(
+                Problem::new(
+                    Code::Misplaced,
+                    span,
+                    format!("`{word}` is a word of HTTP/2, and this server speaks HTTP/1.1"),
+                )
+                .label("nobody would see it")
+                .hint("`server: {transport: tls_h2}`"),
+            );
+        }
+    }
+
+    /// What only TLS has.
+    fn needs_tls(&mut self, word: &str, span: Span) {
+        if !self.transport.is_tls() {
+            self.problem(
+                Problem::new(
+                    Code::Misplaced,
+                    span,
+                    format!("`{word}` is about TLS, and this server speaks without"),
+                )
+                .label("the same as `fin` here")
+                .hint("`server: {transport: tls_http1}`, or `tls_h2`"),
+            );
         }
     }
 

@@ -9,9 +9,11 @@ use bytes::Bytes;
 
 use super::exchange::{Exchange, Head};
 use super::{AskedBy, Server, Source};
+use crate::api::websocket;
 use crate::api::{self, Answer, Document, GetRequest, ListRequest, Request};
+use crate::fault::Ending;
 use crate::model::{GetOutcome, ListOutcome, Page};
-use crate::record::{Door, ObjectRef, StreamId, What};
+use crate::record::{ObjectRef, StreamId, What};
 
 /// What is longer is no Status, and is not read to find that out.
 const LONGEST_STATUS: usize = 64 * 1024;
@@ -28,10 +30,10 @@ impl Server {
         match std::mem::replace(&mut open.source, Source::Decided) {
             Source::Decided => {}
             Source::Watch(session) => open.source = Source::Watch(session),
+            Source::Undecided(Request::Watch(_)) if self.refuses_upgrade(stream) => {}
             Source::Undecided(Request::Watch(request)) => {
                 let lifetime = self.draw_lifetime();
-                let door = self.door_at(stream);
-                match self.model.open_watch_at(door, now, &request, lifetime) {
+                match self.model.open_watch(now, &request, lifetime) {
                     Ok(session) => {
                         self.with(stream, |open| open.source = Source::Watch(Box::new(session)));
                         self.begin_watch(stream);
@@ -53,8 +55,25 @@ impl Server {
         }
     }
 
+    /// Answers a watch that asks for a WebSocket in a way it cannot have.
+    fn refuses_upgrade(&mut self, stream: StreamId) -> bool {
+        let Some(open) = self.open.get_mut(&stream) else {
+            return false;
+        };
+        let refused = websocket::handshake(&open.asked.request).filter(|(status, _)| *status != 101);
+        if let Some((status, headers)) = refused.clone() {
+            open.exchange.set_head(Head {
+                status,
+                headers,
+                scripted: false,
+            });
+            open.exchange.end(Ending::Eof);
+        }
+        refused.is_some()
+    }
+
     fn decide_list(&mut self, now: Duration, stream: StreamId, request: ListRequest, arrived: Duration) {
-        match self.model.list_at(self.door_at(stream), now, arrived, &request) {
+        match self.model.list(now, arrived, &request) {
             ListOutcome::Page(page) => self.answer_page(stream, &page),
             ListOutcome::Refused(status) => self.answer(stream, status.into_answer()),
             ListOutcome::Wait { until } => {
@@ -64,20 +83,13 @@ impl Server {
     }
 
     fn decide_get(&mut self, now: Duration, stream: StreamId, request: GetRequest, arrived: Duration) {
-        match self.model.get_at(self.door_at(stream), now, arrived, &request) {
+        match self.model.get(now, arrived, &request) {
             GetOutcome::Found { body, .. } => self.answer(stream, api::ok(body)),
             GetOutcome::Refused(status) => self.answer(stream, status.into_answer()),
             GetOutcome::Wait { until } => {
                 self.wait(now, stream, until, Source::WaitingGet { request, arrived });
             }
         }
-    }
-
-    /// The port a request came to.
-    fn door_at(&self, stream: StreamId) -> Door {
-        let open = self.open.get(&stream);
-        open.map(|open| self.door_of(open.exchange.conn))
-            .unwrap_or_default()
     }
 
     /// Comes back to the request when the truth changes, and at `until`.
@@ -179,9 +191,12 @@ pub(super) fn all_headers(
     headers
 }
 
-pub(super) fn watch_head(headers: Vec<(String, String)>) -> Head {
+pub(super) fn watch_head(stream: StreamId, asked: &AskedBy) -> Head {
+    let upgrade = websocket::handshake(&asked.request);
+    let (status, headers) =
+        upgrade.unwrap_or_else(|| (200, all_headers(stream, asked, api::watch_headers())));
     Head {
-        status: 200,
+        status,
         headers,
         scripted: false,
     }

@@ -5,11 +5,10 @@
 
 use std::time::Duration;
 
-use super::answer::{all_headers, watch_head};
+use super::answer::watch_head;
 use super::exchange::Fate;
 use super::names::binding_of;
 use super::{Open, Server, Source};
-use crate::api;
 use crate::fault::Ending;
 use crate::model::WatchPoll;
 use crate::record::{ObjectRef, StreamId, What};
@@ -98,8 +97,7 @@ impl Server {
                     WatchPoll::End => {
                         if !open.exchange.decided() {
                             // It waited to its end.
-                            let headers = all_headers(stream, &open.asked, api::watch_headers());
-                            open.exchange.set_head(watch_head(headers));
+                            open.exchange.set_head(watch_head(stream, &open.asked));
                         }
                         open.source = Source::Decided;
                         open.exchange.end(Ending::Eof);
@@ -118,8 +116,7 @@ impl Server {
             && !session.is_waiting()
             && !open.exchange.decided()
         {
-            let headers = all_headers(stream, &open.asked, api::watch_headers());
-            open.exchange.set_head(watch_head(headers));
+            open.exchange.set_head(watch_head(stream, &open.asked));
             self.touched.insert(stream);
         }
     }

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::{Duration, Loose, Names, Object};
+use crate::fault::Http2Error;
 use crate::scenario::read::{
     At, Both, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr, Words, given,
 };
@@ -224,10 +225,10 @@ pub(crate) struct ActionKeys {
     /// The body is cut there and ends so.
     pub(crate) truncate: Option<At<Truncate>>,
     /// The request is never answered, not even with a head: the connection is closed (`fin`), reset (`rst`), or silent
-    /// (`stall`).
-    pub(crate) no_answer: Option<At<EndingWord>>,
+    /// (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on.
+    pub(crate) no_answer: Option<At<WordOr<EndingKeys>>>,
     /// The answer ends so, after its head and what this step already sent.
-    pub(crate) end: Option<At<EndingWord>>,
+    pub(crate) end: Option<At<WordOr<EndingKeys>>>,
     /// `end: eof`: a clean end; the connection may be used again.
     #[serde(default, deserialize_with = "given")]
     pub(crate) eof: Option<At<()>>,
@@ -240,6 +241,14 @@ pub(crate) struct ActionKeys {
     /// `end: stall`: nothing more is sent; the connection stays open.
     #[serde(default, deserialize_with = "given")]
     pub(crate) stall: Option<At<()>>,
+    /// `end: no_close_notify`: the connection is closed without the farewell of TLS.
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) no_close_notify: Option<At<()>>,
+    /// `end: {rst_stream: CODE}`: the HTTP/2 stream is reset with this code; the connection lives on.
+    pub(crate) rst_stream: Option<At<Http2Error>>,
+    /// The HTTP/2 connection of this answer takes no more requests (GOAWAY with NO_ERROR); what is under way goes on.
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) goaway: Option<At<()>>,
     /// New connections are refused for so long.
     pub(crate) refuse: Option<At<Duration>>,
 }
@@ -257,6 +266,8 @@ impl Words for ActionKeys {
         "fin",
         "rst",
         "stall",
+        "no_close_notify",
+        "goaway",
     ];
 }
 
@@ -423,20 +434,35 @@ pub(crate) struct Truncate {
     pub(crate) percent: Option<At<u64>>,
     /// How it ends.
     #[schemars(required)]
-    pub(crate) then: Option<At<EndingWord>>,
+    pub(crate) then: Option<At<WordOr<EndingKeys>>>,
 }
 
-/// How a body comes to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// How a body comes to its end: a word, or a map with a code of HTTP/2.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "Ending")]
-pub(crate) enum EndingWord {
+pub(crate) struct EndingKeys {
     /// Clean: the body is complete and the connection may be used again.
-    Eof,
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) eof: Option<At<()>>,
     /// The connection is closed inside the body.
-    Fin,
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) fin: Option<At<()>>,
     /// The connection is reset.
-    Rst,
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) rst: Option<At<()>>,
     /// Nothing more is sent; the connection stays open.
-    Stall,
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) stall: Option<At<()>>,
+    /// The connection is closed without the farewell of TLS.
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) no_close_notify: Option<At<()>>,
+    /// The HTTP/2 stream is reset with this code; the connection lives on.
+    pub(crate) rst_stream: Option<At<Http2Error>>,
+    /// The HTTP/2 connection is closed behind a GOAWAY with this code.
+    pub(crate) goaway: Option<At<Http2Error>>,
+}
+
+impl Words for EndingKeys {
+    const WORDS: &'static [&'static str] = &["eof", "fin", "rst", "stall", "no_close_notify"];
 }

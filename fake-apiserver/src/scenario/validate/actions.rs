@@ -8,7 +8,7 @@ use super::reach::Reach;
 use super::world::World;
 use crate::fault::{Cut, Ending, Pace};
 use crate::scenario::errors::{Code, Problem};
-use crate::scenario::raw::{self, ActionKeys, EndingWord, Name};
+use crate::scenario::raw::{self, ActionKeys, EndingKeys, Name};
 use crate::scenario::read::{At, First, OneOrMany, OrNothing};
 use crate::scenario::tree::Span;
 use crate::scenario::words::suggest;
@@ -313,31 +313,95 @@ impl Validator<'_> {
                     Cut::AfterBytes(0)
                 }
             };
-            let ending = then.as_ref().map_or(Ending::Fin, |then| ending(then.value));
+            let ending = then
+                .as_ref()
+                .map_or(Ending::Fin, |then| self.ending(&then.value.0, then.span));
             return Some(Action::Rule(RuleAction::Truncate { cut, ending }));
         }
         if let Some(silence) = &keys.no_answer {
-            if silence.value == EndingWord::Eof {
+            if let Some(eof) = &silence.value.0.eof {
                 self.problem(
-                    Problem::new(Code::NotOneOf, silence.span, "no answer cannot end cleanly")
+                    Problem::new(Code::NotOneOf, eof.span, "no answer cannot end cleanly")
                         .label("not without an answer")
                         .hint("it is one of `fin`, `rst`, `stall`; `eof` alone ends an answer cleanly"),
                 );
             }
-            return Some(Action::Shape(ShapeAction::NoAnswer(ending(silence.value))));
+            let ending = self.ending(&silence.value.0, silence.span);
+            return Some(Action::Shape(ShapeAction::NoAnswer(ending)));
         }
         if let Some(end) = &keys.end {
-            return Some(Action::Say(SayAction::End(ending(end.value))));
+            let ending = self.ending(&end.value.0, end.span);
+            return Some(Action::Say(SayAction::End(ending)));
         }
+        if let Some(goaway) = &keys.goaway {
+            self.needs_http2("goaway", goaway.span);
+            return Some(Action::Say(SayAction::Goaway));
+        }
+        let short = EndingKeys {
+            eof: keys.eof.clone(),
+            fin: keys.fin.clone(),
+            rst: keys.rst.clone(),
+            stall: keys.stall.clone(),
+            no_close_notify: keys.no_close_notify.clone(),
+            rst_stream: keys.rst_stream.clone(),
+            goaway: None,
+        };
+        let (ending, word, span) = short.given().into_iter().next()?;
+        self.fits_transport(ending, word, span);
+        Some(Action::Say(SayAction::End(ending)))
+    }
+
+    /// The one ending of a map.
+    fn ending(&mut self, keys: &EndingKeys, span: Span) -> Ending {
+        match keys.given().as_slice() {
+            [(ending, word, span)] => {
+                self.fits_transport(*ending, word, *span);
+                *ending
+            }
+            given => {
+                let message = if given.is_empty() {
+                    "how it ends is missing"
+                } else {
+                    "an answer ends in one way"
+                };
+                self.problem(
+                    Problem::new(Code::Conflict, span, message)
+                        .label("which one?")
+                        .hint("a word (`eof`, `fin`, `rst`, `stall`, `no_close_notify`), `{rst_stream: CODE}` or `{goaway: CODE}`"),
+                );
+                Ending::Fin
+            }
+        }
+    }
+
+    fn fits_transport(&mut self, ending: Ending, word: &str, span: Span) {
+        match ending {
+            Ending::Eof | Ending::Fin | Ending::Rst | Ending::Stall => {}
+            Ending::NoCloseNotify => self.needs_tls(word, span),
+            Ending::RstStream(_) | Ending::Goaway(_) => self.needs_http2(word, span),
+        }
+    }
+}
+
+impl EndingKeys {
+    /// The endings given, with their words and places.
+    fn given(&self) -> Vec<(Ending, &'static str, Span)> {
         let words = [
-            (&keys.eof, Ending::Eof),
-            (&keys.fin, Ending::Fin),
-            (&keys.rst, Ending::Rst),
-            (&keys.stall, Ending::Stall),
+            (&self.eof, Ending::Eof, "eof"),
+            (&self.fin, Ending::Fin, "fin"),
+            (&self.rst, Ending::Rst, "rst"),
+            (&self.stall, Ending::Stall, "stall"),
+            (&self.no_close_notify, Ending::NoCloseNotify, "no_close_notify"),
         ];
-        words
+        let words = words
             .into_iter()
-            .find_map(|(given, ending)| given.as_ref().map(|_| Action::Say(SayAction::End(ending))))
+            .filter_map(|(key, ending, word)| Some((ending, word, key.as_ref()?.span)));
+        let reset = self.rst_stream.as_ref();
+        let goaway = self.goaway.as_ref();
+        words
+            .chain(reset.map(|code| (Ending::RstStream(code.value), "rst_stream", code.span)))
+            .chain(goaway.map(|code| (Ending::Goaway(code.value), "goaway", code.span)))
+            .collect()
     }
 }
 
@@ -348,15 +412,6 @@ pub(super) fn binds_of(action: &mut Action) -> Option<&mut Option<String>> {
         Action::Truth(TruthAction::Delete { binds, .. } | TruthAction::Relabel { binds, .. })
         | Action::Say(SayAction::SendBookmark { binds, .. }) => Some(binds),
         Action::Truth(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => None,
-    }
-}
-
-fn ending(word: EndingWord) -> Ending {
-    match word {
-        EndingWord::Eof => Ending::Eof,
-        EndingWord::Fin => Ending::Fin,
-        EndingWord::Rst => Ending::Rst,
-        EndingWord::Stall => Ending::Stall,
     }
 }
 
@@ -393,6 +448,9 @@ impl ActionKeys {
         "fin",
         "rst",
         "stall",
+        "no_close_notify",
+        "rst_stream",
+        "goaway",
         "refuse",
     ];
 
@@ -432,6 +490,9 @@ impl ActionKeys {
             at(&self.fin),
             at(&self.rst),
             at(&self.stall),
+            at(&self.no_close_notify),
+            at(&self.rst_stream),
+            at(&self.goaway),
             at(&self.refuse),
         ];
         Self::ACTIONS

@@ -56,7 +56,10 @@ impl Validator<'_> {
                     | "coalesce"
             );
         let on_request = matches!(word, "reply" | "edit_page" | "delay" | "no_answer");
-        let on_end = matches!(word, "end" | "eof" | "fin" | "rst" | "stall");
+        let on_end = matches!(
+            word,
+            "end" | "eof" | "fin" | "rst" | "stall" | "no_close_notify" | "rst_stream"
+        );
         let on_body = matches!(word, "drip" | "split_utf8" | "truncate") || on_end;
         if !(on_stream || on_request || on_body) {
             return;

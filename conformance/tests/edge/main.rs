@@ -2,7 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test may fail it")]
 
-use std::collections::VecDeque;
+mod http2;
+mod limits;
+mod scripted;
+mod websocket;
+
 use std::error::Error as _;
 use std::io;
 use std::net::Ipv4Addr;
@@ -12,9 +16,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use conformance::drive::sim::Dialer;
 use fake_apiserver::fault::Ending;
-use fake_apiserver::net::{Core, Edge, ListenerLimits, serve};
-use fake_apiserver::record::{Record, RunEnd, StreamId, What};
-use fake_apiserver::server::{Input, Output};
+use fake_apiserver::net::{Edge, ListenerLimits, serve};
+use fake_apiserver::record::{Record, RunEnd, What};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
@@ -23,95 +26,7 @@ use hyper_util::rt::TokioExecutor;
 use rstest::rstest;
 use tokio::net::TcpListener;
 
-/// A server of a few lines: gives every request the same answer, and writes down what it is told.
-#[derive(Default)]
-struct Scripted {
-    pieces: Vec<Out>,
-    refuses: bool,
-    outputs: VecDeque<Output>,
-    heard: Arc<Mutex<Vec<String>>>,
-}
-
-#[derive(Clone)]
-enum Out {
-    Head(Option<u64>),
-    Data(&'static [u8]),
-    End(Ending),
-}
-
-impl Core for Scripted {
-    fn accepts(&mut self, _: Duration) -> bool {
-        !self.refuses
-    }
-
-    fn handle(&mut self, _: Duration, input: Input) {
-        let heard = match input {
-            Input::Connected { conn, .. } => format!("connected {}", conn.0),
-            Input::Disconnected { conn, by } => format!("disconnected {} by {by:?}", conn.0),
-            Input::Abandoned(stream) => format!("abandoned {}", stream.0),
-            Input::Request {
-                stream,
-                conn,
-                request,
-            } => {
-                assert_ne!(request.path, "/panic", "as asked");
-                for piece in &self.pieces {
-                    self.outputs.push_back(piece.clone().output(stream));
-                }
-                format!(
-                    "request {} on {}: {}?{}",
-                    stream.0, conn.0, request.path, request.query
-                )
-            }
-            Input::Authenticated { conn, user } => {
-                format!("{} is {} of {:?}", conn.0, user.name, user.groups)
-            }
-            Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) | Input::Control(_) => {
-                unreachable!("nobody reports here")
-            }
-            Input::Tick => return,
-        };
-        self.heard.lock().unwrap().push(heard);
-    }
-
-    fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
-    }
-
-    fn poll_timeout(&self) -> Option<Duration> {
-        None
-    }
-
-    fn finished(&self) -> Option<&RunEnd> {
-        None
-    }
-
-    fn records(&self) -> &[Record] {
-        &[]
-    }
-
-    fn into_records(self: Box<Self>) -> Vec<Record> {
-        Vec::new()
-    }
-}
-
-impl Out {
-    fn output(self, stream: StreamId) -> Output {
-        match self {
-            Self::Head(length) => Output::Head {
-                stream,
-                status: 200,
-                headers: vec![("X-Probe".into(), "1".into())],
-                length,
-            },
-            Self::Data(text) => Output::Data {
-                stream,
-                bytes: Bytes::from_static(text),
-            },
-            Self::End(how) => Output::End { stream, how },
-        }
-    }
-}
+use crate::scripted::{Out, Scripted};
 
 /// What a client sees of an answer: its body, frame by frame, and how it ended.
 async fn look<C: Connect + Clone + Send + Sync + 'static>(
@@ -266,6 +181,25 @@ fn a_refused_connection_looks_like_a_server_that_is_down() {
     });
     // A listening socket cannot refuse.
     assert_eq!(ended, "reset before the head");
+}
+
+#[test]
+fn nobody_listens_while_connections_are_refused_and_then_someone_does() {
+    runtime(false).block_on(async {
+        let core = Scripted {
+            pieces: vec![Head(None), End(WHOLE)],
+            refused_until: Duration::from_millis(300),
+            ..Scripted::default()
+        };
+        let (http, base) = over_socket(core).await;
+        let mut seen = std::collections::BTreeSet::new();
+        while !seen.contains("eof") {
+            seen.insert(look(&http, &format!("{base}/x"), Duration::from_secs(5)).await.1);
+        }
+        // A connection that came before the door was shut is reset.
+        seen.remove("reset before the head");
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["eof", "refused"]);
+    });
 }
 
 #[rstest]

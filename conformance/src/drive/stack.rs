@@ -1,0 +1,58 @@
+//! The HTTP stacks clients are given: over any way to connect, bare or inside TLS, HTTP/1.1 or HTTP/2.
+//!
+//! It must not know what the bytes go over.
+
+use std::sync::{Arc, LazyLock};
+
+use fake_apiserver::net::tls::Authority;
+use fake_apiserver::scenario::Transport;
+use http::Uri;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::Connect;
+use hyper_util::rt::TokioExecutor;
+use kube_client::client::Body;
+use kube_client::client::middleware::BaseUriLayer;
+use rustls::RootCertStore;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tower::Layer as _;
+
+/// The authority of every server this process joins to a client in memory: what it takes to make one is no part of a run.
+pub(super) static AUTHORITY: LazyLock<Authority> =
+    LazyLock::new(|| Authority::generate().expect("a system without randomness runs nothing"));
+
+/// A `kube_client` over `connector`, without retries of its own.
+pub(super) fn client<C>(connector: C, base: Uri) -> kube_client::Client
+where
+    C: Connect + Clone + Send + Sync + 'static,
+{
+    let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
+    kube_client::Client::new(BaseUriLayer::new(base).layer(http), "default")
+}
+
+/// TLS over `connector`, with a server that has a certificate of `authority`.
+pub(super) fn with_tls<C>(
+    connector: C,
+    authority: CertificateDer<'static>,
+    transport: Transport,
+) -> HttpsConnector<C> {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(authority)
+        .expect("an authority of ours is a certificate of an authority");
+    let config =
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("ring knows the versions rustls is built for")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("it is a host name");
+    let builder = HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_only()
+        .with_server_name_resolver(FixedServerNameResolver::new(name));
+    match transport {
+        Transport::Http1 | Transport::TlsHttp1 => builder.enable_http1().wrap_connector(connector),
+        Transport::TlsHttp2 => builder.enable_http2().wrap_connector(connector),
+    }
+}

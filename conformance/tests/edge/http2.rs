@@ -1,0 +1,412 @@
+//! The same endings in HTTP/2: over a pipe without having asked, over a socket by ALPN; and what only HTTP/2 has.
+
+use std::error::Error as _;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use conformance::drive::pipe::{Pipe, pipe};
+use conformance::drive::sim::Dialer;
+use fake_apiserver::fault::{Ending, Http2Error};
+use fake_apiserver::net::tls::Protocols;
+use fake_apiserver::net::{
+    ConnectionSettings, Edge, ListenerLimits, ServeOptions, TlsOptions, serve_connection,
+};
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::TokioExecutor;
+use rstest::rstest;
+
+use crate::runtime;
+use crate::scripted::Out::{self, Data, End, Goaway, Head};
+use crate::scripted::Scripted;
+
+const WHOLE: Ending = Ending::Eof;
+
+fn over_pipe(core: Scripted) -> Client<Dialer, Full<Bytes>> {
+    Client::builder(TokioExecutor::new())
+        .http2_only(true)
+        .build(Dialer::new(Edge::new(core)))
+}
+
+async fn over_tls(core: Scripted) -> (Client<HttpsConnector<HttpConnector>, Full<Bytes>>, String) {
+    let options = ServeOptions {
+        tls: Some(TlsOptions {
+            protocols: Protocols::Http2OrHttp1,
+            ..TlsOptions::default()
+        }),
+        ..ServeOptions::default()
+    };
+    let listening = options.bind().await.unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots
+        .add(listening.authority().unwrap().certificate_der())
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_only()
+        .enable_all_versions()
+        .build();
+    let url = listening.url();
+    tokio::spawn(listening.serve(Edge::new(core), std::future::pending()));
+    (Client::builder(TokioExecutor::new()).build(connector), url)
+}
+
+/// What a client sees of an answer: its body, frame by frame, and how it ended.
+async fn look<C: Connect + Clone + Send + Sync + 'static>(
+    http: &Client<C, Full<Bytes>>,
+    uri: &str,
+    patience: Duration,
+) -> (Vec<String>, String) {
+    let mut seen = Vec::new();
+    let ended = tokio::time::timeout(patience, async {
+        let mut response = match http.get(uri.parse().unwrap()).await {
+            Ok(response) => response,
+            Err(error) => return format!("{} before the head", no_answer(&error)),
+        };
+        assert_eq!(response.version(), http::Version::HTTP_2);
+        assert!(response.headers().contains_key("date"));
+        while let Some(frame) = response.body_mut().frame().await {
+            match frame {
+                Ok(frame) => seen.push(frame.data_ref().unwrap().escape_ascii().to_string()),
+                Err(error) => return broken(&error),
+            }
+        }
+        "eof".to_owned()
+    })
+    .await
+    .unwrap_or_else(|_| "silence".to_owned());
+    (seen, ended)
+}
+
+fn no_answer(error: &Error) -> String {
+    let error = error
+        .source()
+        .and_then(|source| source.downcast_ref::<hyper::Error>());
+    broken(error.unwrap())
+}
+
+fn broken(error: &hyper::Error) -> String {
+    let source = error.source().unwrap();
+    let http2 = source.downcast_ref::<h2::Error>();
+    if let Some(io) = http2.map_or_else(|| source.downcast_ref(), h2::Error::get_io) {
+        return match io.kind() {
+            io::ErrorKind::ConnectionReset => "connection reset".to_owned(),
+            io::ErrorKind::BrokenPipe => "connection closed".to_owned(),
+            io::ErrorKind::UnexpectedEof => "connection closed without close_notify".to_owned(),
+            kind => panic!("unexpected: {kind:?}"),
+        };
+    }
+    let error = http2.unwrap();
+    assert!(error.is_reset(), "unexpected: {error:?}");
+    format!("stream reset {:?}", error.reason().unwrap())
+}
+
+#[rstest]
+#[case::eof(&[Head(None), Data(b"one\n"), Data(b"two\n"), End(WHOLE)], &[r"one\n", r"two\n"], "eof", "eof")]
+#[case::eof_of_a_known_length(&[Head(Some(4)), Data(b"one\n"), End(WHOLE)], &[r"one\n"], "eof", "eof")]
+#[case::eof_without_a_body(&[Head(None), End(WHOLE)], &[], "eof", "eof")]
+#[case::fin(&[Head(None), Data(b"one\n"), Data(b"tw"), End(Ending::Fin)], &[r"one\n", "tw"], "connection closed", "connection closed")]
+#[case::fin_before_the_head(&[End(Ending::Fin)], &[], "connection closed before the head", "connection closed before the head")]
+#[case::rst(&[Head(None), Data(b"one\n"), Data(b"tw"), End(Ending::Rst)], &[r"one\n", "tw"], "connection reset", "connection reset")]
+#[case::stall(&[Head(None), Data(b"one\n"), End(Ending::Stall)], &[r"one\n"], "silence", "silence")]
+#[case::stall_before_the_head(&[End(Ending::Stall)], &[], "silence", "silence")]
+#[case::no_close_notify(&[Head(None), Data(b"tw"), End(Ending::NoCloseNotify)], &["tw"], "connection closed", "connection closed without close_notify")]
+#[case::rst_stream(
+    &[Head(None), Data(b"one\n"), Data(b"tw"), End(Ending::RstStream(Http2Error::InternalError))],
+    &[r"one\n", "tw"], "stream reset INTERNAL_ERROR", "stream reset INTERNAL_ERROR"
+)]
+#[case::rst_stream_after_the_head(
+    &[Head(None), End(Ending::RstStream(Http2Error::Cancel))],
+    &[], "stream reset CANCEL", "stream reset CANCEL"
+)]
+#[case::rst_stream_before_the_head(
+    &[End(Ending::RstStream(Http2Error::RefusedStream))],
+    &[], "stream reset REFUSED_STREAM before the head", "stream reset REFUSED_STREAM before the head"
+)]
+// It counts the stream as handled, so that for the stream it is a connection that closed.
+#[case::goaway(
+    &[Head(None), Data(b"one\n"), End(Ending::Goaway(Http2Error::EnhanceYourCalm))],
+    &[r"one\n"], "connection closed", "connection closed"
+)]
+fn every_ending_looks_alike_over_pipe_and_tls(
+    #[case] pieces: &[Out],
+    #[case] body: &[&str],
+    #[case] over_a_pipe: &str,
+    #[case] over_a_socket: &str,
+) {
+    let body: Vec<String> = body.iter().map(|part| (*part).to_owned()).collect();
+    let core = || Scripted {
+        pieces: pieces.to_vec(),
+        ..Scripted::default()
+    };
+    let piped = runtime(true)
+        .block_on(async { look(&over_pipe(core()), "http://fake/x", Duration::from_secs(60)).await });
+    assert_eq!(piped, (body.clone(), over_a_pipe.to_owned()), "over a pipe");
+    let socketed = runtime(false).block_on(async {
+        let (http, base) = over_tls(core()).await;
+        look(&http, &format!("{base}/x"), Duration::from_millis(300)).await
+    });
+    assert_eq!(socketed, (body, over_a_socket.to_owned()), "over TLS");
+}
+
+#[test]
+fn a_body_of_any_size_comes_whole_through_small_windows() {
+    // More than the 64 KiB a stream may carry before its reader says that there is room.
+    static LARGE: [u8; 1 << 20] = [b'x'; 1 << 20];
+    let core = Scripted {
+        pieces: vec![Head(None), Data(&LARGE), Data(b"end"), End(WHOLE)],
+        ..Scripted::default()
+    };
+    let whole = runtime(true).block_on(async {
+        let http: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new())
+            .http2_only(true)
+            .http2_initial_stream_window_size(65_535)
+            .http2_initial_connection_window_size(65_535)
+            .build(Dialer::new(Edge::new(core)));
+        let response = http.get("http://fake/x".parse().unwrap()).await.unwrap();
+        response.into_body().collect().await.unwrap().to_bytes()
+    });
+    assert_eq!(whole.len(), LARGE.len() + 3);
+    assert!(whole.ends_with(b"xend"));
+}
+
+#[test]
+fn a_body_beyond_three_mebibytes_never_reaches_the_server() {
+    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let core = Scripted {
+        pieces: vec![Head(None), End(WHOLE)],
+        heard: heard.clone(),
+        ..Scripted::default()
+    };
+    let send = |size: usize| {
+        Request::post("http://fake/x")
+            .body(Full::new(Bytes::from(vec![b' '; size])))
+            .unwrap()
+    };
+    runtime(true).block_on(async {
+        let http = over_pipe(core);
+        let limit = 3 * 1024 * 1024;
+        assert_eq!(http.request(send(limit)).await.unwrap().status(), StatusCode::OK);
+        let response = http.request(send(limit + 1)).await.unwrap();
+        assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    });
+    let requests = |heard: &[String]| heard.iter().filter(|heard| heard.starts_with("request")).count();
+    assert_eq!(requests(&heard.lock().unwrap()), 1);
+}
+
+#[test]
+fn an_answer_to_head_has_no_body() {
+    let core = Scripted {
+        pieces: vec![Head(Some(4)), Data(b"one\n"), End(WHOLE)],
+        ..Scripted::default()
+    };
+    runtime(true).block_on(async {
+        let request = Request::head("http://fake/x").body(Full::default()).unwrap();
+        let response = over_pipe(core).request(request).await.unwrap();
+        assert_eq!(response.headers()["content-length"], "4");
+        assert!(
+            response
+                .into_body()
+                .collect()
+                .await
+                .unwrap()
+                .to_bytes()
+                .is_empty()
+        );
+    });
+}
+
+/// A connection whose frames a test sees.
+async fn by_hand(
+    core: Scripted,
+    limits: ListenerLimits,
+) -> (
+    h2::client::SendRequest<Bytes>,
+    tokio::task::JoinHandle<Result<(), h2::Error>>,
+    Edge,
+) {
+    let edge = Edge::new(core);
+    let (near, far): (Pipe, Pipe) = pipe();
+    let conn = edge.accept().unwrap();
+    let settings = ConnectionSettings { tls: None, limits };
+    tokio::spawn(serve_connection(
+        edge.clone(),
+        conn,
+        far,
+        settings,
+        std::future::pending(),
+    ));
+    let (send, connection) = h2::client::handshake(near).await.unwrap();
+    (send, tokio::spawn(connection), edge)
+}
+
+fn get() -> Request<()> {
+    Request::get("http://fake/x").body(()).unwrap()
+}
+
+#[test]
+fn a_graceful_goaway_leaves_what_is_under_way_alone() {
+    let core = Scripted {
+        pieces: vec![Head(None), Data(b"one\n"), Goaway],
+        ..Scripted::default()
+    };
+    runtime(true).block_on(async {
+        let (mut send, connection, edge) = by_hand(core, ListenerLimits::default()).await;
+        let (response, _) = send.send_request(get(), true).unwrap();
+        let mut body = response.await.unwrap().into_body();
+        assert_eq!(body.data().await.unwrap().unwrap(), "one\n");
+        // The next request is turned away by the client itself, once it has heard.
+        let refused = loop {
+            match send.clone().ready().await {
+                Ok(_) => tokio::task::yield_now().await,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused.reason(), Some(h2::Reason::NO_ERROR));
+        assert!(
+            tokio::time::timeout(Duration::from_secs(10), body.data())
+                .await
+                .is_err()
+        );
+        drop((body, send));
+        connection.await.unwrap().unwrap();
+        edge.deserted().await;
+    });
+}
+
+#[test]
+fn a_goaway_that_closes_says_why() {
+    let core = Scripted {
+        pieces: vec![
+            Head(None),
+            Data(b"one\n"),
+            End(Ending::Goaway(Http2Error::EnhanceYourCalm)),
+        ],
+        ..Scripted::default()
+    };
+    runtime(true).block_on(async {
+        let (mut send, connection, edge) = by_hand(core, ListenerLimits::default()).await;
+        let (response, _) = send.send_request(get(), true).unwrap();
+        let mut body = response.await.unwrap().into_body();
+        assert_eq!(body.data().await.unwrap().unwrap(), "one\n");
+        assert!(body.data().await.unwrap().is_err());
+        let error = connection.await.unwrap().unwrap_err();
+        assert!(error.is_go_away() && error.is_remote(), "{error:?}");
+        assert_eq!(error.reason(), Some(h2::Reason::ENHANCE_YOUR_CALM));
+        edge.deserted().await;
+    });
+}
+
+#[rstest]
+#[case::unknown(401, &[])]
+#[case::told_to_close(200, &[("connection", "close")])]
+fn who_is_not_to_stay_is_sent_away_after_the_answer(#[case] status: u16, #[case] headers: &[(&str, &str)]) {
+    let core = Scripted {
+        pieces: vec![Out::HeadOf(status), Data(b"no\n"), End(WHOLE)],
+        headers: headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        ..Scripted::default()
+    };
+    runtime(true).block_on(async {
+        let (mut send, connection, _) = by_hand(core, ListenerLimits::default()).await;
+        let (response, _) = send.send_request(get(), true).unwrap();
+        let response = response.await.unwrap();
+        assert_eq!(response.status(), status);
+        assert!(!response.headers().contains_key("connection"));
+        let mut body = response.into_body();
+        assert_eq!(body.data().await.unwrap().unwrap(), "no\n");
+        drop(body);
+        // The server closes, though the client would stay.
+        connection.await.unwrap().unwrap();
+        drop(send);
+    });
+}
+
+#[test]
+fn no_more_streams_than_allowed_are_open_at_a_time() {
+    let core = Scripted {
+        pieces: vec![Head(None)],
+        ..Scripted::default()
+    };
+    runtime(true).block_on(async {
+        let limits = ListenerLimits {
+            streams: 2,
+            ..ListenerLimits::default()
+        };
+        let (send, _connection, _) = by_hand(core, limits).await;
+        let mut bodies = Vec::new();
+        for _ in 0..2 {
+            let (response, _) = send
+                .clone()
+                .ready()
+                .await
+                .unwrap()
+                .send_request(get(), true)
+                .unwrap();
+            bodies.push(response.await.unwrap());
+        }
+        let third = async {
+            send.clone()
+                .ready()
+                .await
+                .unwrap()
+                .send_request(get(), true)
+                .unwrap()
+                .0
+                .await
+        };
+        tokio::pin!(third);
+        assert!(
+            tokio::time::timeout(Duration::from_secs(10), third.as_mut())
+                .await
+                .is_err()
+        );
+        bodies.pop();
+        assert_eq!(third.await.unwrap().status(), StatusCode::OK);
+    });
+}
+
+#[test]
+fn each_stream_that_is_given_up_is_told_and_the_connection_lives_on() {
+    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let core = Scripted {
+        pieces: vec![Head(None), Data(b"one\n")],
+        heard: heard.clone(),
+        ..Scripted::default()
+    };
+    runtime(true).block_on(async {
+        let (mut send, connection, edge) = by_hand(core, ListenerLimits::default()).await;
+        for _ in 0..2 {
+            let (response, _) = send.send_request(get(), true).unwrap();
+            drop(response.await.unwrap());
+            tokio::time::timeout(Duration::from_secs(1), std::future::pending::<()>())
+                .await
+                .unwrap_err();
+        }
+        drop(send);
+        connection.await.unwrap().unwrap();
+        edge.deserted().await;
+    });
+    let expected = [
+        "connected 1",
+        "request 1 on 1: /x?",
+        "abandoned 1",
+        "request 2 on 1: /x?",
+        "abandoned 2",
+        "disconnected 1 by Client",
+    ];
+    assert_eq!(*heard.lock().unwrap(), expected);
+}

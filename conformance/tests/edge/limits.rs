@@ -1,0 +1,134 @@
+//! Clients that are slow on purpose are cut, on both protocols, by a clock that is not real.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use conformance::drive::pipe::{Pipe, pipe};
+use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, serve_connection};
+use http::Request;
+use rstest::rstest;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::runtime;
+use crate::scripted::Out::{Data, End, Head};
+use crate::scripted::Scripted;
+
+fn limits() -> ListenerLimits {
+    ListenerLimits {
+        head: Duration::from_secs(32),
+        body: Duration::from_secs(60),
+        idle: Duration::from_secs(90),
+        ..ListenerLimits::default()
+    }
+}
+
+fn connected() -> (Pipe, Edge) {
+    let edge = Edge::new(Scripted {
+        pieces: vec![
+            Head(None),
+            Data(b"one\n"),
+            End(fake_apiserver::fault::Ending::Eof),
+        ],
+        ..Scripted::default()
+    });
+    let (near, far) = pipe();
+    let conn = edge.accept().unwrap();
+    let settings = ConnectionSettings {
+        tls: None,
+        limits: limits(),
+    };
+    tokio::spawn(serve_connection(
+        edge.clone(),
+        conn,
+        far,
+        settings,
+        std::future::pending(),
+    ));
+    (near, edge)
+}
+
+/// When the connection is over, in seconds, and what came before that.
+async fn over(near: &mut Pipe, edge: &Edge) -> (u64, Vec<u8>) {
+    let mut read = Vec::new();
+    near.read_to_end(&mut read).await.unwrap();
+    edge.deserted().await;
+    (edge.elapsed().as_secs(), read)
+}
+
+#[rstest]
+#[case::says_nothing("", 90)]
+#[case::stops_in_the_request_line("GET /x HT", 32)]
+#[case::stops_in_the_headers("GET /x HTTP/1.1\r\nHost: x\r\nA: ", 32)]
+#[case::stops_in_the_preface("PRI * HT", 90)]
+// It is told to go, and a second later not waited for any longer.
+#[case::stops_after_the_preface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 91)]
+#[case::stops_in_the_body("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nsome", 60)]
+fn who_stops_half_way_is_cut(#[case] sent: &str, #[case] after: u64) {
+    runtime(true).block_on(async {
+        let (mut near, edge) = connected();
+        near.write_all(sent.as_bytes()).await.unwrap();
+        assert_eq!(over(&mut near, &edge).await.0, after);
+    });
+}
+
+#[test]
+fn a_byte_now_and_then_does_not_keep_a_head_alive() {
+    runtime(true).block_on(async {
+        let (mut near, edge) = connected();
+        let mut ticks = tokio::time::interval(Duration::from_secs(5));
+        near.write_all(b"GET /x HTTP/1.1\r\n").await.unwrap();
+        loop {
+            ticks.tick().await;
+            if near.write_all(b"a").await.is_err() {
+                break;
+            }
+        }
+        edge.deserted().await;
+        let after = edge.elapsed().as_secs();
+        assert!((32..=35).contains(&after), "{after}");
+    });
+}
+
+#[test]
+fn a_connection_is_kept_between_requests_and_not_for_ever() {
+    runtime(true).block_on(async {
+        let (mut near, edge) = connected();
+        let mut ticks = tokio::time::interval(Duration::from_secs(80));
+        for _ in 0..3 {
+            ticks.tick().await;
+            near.write_all(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
+                .await
+                .unwrap();
+        }
+        let (after, read) = over(&mut near, &edge).await;
+        assert_eq!(after, 2 * 80 + 90);
+        let answers = String::from_utf8(read)
+            .unwrap()
+            .matches("HTTP/1.1 200 OK")
+            .count();
+        assert_eq!(answers, 3);
+    });
+}
+
+#[test]
+fn an_http2_body_that_never_comes_resets_its_stream_alone() {
+    runtime(true).block_on(async {
+        let (near, edge) = connected();
+        let (mut send, connection) = h2::client::handshake(near).await.unwrap();
+        let connection = tokio::spawn(connection);
+        let post = || Request::post("http://fake/x").body(()).unwrap();
+        let (response, mut body) = send.send_request(post(), false).unwrap();
+        body.send_data(Bytes::from_static(b"some"), false).unwrap();
+        let error = response.await.unwrap_err();
+        assert_eq!(
+            (error.reason(), edge.elapsed().as_secs()),
+            (Some(h2::Reason::CANCEL), 60)
+        );
+        let (response, _) = send.send_request(post(), true).unwrap();
+        assert_eq!(response.await.unwrap().status(), 200);
+        // Then it has nothing to do, and is closed for that though the client would stay.
+        connection.await.unwrap().unwrap();
+        assert_eq!(edge.elapsed().as_secs(), 60 + 90);
+        drop(send);
+    });
+}

@@ -1,0 +1,121 @@
+//! A server of a few lines in the place of the real one, so that a test says byte for byte what is answered.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fake_apiserver::fault::Ending;
+use fake_apiserver::net::Core;
+use fake_apiserver::record::{Record, RunEnd, StreamId};
+use fake_apiserver::server::{Input, Output};
+
+/// A server of a few lines: gives every request the same answer, and writes down what it is told.
+#[derive(Default)]
+pub(crate) struct Scripted {
+    pub(crate) pieces: Vec<Out>,
+    /// In every head.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) refuses: bool,
+    pub(crate) refused_until: Duration,
+    pub(crate) outputs: VecDeque<Output>,
+    pub(crate) heard: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Out {
+    Head(Option<u64>),
+    /// A head with this status.
+    HeadOf(u16),
+    Data(&'static [u8]),
+    Goaway,
+    End(Ending),
+}
+
+impl Core for Scripted {
+    fn accepts(&mut self, _: Duration) -> bool {
+        !self.refuses
+    }
+
+    fn refused_until(&self) -> Duration {
+        self.refused_until
+    }
+
+    fn handle(&mut self, _: Duration, input: Input) {
+        let heard = match input {
+            Input::Connected(conn) => format!("connected {}", conn.0),
+            Input::Disconnected { conn, by } => format!("disconnected {} by {by:?}", conn.0),
+            Input::Abandoned(stream) => format!("abandoned {}", stream.0),
+            Input::Request {
+                stream,
+                conn,
+                request,
+            } => {
+                assert_ne!(request.path, "/panic", "as asked");
+                for piece in &self.pieces {
+                    self.outputs.push_back(piece.output(stream, &self.headers));
+                }
+                format!(
+                    "request {} on {}: {}?{}",
+                    stream.0, conn.0, request.path, request.query
+                )
+            }
+            Input::Authenticated { conn, user } => {
+                format!("{} is {} of {:?}", conn.0, user.name, user.groups)
+            }
+            Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) | Input::Control(_) => {
+                unreachable!("nobody reports here")
+            }
+            Input::Tick => return,
+        };
+        self.heard.lock().unwrap().push(heard);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    fn finished(&self) -> Option<&RunEnd> {
+        None
+    }
+
+    fn records(&self) -> &[Record] {
+        &[]
+    }
+
+    fn into_records(self: Box<Self>) -> Vec<Record> {
+        Vec::new()
+    }
+}
+
+impl Out {
+    fn output(self, stream: StreamId, headers: &[(String, String)]) -> Output {
+        match self {
+            Self::Head(_) | Self::HeadOf(_) => {
+                let (status, length) = match self {
+                    Self::HeadOf(status) => (status, None),
+                    Self::Head(length) => (200, length),
+                    Self::Data(_) | Self::Goaway | Self::End(_) => unreachable!("only heads come here"),
+                };
+                let mut headers = headers.to_vec();
+                headers.push(("X-Probe".into(), "1".into()));
+                Output::Head {
+                    stream,
+                    status,
+                    headers,
+                    length,
+                }
+            }
+            Self::Data(text) => Output::Data {
+                stream,
+                bytes: Bytes::from_static(text),
+            },
+            Self::Goaway => Output::Goaway { stream },
+            Self::End(how) => Output::End { stream, how },
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! A connection that speaks HTTP/2, by the `h2` crate: many requests at a time, each answered by a future of its own, all
+//! of them in the connection's one task.
+//!
+//! hyper would hide what scenarios are made of: GOAWAY, RST_STREAM, and when a stream's bytes are on their way. It must not
+//! know sockets, nor what a request means.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream};
+use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE};
+
+use super::answer::{end_connection, response};
+use super::connection::{HEAD_BYTES_MAX, Open, whole};
+use super::deadline::Deadline;
+use super::http1::too_large_head;
+use super::wire::{Flow, Transport, Wire};
+use super::{Edge, Head, ListenerLimits, Piece, Ticket};
+use crate::api::{BODY_BYTES_MAX, HttpRequest, Status};
+use crate::fault::Ending;
+use crate::record::{ConnId, Side};
+
+/// How much of one request's body may be under way, and of all of them (apiserver `MaxUploadBufferPerStream`).
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+
+/// What the head of an HTTP/2 answer must not have (RFC 9113, section 8.2.2).
+const OF_HTTP1: [HeaderName; 4] = [CONNECTION, TRANSFER_ENCODING, UPGRADE, TE];
+
+/// Serves requests until either side ends the connection.
+pub(crate) async fn serve_http2<T: Transport>(
+    open: &mut Open,
+    wire: Wire<T>,
+    flow: Arc<Flow>,
+    limits: &ListenerLimits,
+    stop: impl Future<Output = ()>,
+) {
+    let handshake = h2::server::Builder::new()
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(HEAD_BYTES_MAX as u32)
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .handshake::<_, Bytes>(wire);
+    let mut connection = match tokio::time::timeout(limits.head, handshake).await {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) => {
+            open.by = Side::Client;
+            tracing::debug!(conn = open.conn.0, %error, "no HTTP/2");
+            return;
+        }
+        Err(_) => return,
+    };
+    let mut exchanges = FuturesUnordered::new();
+    let mut stop = pin!(stop);
+    let (mut stopped, mut idled) = (false, false);
+    let mut idle = Deadline::default();
+    let ended = poll_fn(|cx| {
+        loop {
+            // Exchanges first: what they give leaves in this very turn.
+            while let Poll::Ready(Some(())) = exchanges.poll_next_unpin(cx) {}
+            let stops = !stopped && stop.as_mut().poll(cx).is_ready();
+            stopped |= stops;
+            if stops || flow.take_goaway() {
+                connection.graceful_shutdown();
+            }
+            match connection.poll_accept(cx) {
+                Poll::Ready(Some(Ok((request, respond)))) => {
+                    let exchange = Exchange {
+                        edge: open.edge.clone(),
+                        conn: open.conn,
+                        flow: flow.clone(),
+                        half: Half::Unanswered(respond),
+                    };
+                    exchanges.push(exchange.serve(request, limits.body));
+                    continue;
+                }
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(error)),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => {}
+            }
+            if !flow.is_dirty() {
+                match flow.settle() {
+                    None => {}
+                    Some(Ending::Goaway(code)) => {
+                        connection.abrupt_shutdown(Reason::from(code.code()));
+                        continue;
+                    }
+                    // It is carried out at the flush of the next turn.
+                    Some(_) => continue,
+                }
+            }
+            if !exchanges.is_empty() {
+                idle.clear();
+            } else if !idle.is_set() {
+                idle.set(limits.idle);
+            }
+            ready!(idle.poll_passed(cx));
+            if idled {
+                return Poll::Ready(None);
+            }
+            // A client that does not even take its leave is not waited for a second time.
+            idled = true;
+            idle.set(limits.grace);
+            connection.graceful_shutdown();
+        }
+    })
+    .await;
+    if stopped || idled || flow.is_armed() {
+        // Before its answers are dropped: it is not the client who gives them up.
+        open.close(Side::Server);
+    } else {
+        open.by = Side::Client;
+    }
+    if let Some(error) = ended {
+        tracing::debug!(conn = open.conn.0, %error, "HTTP/2 broke off");
+    }
+}
+
+/// One request and its answer.
+struct Exchange {
+    edge: Edge,
+    conn: ConnId,
+    flow: Arc<Flow>,
+    half: Half,
+}
+
+/// The server's half of a stream.
+enum Half {
+    /// Before the head.
+    Unanswered(SendResponse<Bytes>),
+    /// After it.
+    Answering(SendStream<Bytes>),
+}
+
+/// A request that was read to its end.
+enum Asked {
+    Whole(HttpRequest),
+    TooLarge,
+}
+
+/// The client is gone, or gave the stream up.
+struct Gone;
+
+impl Exchange {
+    async fn serve(mut self, request: http::Request<RecvStream>, body_wait: Duration) {
+        // Who is too slow is not answered: that resets the stream.
+        let Ok(Ok(asked)) = tokio::time::timeout(body_wait, read(request)).await else {
+            return;
+        };
+        // Dropping the exchange is all there is to do about a client that is gone.
+        let _ = match asked {
+            Asked::Whole(request) => self.answer(request).await,
+            Asked::TooLarge => self.refuse_too_large().await,
+        };
+    }
+
+    async fn refuse_too_large(&mut self) -> Result<(), Gone> {
+        self.send_head(too_large_head(()), false)?;
+        self.send(Status::too_large_body().to_bytes(), true).await
+    }
+
+    async fn answer(&mut self, request: HttpRequest) -> Result<(), Gone> {
+        let head_only = request.method == http::Method::HEAD;
+        let mut ticket = self.edge.request(self.conn, request, self.flow.clone());
+        let head = poll_fn(|cx| self.half.unless_reset(cx, |cx| ticket.poll_head(cx))).await?;
+        let head = match head {
+            Ok(head) => head,
+            Err(how) => return self.end(how).await,
+        };
+        let over = head_only || ticket.ends_cleanly_now();
+        self.send_head(self.fitted(head), over)?;
+        if head_only {
+            return drain(&mut self.half, &mut ticket).await;
+        }
+        while !over {
+            match poll_fn(|cx| self.half.unless_reset(cx, |cx| ticket.poll_piece(cx))).await? {
+                Piece::Data(bytes) => {
+                    let last = ticket.ends_cleanly_now();
+                    self.send(bytes, last).await?;
+                    if last {
+                        break;
+                    }
+                }
+                Piece::End(Ending::Eof) => {
+                    self.send(Bytes::new(), true).await?;
+                    break;
+                }
+                Piece::End(how) => return self.end(how).await,
+            }
+        }
+        Ok(())
+    }
+
+    /// As HTTP/2 has it. Whoever closes a connection in HTTP/1.1 says so in the head, and whoever has to be known first
+    /// does not keep a connection (apiserver `endpoints/filters/authentication.go`).
+    fn fitted(&self, head: Head) -> http::Response<()> {
+        let mut response = response(head, ());
+        let closes = response
+            .headers()
+            .get(CONNECTION)
+            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
+        if closes || response.status() == http::StatusCode::UNAUTHORIZED {
+            self.flow.goaway();
+        }
+        for name in OF_HTTP1 {
+            response.headers_mut().remove(name);
+        }
+        response
+    }
+
+    fn send_head(&mut self, head: http::Response<()>, over: bool) -> Result<(), Gone> {
+        let Half::Unanswered(respond) = &mut self.half else {
+            return Err(Gone);
+        };
+        let stream = respond.send_response(head, over).map_err(|_| Gone)?;
+        self.half = Half::Answering(stream);
+        self.flow.gave();
+        Ok(())
+    }
+
+    /// Gives bytes to the stream, no more at a time than its windows have room for.
+    async fn send(&mut self, mut bytes: Bytes, last: bool) -> Result<(), Gone> {
+        let Half::Answering(stream) = &mut self.half else {
+            return Err(Gone);
+        };
+        loop {
+            let room = if bytes.is_empty() {
+                0
+            } else {
+                stream.reserve_capacity(bytes.len());
+                poll_fn(|cx| poll_room(stream, cx)).await?
+            };
+            let part = bytes.split_to(room.min(bytes.len()));
+            let over = bytes.is_empty();
+            stream.send_data(part, last && over).map_err(|_| Gone)?;
+            self.flow.gave();
+            if over {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn end(&mut self, how: Ending) -> Result<(), Gone> {
+        if how != Ending::Stall {
+            poll_fn(|cx| self.flow.poll_flushed(cx)).await;
+        }
+        if let Ending::RstStream(code) = how {
+            self.half.reset(Reason::from(code.code()));
+            return Ok(());
+        }
+        poll_fn(|cx| {
+            end_connection(&self.flow, how, cx);
+            Poll::Ready(())
+        })
+        .await;
+        // Until the connection is ended, or the client tires of the silence.
+        poll_fn(|cx| self.half.unless_reset(cx, |_| Poll::<()>::Pending)).await
+    }
+}
+
+impl Half {
+    /// What `poll` gives, unless the client gave the stream up.
+    fn unless_reset<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<Result<T, Gone>> {
+        let reset = match self {
+            Self::Unanswered(respond) => respond.poll_reset(cx),
+            Self::Answering(stream) => stream.poll_reset(cx),
+        };
+        if reset.is_ready() {
+            return Poll::Ready(Err(Gone));
+        }
+        poll(cx).map(Ok)
+    }
+
+    fn reset(&mut self, reason: Reason) {
+        match self {
+            Self::Unanswered(respond) => respond.send_reset(reason),
+            Self::Answering(stream) => stream.send_reset(reason),
+        }
+    }
+}
+
+/// Takes what nobody is to see: the body of an answer to HEAD.
+async fn drain(half: &mut Half, ticket: &mut Ticket) -> Result<(), Gone> {
+    loop {
+        if let Piece::End(_) = poll_fn(|cx| half.unless_reset(cx, |cx| ticket.poll_piece(cx))).await? {
+            return Ok(());
+        }
+    }
+}
+
+fn poll_room(stream: &mut SendStream<Bytes>, cx: &mut Context<'_>) -> Poll<Result<usize, Gone>> {
+    loop {
+        if stream.capacity() > 0 {
+            return Poll::Ready(Ok(stream.capacity()));
+        }
+        if stream.poll_reset(cx).is_ready() {
+            return Poll::Ready(Err(Gone));
+        }
+        match ready!(stream.poll_capacity(cx)) {
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => return Poll::Ready(Err(Gone)),
+        }
+    }
+}
+
+async fn read(request: http::Request<RecvStream>) -> Result<Asked, Gone> {
+    let (mut head, mut body) = request.into_parts();
+    let mut read = BytesMut::new();
+    while let Some(part) = poll_fn(|cx| body.poll_data(cx)).await {
+        let part = part.map_err(|_| Gone)?;
+        if read.len() + part.len() > BODY_BYTES_MAX {
+            return Ok(Asked::TooLarge);
+        }
+        body.flow_control()
+            .release_capacity(part.len())
+            .map_err(|_| Gone)?;
+        read.extend_from_slice(&part);
+    }
+    // What HTTP/1.1 says in a header.
+    if !head.headers.contains_key(HOST)
+        && let Some(authority) = head.uri.authority()
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        head.headers.insert(HOST, host);
+    }
+    Ok(Asked::Whole(whole(head, read.freeze())))
+}
