@@ -287,6 +287,12 @@ pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> 
     headers
 }
 
+/// A `Warning` header (RFC 7234).
+pub fn warning(text: &str) -> (String, String) {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    ("Warning".to_owned(), format!("299 - \"{text}\""))
+}
+
 /// The head of a watch, beside [`common_headers`].
 pub fn watch_headers() -> Vec<(String, String)> {
     vec![("Content-Type".to_owned(), "application/json".to_owned())]

@@ -3,7 +3,7 @@
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
 
-use crate::model::catalog::{Catalog, Kind, is_builtin_group};
+use crate::model::catalog::{Catalog, Kind};
 
 use super::document::{Discovery, Document};
 use super::percent_decoded;
@@ -50,7 +50,7 @@ pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
         ["api", ..] => Route::Unknown,
         ["apis", group] => match catalog.kinds().iter().any(|kind| kind.group == *group) {
             true => Route::Document(Document::Discovery(Discovery::Group((*group).to_owned()))),
-            false => unknown(group),
+            false => unknown(group, catalog),
         },
         ["apis", group, version, rest @ ..] => below_version(group, version, rest, catalog),
         _ => Route::UnknownText,
@@ -63,7 +63,7 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
         .iter()
         .any(|kind| kind.group == group && kind.version == version)
     {
-        return unknown(group);
+        return unknown(group, catalog);
     }
     let (watch, rest) = match rest {
         ["watch", rest @ ..] => (true, rest),
@@ -71,7 +71,7 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
     };
     let find = |plural: &str| catalog.find_version(group, version, plural);
     let (namespace, rest) = match rest {
-        [] if watch => return unknown(group),
+        [] if watch => return unknown(group, catalog),
         [] => {
             return Route::Document(Document::Discovery(Discovery::Resources {
                 group: group.to_owned(),
@@ -86,11 +86,11 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
     };
     let (plural, below) = rest;
     let Some(kind) = find(plural).filter(|kind| kind.is_stored()) else {
-        return unknown(group);
+        return unknown(group, catalog);
     };
     let whole_collection = below.is_empty();
     if namespace.is_some() != kind.namespaced && !(whole_collection && namespace.is_none()) {
-        return unknown(group);
+        return unknown(group, catalog);
     }
     match below {
         [] => Route::Collection {
@@ -105,12 +105,12 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
             subresource: subresource.first().map(|&subresource| subresource.to_owned()),
             watch,
         },
-        _ => unknown(group),
+        _ => unknown(group, catalog),
     }
 }
 
-fn unknown(group: &str) -> Route {
-    if group.is_empty() || is_builtin_group(group) {
+fn unknown(group: &str, catalog: &Catalog) -> Route {
+    if catalog.has_builtin_group(group) {
         Route::Unknown
     } else {
         Route::UnknownText

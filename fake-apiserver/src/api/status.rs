@@ -131,12 +131,14 @@ impl Status {
 
     /// 422: an object that does not validate, by its Kind.
     pub fn invalid_object(kind: &Kind, name: &str, faults: &[Cause]) -> Self {
-        let what = if kind.group.is_empty() {
+        // Validation speaks of what is stored.
+        let (group, _) = kind.storage();
+        let what = if group.is_empty() {
             kind.kind.to_owned()
         } else {
-            format!("{}.{}", kind.kind, kind.group)
+            format!("{}.{group}", kind.kind)
         };
-        Self::invalid(&what, details_of(name, kind.group, kind.kind), faults)
+        Self::invalid(&what, details_of(name, group, kind.kind), faults)
     }
 
     /// 422: an update without the version it is about, by its resource. Before 1.34 numbers are shown the Go way.

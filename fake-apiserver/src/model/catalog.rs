@@ -129,6 +129,8 @@ pub struct Kind {
     pub categories: &'static [&'static str],
     /// What may be done with its collections and objects, in the order of discovery.
     pub verbs: &'static [&'static str],
+    /// What every answer warns of, because nobody should use it any more; empty: nothing.
+    pub deprecation: &'static str,
     /// The first minor that serves it.
     pub since: Version,
     /// Group and version of the row whose objects it shows in another form; `None`: its own.
@@ -310,9 +312,7 @@ impl Kind {
     }
 }
 
-/// Groups of a stock apiserver, in the order of `/apis`, with their versions, the preferred one first. An unknown path
-/// below one of them is refused by the apiserver itself, in its own dialect, and below any other group by nobody, in
-/// plain text.
+/// Groups of a stock apiserver, in the order of `/apis`, with their versions, the preferred one first.
 const GROUPS: &[(&str, &[&str])] = &[
     ("apiregistration.k8s.io", &["v1"]),
     ("apps", &["v1"]),
@@ -339,11 +339,6 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// The Kind of `scale` subresources, whatever they belong to.
 pub(crate) fn scale() -> &'static Kind {
     &builtin::SCALE
-}
-
-/// Is this a group of a stock apiserver?
-pub fn is_builtin_group(group: &str) -> bool {
-    GROUPS.iter().any(|(name, _)| *name == group)
 }
 
 /// An API group with versions that are served, the preferred one first.
@@ -395,6 +390,11 @@ impl Catalog {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let mut kinds = self.kinds.iter().copied();
         kinds.find(|known| known.group == group && known.version == version && known.kind == kind)
+    }
+
+    /// Is this a group of the apiserver itself?
+    pub fn has_builtin_group(&self, group: &str) -> bool {
+        group.is_empty() || self.kinds.iter().any(|kind| kind.group == group && !kind.custom)
     }
 
     /// All of them, those of the apiserver first.
@@ -449,7 +449,7 @@ impl Catalog {
 /// The order of versions: what is stable before beta before alpha, the newest first; then all else by name.
 ///
 /// Source: apimachinery `version/helpers.go`, `CompareKubeAwareVersionStrings`.
-fn by_age(one: &str, other: &str) -> Ordering {
+pub(super) fn by_age(one: &str, other: &str) -> Ordering {
     match (age(one), age(other)) {
         (Some(one), Some(other)) => other.cmp(&one),
         (Some(_), None) => Ordering::Less,

@@ -14,6 +14,7 @@ use crate::api::Cause;
 use crate::api::write::Subresource;
 use crate::scenario::Version;
 
+use super::catalog::by_age;
 use super::catalog::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
 
 mod check;
@@ -67,23 +68,29 @@ impl Definition {
     }
 
     /// What is wrong with an object; with what changed of `old`, if there was one before.
-    fn faults(&self, object: &Value, old: Option<&Value>) -> Vec<Cause> {
-        validate::faults(&self.structural, object, old, "")
+    fn faults(&self, object: &Value, old: Option<&Value>, version: Version) -> Vec<Cause> {
+        validate::faults(&self.structural, object, old, "", version)
     }
 
     /// The same for the status alone.
-    fn status_faults(&self, object: &Value, old: &Value) -> Vec<Cause> {
+    fn status_faults(&self, object: &Value, old: &Value, version: Version) -> Vec<Cause> {
         match (self.structural.properties.get("status"), object.get("status")) {
-            (Some(schema), Some(status)) => validate::faults(schema, status, old.get("status"), "status"),
+            (Some(schema), Some(status)) => {
+                validate::faults(schema, status, old.get("status"), "status", version)
+            }
             (_, _) => Vec::new(),
         }
     }
 }
 
 /// What is wrong with a new object, by the definition of its kind, or as a definition.
-pub(super) fn new_faults(kind: &Kind, object: &Value) -> Vec<Cause> {
+pub(super) fn new_faults(kind: &Kind, object: &Value, version: Version) -> Vec<Cause> {
     match kind.definition {
-        Some(definition) => definition.faults(object, None),
+        Some(definition) => {
+            let mut faults = definition.faults(object, None, version);
+            faults.extend(replica_faults(kind, object));
+            faults
+        }
         None if kind.defines => check::faults(&prepared(object.clone(), None)),
         None => Vec::new(),
     }
@@ -95,10 +102,15 @@ pub(super) fn changed_faults(
     object: &Value,
     old: &Value,
     part: Option<Subresource>,
+    version: Version,
 ) -> Vec<Cause> {
     match (kind.definition, part) {
-        (Some(definition), None) => definition.faults(object, Some(old)),
-        (Some(definition), Some(Subresource::Status)) => definition.status_faults(object, old),
+        (Some(definition), None) => {
+            let mut faults = definition.faults(object, Some(old), version);
+            faults.extend(replica_faults(kind, object));
+            faults
+        }
+        (Some(definition), Some(Subresource::Status)) => definition.status_faults(object, old, version),
         (None, None) if kind.defines => {
             let mut faults = check::faults(object);
             faults.extend(check::changes(object, old));
@@ -106,6 +118,35 @@ pub(super) fn changed_faults(
         }
         (_, _) => Vec::new(),
     }
+}
+
+/// A scale needs numbers that are counts.
+fn replica_faults(kind: &Kind, object: &Value) -> Option<Cause> {
+    let scale = kind.scale?;
+    let value = object.pointer(scale.spec)?;
+    let field = scale.spec.replace('/', ".");
+    let message = match value.as_i64() {
+        Some(0..) => return None,
+        Some(negative) => format!("Invalid value: {negative}: should be a non-negative integer"),
+        None => {
+            let (shown, go_type) = match value {
+                Value::String(text) => (text.clone(), "string"),
+                Value::Bool(truth) => (truth.to_string(), "bool"),
+                Value::Number(number) => (number.to_string(), "float64"),
+                Value::Null => ("<nil>".to_owned(), "<nil>"),
+                Value::Array(_) => (value.to_string(), "[]interface {}"),
+                Value::Object(_) => (value.to_string(), "map[string]interface {}"),
+            };
+            format!(
+                "Invalid value: 0: {field} accessor error: {shown} is of the type {go_type}, expected int64"
+            )
+        }
+    };
+    Some(Cause {
+        reason: "FieldValueInvalid".to_owned(),
+        message,
+        field,
+    })
 }
 
 /// The verbs of a custom resource, in the order of discovery.
@@ -143,6 +184,7 @@ pub(super) fn rows(definition: &Value) -> Vec<&'static Kind> {
                 "names": definition["status"]["acceptedNames"],
                 "stored": stored,
                 "terminating": terminating(definition),
+                "newest": newest(versions),
                 "version": version,
             }))
         })
@@ -165,7 +207,7 @@ fn interned(said: Value) -> &'static Kind {
 
 fn row(said: &Value) -> Kind {
     let (names, version) = (&said["names"], &said["version"]);
-    let group = lasting(&said["group"]);
+    let (group, kind) = (lasting(&said["group"]), lasting(&names["kind"]));
     let has_status = version["subresources"]["status"].is_object();
     let selectable = version["selectableFields"].as_array().into_iter().flatten();
     let selectable = selectable.filter_map(|field| {
@@ -187,7 +229,7 @@ fn row(said: &Value) -> Kind {
         version: lasting(&version["name"]),
         plural: lasting(&names["plural"]),
         singular: lasting(&names["singular"]),
-        kind: lasting(&names["kind"]),
+        kind,
         list_kind: lasting(&names["listKind"]),
         short_names: lasting_list(&names["shortNames"]),
         categories: lasting_list(&names["categories"]),
@@ -196,6 +238,7 @@ fn row(said: &Value) -> Kind {
         } else {
             VERBS
         },
+        deprecation: deprecation(group, kind, version, &said["newest"]),
         since: Version::V1_33,
         shows: (said["stored"] != version["name"]).then(|| (group, lasting(&said["stored"]))),
         stored_as: None,
@@ -219,6 +262,29 @@ fn row(said: &Value) -> Kind {
         names: NameRule::Subdomain,
         first_status: has_status.then_some(""),
         definition: Some(Box::leak(Box::new(definition))),
+    }
+}
+
+/// The first version that should be used.
+fn newest(versions: &[Value]) -> Option<&str> {
+    let usable = versions
+        .iter()
+        .filter(|version| version["served"] == true && version["deprecated"] != true);
+    let names = usable.filter_map(|version| version["name"].as_str());
+    names.min_by(|one, other| by_age(one, other))
+}
+
+/// What requests for a version are warned of.
+fn deprecation(group: &str, kind: &str, version: &Value, newest: &Value) -> &'static str {
+    let name = version["name"].as_str().unwrap_or_default();
+    let newer = newest.as_str().filter(|newest| by_age(newest, name).is_lt());
+    match (version["deprecationWarning"].as_str(), newer) {
+        _ if version["deprecated"] != true => "",
+        (Some(warning), _) => leaked(warning),
+        (None, Some(newer)) => leaked(&format!(
+            "{group}/{name} {kind} is deprecated; use {group}/{newer} {kind}"
+        )),
+        (None, None) => leaked(&format!("{group}/{name} {kind} is deprecated")),
     }
 }
 

@@ -345,7 +345,7 @@ fn struct_order(json: Value, order: &[&str]) -> Value {
 
 fn sort_maps(object: &mut Map<String, Value>) {
     for (key, value) in object.iter_mut() {
-        if MAPS.contains(&key.as_str()) {
+        if MAPS.contains(&key.as_str()) && value.is_object() {
             value.sort_all_objects();
         } else {
             sort_maps_below(value);

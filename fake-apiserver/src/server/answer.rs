@@ -188,6 +188,10 @@ pub(super) fn all_headers(
     let mut headers = api::common_headers(&asked.request, stream.0);
     headers.retain(|(name, _)| !replaced(name));
     headers.extend(own);
+    let kind = asked.collection.as_ref().map(|collection| collection.kind);
+    if let Some(kind) = kind.filter(|kind| !kind.deprecation.is_empty()) {
+        headers.push(api::warning(kind.deprecation));
+    }
     headers
 }
 

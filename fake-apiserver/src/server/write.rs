@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Server;
-use crate::api::{Answer, WriteRequest};
+use crate::api::{self, Answer, WriteRequest};
 use crate::model::Written;
 use crate::record::StreamId;
 
@@ -17,10 +17,7 @@ impl Server {
                 self.touched.extend(self.open.keys().copied());
                 let mut answer = Answer::json(done.status, done.body);
                 for warning in done.warnings {
-                    let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
-                    answer
-                        .headers
-                        .push(("Warning".to_owned(), format!("299 - \"{text}\"")));
+                    answer.headers.push(api::warning(&warning));
                 }
                 self.answer(stream, answer);
             }

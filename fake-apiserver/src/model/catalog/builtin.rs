@@ -40,6 +40,7 @@ const CORE: Kind = Kind {
     short_names: &[],
     categories: &[],
     verbs: ALL_VERBS,
+    deprecation: "",
     since: Version::V1_33,
     shows: None,
     stored_as: None,

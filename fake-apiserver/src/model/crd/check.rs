@@ -93,7 +93,7 @@ pub(crate) fn faults(definition: &Value) -> Vec<Cause> {
         found.required("spec.group", "");
     } else {
         found.name("spec.group", &spec["group"], subdomain);
-        if !group.contains('.') {
+        if subdomain(group).is_empty() && !group.contains('.') {
             found.invalid(
                 "spec.group",
                 &spec["group"],

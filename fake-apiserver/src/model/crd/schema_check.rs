@@ -4,6 +4,8 @@
 
 use serde_json::Value;
 
+use crate::scenario::Version;
+
 use super::check::Found;
 use super::prune::fill;
 use super::structural::{Schema, members};
@@ -119,7 +121,7 @@ fn own(found: &mut Found, schema: &Value, at: &str) {
         let read = Schema::read(schema);
         let mut filled = default.clone();
         fill(&mut filled, &read);
-        let mut causes = validate::faults(&read, &filled, None, "");
+        let mut causes = validate::faults(&read, &filled, None, "", Version::V1_33);
         for cause in &mut causes {
             cause.field = match cause.field.as_str() {
                 "<nil>" => format!("{at}.default"),

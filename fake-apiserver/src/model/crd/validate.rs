@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::api::{Cause, go_text};
 use crate::model::object::encode_json;
+use crate::scenario::Version;
 
 use super::formats;
 use super::prune::child;
@@ -21,9 +22,16 @@ const UNCHECKED: &str = "Invalid value: null: some validation rules were not che
 
 /// What is wrong with `value`, of which `old` was there before. `part` is where it stands in the object: empty for all
 /// of it, `status` for that; messages name what is in it without that.
-pub(super) fn faults(schema: &Schema, value: &Value, old: Option<&Value>, part: &str) -> Vec<Cause> {
+pub(super) fn faults(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+    part: &str,
+    version: Version,
+) -> Vec<Cause> {
     let mut found = Faults {
         part: part.to_owned(),
+        ranges: version >= Version::V1_36,
         causes: Vec::new(),
     };
     found.value(schema, value, old, "");
@@ -53,6 +61,8 @@ const NOWHERE: &str = "<nil>";
 
 struct Faults {
     part: String,
+    /// Are whole numbers held against the range of their format?
+    ranges: bool,
     causes: Vec<Cause>,
 }
 
@@ -162,6 +172,19 @@ impl Faults {
         let (Some(value), text) = (number.as_f64(), number.to_string()) else {
             return;
         };
+        if self.ranges && schema.kind == Type::Integer && !in_range(number, &rules.format) {
+            let format = match rules.format.as_str() {
+                "" => "(default format)".to_owned(),
+                format => format!("with format {format}"),
+            };
+            self.causes.push(Cause {
+                reason: "FieldValueInvalid".to_owned(),
+                message: format!(
+                    "Invalid value: \"\": Checked value must be of type integer {format} in {path}"
+                ),
+                field: NOWHERE.to_owned(),
+            });
+        }
         if let Some(factor) = rules.multiple_of.filter(|factor| (value / factor).fract() != 0.0) {
             self.invalid(&text, &format!("should be a multiple of {factor}"), path);
         }
@@ -294,6 +317,7 @@ impl Faults {
     fn apart(&self, schema: &Schema, value: &Value, path: &str) -> Vec<Cause> {
         let mut apart = Self {
             part: self.part.clone(),
+            ranges: self.ranges,
             causes: Vec::new(),
         };
         apart.value(schema, value, None, path);
@@ -352,6 +376,15 @@ fn has_type(wanted: Type, value: &Value) -> bool {
         Type::Number => value.is_number(),
         Type::Boolean => value.is_boolean(),
         Type::IntegerOrText => value.is_string() || integral,
+    }
+}
+
+/// Is it a whole number, and one that its format can hold?
+fn in_range(number: &serde_json::Number, format: &str) -> bool {
+    match (number.as_i64(), format) {
+        (Some(number), "int32") => i32::try_from(number).is_ok(),
+        (Some(_), _) => true,
+        (None, _) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
     }
 }
 

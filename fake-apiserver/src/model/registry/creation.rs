@@ -93,7 +93,7 @@ impl Writer<'_> {
         }
         let mut faults = naming::faults(kind.names, self.model.version, name);
         faults.extend(self.kind_fault(object));
-        faults.extend(crd::new_faults(kind, object));
+        faults.extend(crd::new_faults(kind, object, self.model.version));
         if !faults.is_empty() {
             return Err(Status::invalid_object(kind, name, &faults));
         }

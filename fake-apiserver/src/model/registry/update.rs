@@ -74,7 +74,7 @@ impl Writer<'_> {
             None if kind.defines => crd::prepared(manifest, Some(&stored)),
             None | Some(_) => manifest,
         };
-        let faults = crd::changed_faults(kind, &manifest, &stored, subresource);
+        let faults = crd::changed_faults(kind, &manifest, &stored, subresource, self.model.version);
         if !faults.is_empty() {
             return Err(Status::invalid_object(kind, current.name(), &faults));
         }

@@ -37,6 +37,7 @@ pub(super) static ROWS: &[Kind] = &[
         kind: "Endpoints",
         list_kind: "EndpointsList",
         short_names: &["ep"],
+        deprecation: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
         fields: &["subsets"],
         update_creates: true,
         ..CORE
