@@ -17,6 +17,11 @@ use rstest::rstest;
 use serde_json::Value;
 
 const CM: &str = "/api/v1/namespaces/probe/configmaps";
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const WIDGETS: &str = r#"{"metadata":{"name":"widgets.probe.example.com"},"spec":{"group":"probe.example.com",
+    "scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,
+    "storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
+    "subresources":{"status":{}}}]}}"#;
 const WD: &str = "/apis/probe.example.com/v1/namespaces/probe/widgets";
 
 /// An answer: its status, its headers, its body so far.
@@ -52,6 +57,7 @@ impl World {
             let body = format!(r#"{{"metadata":{{"name":"{namespace}"}}}}"#);
             world.expect("POST", "/api/v1/namespaces", &body);
         }
+        world.expect("POST", CRDS, WIDGETS);
         for number in 1..=5 {
             let labels = if number % 2 == 1 {
                 r#","labels":{"app":"x"}"#
