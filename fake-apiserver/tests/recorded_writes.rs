@@ -394,7 +394,7 @@ fn a_restart_ends_watches_and_compaction_makes_old_lists_too_old() {
 }
 
 #[rstest]
-#[case(None, 401, "discovery-024-bad-token")]
+#[case(Some("nobody"), 401, "discovery-024-bad-token")]
 #[case(Some("poor"), 403, "discovery-025-forbidden")]
 fn who_may_not_is_told_as_recorded(#[case] token: Option<&str>, #[case] status: u16, #[case] id: &str) {
     let mut world = World::fixture(Version::V1_36);
