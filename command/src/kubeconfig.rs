@@ -1,39 +1,47 @@
-//! The file every client reads to find the server.
+//! The file every client reads to find the server, for as long as the server runs.
 
 use std::path::{Path, PathBuf};
 
+use fake_apiserver::net;
+
 use crate::Failure;
 
-/// A kubeconfig file for as long as the server runs.
+/// A kubeconfig file, removed with this value.
+#[derive(Debug)]
 pub(crate) struct Kubeconfig {
-    folder: PathBuf,
+    /// A folder of our own around the file, unless the user named the file.
+    folder: Option<PathBuf>,
     path: PathBuf,
 }
 
 impl Kubeconfig {
-    /// Writes one that names `url`, for clients that use `namespace` where they are not told another.
-    pub(crate) fn write(url: &str, namespace: Option<&str>, token: Option<&str>) -> Result<Self, Failure> {
-        let folder = std::env::temp_dir().join(format!("fake-apiserver-{}", std::process::id()));
-        let path = folder.join("kubeconfig");
-        let user = match token {
-            Some(token) => serde_json::json!({ "token": token }),
-            None => serde_json::json!({}),
-        };
-        let text = serde_json::json!({
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "fake", "cluster": {"server": url}}],
-            "users": [{"name": "fake", "user": user}],
-            "contexts": [{
-                "name": "fake",
-                "context": {"cluster": "fake", "user": "fake", "namespace": namespace.unwrap_or("default")},
-            }],
-            "current-context": "fake",
+    /// Writes one: at `path`, or in a folder of its own under a name that nothing else has. `door`: which of two servers.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write(text: &net::Kubeconfig, path: Option<&Path>, door: &str) -> Result<Self, Failure> {
+        let folder = path.is_none().then(|| {
+            let name = match door {
+                "a" => format!("fake-apiserver-{}", std::process::id()),
+                door => format!("fake-apiserver-{}-{door}", std::process::id()),
+            };
+            std::env::temp_dir().join(name)
         });
-        // JSON is YAML.
-        std::fs::create_dir(&folder)
-            .and_then(|()| std::fs::write(&path, format!("{text:#}\n")))
-            .map_err(|error| Failure::System(format!("cannot write {}", path.display()), error))?;
+        let path = match (path, &folder) {
+            (Some(path), _) => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+            (None, Some(folder)) => folder.join("kubeconfig"),
+            (None, None) => PathBuf::from("kubeconfig"),
+        };
+        let refused = |error| Failure::System(format!("cannot write {}", path.display()), error);
+        if let Some(folder) = &folder {
+            // What an earlier process of this number left is nobody's.
+            let _ = std::fs::remove_dir_all(folder);
+            let mut builder = std::fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(folder).map_err(refused)?;
+        }
+        text.write(&path).map_err(refused)?;
         Ok(Self { folder, path })
     }
 
@@ -45,8 +53,12 @@ impl Kubeconfig {
 
 impl Drop for Kubeconfig {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.folder) {
-            tracing::warn!(%error, folder = %self.folder.display(), "left behind");
+        let (removed, left) = match &self.folder {
+            Some(folder) => (std::fs::remove_dir_all(folder), folder),
+            None => (std::fs::remove_file(&self.path), &self.path),
+        };
+        if let Err(error) = removed {
+            tracing::warn!(%error, left = %left.display(), "left behind");
         }
     }
 }

@@ -1,14 +1,20 @@
 //! `fake-apiserver play`: one scenario, for any client.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use conformance::wire::{Apart, Needs, needs};
+use fake_apiserver::net::TlsOptions;
+use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{self, Scenario, Style};
 use fake_apiserver::server::{Limits, Server};
 
 use crate::Failure;
-use crate::stage::{self, Stage};
+use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
+use crate::serve::Listening;
+use crate::stage::{self, Running, Stage};
 
 /// Serve one scenario on 127.0.0.1 until interrupted, for kubectl or any other client.
 ///
@@ -21,37 +27,70 @@ use crate::stage::{self, Stage};
 pub(crate) struct Play {
     /// The scenario file.
     file: PathBuf,
-    /// The port to listen on; 0 takes a free one.
-    #[arg(long, default_value_t = 0)]
-    port: u16,
-    /// What chance decides by: how long watches without a timeout live.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    /// Serve HTTPS, with an authority made for this run; the kubeconfig has it.
+    #[arg(long)]
+    tls: bool,
+    #[command(flatten)]
+    judging: JudgeArguments,
+    #[command(flatten)]
+    listening: Listening,
 }
 
 /// Plays until interrupted.
 ///
 /// # Errors
 /// The file is wrong, or the system refuses something.
-pub(crate) fn run(play: &Play) -> Result<(), Failure> {
+pub(crate) fn run(play: Play) -> Result<(), Failure> {
     let scenario = Arc::new(read(&play.file)?);
     eprintln!("{}: {}", scenario.id, scenario.title);
-    let namespace = scenario.target.namespace.clone();
-    stage::run(Stage {
-        server: Server::with_limits(scenario, play.seed, Limits::endless()),
-        port: play.port,
-        namespace,
-        token: None,
-        shown_from: 0,
-    })
+    if let Some(Needs::Adapter(words)) = needs(&scenario) {
+        eprintln!("warning: the script of this scenario needs {words}; up to there it is played");
+    }
+    let listening = play.listening;
+    let server = Server::with_limits(scenario.clone(), listening.seed, Limits::endless());
+    let stage = Stage {
+        server: server.keeping(stage::RECORDS_KEPT),
+        what: scenario.id.clone(),
+        version: scenario.server.version,
+        port: listening.port,
+        address: Ipv4Addr::LOCALHOST.into(),
+        tls: play.tls.then(TlsOptions::default),
+        control_port: listening.control_port,
+        control_token: listening.control_token,
+        namespace: scenario.target.namespace.clone(),
+        access: None,
+        kubeconfig: listening.kubeconfig,
+    };
+    let excused = scenario
+        .expect
+        .excused
+        .iter()
+        .map(|excuse| excuse.invariant.clone());
+    let judge = Judge::new(Apart::ByConnections, excused.collect());
+    let commentator = Commentator {
+        judge: judge.clone(),
+        shows_all: true,
+    };
+    stage::block_on(async {
+        let mut running = Running::open(stage, judge.clone()).await?;
+        running.introduce()?;
+        let hear = |now, records: &[Record]| commentator.hear(now, records);
+        running.serve(0, stage::told_to_stop(), hear).await;
+        Ok(())
+    })?;
+    conclude(&judge.verdict(), &play.judging)
 }
 
-fn read(file: &Path) -> Result<Scenario, Failure> {
+/// Reads a scenario file.
+///
+/// # Errors
+/// Everything that is wrong with it, drawn.
+pub(crate) fn read(file: &Path) -> Result<Scenario, Failure> {
     // Ids are paths below the scenarios folder, where the file is in one.
     let root = file
         .ancestors()
         .skip(1)
         .find(|folder| folder.ends_with("scenarios"));
     let root = root.or(file.parent()).unwrap_or(Path::new(""));
-    scenario::load(file, root).map_err(|errors| Failure::Scenario(errors.render(Style::for_stderr())))
+    scenario::load(file, root).map_err(|errors| Failure::Drawn(errors.render(Style::for_stderr())))
 }

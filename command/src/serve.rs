@@ -1,15 +1,23 @@
 //! `fake-apiserver serve`: the truth alone, for kubectl or any other client.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use conformance::wire::Apart;
 use fake_apiserver::api::Access;
-use fake_apiserver::manifests;
+use fake_apiserver::net::TlsOptions;
+use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
 
-use crate::Failure;
-use crate::stage::{self, Stage};
+use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
+use crate::stage::{self, Running, Stage};
+use crate::{Failure, objects};
+
+/// Events of a resource that can be replayed: enough for a client that was away for a while, as on a real server, whose
+/// watch caches grow with the traffic.
+const WATCH_CACHE_CAPACITY: usize = 10_000;
 
 /// Serve an apiserver that only tells the truth on 127.0.0.1 until interrupted, for kubectl or any other client.
 ///
@@ -19,13 +27,15 @@ use crate::stage::{self, Stage};
 /// Example: fake-apiserver serve --objects pods.yaml --port 6443
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Objects that are there from the start, as YAML or JSON, one or several documents. Namespaces that they name
-    /// are made.
-    #[arg(long, value_name = "FILE")]
-    objects: Option<PathBuf>,
-    /// The port to listen on; 0 takes a free one.
-    #[arg(long, default_value_t = 0)]
-    port: u16,
+    /// Objects that are there from the start: a file of YAML or JSON, or a folder of them. May be given several times.
+    /// Namespaces that they name are made.
+    #[arg(long, value_name = "FILE|DIR")]
+    objects: Vec<PathBuf>,
+    /// CustomResourceDefinitions, served from the start: a file or a folder. May be given several times.
+    #[arg(long, value_name = "FILE|DIR")]
+    crd: Vec<PathBuf>,
+    #[command(flatten)]
+    listening: Listening,
     /// The Kubernetes minor to answer as: 1.33, 1.34, 1.35 or 1.36.
     #[arg(long, default_value = "1.36", value_parser = minor)]
     kubernetes_version: Version,
@@ -35,9 +45,43 @@ pub(crate) struct Serve {
     /// The bearer token of the user `limited`, who may read discovery and nothing else.
     #[arg(long, requires = "token")]
     limited_token: Option<String>,
+    /// Serve HTTPS, with an authority made for this run; the kubeconfig has it.
+    #[arg(long)]
+    tls: bool,
+    /// The address to listen on; beyond this machine only with --tls and --token.
+    #[arg(long, default_value = "127.0.0.1", value_name = "IP")]
+    address: IpAddr,
+    /// Host names and addresses the certificate is for, beside the address and localhost.
+    #[arg(long, value_name = "NAME", requires = "tls")]
+    tls_name: Vec<String>,
+    /// Open a second port: another apiserver over the same truth, with watch caches of its own that can be frozen.
+    #[arg(long)]
+    twin: bool,
+    #[command(flatten)]
+    judging: JudgeArguments,
+    /// Show nothing of what happens but what clients do wrong.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Where to listen, and how to be steered: the same for whatever is served.
+#[derive(Debug, Args)]
+pub(crate) struct Listening {
+    /// The port to listen on; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Write the kubeconfig here; it is removed at the end.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The port of the control API; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) control_port: u16,
+    /// What the control API lets in; made up by default, and known to `ctl`.
+    #[arg(long, env = "FAKE_APISERVER_CONTROL_TOKEN", hide_env_values = true)]
+    pub(crate) control_token: Option<String>,
     /// What chance decides by: generated names, how long watches without a timeout live.
     #[arg(long, default_value_t = 0)]
-    seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// Serves until interrupted.
@@ -47,28 +91,54 @@ pub(crate) struct Serve {
 pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     let settings = ServerSettings {
         version: serve.kubernetes_version,
+        watch_cache_capacity: WATCH_CACHE_CAPACITY,
         ..ServerSettings::default()
     };
-    let mut server = Server::standalone(settings, serve.seed);
-    if let Some(file) = &serve.objects {
-        let wrong = |message: String| Failure::Objects(format!("{}: {message}", file.display()));
-        let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-        for object in manifests::read(&text).map_err(wrong)? {
-            server.put(&object).map_err(wrong)?;
-        }
+    let listening = serve.listening;
+    let mut server = Server::standalone(settings, listening.seed);
+    let count = objects::put(&mut server, &serve.crd, &serve.objects)?;
+    let limited_token = serve.limited_token;
+    let access = serve.token.map(|token| Access { token, limited_token });
+    if let Some(access) = access.clone() {
+        server = server.with_access(access);
     }
-    let (token, limited_token) = (serve.token, serve.limited_token);
-    if let Some(token) = token.clone() {
-        server = server.with_access(Access { token, limited_token });
+    if serve.twin {
+        server = server.with_twin();
     }
-    let shown_from = server.records().len();
-    stage::run(Stage {
-        server,
-        port: serve.port,
+    let shown_from = server.next_record();
+    let stage = Stage {
+        server: server.keeping(stage::RECORDS_KEPT),
+        what: match count {
+            0 => "the truth".to_owned(),
+            1 => "the truth, with 1 object".to_owned(),
+            count => format!("the truth, with {count} objects"),
+        },
+        version: serve.kubernetes_version,
+        port: listening.port,
+        address: serve.address,
+        tls: serve.tls.then(|| TlsOptions {
+            names: serve.tls_name,
+            ..TlsOptions::default()
+        }),
+        control_port: listening.control_port,
+        control_token: listening.control_token,
         namespace: None,
-        token,
-        shown_from,
-    })
+        access,
+        kubeconfig: listening.kubeconfig,
+    };
+    let judge = Judge::new(Apart::ByConnections, Vec::new());
+    let commentator = Commentator {
+        judge: judge.clone(),
+        shows_all: !serve.quiet,
+    };
+    stage::block_on(async {
+        let mut running = Running::open(stage, judge.clone()).await?;
+        running.introduce()?;
+        let hear = |now, records: &[Record]| commentator.hear(now, records);
+        running.serve(shown_from, stage::told_to_stop(), hear).await;
+        Ok(())
+    })?;
+    conclude(&judge.verdict(), &serve.judging)
 }
 
 fn minor(text: &str) -> Result<Version, String> {

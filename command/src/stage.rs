@@ -1,65 +1,219 @@
-//! What stands around a running server: its listener, the kubeconfig that leads to it, the log of what both sides do, and
-//! the signals that end it.
+//! What stands around a running server: its listeners, the kubeconfigs that lead to them, the control API, the file `ctl`
+//! finds it by, the log of what both sides do, and the signals that end it.
 
 use std::io::{self, Write as _};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use fake_apiserver::net::{Edge, ListenerLimits, serve};
-use fake_apiserver::record::line::line;
+use fake_apiserver::api::Access;
+use fake_apiserver::net::{Credentials, Edge, Listening, ServeError, ServeOptions, TlsOptions};
+use fake_apiserver::record::{Door, Record};
+use fake_apiserver::scenario::Version;
 use fake_apiserver::server::Server;
-use tokio::net::TcpListener;
 
 use crate::Failure;
+use crate::control::{About, Control};
+use crate::judging::Judge;
 use crate::kubeconfig::Kubeconfig;
+use crate::state::{State, StateFile};
+
+/// Records of the trace that are kept at least; older ones are forgotten, so that a server may run for weeks.
+pub(crate) const RECORDS_KEPT: usize = 100_000;
+
+/// Records taken out of the server at a time: it stands still meanwhile.
+const RECORDS_AT_A_TIME: usize = 1_000;
+
+/// After so much silence whoever hears is told that time passed.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// A server about to be served.
 pub(crate) struct Stage {
     pub(crate) server: Server,
+    /// What it serves, in words.
+    pub(crate) what: String,
+    /// What it answers as.
+    pub(crate) version: Version,
     pub(crate) port: u16,
+    /// Where to listen; beyond this machine only with TLS and a token.
+    pub(crate) address: IpAddr,
+    pub(crate) tls: Option<TlsOptions>,
+    pub(crate) control_port: u16,
+    pub(crate) control_token: Option<String>,
     /// What clients are told to use by default.
     pub(crate) namespace: Option<String>,
-    /// What clients are told to send.
-    pub(crate) token: Option<String>,
-    /// The first record that is news to whoever watches.
-    pub(crate) shown_from: usize,
+    /// Who is let in.
+    pub(crate) access: Option<Access>,
+    /// Where the kubeconfig is to be; `None`: in a folder of its own.
+    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
-/// Serves until interrupted.
+/// A server with its listeners, before the first connection.
+pub(crate) struct Running {
+    pub(crate) edge: Edge,
+    listeners: Vec<(Door, Listening)>,
+    control: Option<Control>,
+    /// Where the control API is, and what it lets in.
+    steering: (String, String),
+    about: About,
+    kubeconfigs: Vec<Kubeconfig>,
+    judge: Judge,
+    _state: Option<StateFile>,
+}
+
+impl Running {
+    /// Listens, and leaves the files that lead there.
+    ///
+    /// # Errors
+    /// The system refuses a socket or a file.
+    pub(crate) async fn open(stage: Stage, judge: Judge) -> Result<Self, Failure> {
+        let twin = stage.server.has_twin();
+        let mut listeners = vec![(Door::A, listen(&stage, stage.port).await?)];
+        if twin {
+            listeners.push((Door::B, listen(&stage, 0).await?));
+        }
+        let (mut servers, mut kubeconfigs) = (Vec::new(), Vec::new());
+        for (door, listener) in &listeners {
+            let credentials = match &stage.access {
+                Some(access) => Credentials::Token(access.token.clone()),
+                None => Credentials::None,
+            };
+            let way = listener.kubeconfig(credentials, stage.namespace.as_deref());
+            let path = stage.kubeconfig.as_deref().map(|path| match door {
+                Door::A => path.to_owned(),
+                Door::B => path.with_added_extension("b"),
+            });
+            kubeconfigs.push(Kubeconfig::write(&way, path.as_deref(), door.word())?);
+            servers.push((door.word().to_owned(), way.server));
+        }
+        let token = match stage.control_token {
+            Some(token) => token,
+            None => random_token()?,
+        };
+        let control = Control::listen(stage.control_port, token).await?;
+        let state = State {
+            pid: std::process::id(),
+            control: control.url(),
+            token: control.token().to_owned(),
+            server: servers[0].1.clone(),
+            what: stage.what,
+        };
+        // A server that cannot be found by `ctl` still serves, and --control finds it.
+        let state = StateFile::write(&state)
+            .inspect_err(|error| eprintln!("warning: ctl cannot find this server by itself: {error}"))
+            .ok();
+        let steering = (control.url(), control.token().to_owned());
+        Ok(Self {
+            edge: Edge::new(stage.server),
+            listeners,
+            about: About {
+                kubernetes: minor(stage.version).to_owned(),
+                servers,
+                kubeconfig: kubeconfigs[0].path().display().to_string(),
+            },
+            control: Some(control),
+            steering,
+            kubeconfigs,
+            judge,
+            _state: state,
+        })
+    }
+
+    /// The line to paste, on standard output; the rest of what one wants to know, on standard error.
+    ///
+    /// # Errors
+    /// Standard output is closed.
+    pub(crate) fn introduce(&self) -> Result<(), Failure> {
+        let closed = |error| Failure::System("standard output is closed".to_owned(), error);
+        writeln!(io::stdout(), "export KUBECONFIG={}", self.about.kubeconfig).map_err(closed)?;
+        for (kubeconfig, (door, url)) in self.kubeconfigs.iter().zip(&self.about.servers).skip(1) {
+            eprintln!(
+                "door {door} is {url}: export KUBECONFIG={}",
+                kubeconfig.path().display()
+            );
+        }
+        if let Some(control) = &self.control {
+            eprintln!(
+                "serving Kubernetes {} at {}, steered at {}; from another shell: fake-apiserver ctl --help",
+                self.about.kubernetes,
+                self.about.servers[0].1,
+                control.url()
+            );
+        }
+        Ok(())
+    }
+
+    /// The file that leads clients to the first door.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        self.kubeconfigs[0].path()
+    }
+
+    /// What a process is told so that it can steer.
+    pub(crate) fn control(&self) -> [(&'static str, String); 2] {
+        let (url, token) = &self.steering;
+        [
+            ("FAKE_APISERVER_CONTROL", url.clone()),
+            ("FAKE_APISERVER_CONTROL_TOKEN", token.clone()),
+        ]
+    }
+
+    /// Serves until `stop` completes; `hear` is given every record from `from` on, in order, also those of the end.
+    pub(crate) async fn serve(
+        &mut self,
+        from: u64,
+        stop: impl Future<Output = ()>,
+        mut hear: impl FnMut(Duration, &[Record]),
+    ) {
+        let mut heard = from;
+        let (edge, about, judge) = (self.edge.clone(), self.about.clone(), self.judge.clone());
+        let (stopping, _) = tokio::sync::watch::channel(false);
+        let doors = std::mem::take(&mut self.listeners);
+        let control = self.control.take();
+        let serving = futures::future::join_all(doors.into_iter().map(|(door, listener)| {
+            let mut stopped = stopping.subscribe();
+            let stop = async move {
+                // An error means that the sender is gone, and that is a stop too.
+                let _ = stopped.wait_for(|stopped| *stopped).await;
+            };
+            listener.serve(edge.at(door), stop)
+        }));
+        let steering = async {
+            match control {
+                Some(control) => control.serve(edge.clone(), about, judge).await,
+                None => std::future::pending().await,
+            }
+        };
+        let stop = async {
+            stop.await;
+            // Nobody left to hear it is no failure.
+            let _ = stopping.send(true);
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            _ = serving => {}
+            () = self.edge.keep_time() => {}
+            () = steering => {}
+            () = stop => {}
+            () = hear_all(&self.edge, &mut heard, &mut hear) => {}
+        }
+        while hear_some(&self.edge, &mut heard, &mut hear) {}
+    }
+}
+
+/// Runs what is to be run on a runtime of its own.
 ///
 /// # Errors
-/// The system refuses a socket, a file or a runtime.
-pub(crate) fn run(stage: Stage) -> Result<(), Failure> {
+/// Those of `work`, and if there is no runtime.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::System("no runtime".to_owned(), error))?;
-    runtime.block_on(serve_until_interrupted(stage))
-}
-
-async fn serve_until_interrupted(stage: Stage) -> Result<(), Failure> {
-    let port = stage.port;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .await
-        .map_err(|error| Failure::System(format!("cannot listen on 127.0.0.1:{port}"), error))?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| Failure::System("no address".to_owned(), error))?;
-    let url = format!("http://{address}");
-    let kubeconfig = Kubeconfig::write(&url, stage.namespace.as_deref(), stage.token.as_deref())?;
-    let edge = Edge::new(stage.server);
-    writeln!(io::stdout(), "export KUBECONFIG={}", kubeconfig.path().display())
-        .map_err(|error| Failure::System("standard output is closed".to_owned(), error))?;
-
-    let ended = tokio::select! {
-        ended = serve(listener, edge.clone(), ListenerLimits::default(), told_to_stop()) => ended,
-        () = edge.keep_time() => Ok(()),
-        () = show(&edge, stage.shown_from) => Ok(()),
-    };
-    ended.map_err(|error| Failure::System("cannot serve".to_owned(), io::Error::other(error)))
+    runtime.block_on(work)
 }
 
 /// Completes on Ctrl-C, and on the signal `kill` sends.
-async fn told_to_stop() {
+pub(crate) async fn told_to_stop() {
     // Without a handler the system's own way of stopping a program remains.
     let interrupted = async {
         if tokio::signal::ctrl_c().await.is_err() {
@@ -77,17 +231,65 @@ async fn told_to_stop() {
     interrupted.await;
 }
 
-/// Writes every record from `shown` on on standard error as it comes. Never ends by itself.
-async fn show(edge: &Edge, mut shown: usize) {
+async fn listen(stage: &Stage, port: u16) -> Result<Listening, Failure> {
+    let options = ServeOptions {
+        address: SocketAddr::new(stage.address, port),
+        tls: stage.tls.clone(),
+        access: stage.access.clone(),
+        ..ServeOptions::default()
+    };
+    options.bind().await.map_err(|error| match error {
+        ServeError::NotLoopback(_) => {
+            Failure::Usage(format!("{error}: --tls and --token, or --address 127.0.0.1"))
+        }
+        ServeError::Bind(_, _) | ServeError::Address(_) | ServeError::Tls(_) => {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            Failure::System(error.to_string(), io::Error::other(cause.unwrap_or_default()))
+        }
+    })
+}
+
+/// Hands on every record as it comes. Never ends by itself.
+async fn hear_all(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Record])) {
     loop {
         let stirred = edge.stirred();
-        let lines = edge.read_records(shown, |records| {
-            shown += records.len();
-            records.iter().map(line).collect::<Vec<_>>()
-        });
-        for line in lines {
-            eprintln!("{line}");
+        while hear_some(edge, heard, hear) {
+            // A long story must not keep the connections waiting.
+            tokio::task::yield_now().await;
         }
-        stirred.await;
+        if tokio::time::timeout(SILENCE, stirred).await.is_err() {
+            // What was left open may prove something by staying so.
+            hear(edge.elapsed(), &[]);
+        }
+    }
+}
+
+/// Hands on some records, if there are any.
+fn hear_some(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Record])) -> bool {
+    let records = edge.read_records(*heard, |records| {
+        records[..records.len().min(RECORDS_AT_A_TIME)].to_vec()
+    });
+    if let Some(last) = records.last() {
+        *heard = last.seq + 1;
+        hear(last.at, &records);
+    }
+    !records.is_empty()
+}
+
+/// A token nobody can guess.
+fn random_token() -> Result<String, Failure> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::System("no randomness".to_owned(), io::Error::other(error)))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// `1.36`.
+pub(crate) fn minor(version: Version) -> &'static str {
+    match version {
+        Version::V1_33 => "1.33",
+        Version::V1_34 => "1.34",
+        Version::V1_35 => "1.35",
+        Version::V1_36 => "1.36",
     }
 }

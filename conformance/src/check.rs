@@ -38,6 +38,25 @@ pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     found
 }
 
+/// The part of [`unmet`] that needs no reports: requests.
+pub fn unmet_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
+    let mut found = Vec::new();
+    let check = Check { scenario, trace };
+    check.requests(&mut found);
+    check.counts(&mut found, true);
+    check.never(&mut found);
+    found
+}
+
+/// The part of [`broken`] that needs no reports.
+pub fn broken_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
+    let mut found = Vec::new();
+    let check = Check { scenario, trace };
+    check.counts(&mut found, false);
+    check.never(&mut found);
+    found
+}
+
 /// When the event a stuck step waits for was reported before the step began to wait, if it was.
 pub fn came_before(trace: &Trace<'_>, expected: &EmittedMatch) -> Option<Moment> {
     let names = Names::new(trace);

@@ -206,6 +206,34 @@ pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
         .collect()
 }
 
+/// The invariants that the wire alone can decide: nothing a client reports is needed for them.
+pub const ON_THE_WIRE: [&str; 10] = [
+    "INV-01", "INV-02", "INV-03", "INV-04", "INV-05", "INV-15", "INV-16", "INV-17", "INV-18", "INV-22",
+];
+
+/// Every violation of those of [`INVARIANTS`] that are `wanted`, one by one.
+pub(crate) fn each(scenario: &Scenario, trace: &Trace<'_>, wanted: &[&str]) -> Vec<Contradiction> {
+    let ground = Ground::new(scenario, trace);
+    let wanted = INVARIANTS
+        .iter()
+        .filter(|invariant| wanted.contains(&invariant.id));
+    wanted
+        .flat_map(|invariant| {
+            let found = (invariant.find)(&ground).into_iter();
+            let ground = &ground;
+            found.map(move |finding| Contradiction {
+                check: invariant.id.to_owned(),
+                requirements: invariant.requirements.iter().map(|id| (*id).to_owned()).collect(),
+                place: ground.step_before(&finding.evidence),
+                sentence: finding.sentence,
+                evidence: finding.evidence,
+                expected: finding.expected,
+                actual: finding.actual,
+            })
+        })
+        .collect()
+}
+
 /// One violation, before it is given its invariant's id.
 #[derive(Debug)]
 struct Finding {

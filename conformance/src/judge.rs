@@ -1,15 +1,59 @@
 //! Scenario and records in, verdict out. Asks nobody else, so yesterday's trace can be judged by tomorrow's checks.
 
-use fake_apiserver::record::{Record, RunEnd};
+use std::collections::BTreeSet;
+
+use fake_apiserver::record::{Record, RunEnd, Verb, What};
 use fake_apiserver::report::Report;
-use fake_apiserver::scenario::{Scenario, Trigger};
+use fake_apiserver::scenario::{Named, Scenario, Trigger};
 
 use crate::trace::{Moment, Trace};
 use crate::verdict::{Contradiction, Outcome, Verdict};
 use crate::{check, invariants, words};
 
+/// A reading of a trace.
+type Reading = fn(&Scenario, &Trace<'_>) -> Vec<Contradiction>;
+
+/// What a verdict is read off.
+enum Evidence {
+    /// The wire, and what the client reported.
+    Reports,
+    /// The wire alone; what it proves of what always holds was found already.
+    Wire(Vec<Contradiction>),
+}
+
 /// Judges one run.
 pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
+    judge_by(scenario, records, Evidence::Reports)
+}
+
+/// Judges one run of a client that reports nothing: what the scenario expects of requests, how the run ended, and what
+/// was `found` of what always holds (see [`crate::wire`]). Only requests for what the scenario is about count.
+pub fn judge_wire(scenario: &Scenario, records: &[Record], found: Vec<Contradiction>) -> Verdict {
+    let target = &scenario.target;
+    let mut streams = BTreeSet::new();
+    let about: Vec<Record> = records
+        .iter()
+        .filter(|record| {
+            if let What::Request {
+                stream, path, verb, ..
+            } = &record.what
+            {
+                let named = Named::by(path);
+                let meant =
+                    *verb != Verb::Other && named.group == target.group && named.plural == target.plural;
+                return meant && streams.insert(*stream);
+            }
+            record
+                .what
+                .stream()
+                .is_none_or(|stream| streams.contains(&stream))
+        })
+        .cloned()
+        .collect();
+    judge_by(scenario, &about, Evidence::Wire(found))
+}
+
+fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verdict {
     let trace = Trace::new(records);
     let Some((ended, end)) = trace.ended else {
         return harness(&trace, "the harness broke: the trace has no end".to_owned());
@@ -17,7 +61,16 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
     if let RunEnd::Harness { message } = end {
         return harness(&trace, format!("the harness broke: {message}"));
     }
-    let mut contradictions = invariants::violated(scenario, &trace);
+    let reports = matches!(evidence, Evidence::Reports);
+    let mut contradictions = match evidence {
+        Evidence::Reports => invariants::violated(scenario, &trace),
+        Evidence::Wire(found) => found,
+    };
+    let (unmet, broken): (Reading, Reading) = if reports {
+        (check::unmet, check::broken)
+    } else {
+        (check::unmet_on_the_wire, check::broken_on_the_wire)
+    };
     let mut outcome = Outcome::Pass;
     if let Some((at, message)) = crash(&trace) {
         outcome = Outcome::Crash;
@@ -33,21 +86,31 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
     }
     match end {
         RunEnd::Complete | RunEnd::NotConverged { .. } => {
-            contradictions.extend(check::unmet(scenario, &trace));
+            contradictions.extend(unmet(scenario, &trace));
             // The last word on a cache that never came right, should no check have found out what is wrong with it.
             if let RunEnd::NotConverged { waited_ms } = end
                 && contradictions.is_empty()
                 && scenario.expect.not_converged_because.is_none()
             {
-                contradictions.push(run(
-                    format!(
-                        "the client never came to hold what the server holds, though it was left in peace for {}",
-                        words::span(*waited_ms)
-                    ),
-                    "the cache equals the truth",
-                    "it does not",
-                    vec![ended.seq],
-                ));
+                let peace = words::span(*waited_ms);
+                let (sentence, expected, actual) = if reports {
+                    (
+                        format!(
+                            "the client never came to hold what the server holds, though it was left in peace for {peace}"
+                        ),
+                        "the cache equals the truth",
+                        "it does not",
+                    )
+                } else {
+                    (
+                        format!(
+                            "the client never came to rest with an open watch, though it was left in peace for {peace}"
+                        ),
+                        "an open watch and no further requests",
+                        "none",
+                    )
+                };
+                contradictions.push(run(sentence, expected, actual, vec![ended.seq]));
             }
         }
         RunEnd::Stuck {
@@ -55,7 +118,7 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
             waited_ms,
             waiting_for,
         } => {
-            contradictions.extend(check::broken(scenario, &trace));
+            contradictions.extend(broken(scenario, &trace));
             if outcome == Outcome::Pass {
                 outcome = Outcome::Stuck;
                 let stuck = stuck(scenario, &trace, ended, *step, *waited_ms, waiting_for);
@@ -63,7 +126,7 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
             }
         }
         RunEnd::Missed { step, because } => {
-            contradictions.extend(check::broken(scenario, &trace));
+            contradictions.extend(broken(scenario, &trace));
             if outcome == Outcome::Pass {
                 outcome = Outcome::Stuck;
                 let mut missed = run(
@@ -80,7 +143,7 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
             }
         }
         RunEnd::ClientGone => {
-            contradictions.extend(check::broken(scenario, &trace));
+            contradictions.extend(broken(scenario, &trace));
             if outcome == Outcome::Pass {
                 let last = words::last_of_client(scenario, &trace, ended.seq);
                 let mut gone = run(
@@ -94,7 +157,7 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
             }
         }
         RunEnd::Runaway { requests } => {
-            contradictions.extend(check::broken(scenario, &trace));
+            contradictions.extend(broken(scenario, &trace));
             if !contradictions.iter().any(|found| found.check == "INV-16") {
                 let mut runaway = run(
                     format!(
@@ -199,7 +262,6 @@ fn harness(trace: &Trace<'_>, sentence: String) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use fake_apiserver::record::What;
     use fake_apiserver::scenario::{Place, Step, Times};
     use rstest::rstest;
 

@@ -16,4 +16,5 @@ pub mod report;
 pub mod suite;
 pub mod trace;
 pub mod verdict;
+pub mod wire;
 pub mod words;

@@ -46,6 +46,8 @@ pub struct Trace<'a> {
     pub stop: Option<Moment>,
     /// Why the run is over, if it is.
     pub ended: Option<(Moment, &'a RunEnd)>,
+    /// Up to when nothing else happened, where that is later than the last record.
+    until: Option<Moment>,
 }
 
 /// A position in the trace and its time.
@@ -58,7 +60,8 @@ pub struct Moment {
 }
 
 impl Moment {
-    fn of(record: &Record) -> Self {
+    /// That of a record.
+    pub fn of(record: &Record) -> Self {
         Self {
             seq: record.seq,
             at: record.at,
@@ -317,6 +320,14 @@ impl<'a> Trace<'a> {
         index::build(records)
     }
 
+    /// The same for records that may have gaps, as of a later moment at which nothing else had happened.
+    pub fn as_of(records: &'a [Record], until: Moment) -> Self {
+        Self {
+            until: Some(until),
+            ..index::build(records)
+        }
+    }
+
     /// The records, in order.
     pub fn records(&self) -> &'a [Record] {
         self.records
@@ -377,7 +388,7 @@ impl<'a> Trace<'a> {
 
     /// Position and time of the last record.
     pub fn last(&self) -> Option<Moment> {
-        self.records.last().map(Moment::of)
+        self.records.last().map(Moment::of).max(self.until)
     }
 }
 
@@ -495,6 +506,7 @@ pub fn written(what: &What) -> Option<&Truth> {
         | What::Restored { .. }
         | What::Turned { .. }
         | What::Step { .. }
+        | What::Rule { .. }
         | What::Bound { .. }
         | What::ScriptDone
         | What::Reported(_)

@@ -4,19 +4,60 @@
 
 use serde_json::Value;
 
+/// Why a text holds no objects.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Unreadable {
+    /// In words.
+    pub message: String,
+    /// Line and column, from 1, where they are known.
+    pub place: Option<(usize, usize)>,
+}
+
+impl Unreadable {
+    fn no_objects(message: &str) -> Self {
+        Self {
+            message: message.to_owned(),
+            place: None,
+        }
+    }
+}
+
+impl From<serde_json::Error> for Unreadable {
+    fn from(error: serde_json::Error) -> Self {
+        Self {
+            message: error.to_string(),
+            place: Some((error.line(), error.column())),
+        }
+    }
+}
+
+impl From<serde_saphyr::Error> for Unreadable {
+    fn from(error: serde_saphyr::Error) -> Self {
+        let place = error
+            .location()
+            .map(|at| (at.line() as usize, at.column() as usize));
+        let text = error.without_snippet().to_string();
+        Self {
+            // The first line says what is wrong.
+            message: text.lines().next().unwrap_or_default().to_owned(),
+            place,
+        }
+    }
+}
+
 /// The objects in `text`, in order.
 ///
 /// # Errors
-/// In words: no YAML, or a document that is no object.
-pub fn read(text: &str) -> Result<Vec<Value>, String> {
+/// No YAML, or a document that is no object.
+pub fn read(text: &str) -> Result<Vec<Value>, Unreadable> {
     // JSON is YAML, but large files of it are read faster as what they are.
     let documents: Vec<Value> = if text.trim_start().starts_with('{') {
         serde_json::Deserializer::from_str(text)
             .into_iter()
-            .collect::<Result<_, _>>()
-            .map_err(|error| error.to_string())?
+            .collect::<Result<_, _>>()?
     } else {
-        serde_saphyr::from_multiple(text).map_err(|error| error.to_string())?
+        serde_saphyr::from_multiple(text)?
     };
     let mut objects = Vec::new();
     for document in documents {
@@ -24,11 +65,11 @@ pub fn read(text: &str) -> Result<Vec<Value>, String> {
             Value::Null => {}
             Value::Object(mut object) if is_list(&object) => match object.remove("items") {
                 Some(Value::Array(items)) => objects.extend(items),
-                Some(_) | None => return Err("a list has no items".to_owned()),
+                Some(_) | None => return Err(Unreadable::no_objects("a list has no items")),
             },
             Value::Object(object) => objects.push(Value::Object(object)),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Err("a document is no object".to_owned());
+                return Err(Unreadable::no_objects("a document is no object"));
             }
         }
     }

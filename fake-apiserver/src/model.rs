@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::{Collection, Form, GetRequest, ListRequest, Status, WatchRequest, WriteRequest};
-use crate::record::WriteOp;
+use crate::record::{Door, WriteOp};
 use crate::scenario::{Manifest, ObjectName, ServerSettings, Version};
 
 pub mod catalog;
@@ -60,6 +60,17 @@ pub struct Written {
     pub previous: Option<Arc<Stored>>,
 }
 
+/// What is done to a watch cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheTurn {
+    /// It relists: its open watches end, older starts are too old.
+    Clear,
+    /// It stops following the store: what is read from it is stale, and watches are still.
+    Freeze,
+    /// It follows again. If what it missed is compacted, it relists, which ends its watches.
+    Thaw,
+}
+
 /// Why the store cannot go back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
@@ -102,6 +113,8 @@ pub struct Model {
     unsettled: BTreeSet<String>,
     /// By group and plural: all versions of a resource show the same objects.
     resources: BTreeMap<(&'static str, &'static str), Resource>,
+    /// Does every resource have the watch cache of a second apiserver?
+    twin: bool,
 }
 
 /// One kind's objects and events.
@@ -110,6 +123,24 @@ struct Resource {
     watch_cached: bool,
     store: Store,
     cache: WatchCache,
+    /// That of a second apiserver over the same store.
+    twin: Option<WatchCache>,
+}
+
+impl Resource {
+    fn cache(&self, door: Door) -> &WatchCache {
+        match (door, &self.twin) {
+            (Door::B, Some(twin)) => twin,
+            (Door::A | Door::B, _) => &self.cache,
+        }
+    }
+
+    /// The watch caches of `door`, or of both.
+    fn caches(&mut self, door: Option<Door>) -> impl Iterator<Item = &mut WatchCache> {
+        let first = (door != Some(Door::B)).then_some(&mut self.cache);
+        let second = self.twin.as_mut().filter(|_| door != Some(Door::A));
+        first.into_iter().chain(second)
+    }
 }
 
 impl Model {
@@ -138,6 +169,7 @@ impl Model {
             version: settings.version,
             catalog: catalog.clone(),
             watch_cache_capacity: settings.watch_cache_capacity,
+            twin: false,
             revision,
             compacted: revision,
             writes: 0,
@@ -163,11 +195,32 @@ impl Model {
         } else {
             usize::MAX
         };
+        let twin = self.twin;
         self.resources.entry(kind.storage()).or_insert_with(|| Resource {
             watch_cached: kind.watch_cached,
             store: Store::new(revision),
             cache: WatchCache::new(revision, capacity),
+            twin: twin.then(|| WatchCache::new(revision, capacity)),
         });
+    }
+
+    /// Is there a second apiserver over the same truth?
+    pub fn has_twin(&self) -> bool {
+        self.twin
+    }
+
+    /// From now on there is: its watch caches begin at the current revision.
+    pub fn open_twin(&mut self) {
+        let (revision, capacity) = (self.revision, self.watch_cache_capacity);
+        self.twin = true;
+        for resource in self.resources.values_mut() {
+            let capacity = if resource.watch_cached {
+                capacity
+            } else {
+                usize::MAX
+            };
+            resource.twin = Some(WatchCache::new(revision, capacity));
+        }
     }
 
     /// The kinds that are served.
@@ -259,7 +312,9 @@ impl Model {
         tracing::debug!(revision = self.revision, "compacted");
         for resource in self.resources.values_mut() {
             resource.store.compact(self.compacted);
-            resource.cache.evict_all(self.compacted);
+            resource
+                .caches(None)
+                .for_each(|cache| cache.evict_all(self.compacted));
         }
     }
 
@@ -273,7 +328,9 @@ impl Model {
         for resource in self.resources.values_mut() {
             resource.store.compact(self.compacted);
             if !resource.watch_cached {
-                resource.cache.evict_all(self.compacted);
+                resource
+                    .caches(None)
+                    .for_each(|cache| cache.evict_all(self.compacted));
             }
         }
     }
@@ -285,42 +342,37 @@ impl Model {
         let revision = self.revision;
         tracing::debug!(revision, "watch caches restarted");
         for resource in self.resources.values_mut() {
-            if resource.watch_cached {
-                resource.cache.relist(revision);
-                resource
-                    .cache
-                    .refreeze(revision, resource.store.current().clone());
-            } else {
-                resource.cache.end_watches();
+            let (cached, objects) = (resource.watch_cached, resource.store.current().clone());
+            for cache in resource.caches(None) {
+                if cached {
+                    cache.relist(revision);
+                    cache.refreeze(revision, objects.clone());
+                } else {
+                    cache.end_watches();
+                }
             }
         }
     }
 
-    /// The watch cache of the resource relists: its open watches end, older starts are too old. Nothing where there is
-    /// no watch cache.
-    pub fn clear_watch_cache(&mut self, group: &str, plural: &str) {
-        let revision = self.revision;
-        if let Some(resource) = self.cached_resource(group, plural) {
-            resource.cache.relist(revision);
-            resource
-                .cache
-                .refreeze(revision, resource.store.current().clone());
-        }
-    }
-
-    /// The watch cache of the resource stops following the store: what is read from it is stale, and watches are still.
-    pub fn freeze_watch_cache(&mut self, group: &str, plural: &str) {
-        let revision = self.revision;
-        if let Some(resource) = self.cached_resource(group, plural) {
-            resource.cache.freeze(revision, resource.store.current().clone());
-        }
-    }
-
-    /// It follows again. If what it missed is compacted, it relists, which ends its watches.
-    pub fn thaw_watch_cache(&mut self, group: &str, plural: &str) {
+    /// Turns the watch cache of a resource, or of all; nothing where there is no watch cache. Those of one door, or of
+    /// both.
+    pub fn turn_watch_caches(&mut self, turn: CacheTurn, resource: Option<(&str, &str)>, door: Option<Door>) {
         let (revision, compacted) = (self.revision, self.compacted);
-        if let Some(resource) = self.cached_resource(group, plural) {
-            resource.cache.thaw(revision, compacted);
+        for (stored, held) in &mut self.resources {
+            if !held.watch_cached || resource.is_some_and(|meant| meant != *stored) {
+                continue;
+            }
+            let objects = held.store.current().clone();
+            for cache in held.caches(door) {
+                match turn {
+                    CacheTurn::Clear => {
+                        cache.relist(revision);
+                        cache.refreeze(revision, objects.clone());
+                    }
+                    CacheTurn::Freeze => cache.freeze(revision, objects.clone()),
+                    CacheTurn::Thaw => cache.thaw(revision, compacted),
+                }
+            }
         }
     }
 
@@ -346,10 +398,11 @@ impl Model {
         self.revision = to_revision;
         for resource in self.resources.values_mut() {
             resource.store.rewind(to_revision);
-            resource.cache.relist(to_revision);
-            resource
-                .cache
-                .refreeze(to_revision, resource.store.current().clone());
+            let objects = resource.store.current().clone();
+            for cache in resource.caches(None) {
+                cache.relist(to_revision);
+                cache.refreeze(to_revision, objects.clone());
+            }
         }
         Ok(())
     }
@@ -376,12 +429,28 @@ impl Model {
 
     /// Answers a LIST that arrived at `arrived`.
     pub fn list(&self, now: Duration, arrived: Duration, request: &ListRequest) -> ListOutcome {
-        list::list(self, now, arrived, request)
+        self.list_at(Door::A, now, arrived, request)
+    }
+
+    /// The same, at one of two apiservers.
+    pub fn list_at(
+        &self,
+        door: Door,
+        now: Duration,
+        arrived: Duration,
+        request: &ListRequest,
+    ) -> ListOutcome {
+        list::list(self, door, now, arrived, request)
     }
 
     /// Answers a GET that arrived at `arrived`.
     pub fn get(&self, now: Duration, arrived: Duration, request: &GetRequest) -> GetOutcome {
-        list::get(self, now, arrived, request)
+        self.get_at(Door::A, now, arrived, request)
+    }
+
+    /// The same, at one of two apiservers.
+    pub fn get_at(&self, door: Door, now: Duration, arrived: Duration, request: &GetRequest) -> GetOutcome {
+        list::get(self, door, now, arrived, request)
     }
 
     /// Opens a watch. `lifetime` is how long it lasts if the request does not say; a real server draws it from
@@ -395,7 +464,21 @@ impl Model {
         request: &WatchRequest,
         lifetime: Duration,
     ) -> Result<WatchSession, Status> {
-        Ok(WatchSession::open(self, now, request, lifetime))
+        self.open_watch_at(Door::A, now, request, lifetime)
+    }
+
+    /// The same, at one of two apiservers.
+    ///
+    /// # Errors
+    /// As [`Model::open_watch`].
+    pub fn open_watch_at(
+        &self,
+        door: Door,
+        now: Duration,
+        request: &WatchRequest,
+        lifetime: Duration,
+    ) -> Result<WatchSession, Status> {
+        Ok(WatchSession::open(self, door, now, request, lifetime))
     }
 
     /// A bookmark of this collection. `resource_version` is written as is (empty: left out).
@@ -416,21 +499,23 @@ impl Model {
     }
 
     /// Revision and objects that reads from the watch cache see.
-    fn cached<'a>(&'a self, resource: &'a Resource) -> (u64, &'a Objects) {
-        match resource.cache.frozen() {
+    fn cached<'a>(&'a self, resource: &'a Resource, door: Door) -> (u64, &'a Objects) {
+        let cache = resource.cache(door);
+        match cache.frozen() {
             Some((revision, objects)) => (*revision, objects),
             None if self.progress_notify => (self.revision, resource.store.current()),
-            None => (resource.cache.revision(), resource.store.current()),
+            None => (cache.revision(), resource.store.current()),
         }
     }
 
     /// A read needs the watch cache to be at `revision`: a cache that is behind asks etcd how far it is, and so learns
     /// of writes to other resources. Gives the revision it is at then.
-    fn catch_up(&self, resource: &Resource, revision: u64) -> u64 {
-        if self.cached(resource).0 < revision && resource.cache.frozen().is_none() {
-            resource.cache.progress(self.revision);
+    fn catch_up(&self, resource: &Resource, door: Door, revision: u64) -> u64 {
+        let cache = resource.cache(door);
+        if self.cached(resource, door).0 < revision && cache.frozen().is_none() {
+            cache.progress(self.revision);
         }
-        self.cached(resource).0
+        self.cached(resource, door).0
     }
 
     fn kind(&self, group: &str, plural: &str) -> Result<&'static Kind, Status> {
@@ -447,14 +532,6 @@ impl Model {
         self.resources
             .get_mut(&kind.storage())
             .expect("room is made for a kind before it is served, and never taken back")
-    }
-
-    fn cached_resource(&mut self, group: &str, plural: &str) -> Option<&mut Resource> {
-        let kind = self
-            .catalog
-            .find(group, plural)
-            .filter(|kind| kind.watch_cached)?;
-        Some(self.resource_mut(kind))
     }
 
     fn existing(&self, name: &ObjectName) -> Result<(&'static Kind, Arc<Stored>), Status> {
@@ -520,9 +597,10 @@ impl Model {
                 WriteOp::Create | WriteOp::Update => resource.store.put(&stored),
                 WriteOp::Delete => resource.store.remove(&key, revision),
             }
-            resource
-                .cache
-                .push(Event::new(op, Arc::clone(&stored), previous.clone()));
+            let event = Arc::new(Event::new(op, Arc::clone(&stored), previous.clone()));
+            for cache in resource.caches(None) {
+                cache.push(Arc::clone(&event));
+            }
         }
         Written {
             op,

@@ -36,7 +36,7 @@ use self::wire::Flow;
 pub use self::wire::Transport;
 use crate::api::{HttpRequest, User};
 use crate::fault::Ending;
-use crate::record::{ConnId, Record, RunEnd, Side, StreamId, What};
+use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, What};
 use crate::report::Report;
 use crate::server::{Control, Input, Output, Server};
 
@@ -63,6 +63,10 @@ pub trait Core: Send {
     fn records(&self) -> &[Record];
     /// As [`Server::into_records`].
     fn into_records(self: Box<Self>) -> Vec<Record>;
+    /// The server, if it is one that can be steered.
+    fn as_server(&mut self) -> Option<&mut Server> {
+        None
+    }
 }
 
 impl Core for Server {
@@ -97,12 +101,18 @@ impl Core for Server {
     fn into_records(self: Box<Self>) -> Vec<Record> {
         Server::into_records(*self)
     }
+
+    fn as_server(&mut self) -> Option<&mut Server> {
+        Some(self)
+    }
 }
 
 /// A running server: the one door through which connections, clients and time reach it. Cheap to clone.
 #[derive(Clone)]
 pub struct Edge {
     shared: Arc<Shared>,
+    /// Where connections that are accepted here come to.
+    door: Door,
 }
 
 struct Shared {
@@ -184,10 +194,17 @@ impl Edge {
                 stirred: Notify::new(),
                 refusing: Notify::new(),
             }),
+            door: Door::A,
         };
         // Steps that wait for nothing are due before the first connection.
         edge.hand_in(|_, _| Input::Tick);
         edge
+    }
+
+    /// The same server, by another of its doors.
+    #[must_use]
+    pub fn at(&self, door: Door) -> Self {
+        Self { door, ..self.clone() }
     }
 
     /// Time since the server started: virtual if tokio's clock is paused.
@@ -197,6 +214,7 @@ impl Edge {
 
     /// A connection wants in: its number, or `None` while the server refuses connections.
     pub fn accept(&self) -> Option<ConnId> {
+        let door = self.door;
         let mut number = None;
         self.hand_in(|state, now| {
             // A refusal is the server's own record, and may be the last straw of a run: it still gets its turn.
@@ -207,7 +225,7 @@ impl Edge {
             state.conns_open += 1;
             let conn = ConnId(state.conns);
             number = Some(conn);
-            Input::Connected(conn)
+            Input::Connected { conn, door }
         });
         number
     }
@@ -340,11 +358,24 @@ impl Edge {
         self.shared.stirred.notified()
     }
 
-    /// Reads the trace so far, from record `from` on.
-    pub fn read_records<T>(&self, from: usize, read: impl FnOnce(&[Record]) -> T) -> T {
+    /// Does something to the server from outside of its API, and carries out what comes of it. `None`: there is no server
+    /// left, or it is not one that can be steered.
+    pub fn steer<T>(&self, steer: impl FnOnce(&mut Server, Duration) -> T) -> Option<T> {
+        let mut told = None;
+        self.hand_in(|state, now| {
+            let server = state.core.as_mut().and_then(|core| core.as_server());
+            told = server.map(|server| steer(server, now));
+            Input::Tick
+        });
+        told
+    }
+
+    /// Reads the trace so far, from record `from` on, as far as it is kept.
+    pub fn read_records<T>(&self, from: u64, read: impl FnOnce(&[Record]) -> T) -> T {
         let state = self.lock();
         let records = state.core.as_ref().map_or(&[][..], |core| core.records());
-        read(&records[from.min(records.len())..])
+        let first = records.partition_point(|record| record.seq < from);
+        read(&records[first..])
     }
 
     /// Ends the run as the harness's own fault, said in `message`: the server takes no more input.
@@ -368,7 +399,7 @@ impl Edge {
         if let Some(message) = broken {
             let what = What::RunEnded(RunEnd::Harness { message });
             records.push(Record {
-                seq: records.len() as u64,
+                seq: records.last().map_or(0, |last| last.seq + 1),
                 at: now,
                 what,
             });

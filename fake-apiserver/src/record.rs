@@ -22,6 +22,27 @@ pub struct ConnId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StreamId(pub u64);
 
+/// One of the apiservers over one truth: each has a port and watch caches of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Door {
+    /// The first, which is always there.
+    #[default]
+    A,
+    /// The twin.
+    B,
+}
+
+impl Door {
+    /// The word for it: `a`, `b`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::A => "a",
+            Self::B => "b",
+        }
+    }
+}
+
 /// One entry of the trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -172,6 +193,9 @@ pub enum What {
     Connected {
         /// Its number.
         conn: ConnId,
+        /// The port it came to.
+        #[serde(default)]
+        door: Door,
     },
     /// A connection takes no more requests, because the script says so.
     Goaway {
@@ -203,6 +227,12 @@ pub enum What {
         query: Vec<(String, String)>,
         /// The `Accept` header, verbatim.
         accept: Option<String>,
+        /// The `User-Agent` header, verbatim.
+        #[serde(default)]
+        user_agent: Option<String>,
+        /// The port its connection came to.
+        #[serde(default)]
+        door: Door,
         /// Which option rules of the API the request breaks (INV-15); empty for a legal request.
         violations: Vec<String>,
     },
@@ -298,6 +328,15 @@ pub enum What {
         /// In words, for the transcript.
         how: String,
     },
+    /// A rule was met, or something was done at once from outside, and its actions are decided.
+    Rule {
+        /// Its name, or its number.
+        rule: String,
+        /// The request that met it; `None` for what was done at once.
+        stream: Option<StreamId>,
+        /// In words.
+        how: String,
+    },
     /// A name of the scenario file got its value.
     Bound {
         /// The name, without the `$`.
@@ -342,6 +381,7 @@ impl What {
             | Self::Restored { .. }
             | Self::Turned { .. }
             | Self::Step { .. }
+            | Self::Rule { .. }
             | Self::Bound { .. }
             | Self::ScriptDone
             | Self::Reported(_)
@@ -370,6 +410,7 @@ impl What {
             Self::Restored { .. } => "restored",
             Self::Turned { .. } => "turned",
             Self::Step { .. } => "step",
+            Self::Rule { .. } => "rule",
             Self::Bound { .. } => "bound",
             Self::ScriptDone => "script_done",
             Self::Reported(_) => "reported",

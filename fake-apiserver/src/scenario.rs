@@ -14,8 +14,9 @@ pub use self::action::{
     TruthAction,
 };
 pub use self::errors::{Code, LoadError, LoadErrors, Style};
-pub use self::load::{load, parse};
-pub use self::schema::json_schema;
+pub use self::load::{load, parse, parse_rule, parse_wait};
+pub use self::rule::{Named, Rule, RuleTrigger, Sent, Wait, Waiting, Whose};
+pub use self::schema::{control_schemas, json_schema};
 
 mod action;
 pub mod catalogue;
@@ -25,6 +26,7 @@ pub mod kinds;
 mod load;
 mod raw;
 mod read;
+pub(crate) mod rule;
 mod schema;
 mod tree;
 mod validate;

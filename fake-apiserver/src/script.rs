@@ -143,6 +143,11 @@ impl Script {
         &self.standing
     }
 
+    /// When either side last did anything.
+    pub fn quiet_since(&self) -> Duration {
+        self.active
+    }
+
     /// Either side did something (bookmarks do not count): the quiet begins anew.
     pub fn on_activity(&mut self, now: Duration) {
         self.active = now;

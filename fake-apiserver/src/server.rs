@@ -12,6 +12,7 @@ mod exchange;
 mod flow;
 mod goal;
 mod names;
+mod rules;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,22 +26,29 @@ use crate::api::{
 use crate::fault::Ending;
 use crate::model::selector::{FieldSelector, LabelSelector, Selector};
 use crate::model::{Model, WatchSession};
-use crate::record::{ConnId, Record, RunEnd, Side, StreamId, Verb, What};
+use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, Verb, What};
 use crate::report::Report;
 use crate::scenario::{ClientSettings, SharedScenario};
-use crate::script::{Asked, Script};
+use crate::script::{Asked, Script, Standing};
 use asking::{collection_of, encode_query, form_of, verb};
-pub use control::Control;
+pub use control::{Control, StreamView};
 use exchange::Exchange;
 use goal::Goal;
 pub use goal::Limits;
 use names::{Binding, expand};
+use rules::Rules;
+pub use rules::{RuleRefused, RuleView, Ruled};
 
 /// What happened.
 #[derive(Debug)]
 pub enum Input {
     /// A connection wants in. Ask [`Server::accepts`] first.
-    Connected(ConnId),
+    Connected {
+        /// Its number.
+        conn: ConnId,
+        /// The port it came to.
+        door: Door,
+    },
     /// Whoever is at the other end of a connection has shown a certificate.
     Authenticated {
         /// The connection.
@@ -115,20 +123,71 @@ pub enum Output {
     },
 }
 
-/// The append-only trace.
+/// The append-only trace, of which the oldest records may be forgotten.
 #[derive(Debug, Default)]
 struct Log {
     records: Vec<Record>,
+    forgotten: u64,
+    /// Records of this weight at least are kept, the newest; `None`: all.
+    kept: Option<usize>,
+    weight: usize,
+}
+
+/// Items of a list that weigh as much as a record.
+const ITEMS_A_RECORD: usize = 4;
+
+/// What a record weighs, in records: lists carry their items.
+fn weight(what: &What) -> usize {
+    match what {
+        What::Page { items, .. } => 1 + items.len() / ITEMS_A_RECORD,
+        What::Connected { .. }
+        | What::Goaway { .. }
+        | What::Refused
+        | What::Disconnected { .. }
+        | What::Request { .. }
+        | What::Head { .. }
+        | What::Body { .. }
+        | What::Torn { .. }
+        | What::Frame { .. }
+        | What::End { .. }
+        | What::Withheld { .. }
+        | What::Wrote(_)
+        | What::Restored { .. }
+        | What::Turned { .. }
+        | What::Step { .. }
+        | What::Rule { .. }
+        | What::Bound { .. }
+        | What::ScriptDone
+        | What::Reported(_)
+        | What::StopRequested
+        | What::LeftOpen { .. }
+        | What::RunEnded(_) => 1,
+    }
 }
 
 impl Log {
     fn push(&mut self, at: Duration, what: What) {
         tracing::debug!(at_ms = at.as_millis() as u64, what = what.name(), "recorded");
+        self.weight += weight(&what);
         self.records.push(Record {
-            seq: self.records.len() as u64,
+            seq: self.forgotten + self.records.len() as u64,
             at,
             what,
         });
+    }
+
+    /// Forgets what need not be kept, now and then: a record at a time would move all others each time.
+    fn trim(&mut self) {
+        let Some(kept) = self.kept.filter(|kept| self.weight > 2 * kept) else {
+            return;
+        };
+        let mut old = 0;
+        while self.weight > kept && old < self.records.len() {
+            self.weight -= weight(&self.records[old].what);
+            old += 1;
+        }
+        self.records.drain(..old);
+        self.forgotten += old as u64;
     }
 }
 
@@ -167,6 +226,8 @@ struct AskedBy {
     collection: Option<Collection>,
     /// The continue token it carried, as the truth knows it.
     continue_token: Option<String>,
+    at: Duration,
+    verb: Verb,
 }
 
 /// A fake apiserver without its sockets.
@@ -188,6 +249,9 @@ pub struct Server {
     /// Continue tokens the script made up, and the truthful ones they stand for.
     aliases: BTreeMap<String, String>,
     refused_until: Duration,
+    rules: Rules,
+    /// Connections that came to the twin.
+    at_the_twin: BTreeSet<ConnId>,
     /// `None`: whoever comes may do everything.
     access: Option<Access>,
     /// Who is at the other end, where a certificate says so.
@@ -221,6 +285,8 @@ impl Server {
             bindings: BTreeMap::new(),
             aliases: BTreeMap::new(),
             refused_until: Duration::ZERO,
+            rules: Rules::default(),
+            at_the_twin: BTreeSet::new(),
             access: None,
             users: BTreeMap::new(),
             requests: 0,
@@ -263,8 +329,14 @@ impl Server {
     pub fn handle(&mut self, now: Duration, input: Input) {
         let now = now.max(self.now);
         self.now = now;
+        self.log.trim();
         match input {
-            Input::Connected(conn) => self.log.push(now, What::Connected { conn }),
+            Input::Connected { conn, door } => {
+                if door == Door::B {
+                    self.at_the_twin.insert(conn);
+                }
+                self.log.push(now, What::Connected { conn, door });
+            }
             Input::Authenticated { conn, user } => {
                 tracing::debug!(conn = conn.0, user = user.name, "a client certificate was shown");
                 self.users.insert(conn, user);
@@ -307,12 +379,27 @@ impl Server {
         self.goal.finished()
     }
 
+    /// The step that waits, by its index, and what for; `None` once every step is done.
+    pub fn waiting_step(&self) -> Option<(usize, String)> {
+        match self.script.standing() {
+            Standing::Armed { step, .. } => Some((*step, self.script.waiting_for())),
+            Standing::Missed { .. } | Standing::Done { .. } => None,
+        }
+    }
+
     /// Where the script stands, for progress lines.
     pub fn waiting_for(&self) -> String {
         self.script.waiting_for()
     }
 
-    /// The trace so far.
+    /// Keeps only the newest records, `kept` of them at least: for servers that run for long.
+    #[must_use]
+    pub fn keeping(mut self, kept: usize) -> Self {
+        self.log.kept = Some(kept);
+        self
+    }
+
+    /// The trace so far, without what was forgotten: a record's place is its `seq`.
     pub fn records(&self) -> &[Record] {
         &self.log.records
     }
@@ -328,6 +415,7 @@ impl Server {
         let query = api::query_pairs(&request.query);
         let (parsed, continue_token) = self.parse(conn, &request, &query);
         let verb = verb(&parsed, &request, &query);
+        let door = self.door_of(conn);
         self.log.push(
             now,
             What::Request {
@@ -338,6 +426,8 @@ impl Server {
                 path: request.path.clone(),
                 query: query.clone(),
                 accept: header(&request, "accept"),
+                user_agent: header(&request, "user-agent"),
+                door,
                 violations: api::violations(
                     &request.method,
                     &request.path,
@@ -353,6 +443,8 @@ impl Server {
             form: parsed.as_ref().map_or(Form::Full, form_of),
             collection: parsed.as_ref().ok().and_then(collection_of).cloned(),
             continue_token,
+            at: now,
+            verb,
             request,
         };
         let mut exchange = Exchange::new(stream, conn);
@@ -375,7 +467,12 @@ impl Server {
         );
         self.touched.insert(stream);
 
-        if verb != Verb::Other {
+        let foreign = self
+            .open
+            .get(&stream)
+            .and_then(|open| open.asked.collection.as_ref())
+            .is_some_and(|collection| !self.is_of_target(collection));
+        if verb != Verb::Other && !foreign {
             let step = {
                 let bindings = &self.bindings;
                 let asked = Asked { verb, query: &query };
@@ -388,7 +485,23 @@ impl Server {
         } else {
             self.script.on_activity(now);
         }
+        self.obey_rules(now, stream, door, verb, &query);
         self.decide(now, stream);
+    }
+
+    /// Is it a collection the scenario is about? A script counts no others: whoever plays it may read other resources too.
+    pub(super) fn is_of_target(&self, collection: &Collection) -> bool {
+        let target = &self.scenario.target;
+        collection.kind.group == target.group && collection.kind.plural == target.plural
+    }
+
+    /// The port a connection came to.
+    fn door_of(&self, conn: ConnId) -> Door {
+        if self.at_the_twin.contains(&conn) {
+            Door::B
+        } else {
+            Door::A
+        }
     }
 
     /// Reads the request as the truth does: tokens the script made up are replaced by those they stand for.
@@ -471,6 +584,7 @@ impl Server {
             self.broke_off(now, stream, by);
         }
         self.users.remove(&conn);
+        self.at_the_twin.remove(&conn);
         self.log.push(now, What::Disconnected { conn, by });
     }
 

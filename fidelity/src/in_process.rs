@@ -9,7 +9,7 @@ use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use bytes::Bytes;
 use fake_apiserver::api::{Access, HttpRequest};
 use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{ConnId, Side, StreamId};
+use fake_apiserver::record::{ConnId, Door, Side, StreamId};
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::{self, Input, Output};
 use tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
@@ -146,7 +146,10 @@ impl Transport for InProcess {
         };
         self.streams.insert(stream, incoming);
         let request = request(call, self.authority())?;
-        self.input(Input::Connected(ConnId(stream)));
+        self.input(Input::Connected {
+            conn: ConnId(stream),
+            door: Door::A,
+        });
         self.input(Input::Request {
             stream: StreamId(stream),
             conn: ConnId(stream),

@@ -4,6 +4,7 @@
 //! The library part is the [`mod@reference`] client (small, slow, right, and wrong on request) and what tests share.
 
 pub mod parallel;
+pub mod programs;
 pub mod reference;
 pub mod repository;
 pub mod story;

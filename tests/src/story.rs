@@ -58,6 +58,7 @@ pub fn story(records: &[Record]) -> String {
                 Lane::Truth,
                 format!("{:?} {} {}", truth.op, truth.resource, state(&truth.object)),
             ),
+            What::Rule { rule, how, .. } => (Lane::Script, format!("rule {rule}: {how}")),
             What::Restored { to } => (Lane::Truth, format!("restored to {to}")),
             What::Turned {
                 how,

@@ -1,52 +1,14 @@
 //! Both command lines, as programs: what they print, what they leave, and the codes they end with.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::LazyLock;
 
 use rstest::rstest;
 use serde_json::Value;
+use tests::programs::{self, program};
 use tests::repository;
-
-/// The programs by name. They belong to other packages, so Cargo builds them for no test; where it put them, it says.
-static PROGRAMS: LazyLock<BTreeMap<&str, PathBuf>> = LazyLock::new(|| {
-    [("fake-apiserver", "fake-apiserver-cli"), ("xtask", "xtask")]
-        .map(|(name, package)| (name, built(package)))
-        .into()
-});
-
-fn built(package: &str) -> PathBuf {
-    let mut build = Command::new(env!("CARGO"));
-    build
-        .args([
-            "build",
-            "--quiet",
-            "--message-format",
-            "json",
-            "--package",
-            package,
-        ])
-        .current_dir(repository::root())
-        .stderr(Stdio::inherit());
-    if !cfg!(debug_assertions) {
-        build.arg("--release");
-    }
-    let built = build.output().expect("Cargo ran these tests, it runs");
-    String::from_utf8_lossy(&built.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
-        .unwrap_or_else(|| panic!("{package} does not build"))
-}
-
-fn program(name: &str) -> Command {
-    let mut command = Command::new(&PROGRAMS[name]);
-    command.current_dir(repository::root()).env_remove("RUST_LOG");
-    command
-}
 
 // ---- fake-apiserver play
 
@@ -216,7 +178,11 @@ fn nothing_is_coloured_in_a_pipe() {
 #[case::unless_unwanted(Some("1"), false)]
 fn mistakes_are_drawn_in_colour(#[case] no_color: Option<&str>, #[case] coloured: bool) {
     let file = broken_file(&format!("colour-{coloured}.yaml"));
-    let command = format!("{} play {}", PROGRAMS["fake-apiserver"].display(), file.display());
+    let command = format!(
+        "{} play {}",
+        programs::path("fake-apiserver").display(),
+        file.display()
+    );
     let printed = on_a_terminal(&command, no_color);
     assert!(printed.contains("wenn"), "{printed:?}");
     assert_eq!(printed.contains('\x1b'), coloured, "{printed:?}");
@@ -228,7 +194,7 @@ fn results_are_not_coloured_when_unwanted() {
     // The line that moves is drawn on standard error, and has nothing to do with colours.
     let command = format!(
         "{} scenarios --client kube-runtime wlist/ 2>/dev/null",
-        PROGRAMS["xtask"].display()
+        programs::path("xtask").display()
     );
     let printed = on_a_terminal(&command, Some("1"));
     assert!(printed.contains("wlist "), "{printed:?}");

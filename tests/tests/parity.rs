@@ -75,7 +75,7 @@ fn a_story_is_told_by_what_happened_and_not_when() {
     let mut later = records.clone();
     for record in &mut later {
         record.at += Duration::from_millis(record.seq * 7);
-        if let What::Request { conn, .. } | What::Connected { conn } = &mut record.what {
+        if let What::Request { conn, .. } | What::Connected { conn, .. } = &mut record.what {
             conn.0 += 5;
         }
     }

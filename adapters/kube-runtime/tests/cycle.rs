@@ -70,7 +70,7 @@ impl Core for OneRelist {
 
     fn handle(&mut self, now: Duration, input: Input) {
         match input {
-            Input::Connected(conn) => self.push(now, What::Connected { conn }),
+            Input::Connected { conn, door } => self.push(now, What::Connected { conn, door }),
             Input::Disconnected { conn, by } => self.push(now, What::Disconnected { conn, by }),
             Input::Abandoned(stream) => {
                 self.push(
@@ -258,7 +258,7 @@ fn every_connection_is_seen_to_close() {
     let mut stopped = false;
     for record in &run.records {
         match &record.what {
-            What::Connected { conn } => assert!(open.insert(*conn)),
+            What::Connected { conn, .. } => assert!(open.insert(*conn)),
             What::Disconnected { conn, .. } => assert!(open.remove(conn)),
             What::StopRequested => stopped = true,
             _ => {}

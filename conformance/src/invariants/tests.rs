@@ -199,6 +199,8 @@ fn inv_15_takes_over_what_the_server_found_wrong() {
         path: "/api/v1/namespaces/ns1/configmaps".to_owned(),
         query: vec![("resourceVersionMatch".to_owned(), "Exact".to_owned())],
         accept: None,
+        user_agent: None,
+        door: Default::default(),
         violations: vec!["resourceVersionMatch without resourceVersion".to_owned()],
     });
     let records = end(s);

@@ -95,6 +95,7 @@ impl<'t, 'a> Writer<'t, 'a> {
             | What::Refused
             | What::Restored { .. }
             | What::Turned { .. }
+            | What::Rule { .. }
             | What::ScriptDone
             | What::StopRequested
             | What::LeftOpen { .. }

@@ -27,6 +27,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
         errors: Vec::new(),
         stop: None,
         ended: None,
+        until: None,
     };
     let mut attempt = Attempt::default();
     let mut attempts = 0;
@@ -35,7 +36,11 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
         let at = Moment::of(record);
         match &record.what {
             What::Step { step, how: _ } => trace.steps.push((at, *step)),
-            What::Connected { .. } | What::Goaway { .. } | What::Turned { .. } | What::ScriptDone => {}
+            What::Connected { .. }
+            | What::Goaway { .. }
+            | What::Turned { .. }
+            | What::Rule { .. }
+            | What::ScriptDone => {}
             What::Refused => trace.refused.push(at),
             What::Disconnected { conn, by } => {
                 gone.entry(*conn).or_insert((at, *by));
@@ -48,6 +53,8 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                 path,
                 query,
                 accept: _,
+                user_agent: _,
+                door: _,
                 violations,
             } => {
                 let mut exchange = Exchange {

@@ -119,6 +119,8 @@ impl Sample {
                 .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                 .collect(),
             accept: None,
+            user_agent: None,
+            door: Default::default(),
             violations: Vec::new(),
         })
     }

@@ -43,7 +43,7 @@ impl Core for Scripted {
 
     fn handle(&mut self, _: Duration, input: Input) {
         let heard = match input {
-            Input::Connected(conn) => format!("connected {}", conn.0),
+            Input::Connected { conn, .. } => format!("connected {}", conn.0),
             Input::Disconnected { conn, by } => format!("disconnected {} by {by:?}", conn.0),
             Input::Abandoned(stream) => format!("abandoned {}", stream.0),
             Input::Request {

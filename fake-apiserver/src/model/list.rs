@@ -10,6 +10,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Form, GetRequest, ListRequest, RequestedVersion, Status, VersionMatch};
+use crate::record::Door;
 use crate::scenario::Version;
 
 use super::catalog::Kind;
@@ -179,7 +180,13 @@ enum NoState {
     Refused(Status),
 }
 
-pub(super) fn list(model: &Model, now: Duration, arrived: Duration, request: &ListRequest) -> ListOutcome {
+pub(super) fn list(
+    model: &Model,
+    door: Door,
+    now: Duration,
+    arrived: Duration,
+    request: &ListRequest,
+) -> ListOutcome {
     let kind = request.collection.kind;
     // One object by name is a read of its key: it is not paged.
     let single = request.continue_token.is_none()
@@ -217,7 +224,7 @@ pub(super) fn list(model: &Model, now: Duration, arrived: Duration, request: &Li
     }
     let resource = model.resource(kind);
     let state = if from_cache {
-        from_watch_cache(model, resource, &wanted, now, arrived)
+        from_watch_cache(model, resource, door, &wanted, now, arrived)
     } else {
         from_etcd(model, resource, &wanted)
     };
@@ -240,12 +247,13 @@ pub(super) fn list(model: &Model, now: Duration, arrived: Duration, request: &Li
 fn from_watch_cache<'a>(
     model: &'a Model,
     resource: &'a Resource,
+    door: Door,
     wanted: &Wanted,
     now: Duration,
     arrived: Duration,
 ) -> Result<State<'a>, NoState> {
     let newest = || {
-        let (revision, objects) = model.cached(resource);
+        let (revision, objects) = model.cached(resource, door);
         State {
             objects,
             revision,
@@ -254,7 +262,7 @@ fn from_watch_cache<'a>(
     };
     let until = arrived + FRESH_WAIT;
     let wait_for = |revision: u64| {
-        let reached = model.catch_up(resource, revision);
+        let reached = model.catch_up(resource, door, revision);
         if reached >= revision {
             Ok(())
         } else if now < until {
@@ -268,7 +276,7 @@ fn from_watch_cache<'a>(
         Wanted::NotOlderThan(revision) => wait_for(revision).map(|()| newest()),
         Wanted::Exact(revision) => {
             wait_for(revision)?;
-            exactly(model, resource, revision, true)
+            exactly(model, resource, revision, Some(door))
         }
         Wanted::Newest | Wanted::Latest => match wait_for(model.revision) {
             // A cache that does not catch up is passed by.
@@ -287,7 +295,7 @@ fn from_etcd<'a>(model: &'a Model, resource: &'a Resource, wanted: &Wanted) -> R
     match *wanted {
         Wanted::Newest | Wanted::Any | Wanted::Latest => Ok(newest),
         Wanted::NotOlderThan(revision) if revision <= model.revision => Ok(newest),
-        Wanted::Exact(revision) if revision <= model.revision => exactly(model, resource, revision, false),
+        Wanted::Exact(revision) if revision <= model.revision => exactly(model, resource, revision, None),
         Wanted::Exact(_) if model.version == Version::V1_33 => {
             Err(NoState::Refused(Status::future_revision()))
         }
@@ -301,7 +309,7 @@ fn exactly<'a>(
     model: &Model,
     resource: &'a Resource,
     revision: u64,
-    cached: bool,
+    cached_at: Option<Door>,
 ) -> Result<State<'a>, NoState> {
     if revision < model.compacted {
         return Err(NoState::Refused(Status::expired_list()));
@@ -311,7 +319,7 @@ fn exactly<'a>(
             objects,
             revision,
             // What was before the cache began, or left it, only etcd still knows.
-            cached: cached && revision >= resource.cache.oldest_start(),
+            cached: cached_at.is_some_and(|door| revision >= resource.cache(door).oldest_start()),
         }),
         None => Err(NoState::Refused(Status::expired_list())),
     }
@@ -362,7 +370,13 @@ fn page(
     }
 }
 
-pub(super) fn get(model: &Model, now: Duration, arrived: Duration, request: &GetRequest) -> GetOutcome {
+pub(super) fn get(
+    model: &Model,
+    door: Door,
+    now: Duration,
+    arrived: Duration,
+    request: &GetRequest,
+) -> GetOutcome {
     let kind = request.collection.kind;
     let resource = model.resource(kind);
     let key = kind.key(request.collection.namespace.as_deref(), &request.name);
@@ -373,7 +387,7 @@ pub(super) fn get(model: &Model, now: Duration, arrived: Duration, request: &Get
         RequestedVersion::At(revision) => Wanted::NotOlderThan(revision),
     };
     let state = if kind.watch_cached && !matches!(wanted, Wanted::Latest) {
-        from_watch_cache(model, resource, &wanted, now, arrived)
+        from_watch_cache(model, resource, door, &wanted, now, arrived)
     } else {
         from_etcd(model, resource, &wanted)
     };

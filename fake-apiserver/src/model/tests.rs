@@ -11,7 +11,7 @@ use crate::api::{Answer, GetRequest, HttpRequest, ListRequest, Request, Status, 
 use crate::record::FrameType;
 use crate::scenario::{Manifest, ObjectName, Place, ServerSettings, Version};
 
-use super::{GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession, Written};
+use super::{CacheTurn, GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession, Written};
 
 mod bytes;
 mod custom;
@@ -43,6 +43,11 @@ struct World {
 }
 
 impl World {
+    /// Turns the watch cache of the ConfigMaps.
+    fn turn(&mut self, turn: CacheTurn) {
+        self.model.turn_watch_caches(turn, Some(("", "configmaps")), None);
+    }
+
     fn empty(settings: &ServerSettings) -> Self {
         Self {
             model: Model::new(settings),

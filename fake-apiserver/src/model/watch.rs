@@ -19,7 +19,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Collection, Form, RequestedVersion, Status, WatchRequest};
-use crate::record::{FrameType, ObjectRef, WriteOp};
+use crate::record::{Door, FrameType, ObjectRef, WriteOp};
 use crate::scenario::Version;
 
 use super::catalog::Kind;
@@ -63,6 +63,7 @@ pub enum WatchPoll {
 /// One open watch: a cursor into the events of its resource.
 #[derive(Debug)]
 pub struct WatchSession {
+    door: Door,
     collection: Collection,
     selector: Selector,
     form: Form,
@@ -101,7 +102,13 @@ enum State {
 
 impl WatchSession {
     /// Starts a watch at `now` that ends after the request's `timeoutSeconds`, or after `lifetime` if it names none.
-    pub(super) fn open(model: &Model, now: Duration, request: &WatchRequest, lifetime: Duration) -> Self {
+    pub(super) fn open(
+        model: &Model,
+        door: Door,
+        now: Duration,
+        request: &WatchRequest,
+        lifetime: Duration,
+    ) -> Self {
         let kind = request.collection.kind;
         let resource = model.resource(kind);
         let lifetime = match request.timeout_seconds {
@@ -111,18 +118,19 @@ impl WatchSession {
         };
         let deadline = now.saturating_add(lifetime);
         let mut session = Self {
+            door,
             collection: request.collection.clone(),
             selector: request.selector.clone(),
             form: request.form,
             bookmarks: request.bookmarks,
             next_bookmark: Duration::ZERO,
             deadline,
-            generation: resource.cache.generation(),
+            generation: resource.cache(door).generation(),
             start_revision: 0,
             state: State::Over,
         };
         session.next_bookmark = session.bookmark_after(model, now);
-        let (cached, _) = model.cached(resource);
+        let (cached, _) = model.cached(resource, door);
         session.state = match (request.send_initial_events, request.resource_version) {
             (Some(true), RequestedVersion::Newest) => session.wait(model, now, model.revision),
             (Some(true), RequestedVersion::At(revision)) => session.wait(model, now, revision),
@@ -192,8 +200,8 @@ impl WatchSession {
                 } => {
                     let (revision, until, marked) = (*revision, *until, *marked);
                     let resource = model.resource(self.collection.kind);
-                    let cached = model.catch_up(resource, revision);
-                    if resource.cache.end_of(self.generation).is_some() {
+                    let cached = model.catch_up(resource, self.door, revision);
+                    if resource.cache(self.door).end_of(self.generation).is_some() {
                         self.state = State::Over;
                     } else if cached >= revision {
                         self.state = self.initial(model, marked);
@@ -238,7 +246,7 @@ impl WatchSession {
     /// One step of a live watch: `None` when the step had nothing to show and there may be more.
     fn live(&mut self, model: &Model, now: Duration, position: u64) -> Option<WatchPoll> {
         let resource = model.resource(self.collection.kind);
-        let cache = &resource.cache;
+        let cache = resource.cache(self.door);
         let ended = cache.end_of(self.generation);
         if cache.overran(position) || ended.is_some_and(|end| position >= end) {
             tracing::debug!(resource = self.collection.kind.plural, ?ended, "watch ended");
@@ -256,7 +264,7 @@ impl WatchSession {
         let periodic = self.bookmarks && self.collection.kind.watch_cached;
         if periodic && now >= self.next_bookmark {
             self.next_bookmark = self.bookmark_after(model, now);
-            let (revision, _) = model.cached(resource);
+            let (revision, _) = model.cached(resource, self.door);
             return (revision > self.start_revision)
                 .then(|| WatchPoll::Frame(self.bookmark(model, revision, false)));
         }
@@ -300,7 +308,7 @@ impl WatchSession {
 
     /// Begins with the state at `revision` or later, as soon as it is reached.
     fn wait(&mut self, model: &Model, now: Duration, revision: u64) -> State {
-        let cached = model.catch_up(model.resource(self.collection.kind), revision);
+        let cached = model.catch_up(model.resource(self.collection.kind), self.door, revision);
         if cached >= revision {
             self.initial(model, true)
         } else if self.collection.kind.watch_cached {
@@ -317,7 +325,7 @@ impl WatchSession {
     /// Begins with the objects as they are.
     fn initial(&mut self, model: &Model, marked: bool) -> State {
         let resource = model.resource(self.collection.kind);
-        let (revision, objects) = model.cached(resource);
+        let (revision, objects) = model.cached(resource, self.door);
         self.start_revision = revision;
         let kind = self.collection.kind;
         let objects = store::range(objects, self.collection.namespace.as_deref(), "")
@@ -327,7 +335,7 @@ impl WatchSession {
         State::Initial {
             objects,
             marked,
-            position: resource.cache.visible(),
+            position: resource.cache(self.door).visible(),
         }
     }
 
@@ -339,11 +347,14 @@ impl WatchSession {
             if revision < model.compacted {
                 return State::Refused(Status::expired_etcd_watch());
             }
-        } else if revision < resource.cache.oldest_start() {
-            return State::Refused(Status::expired_watch(revision, resource.cache.oldest_start()));
+        } else if revision < resource.cache(self.door).oldest_start() {
+            return State::Refused(Status::expired_watch(
+                revision,
+                resource.cache(self.door).oldest_start(),
+            ));
         }
         State::Live {
-            position: resource.cache.position_after(revision),
+            position: resource.cache(self.door).position_after(revision),
         }
     }
 

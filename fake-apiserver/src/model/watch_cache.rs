@@ -151,8 +151,8 @@ impl WatchCache {
     }
 
     /// Takes in a write.
-    pub(super) fn push(&mut self, event: Event) {
-        self.log.push_back(Arc::new(event));
+    pub(super) fn push(&mut self, event: Arc<Event>) {
+        self.log.push_back(event);
         if self.frozen.is_none() {
             self.follow();
         }

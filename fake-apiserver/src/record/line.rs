@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Frame, FrameType, ObjectRef, Record, RunEnd, Side, What, WriteOp};
+use super::{Door, Frame, FrameType, ObjectRef, Record, RunEnd, Side, What, WriteOp};
 use crate::fault::Ending;
 
 /// One record as one line: `1.097s client > #4 WATCH /api/v1/configmaps?resourceVersion=1003`. Never a newline.
@@ -48,7 +48,7 @@ pub fn who(what: &What) -> &'static str {
         What::Frame { frame, .. } => server(frame.scripted || !frame.whole()),
         What::Body { .. } => "server <",
         What::Wrote(_) | What::Restored { .. } | What::Turned { .. } => "truth  .",
-        What::Step { .. } | What::Bound { .. } | What::ScriptDone => "script .",
+        What::Step { .. } | What::Rule { .. } | What::Bound { .. } | What::ScriptDone => "script .",
         What::Reported(_) => "client *",
         What::StopRequested | What::LeftOpen { .. } | What::RunEnded(_) => "runner .",
     }
@@ -123,7 +123,10 @@ pub fn run_end(end: &RunEnd) -> String {
 /// What happened, without when and who.
 pub fn text(what: &What) -> String {
     match what {
-        What::Connected { conn } => format!("connects (c{})", conn.0),
+        What::Connected { conn, door } => match door {
+            Door::A => format!("connects (c{})", conn.0),
+            Door::B => format!("connects (c{}, door b)", conn.0),
+        },
         What::Goaway { conn } => format!("goaway NO_ERROR (c{})", conn.0),
         What::Refused => "connection refused".to_owned(),
         What::Disconnected { conn, .. } => format!("disconnects (c{})", conn.0),
@@ -234,6 +237,10 @@ pub fn text(what: &What) -> String {
         What::Step { step, how } => format!("step {}: {how}", step + 1)
             .trim_end_matches([':', ' '])
             .to_owned(),
+        What::Rule { rule, stream, how } => {
+            let on = stream.map(|stream| format!(" on #{}", stream.0));
+            format!("rule {rule}{}: {how}", on.unwrap_or_default())
+        }
         What::Bound { name, value, .. } => format!("${name} is {value}"),
         What::ScriptDone => "done".to_owned(),
         What::Reported(report) => {

@@ -10,15 +10,15 @@ use super::errors::{Code, Problem};
 use super::tree::{Kind, Node};
 use super::words::{nearest, suggest};
 
-/// Checks `node` against `schema` and mends it. False: nothing usable is left of it.
-pub(crate) fn check(node: &mut Node, schema: &Value, problems: &mut Vec<Problem>) -> bool {
+/// Checks `node`, called `what`, against `schema` and mends it. False: nothing usable is left of it.
+pub(crate) fn check(node: &mut Node, schema: &Value, what: &str, problems: &mut Vec<Problem>) -> bool {
     let nothing = Map::new();
     Checker {
         root: schema,
         nothing: &nothing,
         problems,
     }
-    .value(node, schema, "a scenario")
+    .value(node, schema, what)
 }
 
 struct Checker<'s, 'p> {

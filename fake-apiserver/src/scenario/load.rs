@@ -3,16 +3,20 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::errors::{Code, LoadErrors, Problem};
+use super::read::WordOr;
 use super::tree::{Kind, Node, Span};
-use super::{Scenario, check, raw, read, schema, tree, validate};
+use super::{Rule, Scenario, Wait, check, raw, read, schema, tree, validate};
 
 /// No scenario is larger: what comes in is bounded before it is read.
 const LARGEST_FILE: usize = 1 << 20;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(schema::schema);
+static RULE_SCHEMA: LazyLock<Value> = LazyLock::new(schema::rule);
+static WAIT_SCHEMA: LazyLock<Value> = LazyLock::new(schema::wait);
 
 /// Reads the scenario at `path`. Its id is the path below `root`, without its ending.
 ///
@@ -45,9 +49,43 @@ pub fn load(path: &Path, root: &Path) -> Result<Scenario, LoadErrors> {
 /// Everything that is wrong with the text, at once. Mistakes that would only follow from others are left out.
 pub fn parse(id: &str, path: &Path, text: &str) -> Result<Scenario, LoadErrors> {
     tracing::debug!(id, bytes = text.len(), "parsing a scenario");
+    let (file, problems, items) = structure::<raw::File>(path, text, &SCHEMA, "a scenario")?;
+    let (scenario, found) = validate::validate(id, path, text, file);
+    made(path, text, scenario, problems, found, &items)
+}
+
+/// Reads a rule from its text: YAML or JSON. `path` is only shown.
+///
+/// # Errors
+/// Everything that is wrong with the text, at once.
+pub fn parse_rule(path: &Path, text: &str) -> Result<Rule, LoadErrors> {
+    let (rule, problems, items) = structure::<WordOr<raw::Rule>>(path, text, &RULE_SCHEMA, "a rule")?;
+    let (rule, found) = validate::validate_rule(text, rule);
+    made(path, text, rule, problems, found, &items)
+}
+
+/// Reads what to wait for from its text: YAML or JSON. `path` is only shown.
+///
+/// # Errors
+/// Everything that is wrong with the text, at once.
+pub fn parse_wait(path: &Path, text: &str) -> Result<Wait, LoadErrors> {
+    let (wait, problems, items) = structure::<raw::WaitKeys>(path, text, &WAIT_SCHEMA, "a wait")?;
+    let (wait, found) = validate::validate_wait(text, &wait);
+    made(path, text, wait, problems, found, &items)
+}
+
+/// A text of the right shape, what is wrong with that shape, and the parts that are judged on their own.
+type Shaped<T> = (T, Vec<Problem>, Vec<Span>);
+
+fn structure<T: DeserializeOwned>(
+    path: &Path,
+    text: &str,
+    schema: &Value,
+    what: &str,
+) -> Result<Shaped<T>, LoadErrors> {
     if text.len() > LARGEST_FILE {
         let message = format!(
-            "the file has {} bytes; a scenario has at most {LARGEST_FILE}",
+            "the file has {} bytes; {what} has at most {LARGEST_FILE}",
             text.len()
         );
         let problem = Problem::new(Code::OutOfRange, Span::default(), message)
@@ -59,11 +97,11 @@ pub fn parse(id: &str, path: &Path, text: &str) -> Result<Scenario, LoadErrors> 
         return Err(LoadErrors::new(path, text, problems));
     };
     let items = items(&tree);
-    if !check::check(&mut tree, &SCHEMA, &mut problems) {
+    if !check::check(&mut tree, schema, what, &mut problems) {
         return Err(LoadErrors::new(path, text, problems));
     }
-    let file: raw::File = match read::from_node(&tree) {
-        Ok(file) => file,
+    match read::from_node(&tree) {
+        Ok(shaped) => Ok((shaped, problems, items)),
         Err(error) => {
             // After `check` this is a disagreement between our schema and our types; it is still told with its place.
             let span = error.span.unwrap_or_default();
@@ -72,14 +110,22 @@ pub fn parse(id: &str, path: &Path, text: &str) -> Result<Scenario, LoadErrors> 
                 span,
                 format!("this cannot be read: {}", error.message),
             ));
-            return Err(LoadErrors::new(path, text, problems));
+            Err(LoadErrors::new(path, text, problems))
         }
-    };
-    let (scenario, found) = validate::validate(id, path, text, file);
-    let found = what_stands(found, &problems, &items);
-    problems.extend(found);
+    }
+}
+
+fn made<T>(
+    path: &Path,
+    text: &str,
+    made: T,
+    mut problems: Vec<Problem>,
+    found: Vec<Problem>,
+    items: &[Span],
+) -> Result<T, LoadErrors> {
+    problems.extend(what_stands(found, &problems, items));
     if problems.is_empty() {
-        Ok(scenario)
+        Ok(made)
     } else {
         Err(LoadErrors::new(path, text, problems))
     }

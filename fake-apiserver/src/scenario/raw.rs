@@ -9,10 +9,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 pub(crate) use self::expect::*;
+pub(crate) use self::rules::*;
 pub(crate) use self::steps::*;
 use super::read::{At, Entries, First, Json, OneOrMany, Text, WordOr};
 
 mod expect;
+mod rules;
 mod steps;
 
 /// One behaviour of a list/watch client: what the server holds, where it lies, and what must come of it.

@@ -1,22 +1,42 @@
 //! The JSON Schema of the scenario language, generated from [`raw`](super::raw): the parser checks files against it and
 //! editors complete from it.
 
-use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 use super::raw;
+use super::read::WordOr;
 
 /// The schema as a value.
 pub(crate) fn schema() -> Value {
+    schema_of::<raw::File>()
+}
+
+/// That of a rule.
+pub(crate) fn rule() -> Value {
+    schema_of::<WordOr<raw::Rule>>()
+}
+
+/// That of a wait.
+pub(crate) fn wait() -> Value {
+    schema_of::<raw::WaitKeys>()
+}
+
+/// The schema of a rule and that of a wait, by those names.
+pub fn control_schemas() -> (Value, Value) {
+    (rule(), wait())
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.definitions_path = "/$defs".into();
     });
     let schema = settings
         .with_transform(NothingIsNotAValue)
         .into_generator()
-        .into_root_schema_for::<raw::File>();
+        .into_root_schema_for::<T>();
     schema.to_value()
 }
 

@@ -10,6 +10,7 @@ mod fit;
 mod names;
 mod objects;
 mod reach;
+mod rules;
 mod steps;
 mod world;
 
@@ -17,6 +18,7 @@ use std::path::Path;
 
 use self::names::Names;
 use self::reach::Reach;
+pub(crate) use self::rules::{validate_rule, validate_wait};
 use self::world::World;
 use crate::model::catalog::Kind;
 use crate::model::selector::{FieldSelector, LabelSelector};

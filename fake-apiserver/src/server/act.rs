@@ -15,13 +15,24 @@ use super::{Open, Output, Server, Source};
 use crate::api::{Answer, Request, Status};
 use crate::fault::Ending;
 use crate::model::continue_token::ContinueToken;
-use crate::model::{Page, Stored, WatchFrame, Written, encode_json};
-use crate::record::{FrameType, ObjectRef, StreamId, Truth, What, WriteOp};
+use crate::model::{CacheTurn, Page, Stored, WatchFrame, Written, encode_json};
+use crate::record::{Door, FrameType, ObjectRef, StreamId, Truth, What, WriteOp};
 use crate::report::Version;
 use crate::scenario::{
     Action, Expected, ItemsShape, Manifest, PageEdit, RawFrame, Ref, Reply, ReplyBody, SayAction,
     ShapeAction, StatusSpec, TruthAction,
 };
+
+/// Whose answers actions concern.
+#[derive(Debug)]
+pub(super) enum On {
+    /// The request that met the trigger, not yet answered; once it is gone, the newest open watch.
+    Request(StreamId),
+    /// The newest open watch.
+    NewestWatch,
+    /// These, as far as they are still open.
+    These(Vec<StreamId>),
+}
 
 impl Server {
     /// Carries out a step. `triggered_by`: the request that met it, not yet answered.
@@ -41,51 +52,101 @@ impl Server {
         {
             open.bind = Some(name.clone());
         }
+        let on = match triggered_by {
+            Some(id) => On::Request(id),
+            None => On::NewestWatch,
+        };
+        let target = (scenario.target.group.clone(), scenario.target.plural.clone());
+        self.act(now, &step_of.actions, &on, Some(&target), None);
+    }
+
+    /// Carries out actions, in the order written. Those on the watch cache concern `target` at `door`; without one, every
+    /// resource, or both.
+    pub(super) fn act(
+        &mut self,
+        now: Duration,
+        actions: &[Action],
+        on: &On,
+        target: Option<&(String, String)>,
+        door: Option<Door>,
+    ) {
         // On the request that met the step the script speaks first, until it changes the truth.
+        let triggered_by = match on {
+            On::Request(id) => Some(*id),
+            On::NewestWatch | On::These(_) => None,
+        };
         let mut truth_has_spoken = triggered_by.is_none();
-        for action in &step_of.actions {
-            let stream = triggered_by
-                .filter(|id| self.open.contains_key(id))
-                .or_else(|| self.newest_watch());
-            match (action, stream) {
-                (Action::Truth(action), _) => {
+        for action in actions {
+            match action {
+                Action::Truth(action) => {
                     truth_has_spoken = true;
-                    self.change_truth(now, action);
+                    self.change_truth(now, action, target, door);
                     // A read may wait for it, and a watch have something to say.
                     self.touched.extend(self.open.keys().copied());
                 }
-                (Action::Refuse(ms), _) => {
+                Action::Refuse(ms) => {
                     self.refused_until = now + Duration::from_millis(*ms);
                     self.turned(now, format!("connections refused for {ms} ms"));
                 }
-                (Action::Shape(action), Some(stream)) => self.shape(now, stream, action),
-                (Action::Rule(action), Some(stream)) => {
-                    self.decide(now, stream);
-                    if Some(stream) != triggered_by {
-                        self.pump(now, stream);
+                Action::Shape(_) | Action::Rule(_) | Action::Say(_) => {
+                    for stream in self.concerned(on) {
+                        self.act_on(now, stream, action, triggered_by, truth_has_spoken);
                     }
-                    self.with(stream, |open| open.exchange.obey(action));
                 }
-                (Action::Say(action), Some(stream)) => {
-                    self.decide(now, stream);
-                    if truth_has_spoken {
-                        self.pump(now, stream);
-                    }
-                    self.say(now, stream, action);
-                }
-                // The watch it was meant for ended in this very step.
-                (Action::Shape(_) | Action::Rule(_) | Action::Say(_), None) => {}
             }
+        }
+    }
+
+    fn act_on(
+        &mut self,
+        now: Duration,
+        stream: StreamId,
+        action: &Action,
+        triggered_by: Option<StreamId>,
+        truth_has_spoken: bool,
+    ) {
+        match action {
+            Action::Truth(_) | Action::Refuse(_) => {}
+            Action::Shape(action) => self.shape(now, stream, action),
+            Action::Rule(action) => {
+                self.decide(now, stream);
+                if Some(stream) != triggered_by {
+                    self.pump(now, stream);
+                }
+                self.with(stream, |open| open.exchange.obey(action));
+            }
+            Action::Say(action) => {
+                self.decide(now, stream);
+                if truth_has_spoken {
+                    self.pump(now, stream);
+                }
+                self.say(now, stream, action);
+            }
+        }
+    }
+
+    /// Whose answers an action concerns now. None: the watch it was meant for ended in this very step.
+    fn concerned(&self, on: &On) -> Vec<StreamId> {
+        match on {
+            On::Request(id) if self.open.contains_key(id) => vec![*id],
+            On::Request(_) | On::NewestWatch => self.newest_watch().into_iter().collect(),
+            On::These(streams) => streams
+                .iter()
+                .copied()
+                .filter(|id| self.open.contains_key(id))
+                .collect(),
         }
     }
 
     // ---- the truth
 
-    fn change_truth(&mut self, now: Duration, action: &TruthAction) {
-        let (group, plural) = (
-            self.scenario.target.group.clone(),
-            self.scenario.target.plural.clone(),
-        );
+    fn change_truth(
+        &mut self,
+        now: Duration,
+        action: &TruthAction,
+        target: Option<&(String, String)>,
+        door: Option<Door>,
+    ) {
         match action {
             TruthAction::Apply(manifests) => {
                 for manifest in manifests {
@@ -113,20 +174,33 @@ impl Server {
                 self.model.compact();
                 self.turned(now, format!("compacted up to {}", self.model.revision()));
             }
-            TruthAction::ClearWatchCache => {
-                self.model.clear_watch_cache(&group, &plural);
-                self.turned(now, format!("watch cache of {plural} cleared"));
-            }
-            TruthAction::FreezeWatchCache => {
-                self.model.freeze_watch_cache(&group, &plural);
-                self.turned(now, format!("watch cache of {plural} frozen"));
-            }
-            TruthAction::ThawWatchCache => {
-                self.model.thaw_watch_cache(&group, &plural);
-                self.turned(now, format!("watch cache of {plural} thawed"));
-            }
+            TruthAction::ClearWatchCache => self.turn_caches(now, CacheTurn::Clear, target, door),
+            TruthAction::FreezeWatchCache => self.turn_caches(now, CacheTurn::Freeze, target, door),
+            TruthAction::ThawWatchCache => self.turn_caches(now, CacheTurn::Thaw, target, door),
             TruthAction::Restore { to } => self.restore(now, to),
         }
+    }
+
+    fn turn_caches(
+        &mut self,
+        now: Duration,
+        turn: CacheTurn,
+        target: Option<&(String, String)>,
+        door: Option<Door>,
+    ) {
+        let resource = target.map(|(group, plural)| (group.as_str(), plural.as_str()));
+        let done = match turn {
+            CacheTurn::Clear => "cleared",
+            CacheTurn::Freeze => "frozen",
+            CacheTurn::Thaw => "thawed",
+        };
+        self.model.turn_watch_caches(turn, resource, door);
+        let of = match target {
+            Some((_, plural)) => format!("watch cache of {plural}"),
+            None => "every watch cache".to_owned(),
+        };
+        let at = door.map(|door| format!(" of door {}", door.word()));
+        self.turned(now, format!("{of}{} {done}", at.unwrap_or_default()));
     }
 
     pub(super) fn apply(&mut self, now: Duration, manifest: &Manifest) {
@@ -654,7 +728,7 @@ fn with_newline(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// A step in words, for the transcript.
-fn words(actions: &[Action]) -> String {
+pub(super) fn words(actions: &[Action]) -> String {
     let mut words: Vec<&'static str> = actions.iter().map(Action::word).collect();
     words.dedup();
     words.join(", ")

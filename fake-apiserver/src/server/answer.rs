@@ -13,7 +13,7 @@ use crate::api::websocket;
 use crate::api::{self, Answer, Document, GetRequest, ListRequest, Request};
 use crate::fault::Ending;
 use crate::model::{GetOutcome, ListOutcome, Page};
-use crate::record::{ObjectRef, StreamId, What};
+use crate::record::{Door, ObjectRef, StreamId, What};
 
 /// What is longer is no Status, and is not read to find that out.
 const LONGEST_STATUS: usize = 64 * 1024;
@@ -33,7 +33,8 @@ impl Server {
             Source::Undecided(Request::Watch(_)) if self.refuses_upgrade(stream) => {}
             Source::Undecided(Request::Watch(request)) => {
                 let lifetime = self.draw_lifetime();
-                match self.model.open_watch(now, &request, lifetime) {
+                let door = self.door_at(stream);
+                match self.model.open_watch_at(door, now, &request, lifetime) {
                     Ok(session) => {
                         self.with(stream, |open| open.source = Source::Watch(Box::new(session)));
                         self.begin_watch(stream);
@@ -73,7 +74,7 @@ impl Server {
     }
 
     fn decide_list(&mut self, now: Duration, stream: StreamId, request: ListRequest, arrived: Duration) {
-        match self.model.list(now, arrived, &request) {
+        match self.model.list_at(self.door_at(stream), now, arrived, &request) {
             ListOutcome::Page(page) => self.answer_page(stream, &page),
             ListOutcome::Refused(status) => self.answer(stream, status.into_answer()),
             ListOutcome::Wait { until } => {
@@ -83,13 +84,20 @@ impl Server {
     }
 
     fn decide_get(&mut self, now: Duration, stream: StreamId, request: GetRequest, arrived: Duration) {
-        match self.model.get(now, arrived, &request) {
+        match self.model.get_at(self.door_at(stream), now, arrived, &request) {
             GetOutcome::Found { body, .. } => self.answer(stream, api::ok(body)),
             GetOutcome::Refused(status) => self.answer(stream, status.into_answer()),
             GetOutcome::Wait { until } => {
                 self.wait(now, stream, until, Source::WaitingGet { request, arrived });
             }
         }
+    }
+
+    /// The port a request came to.
+    fn door_at(&self, stream: StreamId) -> Door {
+        let open = self.open.get(&stream);
+        open.map(|open| self.door_of(open.exchange.conn))
+            .unwrap_or_default()
     }
 
     /// Comes back to the request when the truth changes, and at `until`.

@@ -4,13 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Limits, Server};
+use super::rules::Rules;
+use super::{Limits, Server, header};
 use crate::api::write::WriteAction;
 use crate::api::{Access, Collection, Form, Status, WriteRequest};
-use crate::model::Model;
 use crate::model::catalog::Kind;
+use crate::model::{CacheTurn, Model};
+use crate::record::{ConnId, Door, StreamId};
 use crate::scenario::{Manifest, Place, Scenario, ServerSettings};
 
 /// Namespaces every cluster has.
@@ -28,7 +31,85 @@ pub enum Control {
     RestartWatchCaches,
 }
 
+/// An open answer, as it is told of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StreamView {
+    /// The request's number.
+    pub stream: StreamId,
+    /// Its connection.
+    pub connection: ConnId,
+    /// The port it came to.
+    pub door: Door,
+    /// `LIST`, `WATCH`, `WATCH-LIST`, `OTHER`.
+    pub verb: &'static str,
+    /// HTTP method.
+    pub method: String,
+    /// Path and query, as sent.
+    pub target: String,
+    /// The User-Agent header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
+    /// How long it has been open, in milliseconds.
+    pub open_ms: u64,
+}
+
 impl Server {
+    /// The answers that are not over, in order of their requests.
+    pub fn streams(&self, now: Duration) -> Vec<StreamView> {
+        self.open
+            .iter()
+            .filter(|(_, open)| !open.exchange.is_over())
+            .map(|(stream, open)| {
+                let (asked, conn) = (&open.asked, open.exchange.conn);
+                let request = &asked.request;
+                let query = if request.query.is_empty() { "" } else { "?" };
+                StreamView {
+                    stream: *stream,
+                    connection: conn,
+                    door: self.door_of(conn),
+                    verb: asked.verb.word(),
+                    method: request.method.to_string(),
+                    target: format!("{}{query}{}", request.path, request.query),
+                    user_agent: header(request, "user-agent"),
+                    open_ms: now.saturating_sub(asked.at).as_millis() as u64,
+                }
+            })
+            .collect()
+    }
+
+    /// Is there a second apiserver over the same truth?
+    pub fn has_twin(&self) -> bool {
+        self.model.has_twin()
+    }
+
+    /// Opens a second apiserver over the same truth: connections that come to [`Door::B`] are answered from watch caches of
+    /// their own, which can be frozen.
+    #[must_use]
+    pub fn with_twin(mut self) -> Self {
+        self.model.open_twin();
+        self
+    }
+
+    /// The newest resourceVersion.
+    pub fn revision(&self) -> u64 {
+        self.model.revision()
+    }
+
+    /// The number the next record will have.
+    pub fn next_record(&self) -> u64 {
+        self.log.forgotten + self.log.records.len() as u64
+    }
+
+    /// Tells the truth again: every rule is gone, watch caches follow the store, connections are let in.
+    pub fn reset(&mut self, now: Duration) {
+        self.rules = Rules::default();
+        self.refused_until = Duration::ZERO;
+        self.model.turn_watch_caches(CacheTurn::Thaw, None, None);
+        self.turned(now, "reset: no rules, nothing frozen, nothing refused".to_owned());
+        self.touched.extend(self.open.keys().copied());
+    }
+
     /// A server that tells the truth to whoever comes, for as long as it is asked. It has the namespaces every cluster
     /// has, and takes nothing into one that is not there. `seed` decides what chance decides on a real server.
     pub fn standalone(settings: ServerSettings, seed: u64) -> Self {

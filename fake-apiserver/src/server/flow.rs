@@ -20,6 +20,8 @@ impl Server {
             self.run_step(now, step, None);
         }
         self.pump_due(now);
+        let at_rest = self.watches_target().then(|| self.script.quiet_since());
+        self.goal.on_rest(at_rest);
         // A frame that just left may have been the client's last word on a step that waits for quiet; nothing else
         // that pumping does can arm a step.
         self.goal.advance(now, &self.script, &mut self.log);
@@ -161,6 +163,16 @@ impl Server {
             change(open);
         }
         self.touched.insert(stream);
+    }
+
+    /// Is a watch open of what the scenario is about?
+    fn watches_target(&self) -> bool {
+        self.open.values().any(|open| {
+            let collection = open.asked.collection.as_ref();
+            matches!(open.source, Source::Watch(_))
+                && !open.exchange.is_over()
+                && collection.is_some_and(|collection| self.is_of_target(collection))
+        })
     }
 
     /// The watch opened last, among those that can still say something.

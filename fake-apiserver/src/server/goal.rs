@@ -22,6 +22,9 @@ pub struct Limits {
     pub settle: Duration,
     /// More requests than this are a hot loop.
     pub requests: u64,
+    /// Does the client report what it does? Without reports a run is complete once the client is at rest: it holds a watch,
+    /// and neither side did anything for the settle time.
+    pub reports: bool,
     /// Does a run end at all? False while serving a scenario to whoever comes.
     pub ends: bool,
 }
@@ -34,6 +37,7 @@ impl Limits {
             convergence: Duration::from_secs(180),
             settle: Duration::from_secs(1),
             requests: 3_000,
+            reports: true,
             ends: true,
         }
     }
@@ -45,7 +49,17 @@ impl Limits {
             convergence: Duration::from_secs(20),
             settle: Duration::from_millis(20),
             requests: 20_000,
+            reports: true,
             ends: true,
+        }
+    }
+
+    /// Real time, and a client that reports nothing.
+    pub fn wire() -> Self {
+        Self {
+            settle: Duration::from_secs(1),
+            reports: false,
+            ..Self::live()
         }
     }
 
@@ -68,6 +82,8 @@ pub(super) struct Goal {
     truth: BTreeMap<String, Version>,
     /// Since when the cache equals the truth.
     equal_since: Option<Duration>,
+    /// Since when the client is at rest, as far as the wire shows.
+    at_rest_since: Option<Duration>,
     said_done: bool,
     client_gone: bool,
     runaway: Option<u64>,
@@ -82,6 +98,7 @@ impl Goal {
             fold: Fold::default(),
             truth: BTreeMap::new(),
             equal_since: None,
+            at_rest_since: None,
             said_done: false,
             client_gone: false,
             runaway: None,
@@ -97,6 +114,11 @@ impl Goal {
         self.fold.take(report);
         self.client_gone |= matches!(report, Report::Ended | Report::Crashed { .. });
         self.compare(now);
+    }
+
+    /// Since when the client holds a watch and neither side does anything; `None`: it holds none.
+    pub(super) fn on_rest(&mut self, since: Option<Duration>) {
+        self.at_rest_since = since;
     }
 
     /// One object of the truth changed: `Some` is its state, `None` says it is gone or no longer selected.
@@ -193,7 +215,12 @@ impl Goal {
         if self.scenario.expect.not_converged_because.is_some() {
             return Some(done + settle);
         }
-        self.equal_since.map(|equal| equal.max(done) + settle)
+        let since = if self.limits.reports {
+            self.equal_since
+        } else {
+            self.at_rest_since
+        };
+        since.map(|since| since.max(done) + settle)
     }
 
     fn step_limit(&self, step: usize) -> Duration {

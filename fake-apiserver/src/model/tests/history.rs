@@ -104,7 +104,7 @@ fn a_relist_ends_open_watches_of_its_resource_only() {
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     let mut other = world.watch(&format!("{WD}?watch=1&resourceVersion=1009"));
     world.put("cm-1", "2", None);
-    world.model.clear_watch_cache("", "configmaps");
+    world.turn(CacheTurn::Clear);
     let mut after = world.watch(&format!("{CM}?watch=1&resourceVersion=1010"));
     world.put("cm-1", "3", None);
     assert_eq!(world.drain(&mut watch), ["MODIFIED probe/cm-1@1010", "end"]);
@@ -124,7 +124,7 @@ fn a_frozen_cache_lags_and_what_must_be_fresh_passes_it_by() {
     let mut watch = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1009&allowWatchBookmarks=1"
     ));
-    world.model.freeze_watch_cache("", "configmaps");
+    world.turn(CacheTurn::Freeze);
     world.put("cm-1", "2", None);
     world.delete("cm-5");
     let one = format!("{CM}?fieldSelector=metadata.name%3Dcm-5");
@@ -156,7 +156,7 @@ fn a_frozen_cache_lags_and_what_must_be_fresh_passes_it_by() {
         "{CM}?watch=1&allowWatchBookmarks=1&fieldSelector=metadata.name%3Dcm-5"
     ));
     assert_eq!(world.drain(&mut fresh), [""; 0], "waits for the newest state");
-    world.model.thaw_watch_cache("", "configmaps");
+    world.turn(CacheTurn::Thaw);
     assert_eq!(
         world.drain(&mut watch),
         ["MODIFIED probe/cm-1@1010", "DELETED probe/cm-5@1011"]
@@ -168,10 +168,10 @@ fn a_frozen_cache_lags_and_what_must_be_fresh_passes_it_by() {
 fn a_cache_that_thaws_behind_a_compaction_relists() {
     let mut world = World::fixture(Version::V1_36);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
-    world.model.freeze_watch_cache("", "configmaps");
+    world.turn(CacheTurn::Freeze);
     world.put("cm-1", "2", None);
     world.model.compact();
-    world.model.thaw_watch_cache("", "configmaps");
+    world.turn(CacheTurn::Thaw);
     assert_eq!(world.drain(&mut watch), ["end"]);
     assert_eq!(
         start(&world, 1009),
@@ -187,9 +187,9 @@ fn a_cache_that_thaws_behind_a_compaction_relists() {
 #[test]
 fn a_cleared_cache_that_is_frozen_stands_where_it_relisted() {
     let mut world = World::fixture(Version::V1_36);
-    world.model.freeze_watch_cache("", "configmaps");
+    world.turn(CacheTurn::Freeze);
     world.delete("cm-1");
-    world.model.clear_watch_cache("", "configmaps");
+    world.turn(CacheTurn::Clear);
     world.delete("cm-2");
     assert_eq!(
         world.list(&format!("{CM}?resourceVersion=0")),

@@ -20,7 +20,7 @@ impl Validator<'_> {
         } = step;
         let at = self.place(span);
         let name = own.name.take();
-        let times = self.times(&keys);
+        let times = self.times(keys.times.as_ref(), keys.lasts.as_ref(), "a step");
         let (when, answer) = match &keys.when {
             Some(when) => self.trigger(world, when),
             None => (Trigger::Now, Answer::OpenWatch),
@@ -125,26 +125,32 @@ impl Validator<'_> {
         }
     }
 
-    fn times(&mut self, keys: &raw::StepKeys) -> Times {
-        match (&keys.times, &keys.lasts) {
+    /// How often a step or a rule, called `what`, is met.
+    pub(super) fn times(
+        &mut self,
+        times: Option<&At<u64>>,
+        lasts: Option<&At<raw::Duration>>,
+        what: &str,
+    ) -> Times {
+        match (times, lasts) {
             (Some(times), Some(_)) => {
                 self.problem(
                     Problem::new(
                         Code::Conflict,
                         times.span,
-                        "a step is met so many times or for so long, not both",
+                        format!("{what} is met so many times or for so long, not both"),
                     )
                     .label("leave this or `for` out"),
                 );
                 Times::Count(1)
             }
             (Some(times), None) => Times::Count(u32::try_from(times.value).unwrap_or(u32::MAX)),
-            (None, Some(_)) => Times::For(self.positive_ms(keys.lasts.as_ref()).unwrap_or(0)),
+            (None, Some(_)) => Times::For(self.positive_ms(lasts).unwrap_or(0)),
             (None, None) => Times::Count(1),
         }
     }
 
-    fn trigger(&mut self, world: &World, at: &At<When>) -> (Trigger, Answer) {
+    pub(super) fn trigger(&mut self, world: &World, at: &At<When>) -> (Trigger, Answer) {
         let when = &at.value;
         let given: Vec<(&str, Span)> = [
             when.list.as_ref().map(|at| ("list", at.span)),

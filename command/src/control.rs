@@ -1,0 +1,267 @@
+//! The control API: the same verbs as `ctl`, over HTTP on a loopback port of its own, for tests in any language.
+//!
+//! It carries requests to the server and answers back; what a rule means and does is not decided here. Nobody gets in
+//! without the token, because whoever may steer a server may also make it lie. docs/control-api.md is its manual.
+
+mod answer;
+mod openapi;
+mod trace;
+mod wait;
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fake_apiserver::net::Edge;
+use fake_apiserver::scenario::parse_rule;
+use fake_apiserver::server::Ruled;
+use http::{Method, Request};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use self::answer::{Answer, Refusal, allowed, json_answer};
+use crate::Failure;
+use crate::judging::Judge;
+
+pub(crate) use self::openapi::document as openapi;
+
+/// Largest body: a rule may carry objects.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// How long a connection may stay without a whole request head.
+const HEAD_WAIT: Duration = Duration::from_secs(30);
+
+/// What the control API tells of the server it steers.
+#[derive(Debug, Clone)]
+pub(crate) struct About {
+    /// The Kubernetes minor.
+    pub(crate) kubernetes: String,
+    /// Doors and their addresses.
+    pub(crate) servers: Vec<(String, String)>,
+    /// The file clients read.
+    pub(crate) kubeconfig: String,
+}
+
+/// A control API that listens.
+pub(crate) struct Control {
+    listener: TcpListener,
+    address: SocketAddr,
+    token: String,
+}
+
+/// What every request is answered from.
+struct Room {
+    edge: Edge,
+    token: String,
+    about: About,
+    judge: Judge,
+}
+
+impl Control {
+    /// Listens on a loopback port; 0 takes a free one.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub(crate) async fn listen(port: u16, token: String) -> Result<Self, Failure> {
+        let refused =
+            |error| Failure::System(format!("cannot listen on 127.0.0.1:{port} for control"), error);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+            .await
+            .map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Self {
+            listener,
+            address,
+            token,
+        })
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What it lets in.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Serves until dropped.
+    pub(crate) async fn serve(self, edge: Edge, about: About, judge: Judge) {
+        let room = Arc::new(Room {
+            edge,
+            token: self.token,
+            about,
+            judge,
+        });
+        let mut connections = tokio::task::JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+            };
+            let socket = match accepted {
+                Ok((socket, _)) => socket,
+                Err(error) => {
+                    tracing::warn!(%error, "a control connection could not be accepted");
+                    continue;
+                }
+            };
+            let room = room.clone();
+            connections.spawn(async move {
+                let service = service_fn(move |request| answer(room.clone(), request));
+                let served = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEAD_WAIT)
+                    .serve_connection(TokioIo::new(socket), service)
+                    .await;
+                if let Err(error) = served {
+                    tracing::debug!(%error, "a control connection broke off");
+                }
+            });
+        }
+    }
+}
+
+async fn answer(room: Arc<Room>, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    Ok(match route(&room, request).await {
+        Ok(answer) => answer,
+        Err(refusal) => refusal.into_answer(),
+    })
+}
+
+async fn route(room: &Arc<Room>, request: Request<Incoming>) -> Result<Answer, Refusal> {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().trim_end_matches('/').to_owned();
+    let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    if segments == ["v1", "openapi.json"] && head.method == Method::GET {
+        return Ok(json_answer(200, &openapi::document()));
+    }
+    answer::authenticated(&head.headers, &room.token)?;
+    let query = head.uri.query().unwrap_or_default().to_owned();
+    match segments.as_slice() {
+        ["v1"] => {
+            allowed(&head.method, &[Method::GET])?;
+            Ok(json_answer(200, &state(room)?))
+        }
+        ["v1", "streams"] => {
+            allowed(&head.method, &[Method::GET])?;
+            let streams = steered(room.edge.steer(|server, now| server.streams(now)))?;
+            Ok(json_answer(200, &json!({ "streams": streams })))
+        }
+        ["v1", "rules"] => {
+            allowed(&head.method, &[Method::GET, Method::POST, Method::DELETE])?;
+            if head.method == Method::POST {
+                return add(room, &text(body).await?);
+            }
+            let clears = head.method == Method::DELETE;
+            let rules = steered(room.edge.steer(|server, _| {
+                let rules = server.rules();
+                if clears {
+                    for rule in &rules {
+                        server.remove_rule(rule.id);
+                    }
+                }
+                rules
+            }))?;
+            let key = if clears { "removed" } else { "rules" };
+            Ok(json_answer(200, &json!({ key: rules })))
+        }
+        ["v1", "rules", id] => {
+            allowed(&head.method, &[Method::DELETE])?;
+            let number: u64 = id.parse().map_err(|_| {
+                Refusal::bad(format!("`{id}` is no rule's number")).hint("GET /v1/rules lists them")
+            })?;
+            let removed = steered(room.edge.steer(|server, _| server.remove_rule(number)))?;
+            let removed = removed.ok_or_else(|| {
+                Refusal::new(404, format!("there is no rule {number}"))
+                    .hint("GET /v1/rules lists them; a rule that was met as often as it may be is forgotten")
+            })?;
+            Ok(json_answer(200, &json!({ "removed": [removed] })))
+        }
+        ["v1", "reset"] => {
+            allowed(&head.method, &[Method::POST])?;
+            steered(room.edge.steer(|server, now| server.reset(now)))?;
+            Ok(json_answer(200, &state(room)?))
+        }
+        ["v1", "wait"] => {
+            allowed(&head.method, &[Method::POST])?;
+            wait::wait(room.edge.clone(), &text(body).await?).await
+        }
+        ["v1", "trace"] => {
+            allowed(&head.method, &[Method::GET])?;
+            trace::follow(room.edge.clone(), &query)
+        }
+        ["v1", "verdict"] => {
+            allowed(&head.method, &[Method::GET])?;
+            Ok(json_answer(200, &json!(room.judge.verdict())))
+        }
+        _ => Err(Refusal::new(404, format!("there is no {path}"))
+            .hint("there are /v1, /v1/streams, /v1/rules, /v1/wait, /v1/trace, /v1/verdict, /v1/reset, /v1/openapi.json")),
+    }
+}
+
+/// Takes a rule. What is wrong with it is said at once, with its places.
+fn add(room: &Room, text: &str) -> Result<Answer, Refusal> {
+    let rule = parse_rule(Path::new("rule"), text).map_err(|errors| Refusal::mistakes(&errors))?;
+    let (ruled, next) = steered(room.edge.steer(|server, now| {
+        let next = server.next_record();
+        (server.add_rule(now, rule), next)
+    }))?;
+    match ruled {
+        Ok(Ruled::Standing(rule)) => Ok(json_answer(201, &json!({ "rule": rule, "nextRecord": next }))),
+        Ok(Ruled::Done { streams, does }) => Ok(json_answer(
+            200,
+            &json!({ "done": does, "streams": streams, "nextRecord": next }),
+        )),
+        Err(refused) => Err(Refusal::new(409, refused.to_string())
+            .hint("GET /v1/streams lists the open watches; `when` makes a rule wait for a request")),
+    }
+}
+
+fn state(room: &Room) -> Result<Value, Refusal> {
+    let (revision, next, rules, streams) = steered(room.edge.steer(|server, now| {
+        (
+            server.revision(),
+            server.next_record(),
+            server.rules().len(),
+            server.streams(now).len(),
+        )
+    }))?;
+    let servers: Vec<Value> = room
+        .about
+        .servers
+        .iter()
+        .map(|(door, url)| json!({ "door": door, "url": url }))
+        .collect();
+    Ok(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "kubernetes": room.about.kubernetes,
+        "servers": servers,
+        "kubeconfig": room.about.kubeconfig,
+        "resourceVersion": revision.to_string(),
+        "nextRecord": next,
+        "rules": rules,
+        "openStreams": streams,
+    }))
+}
+
+fn steered<T>(told: Option<T>) -> Result<T, Refusal> {
+    told.ok_or_else(|| Refusal::new(503, "the server is stopping"))
+}
+
+async fn text(body: Incoming) -> Result<String, Refusal> {
+    let body = Limited::new(body, BODY_BYTES_MAX)
+        .collect()
+        .await
+        .map_err(|_| Refusal::new(413, format!("a body has at most {BODY_BYTES_MAX} bytes")))?
+        .to_bytes();
+    String::from_utf8(body.to_vec()).map_err(|_| Refusal::bad("the body is not UTF-8"))
+}

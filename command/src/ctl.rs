@@ -1,0 +1,394 @@
+//! `fake-apiserver ctl`: steers a running server from another shell. Every verb is a request to its control API.
+
+mod client;
+mod words;
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use self::client::Client;
+use self::words::From;
+use crate::Failure;
+use crate::state;
+
+/// Steer a running server from another shell: rules, faults, the trace.
+///
+/// Finds the server by the file it leaves while it runs; name it with --pid where several run, or give --control and
+/// --control-token.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 refused or never came, 2 the command line or a rule is wrong, 3 no server was found."
+)]
+pub(crate) struct Ctl {
+    /// Where the control API is, e.g. http://127.0.0.1:41234.
+    #[arg(
+        long,
+        global = true,
+        env = "FAKE_APISERVER_CONTROL",
+        requires = "control_token"
+    )]
+    control: Option<String>,
+    /// What the control API lets in.
+    #[arg(
+        long,
+        global = true,
+        env = "FAKE_APISERVER_CONTROL_TOKEN",
+        hide_env_values = true
+    )]
+    control_token: Option<String>,
+    /// The process of the server, where several run.
+    #[arg(long, global = true)]
+    pid: Option<u32>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Say what is running, and where.
+    Status,
+    /// List the answers that are not over.
+    Streams,
+    /// Make a rule, in the words of a scenario's step: what happens to which requests.
+    ///
+    /// Example: fake-apiserver ctl apply 'when: {list: next}, times: 3, do: {reply: {status: 503}}'
+    #[command(alias = "rule")]
+    Apply {
+        /// The rule, as YAML or JSON; the outer braces may be left out.
+        #[arg(required_unless_present = "file", conflicts_with = "file")]
+        rule: Option<String>,
+        /// A file with the rule; `-` is standard input.
+        #[arg(short, long)]
+        file: Option<PathBuf>,
+    },
+    /// List the rules that stand.
+    Rules,
+    /// Remove rules, by number.
+    Remove {
+        /// Their numbers.
+        #[arg(required_unless_present = "all")]
+        rules: Vec<u64>,
+        /// Every rule.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Answer the next requests with an HTTP status.
+    ///
+    /// Example: fake-apiserver ctl fail 429 --retry-after 2 --times 3 --resource pods
+    Fail {
+        /// The status, e.g. 503.
+        status: u16,
+        /// `reason` of the Status, e.g. Expired.
+        #[arg(long)]
+        reason: Option<String>,
+        /// `message` of the Status.
+        #[arg(long)]
+        message: Option<String>,
+        /// The Retry-After header: seconds or a date.
+        #[arg(long)]
+        retry_after: Option<String>,
+        /// Only requests of this kind.
+        #[arg(long, value_enum, default_value_t = words::Kind::Request)]
+        kind: words::Kind,
+        /// How many requests.
+        #[arg(long, default_value_t = 1)]
+        times: u32,
+        #[command(flatten)]
+        from: From,
+    },
+    /// Tell watches that their version is too old: 410, as an event now, or as a status to those that start.
+    Expire {
+        /// Answer the next watches with HTTP 410, instead of sending an ERROR event on those that are open.
+        #[arg(long)]
+        status: bool,
+        /// With --status: how many watches.
+        #[arg(long, default_value_t = 1, requires = "status")]
+        times: u32,
+        #[command(flatten)]
+        from: From,
+    },
+    /// Forget history: older exact lists, continue tokens and watch starts are 410 from now on.
+    Compact,
+    /// Send a bookmark now, to every open watch that is meant.
+    Bookmark {
+        /// Its resourceVersion; the newest by default.
+        #[arg(long)]
+        resource_version: Option<String>,
+        #[command(flatten)]
+        from: From,
+    },
+    /// End open watches.
+    Cut {
+        /// How.
+        #[arg(long, value_enum, default_value_t = words::How::Fin)]
+        how: words::How,
+        #[command(flatten)]
+        from: From,
+    },
+    /// Send nothing more on open watches, and leave them open.
+    Stall {
+        #[command(flatten)]
+        from: From,
+    },
+    /// Refuse new connections for a while.
+    Refuse {
+        /// For how long, e.g. 5s.
+        #[arg(value_name = "TIME")]
+        lasts: String,
+    },
+    /// Stop the watch cache from following the store: a stale apiserver.
+    Freeze {
+        #[command(flatten)]
+        which: words::Cache,
+    },
+    /// Let the watch cache catch up.
+    Thaw {
+        #[command(flatten)]
+        which: words::Cache,
+    },
+    /// Wait until something happens: the fence of a test.
+    ///
+    /// Example: fake-apiserver ctl wait 'sent: {rv: "1005"}, timeout: 10s'
+    Wait {
+        /// What for, as YAML or JSON; the outer braces may be left out.
+        wait: String,
+    },
+    /// Remove every rule, thaw every cache, let connections in.
+    Reset,
+    /// Show the trace.
+    Trace {
+        /// Go on as it grows.
+        #[arg(short, long)]
+        follow: bool,
+        /// The first record's number.
+        #[arg(long, default_value_t = 0)]
+        since: u64,
+        /// How.
+        #[arg(long, value_enum, default_value_t = words::TraceFormat::Text)]
+        format: words::TraceFormat,
+    },
+    /// Say what the clients did wrong so far, as JSON.
+    Verdict,
+    /// Print the OpenAPI description of the control API.
+    Openapi,
+}
+
+/// Does what is asked, and prints the answer.
+///
+/// # Errors
+/// No server is found, it refuses, or the system does.
+pub(crate) fn run(ctl: Ctl) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::System("no runtime".to_owned(), error))?;
+    runtime.block_on(steer(ctl))
+}
+
+async fn steer(ctl: Ctl) -> Result<(), Failure> {
+    if let Verb::Openapi = ctl.verb {
+        return say(&format!("{:#}\n", crate::control::openapi()));
+    }
+    let client = found(&ctl).await?;
+    match ctl.verb {
+        Verb::Status => say(&words::status(&client.get("/v1").await?, client.token())),
+        Verb::Streams => say(&words::streams(&client.get("/v1/streams").await?)),
+        Verb::Rules => say(&words::rules(&client.get("/v1/rules").await?["rules"], "stands")),
+        Verb::Apply { rule, file } => {
+            let rule = match (rule, file) {
+                (Some(rule), _) => words::braced(&rule),
+                (None, Some(file)) => read(&file)?,
+                (None, None) => String::new(),
+            };
+            make(&client, &rule).await
+        }
+        Verb::Fail {
+            status,
+            reason,
+            message,
+            retry_after,
+            kind,
+            times,
+            from,
+        } => {
+            let reply = words::reply(status, reason, message, retry_after);
+            make(&client, &words::rule(&from, Some(kind.word()), times, reply)).await
+        }
+        Verb::Expire { status, times, from } => {
+            let rule = if status {
+                let reply = words::reply(
+                    410,
+                    Some("Expired".to_owned()),
+                    Some(words::TOO_OLD.to_owned()),
+                    None,
+                );
+                words::rule(&from, Some("watch"), times, reply)
+            } else {
+                words::rule(&from, None, 1, words::expired_event())
+            };
+            make(&client, &rule).await
+        }
+        Verb::Compact => make(&client, "compact").await,
+        Verb::Bookmark {
+            resource_version,
+            from,
+        } => {
+            make(
+                &client,
+                &words::rule(&from, None, 1, words::bookmark(resource_version)),
+            )
+            .await
+        }
+        Verb::Cut { how, from } => {
+            make(
+                &client,
+                &words::rule(&from, None, 1, serde_json::json!({"end": how.word()})),
+            )
+            .await
+        }
+        Verb::Stall { from } => {
+            make(
+                &client,
+                &words::rule(&from, None, 1, serde_json::json!({"end": "stall"})),
+            )
+            .await
+        }
+        Verb::Refuse { lasts } => {
+            make(&client, &serde_json::json!({"do": {"refuse": lasts}}).to_string()).await
+        }
+        Verb::Freeze { which } => make(&client, &which.rule("freeze_watch_cache")).await,
+        Verb::Thaw { which } => make(&client, &which.rule("thaw_watch_cache")).await,
+        Verb::Remove { rules, all } => {
+            if all {
+                return say(&words::rules(
+                    &client.delete("/v1/rules").await?["removed"],
+                    "removed",
+                ));
+            }
+            for rule in rules {
+                let removed = client.delete(&format!("/v1/rules/{rule}")).await?;
+                say(&words::rules(&removed["removed"], "removed"))?;
+            }
+            Ok(())
+        }
+        Verb::Wait { wait } => {
+            let met = client.post("/v1/wait", &words::braced(&wait)).await?;
+            say(&format!("{}\n", met["line"].as_str().unwrap_or_default()))
+        }
+        Verb::Reset => say(&words::status(
+            &client.post("/v1/reset", "").await?,
+            client.token(),
+        )),
+        Verb::Trace {
+            follow,
+            since,
+            format,
+        } => {
+            let format = format.word();
+            let path = format!("/v1/trace?since={since}&follow={follow}&format={format}");
+            client.stream(&path, say_bytes).await
+        }
+        Verb::Verdict => say(&format!("{:#}\n", client.get("/v1/verdict").await?)),
+        Verb::Openapi => Ok(()),
+    }
+}
+
+async fn make(client: &Client, rule: &str) -> Result<(), Failure> {
+    let made = client.post("/v1/rules", rule).await?;
+    say(&words::made(&made))
+}
+
+/// The server that is meant.
+async fn found(ctl: &Ctl) -> Result<Client, Failure> {
+    if let (Some(control), Some(token)) = (&ctl.control, &ctl.control_token) {
+        return Client::to(control, token).ok_or_else(|| {
+            Failure::Usage(format!(
+                "{control} is no address of a control API: http://127.0.0.1:PORT is one"
+            ))
+        });
+    }
+    let mut alive = Vec::new();
+    for state in state::running() {
+        if ctl.pid.is_some_and(|pid| pid != state.pid) {
+            continue;
+        }
+        match Client::to(&state.control, &state.token) {
+            Some(client) if client.get("/v1").await.is_ok() => alive.push((state, client)),
+            Some(_) | None => state::forget(&state),
+        }
+    }
+    if alive.len() > 1 {
+        let mut list = String::new();
+        for (state, _) in &alive {
+            // Writing to a String cannot fail.
+            let _ = write!(
+                list,
+                "\n  --pid {}   {} at {}",
+                state.pid, state.what, state.server
+            );
+        }
+        return Err(Failure::Usage(format!(
+            "{} servers are running; say which:{list}",
+            alive.len()
+        )));
+    }
+    alive.pop().map(|(_, client)| client).ok_or_else(|| {
+        Failure::NoServer(match ctl.pid {
+            Some(pid) => format!("no server runs as process {pid}"),
+            None => "no server is running; start one: fake-apiserver serve".to_owned(),
+        })
+    })
+}
+
+fn read(file: &PathBuf) -> Result<String, Failure> {
+    let text = if file.as_os_str() == "-" {
+        io::read_to_string(io::stdin())
+    } else {
+        std::fs::read_to_string(file)
+    };
+    text.map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    say_bytes(text.as_bytes())
+}
+
+fn say_bytes(text: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        // Whoever read this has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::Silent(0)),
+        written => written.map_err(|error| Failure::System("cannot write".to_owned(), error)),
+    }
+}
+
+/// What a refusal says, for people.
+pub(crate) fn refusal(body: &Value) -> String {
+    let text = |key: &str| body.get(key).and_then(Value::as_str);
+    let mistakes = body.get("mistakes").and_then(Value::as_array);
+    let mut said = String::new();
+    for mistake in mistakes.into_iter().flatten() {
+        let word = |key: &str| mistake.get(key).and_then(Value::as_str).unwrap_or_default();
+        let hint = mistake.get("hint").and_then(Value::as_str);
+        let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+        let _ = write!(
+            said,
+            "{}{}:{}: {}{hint}",
+            if said.is_empty() { "" } else { "\n" },
+            mistake["line"],
+            mistake["column"],
+            word("message")
+        );
+    }
+    if said.is_empty() {
+        said.push_str(text("error").unwrap_or("refused without a word"));
+        if let Some(hint) = text("hint") {
+            let _ = write!(said, " ({hint})");
+        }
+    }
+    said
+}

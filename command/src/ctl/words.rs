@@ -1,0 +1,312 @@
+//! From flags to rules, and from answers to lines.
+
+use std::fmt::Write as _;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+
+/// What a real apiserver says of a version it has forgotten.
+pub(super) const TOO_OLD: &str = "The resourceVersion for the provided watch is too old.";
+
+/// Whose requests and watches: all that is given must fit.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Whose")]
+pub(super) struct From {
+    /// A part of the User-Agent header.
+    #[arg(long)]
+    user_agent: Option<String>,
+    /// A connection's number, as the trace shows it: c4 is 4.
+    #[arg(long)]
+    connection: Option<u64>,
+    /// A request's number, as the trace shows it: #7 is 7.
+    #[arg(long)]
+    stream: Option<u64>,
+    /// The resource, e.g. pods, deployments.apps.
+    #[arg(long)]
+    resource: Option<String>,
+    /// The namespace.
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// The HTTP method.
+    #[arg(long)]
+    method: Option<String>,
+    /// The beginning of the path.
+    #[arg(long)]
+    path: Option<String>,
+    /// The port: a, or b for the twin.
+    #[arg(long)]
+    door: Option<String>,
+}
+
+impl From {
+    fn json(&self) -> Map<String, Value> {
+        let Self {
+            user_agent,
+            connection,
+            stream,
+            resource,
+            namespace,
+            method,
+            path,
+            door,
+        } = self;
+        let texts = [
+            ("user_agent", user_agent),
+            ("resource", resource),
+            ("namespace", namespace),
+            ("method", method),
+            ("path", path),
+            ("door", door),
+        ];
+        let numbers = [("connection", connection), ("stream", stream)];
+        let texts = texts
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?))));
+        let numbers = numbers
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?))));
+        texts.chain(numbers).collect()
+    }
+}
+
+/// Which watch cache.
+#[derive(Debug, Args)]
+pub(super) struct Cache {
+    /// Of this resource; without it, of all.
+    #[arg(long)]
+    resource: Option<String>,
+    /// Of this apiserver: a, or b for the twin; without it, of both.
+    #[arg(long)]
+    door: Option<String>,
+}
+
+impl Cache {
+    /// The rule that does it.
+    pub(super) fn rule(self, action: &str) -> String {
+        let from = From {
+            resource: self.resource,
+            door: self.door,
+            ..From::default()
+        };
+        rule(&from, None, 1, json!({ action: null }))
+    }
+}
+
+/// A kind of request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Kind {
+    /// A LIST.
+    List,
+    /// A WATCH.
+    Watch,
+    /// Any request.
+    Request,
+}
+
+impl Kind {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Request => "request",
+        }
+    }
+}
+
+/// How a watch ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum How {
+    /// Cleanly.
+    Eof,
+    /// The connection is closed inside the body.
+    Fin,
+    /// The connection is reset.
+    Rst,
+}
+
+impl How {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Eof => "eof",
+            Self::Fin => "fin",
+            Self::Rst => "rst",
+        }
+    }
+}
+
+/// How a trace is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TraceFormat {
+    /// A line for people.
+    Text,
+    /// A record a line.
+    Json,
+}
+
+impl TraceFormat {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// A rule of one action; `kind`: the request it waits for.
+pub(super) fn rule(from: &From, kind: Option<&str>, times: u32, action: Value) -> String {
+    let mut rule = Map::new();
+    let from = from.json();
+    if !from.is_empty() {
+        rule.insert("from".to_owned(), Value::Object(from));
+    }
+    if let Some(kind) = kind {
+        rule.insert("when".to_owned(), json!({ kind: "next" }));
+        rule.insert("times".to_owned(), json!(times));
+    }
+    rule.insert("do".to_owned(), action);
+    Value::Object(rule).to_string()
+}
+
+/// A scripted answer with a Status.
+pub(super) fn reply(
+    status: u16,
+    reason: Option<String>,
+    message: Option<String>,
+    retry_after: Option<String>,
+) -> Value {
+    let mut reply = Map::new();
+    reply.insert("status".to_owned(), json!(status));
+    for (key, value) in [
+        ("reason", reason),
+        ("message", message),
+        ("retry_after", retry_after),
+    ] {
+        if let Some(value) = value {
+            reply.insert(key.to_owned(), json!(value));
+        }
+    }
+    json!({ "reply": reply })
+}
+
+/// 410 as an event, and the end of the stream behind it, as a real apiserver sends it.
+pub(super) fn expired_event() -> Value {
+    json!([
+        {"error": {"code": 410, "reason": "Expired", "message": TOO_OLD}},
+        {"end": "eof"},
+    ])
+}
+
+/// A bookmark now.
+pub(super) fn bookmark(version: Option<String>) -> Value {
+    match version {
+        Some(version) => json!({ "bookmark": { "rv": version } }),
+        None => json!({ "bookmark": null }),
+    }
+}
+
+/// A map may be written without its braces, which shells need quoted; a word alone is a rule already.
+pub(super) fn braced(text: &str) -> String {
+    let text = text.trim();
+    let flow = text.contains(": ") || text.contains(":{");
+    if text.starts_with('{') || text.contains('\n') || !flow {
+        text.to_owned()
+    } else {
+        format!("{{{text}}}")
+    }
+}
+
+/// What came of a rule.
+pub(super) fn made(made: &Value) -> String {
+    if let Some(done) = made.get("done").and_then(Value::as_str) {
+        let streams = made["streams"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let on: Vec<String> = streams.iter().map(|stream| format!("#{stream}")).collect();
+        return if on.is_empty() {
+            format!("done: {done}\n")
+        } else {
+            format!("done: {done} on {}\n", on.join(", "))
+        };
+    }
+    rules(&Value::Array(vec![made["rule"].clone()]), "stands")
+}
+
+/// Rules, one a line.
+pub(super) fn rules(rules: &Value, how: &str) -> String {
+    let list = rules.as_array().map(Vec::as_slice).unwrap_or_default();
+    if list.is_empty() {
+        return "no rules\n".to_owned();
+    }
+    let mut lines = String::new();
+    for rule in list {
+        let word = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default();
+        let name = match word("name") {
+            "" => String::new(),
+            name => format!(" ({name})"),
+        };
+        let left = match rule.get("left").and_then(Value::as_u64) {
+            Some(left) => format!(", {left} left"),
+            None => String::new(),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            lines,
+            "rule {}{name} {how}: {} on {}; met {}{left}",
+            rule["id"],
+            word("does"),
+            word("waitsFor"),
+            rule["met"],
+        );
+    }
+    lines
+}
+
+/// Open answers, one a line.
+pub(super) fn streams(answer: &Value) -> String {
+    let list = answer["streams"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    if list.is_empty() {
+        return "nothing is open\n".to_owned();
+    }
+    let mut lines = String::new();
+    for stream in list {
+        let word = |key: &str| stream.get(key).and_then(Value::as_str).unwrap_or_default();
+        let open_s = stream["openMs"].as_u64().unwrap_or_default() / 1000;
+        let _ = writeln!(
+            lines,
+            "#{} c{} door {} {} {} open for {open_s} s by {}",
+            stream["stream"],
+            stream["connection"],
+            word("door"),
+            word("verb"),
+            word("target"),
+            stream
+                .get("userAgent")
+                .and_then(Value::as_str)
+                .unwrap_or("somebody"),
+        );
+    }
+    lines
+}
+
+/// What is running, and how to reach it.
+pub(super) fn status(state: &Value, token: &str) -> String {
+    let mut lines = String::new();
+    let word = |key: &str| state.get(key).and_then(Value::as_str).unwrap_or_default();
+    let _ = writeln!(
+        lines,
+        "fake-apiserver {} as Kubernetes {}, resourceVersion {}, {} open streams, {} rules",
+        word("version"),
+        word("kubernetes"),
+        word("resourceVersion"),
+        state["openStreams"],
+        state["rules"],
+    );
+    for server in state["servers"].as_array().into_iter().flatten() {
+        let word = |key: &str| server.get(key).and_then(Value::as_str).unwrap_or_default();
+        let _ = writeln!(lines, "  door {}      {}", word("door"), word("url"));
+    }
+    let _ = writeln!(lines, "  kubeconfig  {}", word("kubeconfig"));
+    let _ = writeln!(lines, "  token       {token}");
+    lines
+}

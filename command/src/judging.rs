@@ -1,0 +1,171 @@
+//! The judge beside a running server: hears every record, says at once what it proves, and gives a verdict at the end.
+//!
+//! What is right and wrong is decided in `conformance::wire`; here it is put into words for people and files.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use conformance::wire::{Apart, ClientVerdict, Violation, WireJudge, WireVerdict};
+use fake_apiserver::record::Record;
+use fake_apiserver::record::line::line;
+use owo_colors::OwoColorize as _;
+
+use crate::Failure;
+
+/// How to judge the clients that come.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Judge")]
+pub(crate) struct JudgeArguments {
+    /// Print the verdict at the end: as text on standard error, or as JSON on standard output.
+    #[arg(long, value_enum, default_value_t = VerdictFormat::Text)]
+    verdict: VerdictFormat,
+    /// Write the verdict to a file, as JSON.
+    #[arg(long, value_name = "PATH")]
+    verdict_file: Option<PathBuf>,
+    /// End with code 1 if a client broke an invariant.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// How a verdict is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VerdictFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// The judge, shared with whoever asks for a verdict meanwhile.
+#[derive(Clone)]
+pub(crate) struct Judge(Arc<Mutex<WireJudge>>);
+
+impl Judge {
+    pub(crate) fn new(apart: Apart, excused: Vec<String>) -> Self {
+        Self(Arc::new(Mutex::new(WireJudge::new(apart).excusing(excused))))
+    }
+
+    /// Takes records in, and the time up to which nothing else happened. Gives what they prove.
+    pub(crate) fn hear(&self, now: Duration, records: &[Record]) -> Vec<Violation> {
+        let mut judge = self.lock();
+        let mut found: Vec<Violation> = records.iter().flat_map(|record| judge.take(record)).collect();
+        found.extend(judge.pass_time(now));
+        found
+    }
+
+    /// What came out so far.
+    pub(crate) fn verdict(&self) -> WireVerdict {
+        self.lock().verdict()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WireJudge> {
+        // The judge is as good after a panic as before: it holds no promise half kept.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Shows what happens on standard error, and what it proves.
+pub(crate) struct Commentator {
+    pub(crate) judge: Judge,
+    /// Show every record, and not only what is wrong.
+    pub(crate) shows_all: bool,
+}
+
+impl Commentator {
+    pub(crate) fn hear(&self, now: Duration, records: &[Record]) {
+        if self.shows_all {
+            for record in records {
+                eprintln!("{}", line(record));
+            }
+        }
+        for violation in self.judge.hear(now, records) {
+            eprintln!("{}", violated(&violation, coloured()));
+        }
+    }
+}
+
+/// Says what came out, as asked.
+///
+/// # Errors
+/// With `--strict`, that a client did wrong; that a file cannot be written.
+pub(crate) fn conclude(verdict: &WireVerdict, arguments: &JudgeArguments) -> Result<(), Failure> {
+    let json = || serde_json::to_string_pretty(verdict).expect("plain strings and numbers always serialize");
+    if let Some(file) = &arguments.verdict_file {
+        std::fs::write(file, json() + "\n")
+            .map_err(|error| Failure::System(format!("cannot write {}", file.display()), error))?;
+    }
+    match arguments.verdict {
+        VerdictFormat::Text => eprint!("{}", text(verdict)),
+        VerdictFormat::Json => writeln!(io::stdout(), "{}", json())
+            .map_err(|error| Failure::System("standard output is closed".to_owned(), error))?,
+    }
+    if arguments.strict && verdict.outcome == "mismatch" {
+        return Err(Failure::Silent(1));
+    }
+    Ok(())
+}
+
+/// One violation, with the request that proves it.
+pub(crate) fn violated(violation: &Violation, colour: bool) -> String {
+    let mark = format!("✘ {}", violation.found.check);
+    let mark = if colour { mark.red().to_string() } else { mark };
+    format!(
+        "{mark} {} reading {}: {}\n    proof: {}",
+        violation.client, violation.reading, violation.found.sentence, violation.proof
+    )
+}
+
+/// May standard error be coloured?
+pub(crate) fn coloured() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn text(verdict: &WireVerdict) -> String {
+    let mut text = format!("verdict: {}\n", verdict.outcome);
+    // Writing to a String cannot fail.
+    for client in &verdict.clients {
+        let _ = writeln!(text, "  {}: {}", client.client, told(client));
+        for violation in &client.contradictions {
+            let _ = writeln!(
+                text,
+                "    {}: {}",
+                violation.found.check, violation.found.sentence
+            );
+        }
+    }
+    if verdict.clients.is_empty() {
+        text.push_str("  no client came\n");
+    }
+    let _ = writeln!(
+        text,
+        "  judged: {}; not judged: {}",
+        verdict.judged.join(" "),
+        verdict.not_judged
+    );
+    text
+}
+
+fn told(client: &ClientVerdict) -> String {
+    if client.reads == 0 {
+        return format!("{} requests, no list or watch", client.requests);
+    }
+    let broken: Vec<String> = client
+        .violations
+        .iter()
+        .map(|(check, times)| format!("{check} {times}×"))
+        .collect();
+    let broken = if broken.is_empty() {
+        "nothing wrong".to_owned()
+    } else {
+        broken.join(", ")
+    };
+    format!(
+        "{} lists and watches on {} connections by {} clients: {broken}",
+        client.reads, client.connections, client.instances
+    )
+}

@@ -1,0 +1,336 @@
+//! `fake-apiserver run`: plays scenarios to a command in any language, stops it, and says what the wire proves.
+
+mod child;
+mod report;
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use conformance::judge::judge_wire;
+use conformance::verdict::{Contradiction, Outcome, Verdict};
+use conformance::wire::{Apart, Needs, needs};
+use fake_apiserver::net::TlsOptions;
+use fake_apiserver::record::{Record, RunEnd, What};
+use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::server::{Limits, Server};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use self::child::{Child, Ended};
+use crate::judging::{Commentator, Judge};
+use crate::stage::{self, Running, Stage};
+use crate::{Failure, play};
+
+/// How long connections of a command that ended may take to be seen closed.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// How long after the end nothing more can be proven: the judge's longest wait.
+const AFTERWARDS: Duration = Duration::from_secs(5);
+
+/// Play scenarios to a command, stop it, and judge what it did: for controllers in any language.
+///
+/// For each scenario a server of its own is started, and the command with KUBECONFIG set (also FAKE_APISERVER_SCENARIO,
+/// FAKE_APISERVER_CONTROL and FAKE_APISERVER_CONTROL_TOKEN). It should list and watch what the scenario is about,
+/// ConfigMaps in namespace default unless the file says otherwise, until it gets SIGTERM. Only the wire is judged: what
+/// the command made of it needs an adapter.
+///
+/// Example: fake-apiserver run scenarios/gone/ -- ./my-controller
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 all that was played passed, 1 something failed, 2 the command line or a scenario is wrong, 3 the command cannot be started, 4 nothing was played, 70 the system refused something."
+)]
+pub(crate) struct Run {
+    /// Scenario files, and folders of them.
+    #[arg(required = true, value_name = "SCENARIO|DIR")]
+    scenarios: Vec<PathBuf>,
+    /// The command, and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// What chance decides by.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The longest a scenario may take, e.g. 60s.
+    #[arg(long, default_value = "60s", value_parser = span)]
+    timeout: Duration,
+    /// How long the command may take to end after SIGTERM, before it gets SIGKILL.
+    #[arg(long, default_value = "5s", value_parser = span)]
+    grace: Duration,
+    /// How results are printed on standard output.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Play scenarios too whose client has to be told something, because the command was.
+    #[arg(long)]
+    told: bool,
+    /// Serve HTTPS.
+    #[arg(long)]
+    tls: bool,
+    /// Show what happens, line by line, on standard error, and what the command prints.
+    #[arg(long)]
+    trace: bool,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// A line a scenario and a footer.
+    Json,
+    /// For continuous integration.
+    Junit,
+}
+
+/// One scenario, played or not.
+#[derive(Debug)]
+pub(crate) struct Played {
+    pub(crate) scenario: SharedScenario,
+    pub(crate) result: Result<Verdict, Skipped>,
+    /// The requests that prove what was found, as the trace tells them, one for each contradiction; empty without one.
+    pub(crate) proofs: Vec<String>,
+    /// The end of what the command printed.
+    pub(crate) last_words: Vec<String>,
+    pub(crate) took: Duration,
+}
+
+/// Why a scenario was not played.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Skipped(pub(crate) Needs);
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "needs {}", self.0.words())
+    }
+}
+
+impl Played {
+    pub(crate) fn failed(&self) -> bool {
+        self.result.as_ref().is_ok_and(|verdict| !verdict.passed())
+    }
+}
+
+/// Plays what is asked for, one scenario after the other.
+///
+/// # Errors
+/// A scenario is wrong or failed, or nothing could be played.
+pub(crate) fn run(run: Run) -> Result<(), Failure> {
+    let scenarios = load(&run.scenarios)?;
+    let mut played = Vec::new();
+    let mut report = report::Report::new(run.format, scenarios.len());
+    for scenario in scenarios {
+        report.begins(&scenario);
+        let needed = needs(&scenario).filter(|needs| !(run.told && matches!(needs, Needs::Told(_))));
+        let one = match needed {
+            Some(needs) => Played {
+                scenario,
+                result: Err(Skipped(needs)),
+                proofs: Vec::new(),
+                last_words: Vec::new(),
+                took: Duration::ZERO,
+            },
+            None => stage::block_on(play_one(&run, scenario))?,
+        };
+        report.tells(&one, &run)?;
+        played.push(one);
+    }
+    report.ends(&played, &run)?;
+    let count = |of: &dyn Fn(&Played) -> bool| played.iter().filter(|one| of(one)).count();
+    if count(&Played::failed) > 0 {
+        return Err(Failure::Silent(1));
+    }
+    if count(&|one| one.result.is_ok()) == 0 {
+        return Err(Failure::Silent(4));
+    }
+    Ok(())
+}
+
+async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure> {
+    let server = Server::with_limits(scenario.clone(), run.seed, Limits::wire());
+    let stage = Stage {
+        server,
+        what: scenario.id.clone(),
+        version: scenario.server.version,
+        port: 0,
+        address: Ipv4Addr::LOCALHOST.into(),
+        tls: run.tls.then(TlsOptions::default),
+        control_port: 0,
+        control_token: None,
+        namespace: scenario.target.namespace.clone(),
+        access: None,
+        kubeconfig: None,
+    };
+    let excused = scenario
+        .expect
+        .excused
+        .iter()
+        .map(|excuse| excuse.invariant.clone());
+    let judge = Judge::new(Apart::ByAgent, excused.collect());
+    let mut running = Running::open(stage, judge.clone()).await?;
+    let began = Instant::now();
+    let mut child = Child::start(&run.command, &running, &scenario.id, run.trace)?;
+    let edge = running.edge.clone();
+    let mut forced = None;
+    let mut ended = None;
+    let heard = Commentator {
+        judge: judge.clone(),
+        shows_all: run.trace,
+    };
+    let scene = async {
+        tokio::select! {
+            () = edge.finished() => {}
+            exit = child.exited() => forced = Some(left(&exit)),
+            () = stage::told_to_stop() => {
+                forced = Some(RunEnd::Harness { message: "interrupted".to_owned() });
+            }
+            _ = timeout_at(began + run.timeout, std::future::pending::<()>()) => {
+                let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
+                forced = Some(timed_out(waiting, run.timeout));
+            }
+        }
+        edge.stop_requested();
+        ended = Some(child.stop(run.grace).await);
+        if timeout(CLOSING, edge.deserted()).await.is_err() {
+            edge.closing_is_over();
+        }
+    };
+    running
+        .serve(0, scene, |now, records| {
+            if run.trace {
+                heard.hear(now, records);
+            } else {
+                judge.hear(now, records);
+            }
+        })
+        .await;
+    let took = began.elapsed();
+    judge.hear(edge.elapsed() + AFTERWARDS, &[]);
+    let mut records = edge.take_records();
+    if let Some(end) = forced {
+        let what = What::RunEnded(end);
+        let (seq, at) = records.last().map_or((0, took), |last| (last.seq + 1, last.at));
+        records.retain(|record| !matches!(record.what, What::RunEnded(_)));
+        records.push(Record { seq, at, what });
+    }
+    let (verdict, proofs) = judged(&scenario, &records, &judge, ended.as_ref());
+    Ok(Played {
+        scenario,
+        result: Ok(verdict),
+        proofs,
+        last_words: child.last_words(),
+        took,
+    })
+}
+
+/// What the wire proves: what always holds, what the scenario expects of requests, and how the command ended.
+fn judged(
+    scenario: &SharedScenario,
+    records: &[Record],
+    judge: &Judge,
+    ended: Option<&Ended>,
+) -> (Verdict, Vec<String>) {
+    let clients = judge.verdict().clients;
+    let told: Vec<_> = clients
+        .into_iter()
+        .flat_map(|client| client.contradictions)
+        .collect();
+    let found: Vec<Contradiction> = told.iter().map(|violation| violation.found.clone()).collect();
+    let mut verdict = judge_wire(scenario, records, found);
+    if let Some(crash) = ended.and_then(Ended::crash)
+        && verdict.outcome != Outcome::HarnessError
+    {
+        verdict.outcome = Outcome::Crash;
+        for contradiction in verdict
+            .contradictions
+            .iter_mut()
+            .filter(|found| found.check == "run")
+        {
+            contradiction.sentence = format!("the command {crash} before the scenario was over");
+        }
+    }
+    let proof = |found: &Contradiction| {
+        let proof = told.iter().find(|violation| violation.found == *found);
+        proof.map(|violation| violation.proof.clone()).unwrap_or_default()
+    };
+    let proofs = verdict.contradictions.iter().map(proof).collect();
+    (verdict, proofs)
+}
+
+/// The command ended by itself.
+fn left(_: &Ended) -> RunEnd {
+    RunEnd::ClientGone
+}
+
+fn timed_out(waiting: Option<(usize, String)>, limit: Duration) -> RunEnd {
+    let waited_ms = limit.as_millis() as u64;
+    match waiting {
+        None => RunEnd::NotConverged { waited_ms },
+        Some((step, waiting_for)) => RunEnd::Stuck {
+            step,
+            waited_ms,
+            waiting_for,
+        },
+    }
+}
+
+/// The scenarios of files and folders, in order; all mistakes at once.
+fn load(paths: &[PathBuf]) -> Result<Vec<SharedScenario>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            collect(path, &mut files)
+                .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+        } else {
+            files.push(path.clone());
+        }
+    }
+    if files.is_empty() {
+        return Err(Failure::Usage(
+            "there is no scenario in there: they end in .yaml".to_owned(),
+        ));
+    }
+    let (mut scenarios, mut drawn) = (Vec::new(), String::new());
+    for file in files {
+        match play::read(&file) {
+            Ok(scenario) => scenarios.push(Arc::new(scenario)),
+            Err(Failure::Drawn(text)) => drawn.push_str(&text),
+            Err(other) => return Err(other),
+        }
+    }
+    if drawn.is_empty() {
+        Ok(scenarios)
+    } else {
+        Err(Failure::Drawn(drawn))
+    }
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|ending| ending == "yaml") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// A time such as `250ms`, `5s`, `2m`.
+fn span(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "a time such as 5s belongs here".to_owned())?;
+    match unit {
+        "ms" => Ok(Duration::from_millis(number)),
+        "s" => Ok(Duration::from_secs(number)),
+        "m" => Ok(Duration::from_secs(number.saturating_mul(60))),
+        _ => Err("a time is a whole number and ms, s or m".to_owned()),
+    }
+}

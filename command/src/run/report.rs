@@ -1,0 +1,316 @@
+//! What `run` prints: a line a scenario as it ends, failures explained, a summary, and the command to run next.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use conformance::verdict::Contradiction;
+use conformance::wire::Needs;
+use fake_apiserver::scenario::Scenario;
+use owo_colors::OwoColorize as _;
+use serde_json::json;
+
+use super::{Format, Played, Run};
+use crate::Failure;
+
+/// Contradictions explained of one scenario; more are counted.
+const SHOWN: usize = 3;
+
+/// Prints as scenarios end.
+pub(super) struct Report {
+    format: Format,
+    all: usize,
+    begun: usize,
+    /// The line that moves can be drawn.
+    moves: bool,
+    colour: bool,
+}
+
+impl Report {
+    pub(super) fn new(format: Format, all: usize) -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            format,
+            all,
+            begun: 0,
+            moves: io::stderr().is_terminal(),
+            colour: format == Format::Text && io::stdout().is_terminal() && !plain,
+        }
+    }
+
+    /// A scenario begins.
+    pub(super) fn begins(&mut self, scenario: &Scenario) {
+        self.begun += 1;
+        if self.moves {
+            eprint!("\r\x1b[K{}/{} playing {} …", self.begun, self.all, scenario.id);
+        }
+    }
+
+    /// A scenario is over.
+    pub(super) fn tells(&self, played: &Played, run: &Run) -> Result<(), Failure> {
+        if self.moves {
+            eprint!("\r\x1b[K");
+        }
+        match self.format {
+            Format::Text => say(&self.text(played, run)),
+            Format::Json => say(&(json_line(played, run) + "\n")),
+            Format::Junit => Ok(()),
+        }
+    }
+
+    /// All are over.
+    pub(super) fn ends(&self, played: &[Played], run: &Run) -> Result<(), Failure> {
+        let counts = Counts::of(played);
+        match self.format {
+            Format::Text => say(&summary(played, &counts, run)),
+            Format::Json => say(&format!(
+                "{}\n",
+                json!({"footer": {
+                    "scenarios": played.len(),
+                    "passed": counts.passed,
+                    "failed": counts.failed,
+                    "skipped": counts.skipped(),
+                }})
+            )),
+            Format::Junit => say(&junit(played, &counts, run)),
+        }
+    }
+
+    fn text(&self, played: &Played, run: &Run) -> String {
+        let id = &played.scenario.id;
+        let took = format!("{:.2} s", played.took.as_secs_f64());
+        match &played.result {
+            Err(skipped) => format!("– {id}   {skipped}\n"),
+            Ok(verdict) if verdict.passed() => {
+                let mark = if self.colour {
+                    "✔".green().to_string()
+                } else {
+                    "✔".to_owned()
+                };
+                format!("{mark} {id}   {took}\n")
+            }
+            Ok(verdict) => {
+                let mark = if self.colour {
+                    "✘".red().to_string()
+                } else {
+                    "✘".to_owned()
+                };
+                let mut text = format!("{mark} {id}   {took}   {}\n", verdict.outcome.word());
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "  claim  {}", played.scenario.title);
+                for (found, proof) in verdict.contradictions.iter().zip(&played.proofs).take(SHOWN) {
+                    let _ = writeln!(text, "  {}   {}", heading(found), place(played, found));
+                    let _ = writeln!(text, "  why    {}", found.sentence);
+                    if !proof.is_empty() {
+                        let _ = writeln!(text, "  proof  {proof}");
+                    }
+                }
+                if let Some(more) = verdict
+                    .contradictions
+                    .len()
+                    .checked_sub(SHOWN)
+                    .filter(|more| *more > 0)
+                {
+                    let _ = writeln!(text, "  also   {more} more");
+                }
+                for line in &played.last_words {
+                    let _ = writeln!(text, "  said   {line}");
+                }
+                let _ = writeln!(text, "  rerun  {}", again(run, &[played], true));
+                text
+            }
+        }
+    }
+}
+
+struct Counts {
+    passed: usize,
+    failed: usize,
+    need_adapter: usize,
+    need_telling: usize,
+}
+
+impl Counts {
+    fn of(played: &[Played]) -> Self {
+        let count = |of: &dyn Fn(&Played) -> bool| played.iter().filter(|one| of(one)).count();
+        Self {
+            passed: count(&|one| one.result.as_ref().is_ok_and(|verdict| verdict.passed())),
+            failed: count(&Played::failed),
+            need_adapter: count(
+                &|one| matches!(&one.result, Err(skipped) if matches!(skipped.0, Needs::Adapter(_))),
+            ),
+            need_telling: count(
+                &|one| matches!(&one.result, Err(skipped) if matches!(skipped.0, Needs::Told(_))),
+            ),
+        }
+    }
+
+    fn skipped(&self) -> usize {
+        self.need_adapter + self.need_telling
+    }
+}
+
+fn summary(played: &[Played], counts: &Counts, run: &Run) -> String {
+    let mut text = format!(
+        "\n{} passed, {} failed, {} not played",
+        counts.passed,
+        counts.failed,
+        counts.skipped()
+    );
+    let mut why = Vec::new();
+    if counts.need_adapter > 0 {
+        why.push(format!("{} need an adapter", counts.need_adapter));
+    }
+    if counts.need_telling > 0 {
+        why.push(format!("{} a client that is told something", counts.need_telling));
+    }
+    if !why.is_empty() {
+        let _ = write!(text, " ({})", why.join(", "));
+    }
+    text.push('\n');
+    let failed: Vec<&Played> = played.iter().filter(|one| one.failed()).collect();
+    if !failed.is_empty() {
+        let _ = writeln!(text, "next: {}", again(run, &failed, true));
+    } else if counts.passed == 0 {
+        text.push_str(
+            "next: choose scenarios that need no adapter, or write one: CONTRIBUTING.md, \"Add a client\"\n",
+        );
+    } else if counts.need_telling > 0 && !run.told {
+        text.push_str("next: configure the command as these scenarios say, one by one, and add --told\n");
+    } else {
+        text.push_str("next: other seeds, e.g. --seed 1\n");
+    }
+    text
+}
+
+/// The command that plays these again.
+fn again(run: &Run, played: &[&Played], traced: bool) -> String {
+    let files: Vec<String> = played
+        .iter()
+        .map(|one| quoted(&one.scenario.path.display().to_string()))
+        .collect();
+    let command: Vec<String> = run.command.iter().map(|word| quoted(word)).collect();
+    format!(
+        "fake-apiserver run {} --seed {}{}{}{} -- {}",
+        files.join(" "),
+        run.seed,
+        if run.told { " --told" } else { "" },
+        if run.tls { " --tls" } else { "" },
+        if traced { " --trace" } else { "" },
+        command.join(" ")
+    )
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn heading(found: &Contradiction) -> String {
+    format!("{} {}", found.check, found.requirements.join(" "))
+        .trim_end()
+        .to_owned()
+}
+
+fn place(played: &Played, found: &Contradiction) -> String {
+    let path = played.scenario.path.display();
+    match found.place {
+        Some(place) => format!("{path}:{}:{}", place.line, place.column),
+        None => path.to_string(),
+    }
+}
+
+fn json_line(played: &Played, run: &Run) -> String {
+    let covers: Vec<&str> = played
+        .scenario
+        .covers
+        .iter()
+        .map(|covered| covered.id.as_str())
+        .collect();
+    let (outcome, verdict, message, contradictions) = match &played.result {
+        Err(skipped) => ("skipped", "skipped", skipped.to_string(), json!([])),
+        Ok(verdict) => (
+            verdict.outcome.word(),
+            if verdict.passed() { "passed" } else { "failed" },
+            verdict.message().to_owned(),
+            json!(verdict.contradictions),
+        ),
+    };
+    json!({
+        "id": played.scenario.id,
+        "client": run.command.first(),
+        "driver": "run",
+        "seed": run.seed,
+        "outcome": outcome,
+        "verdict": verdict,
+        "covers": covers,
+        "message": message,
+        "contradictions": contradictions,
+        "tookMs": played.took.as_millis() as u64,
+    })
+    .to_string()
+}
+
+fn junit(played: &[Played], counts: &Counts, run: &Run) -> String {
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n",
+        escaped(&run.command.join(" ")),
+        played.len(),
+        counts.failed,
+        counts.skipped()
+    );
+    for one in played {
+        let (group, name) = one.scenario.id.rsplit_once('/').unwrap_or(("", &one.scenario.id));
+        let _ = write!(
+            text,
+            "  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
+            escaped(group),
+            escaped(name),
+            one.took.as_secs_f64()
+        );
+        match &one.result {
+            Err(skipped) => {
+                let _ = writeln!(
+                    text,
+                    "><skipped message=\"{}\"/></testcase>",
+                    escaped(&skipped.to_string())
+                );
+            }
+            Ok(verdict) if verdict.passed() => text.push_str("/>\n"),
+            Ok(verdict) => {
+                let all: Vec<String> = verdict
+                    .contradictions
+                    .iter()
+                    .map(|found| format!("{}: {}", found.check, found.sentence))
+                    .collect();
+                let _ = writeln!(
+                    text,
+                    "><failure type=\"{}\" message=\"{}\">{}</failure></testcase>",
+                    verdict.outcome.word(),
+                    escaped(verdict.message()),
+                    escaped(&all.join("\n"))
+                );
+            }
+        }
+    }
+    text.push_str("</testsuite>\n");
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::System("standard output is closed".to_owned(), error))
+}

@@ -1,0 +1,372 @@
+//! Judges clients by the wire alone, while they work: any client, in any language, without an adapter.
+//!
+//! Records are taken one by one, in order ([`WireJudge::take`]); what they prove is told at once. Only the invariants in
+//! [`ON_THE_WIRE`] can be decided so. Memory is bounded however long a server runs: of each list/watch loop a window of
+//! its newest records is kept, and where something was forgotten, an invariant that needs it gives way.
+//!
+//! Who is who: see `wire/clients.rs`. What a loop remembers: see `wire/window.rs`.
+
+mod clients;
+mod fit;
+mod window;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use fake_apiserver::record::line::line;
+use fake_apiserver::record::{ConnId, Record, Side, StreamId, Verb, What};
+use fake_apiserver::scenario::Named;
+use serde::Serialize;
+
+use crate::invariants::ON_THE_WIRE;
+use crate::trace::Moment;
+use crate::verdict::Contradiction;
+
+pub use clients::Apart;
+use clients::Clients;
+pub use fit::{Needs, needs};
+use window::{Subject, Window};
+
+/// After a request, what it left open has so long to be closed (CLOSE-01); a little later it can be judged.
+const CLOSING: Duration = Duration::from_millis(2_050);
+
+/// Records of all loops together; each loop has an equal share …
+const RECORDS_MAX: usize = 200_000;
+/// … between these bounds.
+const SHARE_MIN: usize = 40;
+const SHARE_MAX: usize = 2_000;
+
+/// Loops remembered; of more, those that were silent for longest are forgotten.
+const LOOPS_MAX: usize = 10_000;
+
+/// Violations told in full in a verdict; more are only counted.
+const TOLD_MAX: usize = 200;
+
+/// Judges every client that speaks to one server.
+#[derive(Debug)]
+pub struct WireJudge {
+    clients: Clients,
+    windows: BTreeMap<u64, Window>,
+    by_subject: BTreeMap<(u64, Subject), u64>,
+    by_stream: BTreeMap<StreamId, u64>,
+    /// When a loop has to be looked at though nothing happens.
+    due: BTreeSet<(Duration, u64)>,
+    excused: Vec<String>,
+    made: u64,
+    now: Moment,
+    told: Vec<Violation>,
+    counts: BTreeMap<(String, String), u64>,
+}
+
+/// A client broke an invariant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Violation {
+    /// Who.
+    pub client: String,
+    /// In reading what: `pods in default`.
+    pub reading: String,
+    /// What it contradicts.
+    #[serde(flatten)]
+    pub found: Contradiction,
+    /// The request that proves it, as the trace tells it.
+    pub proof: String,
+    /// When it was found, in milliseconds since the server started.
+    pub at_ms: u64,
+}
+
+/// What the wire says about every client so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WireVerdict {
+    /// `pass`, `mismatch`, or `nothing` where no client listed or watched.
+    pub outcome: &'static str,
+    /// Who was there.
+    pub clients: Vec<ClientVerdict>,
+    /// The invariants that were decided.
+    pub judged: Vec<&'static str>,
+    /// What was not, and why.
+    pub not_judged: &'static str,
+}
+
+/// What the wire says about one user agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientVerdict {
+    /// Its User-Agent.
+    pub client: String,
+    /// How many of it there were, as far as connections tell them apart.
+    pub instances: u64,
+    /// Connections it used for lists and watches.
+    pub connections: u64,
+    /// All requests it sent.
+    pub requests: u64,
+    /// Lists and watches among them.
+    pub reads: u64,
+    /// How often it broke which invariant.
+    pub violations: BTreeMap<String, u64>,
+    /// How, the first of them in full.
+    pub contradictions: Vec<Violation>,
+}
+
+impl WireJudge {
+    /// A judge of whoever comes.
+    pub fn new(apart: Apart) -> Self {
+        Self {
+            clients: Clients::new(apart),
+            windows: BTreeMap::new(),
+            by_subject: BTreeMap::new(),
+            by_stream: BTreeMap::new(),
+            due: BTreeSet::new(),
+            excused: Vec::new(),
+            made: 0,
+            now: Moment {
+                seq: 0,
+                at: Duration::ZERO,
+            },
+            told: Vec::new(),
+            counts: BTreeMap::new(),
+        }
+    }
+
+    /// Does not judge these invariants: the scenario says they do not hold in it.
+    #[must_use]
+    pub fn excusing(mut self, excused: Vec<String>) -> Self {
+        self.excused = excused;
+        self
+    }
+
+    /// Takes the next record. Gives what it proves.
+    pub fn take(&mut self, record: &Record) -> Vec<Violation> {
+        self.now = Moment::of(record);
+        let mut found = self.look_again();
+        match &record.what {
+            What::Request {
+                stream,
+                conn,
+                verb,
+                path,
+                query,
+                user_agent,
+                ..
+            } => {
+                let agent = user_agent.as_deref().unwrap_or("(no User-Agent)");
+                self.clients.on_request(agent, *verb != Verb::Other);
+                if *verb != Verb::Other {
+                    let subject = Subject::of(&Named::by(path), query);
+                    let window = self.window_of(agent, *conn, &subject, query);
+                    self.by_stream.insert(*stream, window);
+                    self.keep(window, record);
+                    self.due.insert((record.at + CLOSING, window));
+                    found.extend(self.look(window, window::ON_REQUEST));
+                }
+            }
+            What::Head { stream, .. } => {
+                if let Some(window) = self.keep_of(*stream, record) {
+                    found.extend(self.look(window, window::ON_HEAD));
+                }
+            }
+            What::Page { stream, .. }
+            | What::Body { stream, .. }
+            | What::Torn { stream, .. }
+            | What::Frame { stream, .. }
+            | What::Withheld { stream, .. } => {
+                self.keep_of(*stream, record);
+            }
+            What::End { stream, .. } => {
+                self.keep_of(*stream, record);
+                self.by_stream.remove(stream);
+            }
+            What::Disconnected { conn, by } => self.disconnected(*conn, *by, record),
+            What::StopRequested => {
+                for window in self.windows.keys().copied().collect::<Vec<_>>() {
+                    self.keep(window, record);
+                    self.due.insert((record.at + CLOSING, window));
+                }
+            }
+            What::Connected { .. }
+            | What::Goaway { .. }
+            | What::Refused
+            | What::Wrote(_)
+            | What::Restored { .. }
+            | What::Turned { .. }
+            | What::Step { .. }
+            | What::Rule { .. }
+            | What::Bound { .. }
+            | What::ScriptDone
+            | What::Reported(_)
+            | What::LeftOpen { .. }
+            | What::RunEnded(_) => {}
+        }
+        found
+    }
+
+    /// Time passed, and nothing else happened. Gives what that proves.
+    pub fn pass_time(&mut self, at: Duration) -> Vec<Violation> {
+        self.now.at = self.now.at.max(at);
+        self.look_again()
+    }
+
+    /// What came out so far.
+    pub fn verdict(&self) -> WireVerdict {
+        let clients: Vec<ClientVerdict> = self
+            .clients
+            .tally()
+            .map(|(agent, tally)| ClientVerdict {
+                client: agent.to_owned(),
+                instances: tally.instances,
+                connections: tally.connections,
+                requests: tally.requests,
+                reads: tally.reads,
+                violations: self
+                    .counts
+                    .iter()
+                    .filter(|((client, _), _)| client == agent)
+                    .map(|((_, check), count)| (check.clone(), *count))
+                    .collect(),
+                contradictions: self
+                    .told
+                    .iter()
+                    .filter(|told| clients::agent_of(&told.client) == agent)
+                    .cloned()
+                    .collect(),
+            })
+            .collect();
+        let outcome = match (
+            self.counts.is_empty(),
+            clients.iter().any(|client| client.reads > 0),
+        ) {
+            (false, _) => "mismatch",
+            (true, true) => "pass",
+            (true, false) => "nothing",
+        };
+        let judged = ON_THE_WIRE
+            .into_iter()
+            .filter(|id| !self.excused.iter().any(|excused| excused == id))
+            .collect();
+        WireVerdict {
+            outcome,
+            clients,
+            judged,
+            not_judged: "what a client made of it: the other invariants need reports, which only an adapter gives",
+        }
+    }
+
+    /// The loop a read belongs to.
+    fn window_of(&mut self, agent: &str, conn: ConnId, subject: &Subject, query: &[(String, String)]) -> u64 {
+        let (windows, by_subject) = (&self.windows, &self.by_subject);
+        let of = |client: u64| windows.get(by_subject.get(&(client, subject.clone()))?);
+        let given = window::asks_back(query);
+        let client = self.clients.of_read(agent, conn, &|client| {
+            let known = of(client);
+            clients::Fit {
+                was_given: given.is_some_and(|given| known.is_some_and(|window| window.gave(given))),
+                is_busy: known.is_some_and(Window::is_busy),
+            }
+        });
+        let key = (client, subject.clone());
+        if let Some(window) = self.by_subject.get(&key) {
+            let window = *window;
+            if let Some(known) = self.windows.get_mut(&window) {
+                known.conns.insert(conn);
+            }
+            return window;
+        }
+        self.made += 1;
+        let window = self.made;
+        let mut made = Window::new(client, subject.clone());
+        made.conns.insert(conn);
+        self.windows.insert(window, made);
+        self.by_subject.insert(key, window);
+        if self.windows.len() > LOOPS_MAX {
+            self.forget_the_oldest();
+        }
+        window
+    }
+
+    fn keep(&mut self, window: u64, record: &Record) {
+        let share = (RECORDS_MAX / self.windows.len().max(1)).clamp(SHARE_MIN, SHARE_MAX);
+        if let Some(known) = self.windows.get_mut(&window) {
+            known.keep(record, share);
+        }
+    }
+
+    fn keep_of(&mut self, stream: StreamId, record: &Record) -> Option<u64> {
+        let window = *self.by_stream.get(&stream)?;
+        self.keep(window, record);
+        Some(window)
+    }
+
+    fn disconnected(&mut self, conn: ConnId, by: Side, record: &Record) {
+        self.clients.on_disconnected(conn, by);
+        let concerned: Vec<u64> = self
+            .windows
+            .iter_mut()
+            .filter_map(|(id, window)| window.conns.remove(&conn).then_some(*id))
+            .collect();
+        for window in concerned {
+            self.keep(window, record);
+        }
+    }
+
+    /// Judges the loops whose time has come.
+    fn look_again(&mut self) -> Vec<Violation> {
+        let mut found = Vec::new();
+        while let Some((at, window)) = self.due.first().copied()
+            && at <= self.now.at
+        {
+            self.due.pop_first();
+            found.extend(self.look(window, window::AFTER_A_WHILE));
+        }
+        found
+    }
+
+    fn look(&mut self, id: u64, wanted: &[&'static str]) -> Vec<Violation> {
+        let wanted: Vec<&str> = wanted
+            .iter()
+            .copied()
+            .filter(|id| !self.excused.iter().any(|excused| excused == id))
+            .collect();
+        let Some(window) = self.windows.get_mut(&id) else {
+            return Vec::new();
+        };
+        let label = self.clients.label(window.client);
+        let told_apart = self.clients.tells_by_connections();
+        let mut violations = Vec::new();
+        for found in window.look(&wanted, self.now, told_apart) {
+            let proof = window.record(&found).map(line).unwrap_or_default();
+            let violation = Violation {
+                client: label.clone(),
+                reading: window.subject.to_string(),
+                proof,
+                at_ms: self.now.at.as_millis() as u64,
+                found,
+            };
+            let count = (
+                clients::agent_of(&label).to_owned(),
+                violation.found.check.clone(),
+            );
+            *self.counts.entry(count).or_default() += 1;
+            if self.told.len() < TOLD_MAX {
+                self.told.push(violation.clone());
+            }
+            violations.push(violation);
+        }
+        violations
+    }
+
+    fn forget_the_oldest(&mut self) {
+        let oldest = self
+            .windows
+            .iter()
+            .filter(|(_, window)| !window.is_busy())
+            .min_by_key(|(_, window)| window.last())
+            .map(|(id, _)| *id);
+        if let Some(window) = oldest.and_then(|id| self.windows.remove(&id)) {
+            self.by_subject.remove(&(window.client, window.subject));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

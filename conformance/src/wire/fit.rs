@@ -1,0 +1,84 @@
+//! Whether a scenario can be played with a client nobody adapted: one that reports nothing and was told nothing.
+
+use fake_apiserver::scenario::{ClientMode, ClientSettings, InitialList, ListSemantic, Scenario, Trigger};
+use fake_apiserver::script::words_for_emitted;
+
+/// Why a scenario needs more than the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Needs {
+    /// A step waits for what only an adapter can report: it would never come.
+    Adapter(String),
+    /// The client has to be told something first.
+    Told(String),
+}
+
+impl Needs {
+    /// What is needed, in words.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Adapter(words) | Self::Told(words) => words,
+        }
+    }
+}
+
+/// What a scenario needs beside the wire; `None`: nothing.
+pub fn needs(scenario: &Scenario) -> Option<Needs> {
+    let reported = scenario
+        .steps
+        .iter()
+        .enumerate()
+        .find_map(|(index, step)| match &step.when {
+            Trigger::Emitted(wanted) => Some((index, step.at.line, words_for_emitted(wanted))),
+            Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_) => None,
+        });
+    if let Some((index, line, wanted)) = reported {
+        return Some(Needs::Adapter(format!(
+            "an adapter: step {} (line {line}) waits for {wanted}, and without one that never comes",
+            index + 1
+        )));
+    }
+    let told = told(&scenario.client);
+    (!told.is_empty()).then(|| Needs::Told(format!("a client that is told {}", told.join(", "))))
+}
+
+/// What of the settings is no client's default.
+fn told(client: &ClientSettings) -> Vec<String> {
+    let default = ClientSettings::default();
+    let mut told = Vec::new();
+    match (client.mode, &client.object) {
+        (ClientMode::Object, Some(object)) => told.push(format!("`object: {object}`")),
+        (ClientMode::Object, None) => told.push("`mode: object`".to_owned()),
+        (ClientMode::Metadata, _) => told.push("`mode: metadata`".to_owned()),
+        (ClientMode::Watcher, _) => {}
+    }
+    for (key, value) in [("labels", &client.labels), ("fields", &client.fields)] {
+        if let Some(value) = value {
+            told.push(format!("`{key}: {value}`"));
+        }
+    }
+    if let Some(seconds) = client.timeout_s {
+        told.push(format!("`timeout: {seconds}s`"));
+    }
+    if client.list_semantic == ListSemantic::Any {
+        told.push("`list_semantic: any`".to_owned());
+    }
+    if client.initial_list == InitialList::StreamingList {
+        told.push("`initial_list: streaming_list`".to_owned());
+    }
+    if client.page_size != default.page_size {
+        told.push(match client.page_size {
+            Some(size) => format!("`page_size: {size}`"),
+            None => "`page_size: none`".to_owned(),
+        });
+    }
+    if client.bookmarks != default.bookmarks {
+        told.push("`bookmarks: false`".to_owned());
+    }
+    if let Some(ms) = client.idle_timeout_ms {
+        told.push(format!("`idle_timeout: {ms}ms`"));
+    }
+    if client.consumer_delay_ms != default.consumer_delay_ms {
+        told.push(format!("`consumer_delay: {}ms`", client.consumer_delay_ms));
+    }
+    told
+}

@@ -1,0 +1,367 @@
+//! A running server, steered: by `ctl` from another shell, and over its control API by a test in any language.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Output, Stdio};
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use tests::programs::program;
+
+/// A running `fake-apiserver serve`, ended with the test.
+struct Serving {
+    child: Child,
+    server: String,
+    control: String,
+}
+
+const TOKEN: &str = "known-to-the-test";
+
+impl Serving {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = program("fake-apiserver")
+            .args(["serve", "--quiet", "--control-token", TOKEN])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        while !said.contains("steered at") {
+            said.clear();
+            assert!(
+                errors.read_line(&mut said).unwrap() > 0,
+                "it ended before it served"
+            );
+        }
+        let address = |after: &str| {
+            let rest = said.split(after).nth(1).unwrap();
+            let end = rest.find([',', ';']).unwrap();
+            rest[..end].trim().to_owned()
+        };
+        // Nobody reads on: what it says later must not fill the pipe.
+        std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
+        Self {
+            child,
+            server: address(" at http://"),
+            control: address("steered at http://"),
+        }
+    }
+
+    fn ctl(&self, arguments: &[&str]) -> Output {
+        program("fake-apiserver")
+            .arg("ctl")
+            .args(arguments)
+            .env("FAKE_APISERVER_CONTROL", format!("http://{}", self.control))
+            .env("FAKE_APISERVER_CONTROL_TOKEN", TOKEN)
+            .output()
+            .unwrap()
+    }
+
+    /// What `ctl` prints, when all is well.
+    fn steer(&self, arguments: &[&str]) -> String {
+        let done = self.ctl(arguments);
+        assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
+        text(&done.stdout)
+    }
+
+    /// Asks the control API as a test in another language would.
+    fn control(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let answer = exchange(&self.control, &format!("{head}{body}"));
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+    }
+
+    fn get(&self, path: &str) -> String {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: tester/1\r\nConnection: close\r\n\r\n",
+            self.server
+        );
+        exchange(&self.server, &request)
+    }
+
+    /// An open watch: its lines, once the head came.
+    fn watch(&self, path: &str) -> impl Iterator<Item = String> + use<> {
+        let mut stream = TcpStream::connect(&self.server).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: w\r\nUser-Agent: watcher/1\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+        lines.find(|line| line.is_empty());
+        lines.filter(|line| line.starts_with('{'))
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may be over already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+#[test]
+fn a_rule_meets_the_next_requests_and_is_forgotten() {
+    let serving = Serving::start(&[]);
+    let made = serving.steer(&[
+        "fail",
+        "429",
+        "--retry-after",
+        "7",
+        "--times",
+        "2",
+        "--resource",
+        "pods",
+        "--user-agent",
+        "tester",
+    ]);
+    assert_eq!(made, "rule 1 stands: reply on the next request; met 0, 2 left\n");
+    assert!(
+        serving.get("/api/v1/configmaps").starts_with("HTTP/1.1 200"),
+        "another resource"
+    );
+    for _ in 0..2 {
+        let refused = serving.get("/api/v1/pods");
+        assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
+        assert!(
+            refused.to_lowercase().contains("\r\nretry-after: 7\r\n"),
+            "{refused}"
+        );
+    }
+    assert!(
+        serving.get("/api/v1/pods").starts_with("HTTP/1.1 200"),
+        "the rule is used up"
+    );
+    assert_eq!(serving.steer(&["rules"]), "no rules\n");
+    let trace = serving.steer(&["trace"]);
+    assert!(trace.contains("script . rule 1 on #2: reply"), "{trace}");
+}
+
+#[test]
+fn what_is_done_at_once_reaches_the_watches_that_are_meant() {
+    let serving = Serving::start(&[]);
+    let mut events =
+        serving.watch("/api/v1/configmaps?watch=1&resourceVersion=1004&allowWatchBookmarks=true");
+    let _pods = serving.watch("/api/v1/pods?watch=1&resourceVersion=1004");
+    let streams = serving.steer(&["streams"]);
+    assert!(
+        streams.contains("#1 c1 door a WATCH /api/v1/configmaps?watch=1"),
+        "{streams}"
+    );
+    assert!(streams.contains("by watcher/1"), "{streams}");
+    assert_eq!(
+        serving.steer(&["bookmark", "--resource", "configmaps"]),
+        "done: bookmark on #1\n"
+    );
+    let bookmark: Value = serde_json::from_str(&events.next().unwrap()).unwrap();
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    assert_eq!(
+        serving.steer(&["expire", "--stream", "1"]),
+        "done: error, end on #1\n"
+    );
+    let expired: Value = serde_json::from_str(&events.next().unwrap()).unwrap();
+    assert_eq!(
+        (&expired["type"], &expired["object"]["code"]),
+        (&json!("ERROR"), &json!(410))
+    );
+    let waited = serving.steer(&["wait", "from: {stream: 1}, closed: eof, since: 0"]);
+    assert!(waited.ends_with("server < #1 eof\n"), "{waited}");
+}
+
+#[test]
+fn a_test_waits_for_what_was_sent_and_not_for_time() {
+    let serving = Serving::start(&[]);
+    let _events = serving.watch("/api/v1/configmaps?watch=1&resourceVersion=1004");
+    let (status, made) = serving.control(
+        "POST",
+        "/v1/rules",
+        r#"{"do": {"apply": {"configmap": {"name": "a"}}}}"#,
+    );
+    assert_eq!((status, &made["done"]), (200, &json!("apply")));
+    let (status, met) = serving.control(
+        "POST",
+        "/v1/wait",
+        r#"{"sent": {"type": "ADDED", "name": "a", "rv": "1005"}}"#,
+    );
+    assert_eq!(status, 200, "{met}");
+    assert_eq!(met["stream"], json!(1));
+    let (status, late) = serving.control(
+        "POST",
+        "/v1/wait",
+        r#"{"when": {"watch": "next"}, "timeout": "1ms"}"#,
+    );
+    assert_eq!(status, 504);
+    let said = late["error"].as_str().unwrap();
+    assert!(
+        said.starts_with("waited 1 ms for the next WATCH; the last request was: "),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_frozen_cache_is_stale_until_it_thaws() {
+    let serving = Serving::start(&[]);
+    serving.steer(&["freeze", "--resource", "configmaps"]);
+    serving.steer(&["apply", "apply: {configmap: {name: late}}"]);
+    let stale = serving.get("/api/v1/configmaps?resourceVersion=0");
+    assert!(!stale.contains("late"), "{stale}");
+    serving.steer(&["reset"]);
+    let fresh = serving.get("/api/v1/configmaps?resourceVersion=0");
+    assert!(fresh.contains("late"), "{fresh}");
+}
+
+#[rstest]
+#[case::no_yaml("POST", "/v1/rules", "{", 400, "")]
+#[case::a_wrong_word(
+    "POST",
+    "/v1/rules",
+    "when: {lst: next}\ndo: compact",
+    400,
+    "1:8: `when` has no key `lst`"
+)]
+#[case::nothing_done("POST", "/v1/rules", "when: {list: next}", 400, "1:1: this rule does nothing")]
+#[case::what_needs_order(
+    "POST",
+    "/v1/rules",
+    "when: {after: 5s}\ndo: compact",
+    400,
+    "only requests can be waited for"
+)]
+#[case::an_unserved_resource(
+    "POST",
+    "/v1/rules",
+    "from: {resource: foos}\ndo: freeze_watch_cache",
+    409,
+    "no foos is served"
+)]
+#[case::nobody_there("POST", "/v1/rules", "do: rst", 409, "no open watch is meant: end needs one")]
+#[case::no_twin(
+    "POST",
+    "/v1/rules",
+    "from: {door: b}\ndo: freeze_watch_cache",
+    409,
+    "there is no door b"
+)]
+#[case::no_such_rule("DELETE", "/v1/rules/7", "", 404, "there is no rule 7")]
+#[case::no_such_path("GET", "/v1/nothing", "", 404, "there is no /v1/nothing")]
+#[case::another_method("PUT", "/v1/rules", "", 405, "PUT is not answered here; GET, POST, DELETE is")]
+#[case::a_wait_for_nothing("POST", "/v1/wait", "timeout: 1s", 400, "1:1: this waits for nothing")]
+fn bad_input_is_told_what_is_wrong(
+    #[case] method: &str,
+    #[case] path: &str,
+    #[case] body: &str,
+    #[case] code: u16,
+    #[case] said: &str,
+) {
+    let serving = Serving::start(&[]);
+    let (status, answer) = serving.control(method, path, body);
+    let error = answer["error"].as_str().unwrap_or_default();
+    assert_eq!(status, code, "{answer}");
+    assert!(error.contains(said), "no {said:?} in {error:?}");
+}
+
+#[test]
+fn nobody_steers_without_the_token() {
+    let serving = Serving::start(&[]);
+    let answer = exchange(
+        &serving.control,
+        "GET /v1 HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    let described = exchange(
+        &serving.control,
+        "GET /v1/openapi.json HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n",
+    );
+    assert!(described.starts_with("HTTP/1.1 200"), "{described}");
+}
+
+#[test]
+fn every_mistake_in_the_objects_is_told_with_its_place() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("objects.yaml");
+    let wrong = "kind: ConfigMap\nmetadata: {name: a\n---\napiVersion: v1\nkind: Nothing\n---\napiVersion: v1\nkind: Pod\n";
+    std::fs::write(&file, wrong).unwrap();
+    let ended = program("fake-apiserver")
+        .arg("serve")
+        .arg("--objects")
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert_eq!(ended.status.code(), Some(2));
+    let said = text(&ended.stderr).replace(&file.display().to_string(), "objects.yaml");
+    insta::assert_snapshot!(said, @r#"
+    objects.yaml:2:11: unclosed bracket '{' at line 2, column 11
+    objects.yaml:4:1: "Nothing" of "v1" is not served
+    objects.yaml:7:1: a Pod has no metadata.name
+    3 mistakes, and nothing is served
+    "#);
+}
+
+#[test]
+fn a_server_leaves_nothing_behind() {
+    let runtime = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("runtime");
+    let kubeconfig = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kubeconfig");
+    let mut child = program("fake-apiserver")
+        .args(["serve", "--kubeconfig"])
+        .arg(&kubeconfig)
+        .env("XDG_RUNTIME_DIR", &runtime)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, format!("export KUBECONFIG={}\n", kubeconfig.display()));
+    let mut ctl = program("fake-apiserver");
+    let found = ctl
+        .args(["ctl", "status"])
+        .env("XDG_RUNTIME_DIR", &runtime)
+        .output()
+        .unwrap();
+    assert!(
+        text(&found.stdout).contains("as Kubernetes 1.36"),
+        "{}",
+        text(&found.stderr)
+    );
+    let killed = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(!kubeconfig.exists());
+    assert_eq!(
+        std::fs::read_dir(runtime.join("fake-apiserver")).unwrap().count(),
+        0
+    );
+    let gone = program("fake-apiserver")
+        .args(["ctl", "status"])
+        .env("XDG_RUNTIME_DIR", &runtime)
+        .output()
+        .unwrap();
+    assert_eq!(gone.status.code(), Some(3));
+    assert!(
+        text(&gone.stderr).contains("no server is running; start one"),
+        "{}",
+        text(&gone.stderr)
+    );
+}
+
+fn exchange(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
