@@ -178,23 +178,22 @@ impl Exchange {
         if head_only {
             return drain(&mut self.half, &mut ticket).await;
         }
-        while !over {
+        if over {
+            return Ok(());
+        }
+        loop {
             match poll_fn(|cx| self.half.unless_reset(cx, |cx| ticket.poll_piece(cx))).await? {
                 Piece::Data(bytes) => {
                     let last = ticket.ends_cleanly_now();
                     self.send(bytes, last).await?;
                     if last {
-                        break;
+                        return Ok(());
                     }
                 }
-                Piece::End(Ending::Eof) => {
-                    self.send(Bytes::new(), true).await?;
-                    break;
-                }
+                Piece::End(Ending::Eof) => return self.send(Bytes::new(), true).await,
                 Piece::End(how) => return self.end(how).await,
             }
         }
-        Ok(())
     }
 
     /// As HTTP/2 has it. Whoever closes a connection in HTTP/1.1 says so in the head, and whoever has to be known first
