@@ -107,10 +107,13 @@ impl Server {
             None => (page.encode(), page_record(stream, page)),
             Some(edit) => self.edited_page(stream, page, &edit),
         };
-        let head = self.head(stream, 200, api::watch_headers(), false);
         self.with(stream, |open| {
-            open.exchange.set_head(head);
             let answer = api::ok(bytes).in_the_style_of(&open.asked.request);
+            open.exchange.set_head(Head {
+                status: answer.status,
+                headers: all_headers(stream, &open.asked, answer.headers),
+                scripted: false,
+            });
             open.exchange.set_body(answer.body, record);
         });
     }
@@ -138,7 +141,6 @@ impl Server {
         let Some(mut open) = self.open.remove(&stream) else {
             return;
         };
-        let answer = answer.in_the_style_of(&open.asked.request);
         self.answer_with(&mut open.exchange, &open.asked, answer, false);
         self.open.insert(stream, open);
     }
@@ -150,7 +152,12 @@ impl Server {
         answer: Answer,
         scripted: bool,
     ) {
-        let record = body_record(exchange.id, &answer.body);
+        let told = body_record(exchange.id, &answer.body);
+        let answer = match scripted {
+            true => answer,
+            false => answer.in_the_style_of(&asked.request),
+        };
+        let record = with_length(told, &answer.body);
         let mut headers = all_headers(exchange.id, asked, answer.headers);
         if answer.status == 401 && !scripted {
             // Flow control comes after authentication.
@@ -162,19 +169,6 @@ impl Server {
             scripted,
         });
         exchange.set_body(answer.body, record);
-    }
-
-    fn head(&self, stream: StreamId, status: u16, headers: Vec<(String, String)>, scripted: bool) -> Head {
-        let asked = self.open.get(&stream).map(|open| &open.asked);
-        let headers = match asked {
-            Some(asked) => all_headers(stream, asked, headers),
-            None => headers,
-        };
-        Head {
-            status,
-            headers,
-            scripted,
-        }
     }
 }
 
@@ -219,6 +213,14 @@ fn page_record(stream: StreamId, page: &Page) -> What {
             .collect::<Vec<ObjectRef>>(),
         scripted: false,
     }
+}
+
+/// What was told, in as many bytes as it takes in the style asked for.
+fn with_length(mut record: What, body: &Bytes) -> What {
+    if let What::Body { bytes, .. } = &mut record {
+        *bytes = body.len() as u64;
+    }
+    record
 }
 
 fn body_record(stream: StreamId, body: &Bytes) -> What {
