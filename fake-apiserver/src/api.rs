@@ -265,9 +265,35 @@ pub fn warning(text: &str) -> (String, String) {
     ("Warning".to_owned(), format!("299 - \"{text}\""))
 }
 
+/// Can a page of this kind be had in the form asked for?
+///
+/// # Errors
+/// 400 and 406, instead of the page.
+pub fn page_fits(request: &HttpRequest, kind: &Kind) -> Result<(), Status> {
+    accept::fit(request, Shape::List, kind)
+}
+
+/// Can an object of this kind be had in the form asked for?
+///
+/// # Errors
+/// 400 and 406, instead of the object; what was done to it is done.
+pub fn object_fits(request: &HttpRequest, kind: &Kind) -> Result<(), Status> {
+    accept::fit(request, Shape::Object, kind)
+}
+
 /// The head of a watch, beside [`common_headers`].
 pub fn watch_headers() -> Vec<(String, String)> {
     vec![("Content-Type".to_owned(), "application/json".to_owned())]
+}
+
+/// The words of a status line, where Go's `net/http` has others than everybody else.
+pub fn reason_phrase(status: u16) -> Option<&'static str> {
+    match status {
+        413 => Some("Request Entity Too Large"),
+        414 => Some("Request URI Too Long"),
+        416 => Some("Requested Range Not Satisfiable"),
+        _ => None,
+    }
 }
 
 /// A body of JSON with status 200: a page, an object.
@@ -304,6 +330,7 @@ fn read_collection(
     }
     let selector = restricted_to(selector, name, kind)?;
     if watch {
+        accept::fit(request, shape, kind)?;
         let resource_version = requested_version(&options.resource_version)
             .map_err(|message| Status::unreadable_version(&message))?;
         return Ok(Request::Watch(WatchRequest {

@@ -36,11 +36,10 @@ pub(super) enum Writing {
     Protobuf,
 }
 
-/// The form of the answer.
+/// The form of the answer. Whether it fits the answer is looked at when there is one: [`fit`].
 ///
 /// # Errors
-/// 406 when nothing asked for can be written, or when the form is one of a list and the answer is an object, or the
-/// other way round; 400 for an `includeObject` nobody knows.
+/// 406 when nothing asked for can be written.
 pub(super) fn form(request: &HttpRequest, shape: Shape, kind: &Kind) -> Result<Form, Status> {
     let accept = request.header("accept").unwrap_or_default();
     if !kind.custom && !is_routed(accept) {
@@ -55,16 +54,27 @@ pub(super) fn form(request: &HttpRequest, shape: Shape, kind: &Kind) -> Result<F
             "application/vnd.kubernetes.protobuf;stream=watch",
         ]));
     }
-    match (chosen.transform, shape) {
-        (None, _) => Ok(Form::Full),
-        (Some((Transform::Table, version)), _) => {
-            let object = included(request)?;
-            Ok(Form::Table(TableForm { version, object }))
-        }
-        (Some((Transform::Object, version)), Shape::Object | Shape::Watch)
-        | (Some((Transform::List, version)), Shape::List) => Ok(Form::Metadata(version)),
+    Ok(match chosen.transform {
+        None => Form::Full,
+        Some((Transform::Table, version)) => Form::Table(TableForm {
+            version,
+            object: included(request).unwrap_or(RowObject::Metadata),
+        }),
         // An event whose object cannot be had in another form is sent as it is.
-        (Some((Transform::List, _)), Shape::Watch) => Ok(Form::Full),
+        Some((Transform::List, _)) if shape == Shape::Watch => Form::Full,
+        Some((Transform::Object | Transform::List, version)) => Form::Metadata(version),
+    })
+}
+
+/// Can the answer, now that there is one, be had in the form asked for?
+///
+/// # Errors
+/// 406 when the form is one of a list and the answer is an object, or the other way round; 400 for an `includeObject`
+/// nobody knows.
+pub(super) fn fit(request: &HttpRequest, shape: Shape, kind: &Kind) -> Result<(), Status> {
+    let chosen = choose(request.header("accept").unwrap_or_default());
+    match (chosen.and_then(|chosen| chosen.transform), shape) {
+        (Some((Transform::Table, _)), _) => included(request).map(|_| ()),
         (Some((Transform::Object, _)), Shape::List) => Err(Status::wrong_form(format!(
             "you requested PartialObjectMetadata, but the requested object is a list ({})",
             kind.go_list_type()
@@ -73,6 +83,7 @@ pub(super) fn form(request: &HttpRequest, shape: Shape, kind: &Kind) -> Result<F
             "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
             kind.go_list_type().trim_end_matches("List")
         ))),
+        (None | Some((Transform::Object | Transform::List, _)), _) => Ok(()),
     }
 }
 
@@ -82,7 +93,7 @@ pub(super) fn writing(request: &HttpRequest) -> Writing {
     let chosen = choose(accept);
     match chosen.as_ref().map_or(Writing::Json, |chosen| chosen.writing) {
         Writing::Json if wants_indentation(request, chosen.as_ref()) => Writing::Indented,
-        writing => writing,
+        writing @ (Writing::Json | Writing::Indented | Writing::Yaml | Writing::Protobuf) => writing,
     }
 }
 

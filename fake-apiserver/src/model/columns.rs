@@ -149,6 +149,11 @@ impl Columns {
         }
     }
 
+    /// Does the server print this kind in the plainest way, which knows names and times only?
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.cells, Cells::Known(cells) if std::ptr::eq(cells, rules::FALLBACK))
+    }
+
     /// Their heads, from left to right.
     pub(super) fn heads(&self) -> &[Column] {
         &self.heads

@@ -43,6 +43,12 @@ pub(super) fn page(page: &Page, table: TableForm, metadata: &Map<String, Value>)
         }
         printer.row(&item.json(), &item.encoded(page.form), &mut out);
     }
+    if page.items.is_empty() && printer.columns.is_plain() {
+        // Nothing was appended to the Go slice.
+        out.truncate(out.len() - 1);
+        out.extend_from_slice(b"null}");
+        return out;
+    }
     out.extend_from_slice(b"]}");
     out
 }

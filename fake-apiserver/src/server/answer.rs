@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::exchange::{Exchange, Head};
 use super::{AskedBy, Server, Source};
 use crate::api::websocket;
-use crate::api::{self, Answer, Document, GetRequest, ListRequest, Request};
+use crate::api::{self, Answer, Document, GetRequest, HttpRequest, ListRequest, Request, Status};
 use crate::fault::Ending;
 use crate::model::{GetOutcome, ListOutcome, Page};
 use crate::record::{ObjectRef, StreamId, What};
@@ -74,7 +74,10 @@ impl Server {
 
     fn decide_list(&mut self, now: Duration, stream: StreamId, request: ListRequest, arrived: Duration) {
         match self.model.list(now, arrived, &request) {
-            ListOutcome::Page(page) => self.answer_page(stream, &page),
+            ListOutcome::Page(page) => match self.fits(stream, |asked| api::page_fits(asked, page.kind)) {
+                Ok(()) => self.answer_page(stream, &page),
+                Err(status) => self.answer(stream, status.into_answer()),
+            },
             ListOutcome::Refused(status) => self.answer(stream, status.into_answer()),
             ListOutcome::Wait { until } => {
                 self.wait(now, stream, until, Source::Waiting { request, arrived });
@@ -84,12 +87,26 @@ impl Server {
 
     fn decide_get(&mut self, now: Duration, stream: StreamId, request: GetRequest, arrived: Duration) {
         match self.model.get(now, arrived, &request) {
-            GetOutcome::Found { body, .. } => self.answer(stream, api::ok(body)),
+            GetOutcome::Found { object, body } => {
+                let fits = self.fits(stream, |asked| api::object_fits(asked, object.kind));
+                self.answer(stream, fits.map_or_else(Status::into_answer, |()| api::ok(body)));
+            }
             GetOutcome::Refused(status) => self.answer(stream, status.into_answer()),
             GetOutcome::Wait { until } => {
                 self.wait(now, stream, until, Source::WaitingGet { request, arrived });
             }
         }
+    }
+
+    /// What `check` says of the request.
+    pub(super) fn fits(
+        &self,
+        stream: StreamId,
+        check: impl FnOnce(&HttpRequest) -> Result<(), Status>,
+    ) -> Result<(), Status> {
+        self.open
+            .get(&stream)
+            .map_or(Ok(()), |open| check(&open.asked.request))
     }
 
     /// Comes back to the request when the truth changes, and at `until`.

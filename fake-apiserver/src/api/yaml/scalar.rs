@@ -105,7 +105,7 @@ pub(super) fn escape(character: char) -> Option<String> {
             let code = u32::from(character);
             return Some(match code {
                 ..=0xFF => format!("\\x{code:02X}"),
-                ..=0xFFFF => format!("\\u{code:04X}"),
+                0x100..=0xFFFF => format!("\\u{code:04X}"),
                 _ => format!("\\U{code:08X}"),
             });
         }
