@@ -268,7 +268,6 @@ mod tests {
 
     use super::*;
 
-    /// Recorded: data of ConfigMaps, read back in YAML.
     #[rstest]
     #[case::empty(json!(""), "a: \"\"\n")]
     #[case::number(json!("1"), "a: \"1\"\n")]
@@ -295,6 +294,18 @@ mod tests {
     fn values_are_written_as_the_server_does(#[case] value: Value, #[case] expected: &str) {
         let written = String::from_utf8(encode(&json!({ "a": value }))).expect("UTF-8");
         assert_eq!(written, expected);
+    }
+
+    /// Recorded: the data of a ConfigMap, read back in YAML.
+    #[test]
+    fn texts_are_written_as_a_real_server_wrote_them() {
+        let sent = serde_json::from_str(include_str!("yaml/recorded.json")).expect("JSON");
+        let written = String::from_utf8(encode(&sent)).expect("UTF-8");
+        let recorded = include_str!("yaml/recorded.yaml");
+        for (written, recorded) in written.lines().zip(recorded.lines()) {
+            assert_eq!(written, recorded);
+        }
+        assert_eq!(written, recorded);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! It must not know how a table is written.
 //!
-//! Source: the tables real servers answered with (`oracle/probes/tables.yaml`); kubernetes
+//! Source: the tables real servers answered with (`oracle/probes/tables.yaml`, gathered by `cargo xtask oracle columns`); kubernetes
 //! `pkg/printers/internalversion`; apiextensions-apiserver `tableconvertor`.
 
 use std::sync::LazyLock;
@@ -283,7 +283,7 @@ fn recorded(group: &str, plural: &str, version: Version) -> Option<Vec<Column>> 
     let table = RECORDED
         .tables
         .iter()
-        .filter(|table| table.group == group && table.resource == plural && table.since <= minor(version))
+        .filter(|table| table.group == group && table.resource == plural && table.since <= version.minor())
         .max_by_key(|table| table.since)?;
     let heads = table
         .columns
@@ -302,15 +302,6 @@ fn recorded(group: &str, plural: &str, version: Version) -> Option<Vec<Column>> 
     Some(heads.collect())
 }
 
-fn minor(version: Version) -> u32 {
-    match version {
-        Version::V1_33 => 33,
-        Version::V1_34 => 34,
-        Version::V1_35 => 35,
-        Version::V1_36 => 36,
-    }
-}
-
 /// `data/columns.json`.
 #[derive(Debug, Deserialize)]
 struct Recorded {
@@ -323,7 +314,7 @@ struct RecordedTable {
     group: String,
     resource: String,
     /// The first minor version that has them.
-    since: u32,
+    since: u8,
     /// Name, type, format, priority, and which description.
     columns: Vec<(String, String, String, i32, usize)>,
 }

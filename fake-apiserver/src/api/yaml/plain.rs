@@ -54,7 +54,6 @@ fn is_word(text: &str) -> bool {
         "~" | "null"
             | "Null"
             | "NULL"
-            | "<<"
             | "y"
             | "Y"
             | "yes"
