@@ -8,7 +8,6 @@ use http::Method;
 
 use crate::model::catalog::{Catalog, Deletion, Kind};
 use crate::model::continue_token::ContinueToken;
-use crate::model::object::encode_json_indented;
 use crate::model::selector::{FieldSelector, LabelSelector, Selector};
 use crate::scenario::Version;
 
@@ -19,11 +18,14 @@ pub mod document;
 pub(crate) mod go_text;
 mod options;
 mod path;
+mod protobuf;
 pub mod published;
 pub mod request;
 pub mod status;
+mod style;
 pub mod websocket;
 pub mod write;
+mod yaml;
 
 #[cfg(test)]
 mod tests;
@@ -34,7 +36,8 @@ pub use document::Document;
 use options::{ListOptions, truthy};
 use path::Route;
 pub use request::{
-    Collection, Form, GetRequest, ListRequest, Request, RequestedVersion, VersionMatch, WatchRequest,
+    Collection, Form, GetRequest, ListRequest, MetaVersion, Request, RequestedVersion, RowObject, TableForm,
+    VersionMatch, WatchRequest,
 };
 pub use status::{Cause, Details, Status};
 pub use write::{Subresource, WriteRequest};
@@ -60,23 +63,6 @@ pub struct HttpRequest {
 impl HttpRequest {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
-    }
-
-    /// Does the asker want indented JSON: by `pretty`, or by being a program that people read the output of?
-    fn wants_indentation(&self) -> bool {
-        let query = query_pairs(&self.query);
-        let by_query = query
-            .iter()
-            .find(|(name, _)| name == "pretty")
-            .map(|(_, value)| truthy(value));
-        let by_accept = self
-            .header("accept")
-            .is_some_and(|accept| accept.contains(";pretty=1"));
-        let agent = self.header("user-agent").unwrap_or_default();
-        let by_agent = ["curl", "Wget", "Mozilla/5.0"]
-            .iter()
-            .any(|name| agent.starts_with(name));
-        by_accept || by_query.unwrap_or(by_agent)
     }
 }
 
@@ -112,20 +98,6 @@ impl Answer {
             headers,
             body: body.to_owned().into(),
         }
-    }
-
-    /// The same answer, indented where the request wants it so (`pretty`). Never for watches.
-    #[must_use]
-    pub fn in_the_style_of(mut self, request: &HttpRequest) -> Self {
-        let json = self.headers.iter().any(|(_, value)| value == "application/json");
-        let raw = self.status >= 400 && !accept::takes_a_status(request.header("accept"));
-        if json
-            && (raw || request.wants_indentation())
-            && let Ok(value) = serde_json::from_slice::<serde_json::Value>(&self.body)
-        {
-            self.body = encode_json_indented(&value).into();
-        }
-        self
     }
 }
 
@@ -181,7 +153,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
                 } else {
                     Status::unknown_path()
                 };
-                return Err(refuse(request, refusal));
+                return Err(refuse(refusal));
             };
             if !read_only {
                 let place = write::Place {
@@ -197,12 +169,12 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
             }
         }
     };
-    parsed.map_err(|status| refuse(request, status))
+    parsed.map_err(refuse)
 }
 
-fn refuse(request: &HttpRequest, status: Status) -> Answer {
+fn refuse(status: Status) -> Answer {
     tracing::debug!(code = status.code, reason = status.reason, "refused");
-    status.into_answer().in_the_style_of(request)
+    status.into_answer()
 }
 
 /// Which option rules of the API a request breaks, in words (INV-15); empty for a legal one. The `continue` token and
@@ -293,9 +265,35 @@ pub fn warning(text: &str) -> (String, String) {
     ("Warning".to_owned(), format!("299 - \"{text}\""))
 }
 
+/// Can a page of this kind be had in the form asked for?
+///
+/// # Errors
+/// 400 and 406, instead of the page.
+pub fn page_fits(request: &HttpRequest, kind: &Kind) -> Result<(), Status> {
+    accept::fit(request, Shape::List, kind)
+}
+
+/// Can an object of this kind be had in the form asked for?
+///
+/// # Errors
+/// 400 and 406, instead of the object; what was done to it is done.
+pub fn object_fits(request: &HttpRequest, kind: &Kind) -> Result<(), Status> {
+    accept::fit(request, Shape::Object, kind)
+}
+
 /// The head of a watch, beside [`common_headers`].
 pub fn watch_headers() -> Vec<(String, String)> {
     vec![("Content-Type".to_owned(), "application/json".to_owned())]
+}
+
+/// The words of a status line, where Go's `net/http` has others than everybody else.
+pub fn reason_phrase(status: u16) -> Option<&'static str> {
+    match status {
+        413 => Some("Request Entity Too Large"),
+        414 => Some("Request URI Too Long"),
+        416 => Some("Requested Range Not Satisfiable"),
+        _ => None,
+    }
 }
 
 /// A body of JSON with status 200: a page, an object.
@@ -319,11 +317,8 @@ fn read_collection(
         check_timeout(&query)?;
     }
     let kind = collection.kind;
-    let shape = if watch { Shape::Object } else { Shape::List };
-    if watch {
-        accept::streamable(request.header("accept"))?;
-    }
-    let form = accept::form(request.header("accept"), shape, kind)?;
+    let shape = if watch { Shape::Watch } else { Shape::List };
+    let form = accept::form(request, shape, kind)?;
     let selector = Selector {
         labels: LabelSelector::parse(&options.label_selector).map_err(Status::bad_request)?,
         fields: FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?,
@@ -335,6 +330,7 @@ fn read_collection(
     }
     let selector = restricted_to(selector, name, kind)?;
     if watch {
+        accept::fit(request, shape, kind)?;
         let resource_version = requested_version(&options.resource_version)
             .map_err(|message| Status::unreadable_version(&message))?;
         return Ok(Request::Watch(WatchRequest {
@@ -400,7 +396,7 @@ fn read_object(
 ) -> Result<Request, Status> {
     let query = query_pairs(&request.query);
     check_timeout(&query)?;
-    let form = accept::form(request.header("accept"), Shape::Object, collection.kind)?;
+    let form = accept::form(request, Shape::Object, collection.kind)?;
     let resource_version = query.iter().find(|(name, _)| name == "resourceVersion");
     let resource_version = requested_version(resource_version.map_or("", |(_, value)| value))
         .map_err(|message| Status::unreadable_version(&message))?;

@@ -11,11 +11,14 @@ use crate::api::{Collection, Form, GetRequest, ListRequest, Status, WatchRequest
 use crate::record::{Door, WriteOp};
 use crate::scenario::{Manifest, ObjectName, ServerSettings, Version};
 
+mod age;
 pub mod catalog;
+mod columns;
 pub mod continue_token;
 mod convert;
 pub mod crd;
 pub(crate) mod defaults;
+mod json_path;
 pub mod list;
 mod naming;
 pub mod object;
@@ -24,6 +27,7 @@ mod registry;
 mod scale;
 pub mod selector;
 mod store;
+mod table;
 mod texts;
 pub(crate) mod types;
 pub mod watch;
@@ -495,6 +499,7 @@ impl Model {
             resource_version,
             initial_events_end,
             form,
+            true,
         )
     }
 

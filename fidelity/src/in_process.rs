@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use bytes::Bytes;
-use fake_apiserver::api::{Access, HttpRequest};
+use fake_apiserver::api::{Access, HttpRequest, reason_phrase};
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{ConnId, Door, Side, StreamId};
 use fake_apiserver::scenario::{ServerSettings, Version};
@@ -275,9 +275,9 @@ fn head(status: u16, headers: Vec<(String, String)>, length: Option<u64>) -> Hea
         }
     }
     headers.sort();
-    let words = StatusCode::from_u16(status)
-        .ok()
-        .and_then(|status| status.canonical_reason())
+    let usual = StatusCode::from_u16(status).ok();
+    let words = reason_phrase(status)
+        .or_else(|| usual.and_then(|status| status.canonical_reason()))
         .unwrap_or_default();
     Head {
         status,

@@ -10,6 +10,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 mod bench;
 mod clients;
+mod columns;
 mod fidelity;
 mod openapi;
 mod oracle;

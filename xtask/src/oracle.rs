@@ -30,6 +30,8 @@ pub(crate) enum What {
     Stop,
     /// Renews fake-apiserver/data/openapi: what every version publishes of its types. It starts and stops them itself.
     Schemas,
+    /// Renews fake-apiserver/data/columns.json: what tables say their columns are, from the recordings.
+    Columns,
 }
 
 /// The newest version there is an oracle of.
@@ -53,6 +55,7 @@ pub(crate) fn run(what: &What) -> ExitCode {
         What::Start { version } => start(version),
         What::Stop => stop(),
         What::Schemas => crate::openapi::renew(),
+        What::Columns => crate::columns::renew(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

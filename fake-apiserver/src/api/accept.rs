@@ -1,132 +1,306 @@
-//! How much of each object an answer shows, from `Accept`.
+//! Which form an answer takes and what it is written in, from `Accept`.
 //!
-//! The fake speaks JSON. Clauses for anything else (protobuf, CBOR, tables) are passed over, as a server that does not
-//! have them does; with none left, the answer is JSON all the same.
+//! The fake writes JSON and YAML. A clause for protobuf or CBOR is passed over where another one can be met; who takes
+//! nothing but protobuf is refused, and told so in it.
+//!
+//! Source: go-restful's route selection (built-in kinds only), then apiserver `endpoints/handlers/negotiation` and
+//! `endpoints/handlers/response.go`.
 
 use crate::model::catalog::Kind;
 
-use super::request::Form;
+use super::request::{Form, MetaVersion, RowObject, TableForm};
 use super::status::Status;
+use super::{HttpRequest, go_text, query_pairs};
+
+const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
+pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     List,
     Object,
+    /// Events, each with an object.
+    Watch,
 }
 
-/// The form of the answer.
+/// What a body is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// Compact, with a newline.
+    Json,
+    /// Indented, without a newline: for people, and for a Status that nobody said how to write.
+    Indented,
+    Yaml,
+    Protobuf,
+}
+
+/// The form of the answer. Whether it fits the answer is looked at when there is one: [`fit`].
 ///
 /// # Errors
-/// 406 when the form is one of a list and the answer is an object, or the other way round.
-pub(super) fn form(accept: Option<&str>, shape: Shape, kind: &Kind) -> Result<Form, Status> {
-    let mut clauses: Vec<Clause<'_>> = accept.unwrap_or_default().split(',').map(Clause::read).collect();
-    // Stable: clauses of one weight stay in the order sent.
-    clauses.sort_by_key(|clause| std::cmp::Reverse(clause.weight));
-    for clause in clauses {
-        if !matches!(clause.media_type, "application/json" | "application/*" | "*/*") || clause.weight == 0 {
-            continue;
-        }
-        match (clause.transform, shape) {
-            (None, _) => return Ok(Form::Full),
-            (Some("PartialObjectMetadata"), Shape::Object)
-            | (Some("PartialObjectMetadataList"), Shape::List) => {
-                return Ok(Form::Metadata);
-            }
-            (Some("PartialObjectMetadata"), Shape::List) => {
-                return Err(Status::wrong_form(format!(
-                    "you requested PartialObjectMetadata, but the requested object is a list ({})",
-                    kind.go_list_type()
-                )));
-            }
-            (Some("PartialObjectMetadataList"), Shape::Object) => {
-                return Err(Status::wrong_form(format!(
-                    "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
-                    kind.go_list_type().trim_end_matches("List")
-                )));
-            }
-            (Some(_), _) => {}
-        }
+/// 406 when nothing asked for can be written.
+pub(super) fn form(request: &HttpRequest, shape: Shape, kind: &Kind) -> Result<Form, Status> {
+    let accept = request.header("accept").unwrap_or_default();
+    if !kind.custom && !is_routed(accept) {
+        return Err(Status::unrouted_answer(shape != Shape::Object));
     }
-    Ok(Form::Full)
-}
-
-/// Can a watch be written in one of the types asked for? Not in YAML, nor in any type nobody serves.
-///
-/// # Errors
-/// 406.
-pub(super) fn streamable(accept: Option<&str>) -> Result<(), Status> {
-    let accept = accept.unwrap_or_default();
-    let can = |clause: Clause<'_>| {
-        matches!(
-            clause.media_type,
-            "application/json"
-                | "application/*"
-                | "*/*"
-                | "application/vnd.kubernetes.protobuf"
-                | "application/cbor"
-                | "application/cbor-seq"
-        )
+    let Some(chosen) = choose(accept) else {
+        return Err(not_acceptable(accept, kind, shape));
     };
-    if accept.is_empty() || accept.split(',').map(Clause::read).any(can) {
-        return Ok(());
+    if shape == Shape::Watch && chosen.writing == Writing::Yaml {
+        return Err(Status::not_acceptable(&[
+            "application/json;stream=watch",
+            "application/vnd.kubernetes.protobuf;stream=watch",
+        ]));
     }
-    Err(Status::wrong_form(
-        "only the following media types are accepted: application/json;stream=watch, \
-         application/vnd.kubernetes.protobuf;stream=watch",
-    ))
+    Ok(match chosen.transform {
+        None => Form::Full,
+        Some((Transform::Table, version)) => Form::Table(TableForm {
+            version,
+            object: included(request).unwrap_or(RowObject::Metadata),
+        }),
+        // An event whose object cannot be had in another form is sent as it is.
+        Some((Transform::List, _)) if shape == Shape::Watch => Form::Full,
+        Some((Transform::Object | Transform::List, version)) => Form::Metadata(version),
+    })
 }
 
-/// Can a Status be written in one of the types asked for? It has no form but its own, so not where every clause asks for
-/// a transform; it is then written raw: indented, without a newline.
-pub(super) fn takes_a_status(accept: Option<&str>) -> bool {
-    let accept = accept.unwrap_or_default();
+/// Can the answer, now that there is one, be had in the form asked for?
+///
+/// # Errors
+/// 406 when the form is one of a list and the answer is an object, or the other way round; 400 for an `includeObject`
+/// nobody knows.
+pub(super) fn fit(request: &HttpRequest, shape: Shape, kind: &Kind) -> Result<(), Status> {
+    let chosen = choose(request.header("accept").unwrap_or_default());
+    match (chosen.and_then(|chosen| chosen.transform), shape) {
+        (Some((Transform::Table, _)), _) => included(request).map(|_| ()),
+        (Some((Transform::Object, _)), Shape::List) => Err(Status::wrong_form(format!(
+            "you requested PartialObjectMetadata, but the requested object is a list ({})",
+            kind.go_list_type()
+        ))),
+        (Some((Transform::List, _)), Shape::Object) => Err(Status::wrong_form(format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+            kind.go_list_type().trim_end_matches("List")
+        ))),
+        (None | Some((Transform::Object | Transform::List, _)), _) => Ok(()),
+    }
+}
+
+/// What the body of an answer is written in.
+pub(super) fn writing(request: &HttpRequest) -> Writing {
+    let accept = request.header("accept").unwrap_or_default();
+    let chosen = choose(accept);
+    match chosen.as_ref().map_or(Writing::Json, |chosen| chosen.writing) {
+        Writing::Json if wants_indentation(request, chosen.as_ref()) => Writing::Indented,
+        writing @ (Writing::Json | Writing::Indented | Writing::Yaml | Writing::Protobuf) => writing,
+    }
+}
+
+/// What a Status is written in. It has no form but its own, so clauses that ask for a transform are passed over.
+pub(super) fn status_writing(request: &HttpRequest) -> Writing {
+    let accept = request.header("accept").unwrap_or_default();
+    if accept.is_empty() {
+        return writing(request);
+    }
+    let clauses: Vec<Clause<'_>> = clauses(accept);
+    let plain = |clause: &&Clause<'_>| !clause.converts();
+    let chosen = clauses.iter().filter(plain).find_map(Clause::chosen);
+    match chosen {
+        Some(chosen) if chosen.writing == Writing::Yaml => Writing::Yaml,
+        Some(chosen) if wants_indentation(request, Some(&chosen)) => Writing::Indented,
+        Some(_) => Writing::Json,
+        None if clauses.iter().filter(plain).any(Clause::is_protobuf) => Writing::Protobuf,
+        None => Writing::Indented,
+    }
+}
+
+/// A clause that can be met.
+#[derive(Debug)]
+struct Chosen {
+    writing: Writing,
+    pretty: bool,
+    transform: Option<(Transform, MetaVersion)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transform {
+    /// `PartialObjectMetadata`.
+    Object,
+    /// `PartialObjectMetadataList`.
+    List,
+    Table,
+}
+
+fn choose(accept: &str) -> Option<Chosen> {
+    if accept.is_empty() {
+        return Some(Chosen {
+            writing: Writing::Json,
+            pretty: false,
+            transform: None,
+        });
+    }
+    clauses(accept).iter().find_map(Clause::chosen)
+}
+
+/// Would go-restful route a request with this `Accept` to a built-in kind?
+fn is_routed(accept: &str) -> bool {
     accept.is_empty()
-        || !accept
-            .split(',')
-            .map(Clause::read)
-            .all(|clause| clause.transform.is_some())
+        || accept.split(',').any(|clause| {
+            let media_type = clause.split(';').next().unwrap_or_default().trim();
+            matches!(media_type, "*/*" | JSON | YAML | PROTOBUF)
+        })
 }
 
+/// Nobody lists protobuf as a type to ask for to someone who did, and is refused.
+fn not_acceptable(accept: &str, kind: &Kind, shape: Shape) -> Status {
+    let protobuf = clauses(accept).iter().any(Clause::is_protobuf);
+    match (protobuf && !kind.custom, shape) {
+        (true, Shape::Watch) => Status::not_acceptable(&["application/json;stream=watch"]),
+        (true, Shape::List | Shape::Object) => Status::not_acceptable(&[JSON, YAML]),
+        (false, _) => Status::not_acceptable(&[JSON, YAML, PROTOBUF]),
+    }
+}
+
+/// `includeObject`.
+fn included(request: &HttpRequest) -> Result<RowObject, Status> {
+    let query = query_pairs(&request.query);
+    let include = query.iter().find(|(name, _)| name == "includeObject");
+    match include.map_or("", |(_, value)| value.as_str()) {
+        "None" => Ok(RowObject::None),
+        "" | "Metadata" => Ok(RowObject::Metadata),
+        "Object" => Ok(RowObject::Full),
+        other => Err(Status::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be 'Metadata', \
+             'Object', 'None', or empty",
+            go_text::quote(other)
+        ))),
+    }
+}
+
+/// Does the asker want indented JSON: in the clause that was met, by `pretty`, or by being a program that people read
+/// the output of?
+fn wants_indentation(request: &HttpRequest, chosen: Option<&Chosen>) -> bool {
+    let query = query_pairs(&request.query);
+    let by_query = query
+        .iter()
+        .find(|(name, value)| name == "pretty" && !value.is_empty())
+        .map(|(_, value)| matches!(value.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"));
+    let agent = request.header("user-agent").unwrap_or_default();
+    let by_agent = ["curl", "Wget", "Mozilla/5.0"]
+        .iter()
+        .any(|name| agent.starts_with(name));
+    chosen.is_some_and(|chosen| chosen.pretty) || by_query.unwrap_or(by_agent)
+}
+
+#[derive(Debug, Default)]
 struct Clause<'a> {
-    media_type: &'a str,
-    /// `q` in thousandths.
-    weight: u32,
-    /// `as` of the group and version of the metadata transforms; any other `as` as it is.
-    transform: Option<&'a str>,
+    main: &'a str,
+    sub: &'a str,
+    weight: f32,
+    kind: Option<&'a str>,
+    group: Option<&'a str>,
+    version: Option<&'a str>,
+    stream: &'a str,
+    server_version: &'a str,
+    pretty: bool,
+}
+
+/// The clauses, those of more weight first, and of one weight those without wildcards.
+fn clauses(accept: &str) -> Vec<Clause<'_>> {
+    let mut sorted: Vec<Clause<'_>> = Vec::new();
+    for clause in accept.split(',').filter_map(Clause::read) {
+        // An insertion sort, as Go does it with so few: "before" is no order where weights and wildcards disagree, and
+        // another algorithm would give another one.
+        let mut at = sorted.len();
+        while at > 0 && clause.is_before(&sorted[at - 1]) {
+            at -= 1;
+        }
+        sorted.insert(at, clause);
+    }
+    sorted
 }
 
 impl<'a> Clause<'a> {
-    fn read(text: &'a str) -> Self {
-        let mut parts = text.split(';').map(str::trim);
-        let mut clause = Self {
-            media_type: parts.next().unwrap_or_default(),
-            weight: 1000,
-            transform: None,
+    fn read(text: &'a str) -> Option<Self> {
+        let mut parts = text.trim().split(';');
+        let media_type = parts.next().unwrap_or_default();
+        let (main, sub) = match media_type.split_once('/') {
+            Some((main, sub)) => (main.trim(), sub.trim()),
+            None if media_type.trim() == "*" => ("*", "*"),
+            None => return None,
         };
-        let (mut group, mut version) = ("", "");
+        let mut clause = Self {
+            main,
+            sub,
+            weight: 1.0,
+            ..Self::default()
+        };
+        if sub.contains('/') {
+            return None;
+        }
         for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            let value = value.trim();
             match name.trim() {
-                "q" => clause.weight = thousandths(value.trim()),
-                "as" => clause.transform = Some(value.trim()),
-                "g" => group = value.trim(),
-                "v" => version = value.trim(),
+                "q" => clause.weight = value.parse().unwrap_or(0.0),
+                "as" => clause.kind = Some(value),
+                "g" => clause.group = Some(value),
+                "v" => clause.version = Some(value),
+                "stream" => clause.stream = value,
+                "sv" => clause.server_version = value,
+                "pretty" => clause.pretty = value == "1",
                 _ => {}
             }
         }
-        if clause.transform.is_some() && (group, version) != ("meta.k8s.io", "v1") {
-            clause.transform = Some("");
-        }
-        clause
+        Some(clause)
     }
-}
 
-/// A quality value (RFC 9110, 12.4.2).
-fn thousandths(text: &str) -> u32 {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let fraction: u32 = format!("{fraction:0<3}")
-        .get(..3)
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or(0);
-    (whole.parse::<u32>().unwrap_or(1).saturating_mul(1000) + fraction).min(1000)
+    fn is_before(&self, other: &Self) -> bool {
+        self.weight > other.weight
+            || self.main != "*" && other.main == "*"
+            || self.sub != "*" && other.sub == "*"
+    }
+
+    fn converts(&self) -> bool {
+        self.kind.is_some() || self.group.is_some() || self.version.is_some()
+    }
+
+    fn is_protobuf(&self) -> bool {
+        self.main == "application" && self.sub == "vnd.kubernetes.protobuf"
+    }
+
+    /// How it is met, if it can be.
+    fn chosen(&self) -> Option<Chosen> {
+        let writing = match (self.main, self.sub) {
+            ("application", "json" | "*") | ("*", "*") => Writing::Json,
+            ("application", "yaml") => Writing::Yaml,
+            _ => return None,
+        };
+        let streams = self.stream.is_empty() || self.stream == "watch" && writing == Writing::Json;
+        if !streams || !self.server_version.is_empty() {
+            return None;
+        }
+        let transform = match (self.converts(), self.kind, self.group, self.version) {
+            (false, _, _, _) => None,
+            (true, Some(kind), Some("meta.k8s.io"), Some(version @ ("v1" | "v1beta1"))) => {
+                let transform = match kind {
+                    "PartialObjectMetadata" => Transform::Object,
+                    "PartialObjectMetadataList" => Transform::List,
+                    "Table" => Transform::Table,
+                    _ => return None,
+                };
+                let version = match version {
+                    "v1" => MetaVersion::V1,
+                    _ => MetaVersion::V1beta1,
+                };
+                Some((transform, version))
+            }
+            (true, _, _, _) => return None,
+        };
+        Some(Chosen {
+            writing,
+            pretty: self.pretty,
+            transform,
+        })
+    }
 }

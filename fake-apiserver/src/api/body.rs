@@ -15,11 +15,11 @@ use crate::model::types;
 use crate::scenario::Version;
 
 use super::HttpRequest;
+use super::accept::PROTOBUF;
 use super::go_text;
+use super::protobuf;
 use super::status::Status;
 use super::write::FieldValidation;
-
-const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// What a body is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,10 +148,10 @@ pub(crate) fn fitting(
 /// # Errors
 /// 400 for what is no `DeleteOptions`, 415 for what cannot be read here.
 pub(super) fn delete_options(request: &HttpRequest) -> Result<Value, Status> {
-    let media_type = match content_type(request).as_deref() {
-        None | Some("" | "application/json") => MediaType::Json,
-        Some("application/yaml") => MediaType::Yaml,
-        Some(PROTOBUF) => return Err(Status::unknown_format(&["application/json", "application/yaml"])),
+    let read = match content_type(request).as_deref() {
+        None | Some("" | "application/json") => value(&request.body, MediaType::Json),
+        Some("application/yaml") => value(&request.body, MediaType::Yaml),
+        Some(PROTOBUF) => protobuf::delete_options(&request.body),
         Some(_) => {
             return Err(Status::unknown_format(&[
                 "application/json",
@@ -160,7 +160,7 @@ pub(super) fn delete_options(request: &HttpRequest) -> Result<Value, Status> {
             ]));
         }
     };
-    let options = value(&request.body, media_type).map_err(Status::bad_request)?;
+    let options = read.map_err(Status::bad_request)?;
     match options["kind"].as_str() {
         None | Some("" | "DeleteOptions") => Ok(options),
         Some(_) => Err(Status::bad_request(

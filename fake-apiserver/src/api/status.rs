@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::catalog::Kind;
-use crate::model::object::{encode_json, encode_json_indented};
+use crate::model::object::encode_json;
 
 use crate::scenario::Version;
 
@@ -339,6 +339,29 @@ impl Status {
         .with_details(Details::default())
     }
 
+    /// 406 of the router, before any handler: no type asked for is among those of the route. A route of a collection
+    /// has those of a watch too.
+    pub fn unrouted_answer(streams: bool) -> Self {
+        let mut message =
+            "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
+                           application/vnd.kubernetes.protobuf"
+                .to_owned();
+        if streams {
+            message.push_str(
+                ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+            );
+        }
+        Self::wrong_form(message).with_details(Details::default())
+    }
+
+    /// 406 of the handler: nothing asked for is among `accepted`.
+    pub fn not_acceptable(accepted: &[&str]) -> Self {
+        Self::wrong_form(format!(
+            "only the following media types are accepted: {}",
+            accepted.join(", ")
+        ))
+    }
+
     /// 406: a list was asked for in the form of one object (`go_type` is the list's), or the other way round.
     pub fn wrong_form(message: impl Into<String>) -> Self {
         Self::new(406, "NotAcceptable", message)
@@ -471,16 +494,10 @@ impl Status {
         if self.code == 403 {
             headers.push(("X-Content-Type-Options".to_owned(), "nosniff".to_owned()));
         }
-        // No form of the answer was acceptable, so this one goes out the raw way.
-        let body = if self.code == 406 {
-            encode_json_indented(&self.wire()).into()
-        } else {
-            self.to_bytes()
-        };
         Answer {
             status: self.code,
             headers,
-            body,
+            body: self.to_bytes(),
         }
     }
 

@@ -356,25 +356,38 @@ const META_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8
 #[case::nothing("", CM, Ok(Form::Full))]
 #[case::json("application/json, */*", CM, Ok(Form::Full))]
 #[case::protobuf_first("application/vnd.kubernetes.protobuf,application/json", CM, Ok(Form::Full))]
-#[case::metadata_list(META_LIST, CM, Ok(Form::Metadata))]
+#[case::metadata_list(META_LIST, CM, Ok(Form::Metadata(MetaVersion::V1)))]
 #[case::metadata_list_of_any_order(
     "application/json;v=v1;g=meta.k8s.io;as=PartialObjectMetadataList",
     CM,
-    Ok(Form::Metadata)
+    Ok(Form::Metadata(MetaVersion::V1))
 )]
 #[case::metadata_protobuf_first(
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
     CM,
-    Ok(Form::Metadata)
+    Ok(Form::Metadata(MetaVersion::V1))
 )]
-#[case::metadata_watch(META, &format!("{CM}?watch=1"), Ok(Form::Metadata))]
-#[case::metadata_object(META, &format!("{CM}/cm-1"), Ok(Form::Metadata))]
+#[case::metadata_watch(META, &format!("{CM}?watch=1"), Ok(Form::Metadata(MetaVersion::V1)))]
+#[case::metadata_object(META, &format!("{CM}/cm-1"), Ok(Form::Metadata(MetaVersion::V1)))]
 #[case::heavier_clause(&format!("{META_LIST};q=0.5,application/json;q=0.9"), CM, Ok(Form::Full))]
 #[case::table(
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
     CM,
+    Ok(Form::Table(TableForm { version: MetaVersion::V1, object: RowObject::Metadata }))
+)]
+#[case::old_table_with_objects(
+    "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
+    &format!("{CM}?includeObject=Object"),
+    Ok(Form::Table(TableForm { version: MetaVersion::V1beta1, object: RowObject::Full }))
+)]
+#[case::unknown_table_then_json(
+    "application/json;as=Table;v=v2;g=meta.k8s.io,application/json",
+    CM,
     Ok(Form::Full)
 )]
+#[case::version_without_kind("application/json;v=v1,application/yaml", CM, Ok(Form::Full))]
+#[case::list_form_of_a_watch(META_LIST, &format!("{CM}?watch=1"), Ok(Form::Full))]
+#[case::custom_wildcard("application/*", WD, Ok(Form::Full))]
 #[case::object_form_of_a_list(
     META,
     CM,
@@ -394,16 +407,72 @@ fn accept_says_how_much_of_an_object_is_shown(
     #[case] expected: Result<Form, &str>,
 ) {
     let request = request(Method::GET, target, &[("accept", accept)]);
-    match (parse(&request, &Catalog::of_scenarios(NEWEST), NEWEST), expected) {
+    let parsed = parse(&request, &Catalog::of_scenarios(NEWEST), NEWEST);
+    let fitting = parsed.and_then(|parsed| {
+        let fits = match &parsed {
+            Request::List(list) => page_fits(&request, list.collection.kind),
+            Request::Get(get) => object_fits(&request, get.collection.kind),
+            Request::Watch(_) | Request::Write(_) | Request::Document(_) => Ok(()),
+        };
+        fits.map(|()| parsed).map_err(Status::into_answer)
+    });
+    match (fitting, expected) {
         (Ok(Request::List(list)), Ok(form)) => assert_eq!(list.form, form),
         (Ok(Request::Watch(watch)), Ok(form)) => assert_eq!(watch.form, form),
         (Ok(Request::Get(get)), Ok(form)) => assert_eq!(get.form, form),
         (Err(answer), Err(message)) => {
+            let answer = answer.in_the_style_of(&request);
             assert_eq!(told(&answer), format!("406 NotAcceptable|{message}|-"));
             assert!(answer.body.starts_with(b"{\n  \"kind\"") && answer.body.ends_with(b"}"));
         }
         (other, _) => panic!("{other:?}"),
     }
+}
+
+const ROUTED: &str = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
+                      application/vnd.kubernetes.protobuf";
+
+/// What cannot be written is refused, in a form that depends on what can be.
+#[rstest]
+#[case::html("text/html", CM, ROUTED, "application/json", "{\n")]
+#[case::half_a_wildcard("application/*", CM, ROUTED, "application/json", "{\"")]
+#[case::html_of_a_custom_kind("text/html", WD, "only the following", "application/json", "{\n")]
+#[case::protobuf(
+    "application/vnd.kubernetes.protobuf",
+    CM,
+    "only the following media types are accepted: application/json, application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "k8s\0"
+)]
+#[case::a_watch_in_yaml("application/yaml, application/json", &format!("{CM}?watch=1"), "only the following media types are accepted: application/json;stream=watch, ", "application/yaml", "apiVersion: v1\ncode: 406\n")]
+#[case::unknown_include("application/json;as=Table;v=v1;g=meta.k8s.io", &format!("{CM}?watch=1&includeObject=x"), "Unable to convert to Table as requested: includeObject: Invalid value: \"x\"", "application/json", "{\n")]
+fn what_nobody_can_write_is_refused(
+    #[case] accept: &str,
+    #[case] target: &str,
+    #[case] message: &str,
+    #[case] written_in: &str,
+    #[case] begins: &str,
+) {
+    let request = request(Method::GET, target, &[("accept", accept)]);
+    let refusal = parse(&request, &Catalog::of_scenarios(NEWEST), NEWEST).expect_err("a refusal");
+    assert!(told(&refusal).contains(message), "{}", told(&refusal));
+    let styled = refusal.in_the_style_of(&request);
+    assert_eq!(styled.headers[0].1, written_in);
+    assert!(styled.body.starts_with(begins.as_bytes()));
+}
+
+/// Above 128 KiB, for who takes it.
+#[rstest]
+#[case::long("gzip", 128 * 1024 + 1, true)]
+#[case::short("gzip", 128 * 1024, false)]
+#[case::among_others("deflate, gzip;q=0.5", 200 * 1024, true)]
+#[case::not_asked_for("", 200 * 1024, false)]
+fn long_bodies_are_compressed(#[case] accepted: &str, #[case] length: usize, #[case] compressed: bool) {
+    let request = request(Method::GET, CM, &[("accept-encoding", accepted)]);
+    let answer = ok(vec![b'1'; length].into()).in_the_style_of(&request);
+    let vary = ("Vary".to_owned(), "Accept-Encoding".to_owned());
+    assert_eq!(answer.headers.contains(&vary), compressed);
+    assert_eq!(answer.body.starts_with(&[0x1f, 0x8b, 8, 0]), compressed);
 }
 
 /// What breaks a rule, though a server may pass over some of it.
@@ -463,7 +532,8 @@ fn a_query_is_decoded_in_order(#[case] query: &str, #[case] expected: &[(&str, &
 #[case::plain("probe/1", "", false)]
 #[case::curl("curl/8", "", true)]
 #[case::curl_declines("curl/8", "pretty=false", false)]
-#[case::asked_for("probe/1", "pretty", true)]
+#[case::asked_for("probe/1", "pretty=true", true)]
+#[case::without_a_value("probe/1", "pretty", false)]
 fn people_are_answered_with_indentation(#[case] agent: &str, #[case] query: &str, #[case] indented: bool) {
     let request = request(Method::GET, &format!("{CM}?{query}"), &[("user-agent", agent)]);
     let answer = ok("{\"a\":\"<\"}\n".into()).in_the_style_of(&request);

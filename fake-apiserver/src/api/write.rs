@@ -233,7 +233,7 @@ impl Asked<'_> {
     }
 
     fn form(&self) -> Result<Form, Status> {
-        accept::form(self.request.header("accept"), Shape::Object, self.collection.kind)
+        accept::form(self.request, Shape::Object, self.collection.kind)
     }
 
     fn into_write(self, action: WriteAction, form: Form, warnings: Vec<String>) -> WriteRequest {

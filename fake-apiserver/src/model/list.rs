@@ -18,7 +18,7 @@ use super::continue_token::ContinueToken;
 use super::object::{Stored, encode_json};
 use super::scale;
 use super::store::{self, Objects};
-use super::{Model, Resource};
+use super::{Model, Resource, table};
 
 /// How long the watch cache waits for a revision before it gives up (apiserver `watch_cache.go`, `blockTimeout`).
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(3);
@@ -71,17 +71,26 @@ pub struct Page {
     pub remaining: Option<i64>,
     /// The items, in order.
     pub items: Vec<Arc<Stored>>,
+    /// Which version prints it, if it is a table.
+    pub version: Version,
+    /// When it was read: what ages are counted up to.
+    pub read_at: Duration,
 }
 
 impl Page {
     /// The body, with its newline.
     pub fn encode(&self) -> Bytes {
         let mut out = Vec::new();
+        if let Form::Table(table) = self.form {
+            out = table::page(self, table, &self.metadata());
+            out.push(b'\n');
+            return out.into();
+        }
         for (index, (key, value)) in self.envelope().iter().enumerate() {
             out.push(if index == 0 { b'{' } else { b',' });
             out.extend_from_slice(&encode_json(key));
             out.push(b':');
-            if key == "items" && self.form == Form::Metadata && self.items.is_empty() {
+            if key == "items" && matches!(self.form, Form::Metadata(_)) && self.items.is_empty() {
                 // Nothing was appended to the Go slice.
                 out.extend_from_slice(b"null");
             } else if key == "items" {
@@ -97,6 +106,9 @@ impl Page {
     /// As JSON value, in the order of the wire, for a script that edits it; [`encode_json`] and a newline make the
     /// body of it.
     pub fn to_json(&self) -> Value {
+        if let Form::Table(_) = self.form {
+            return serde_json::from_slice(&self.encode()).expect("a table is written as JSON");
+        }
         let mut list = self.envelope();
         list.insert(
             "items".to_owned(),
@@ -105,8 +117,7 @@ impl Page {
         Value::Object(list)
     }
 
-    /// The list with `items` in its place, but empty.
-    fn envelope(&self) -> Map<String, Value> {
+    fn metadata(&self) -> Map<String, Value> {
         let custom = self.kind.custom && self.form == Form::Full;
         let mut metadata = Map::new();
         metadata.insert(
@@ -122,11 +133,18 @@ impl Page {
         if let Some(remaining) = self.remaining {
             metadata.insert("remainingItemCount".to_owned(), remaining.into());
         }
+        metadata
+    }
+
+    /// The list with `items` in its place, but empty.
+    fn envelope(&self) -> Map<String, Value> {
+        let custom = self.kind.custom && self.form == Form::Full;
+        let metadata = self.metadata();
         let (kind, api_version) = match self.form {
-            Form::Full => (self.kind.list_kind.to_owned(), self.kind.api_version()),
-            Form::Metadata => (
+            Form::Full | Form::Table(_) => (self.kind.list_kind.to_owned(), self.kind.api_version()),
+            Form::Metadata(version) => (
                 "PartialObjectMetadataList".to_owned(),
-                "meta.k8s.io/v1".to_owned(),
+                version.api_version().to_owned(),
             ),
         };
         let mut list = json!({ "kind": kind, "apiVersion": api_version, "metadata": metadata, "items": [] });
@@ -241,7 +259,7 @@ pub(super) fn list(
             });
         }
     };
-    ListOutcome::Page(page(request, &state, token, limit))
+    ListOutcome::Page(page(model, now, request, &state, token, limit))
 }
 
 fn from_watch_cache<'a>(
@@ -326,6 +344,8 @@ fn exactly<'a>(
 }
 
 fn page(
+    model: &Model,
+    now: Duration,
     request: &ListRequest,
     state: &State<'_>,
     token: Option<&ContinueToken>,
@@ -367,6 +387,8 @@ fn page(
             .then(|| i64::try_from(more).unwrap_or(i64::MAX)),
         continue_token,
         items,
+        version: model.version,
+        read_at: now,
     }
 }
 
@@ -403,7 +425,7 @@ pub(super) fn get(
                     Some(Ok(scale)) => Arc::new(scale),
                     Some(Err(status)) => return GetOutcome::Refused(status),
                 };
-                let mut body = object.encoded(request.form).to_vec();
+                let mut body = table::shown(&object, request.form, model.version, now, true).to_vec();
                 body.push(b'\n');
                 GetOutcome::Found {
                     object,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::ser::Formatter;
 use serde_json::{Map, Value};
 
-use crate::api::Form;
+use crate::api::{Form, MetaVersion, RowObject};
 use crate::record::ObjectRef;
 
 use super::catalog::Kind;
@@ -172,13 +172,20 @@ impl Stored {
         Content(self.full.clone())
     }
 
-    /// The object with its type, as a GET or a watch event shows it, without newline.
-    pub fn encoded(&self, form: Form) -> &Bytes {
-        match form {
-            Form::Full => &self.full,
-            Form::Metadata => self
+    /// The object with its type, as a GET or a watch event shows it, without newline. Of a table: what the row of the
+    /// object carries.
+    pub fn encoded(&self, form: Form) -> Bytes {
+        match carried(form) {
+            Carried::Nothing => Bytes::from_static(b"null"),
+            Carried::Full => self.full.clone(),
+            Carried::Metadata(version @ MetaVersion::V1) => self
                 .metadata
-                .get_or_init(|| encode_json(&self.metadata_only()).into()),
+                .get_or_init(|| encode_json(&self.metadata_only(version)).into())
+                .clone(),
+            // Asked for by nobody but clients from before 2019: not worth keeping.
+            Carried::Metadata(version @ MetaVersion::V1beta1) => {
+                encode_json(&self.metadata_only(version)).into()
+            }
         }
     }
 
@@ -189,14 +196,15 @@ impl Stored {
             out.push(b'{');
             out.extend_from_slice(&encoded[type_prefix(self.kind).len()..]);
         } else {
-            out.extend_from_slice(encoded);
+            out.extend_from_slice(&encoded);
         }
     }
 
     /// The item as JSON value; [`Stored::write_item`] writes the same.
     pub(super) fn item_json(&self, form: Form) -> Value {
-        match form {
-            Form::Full => {
+        match carried(form) {
+            Carried::Nothing => Value::Null,
+            Carried::Full => {
                 let mut json = self.json();
                 if let (false, Some(object)) = (self.kind.custom, json.as_object_mut()) {
                     object.shift_remove("kind");
@@ -204,15 +212,15 @@ impl Stored {
                 }
                 json
             }
-            Form::Metadata => self.metadata_only(),
+            Carried::Metadata(version) => self.metadata_only(version),
         }
     }
 
     /// `PartialObjectMetadata` of it: a typed object even where the object itself is not.
-    fn metadata_only(&self) -> Value {
+    fn metadata_only(&self, version: MetaVersion) -> Value {
         let mut object = Map::new();
         object.insert("kind".to_owned(), "PartialObjectMetadata".into());
-        object.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
+        object.insert("apiVersion".to_owned(), version.api_version().into());
         let metadata = self
             .json()
             .get_mut("metadata")
@@ -275,6 +283,25 @@ fn decode(bytes: &[u8]) -> Value {
     // However deep it is, it was a value before.
     reader.disable_recursion_limit();
     Value::deserialize(&mut reader).expect("what was encoded can be decoded")
+}
+
+/// What of an object is carried in a form.
+enum Carried {
+    Nothing,
+    Metadata(MetaVersion),
+    Full,
+}
+
+fn carried(form: Form) -> Carried {
+    match form {
+        Form::Full => Carried::Full,
+        Form::Metadata(version) => Carried::Metadata(version),
+        Form::Table(table) => match table.object {
+            RowObject::None => Carried::Nothing,
+            RowObject::Metadata => Carried::Metadata(table.version),
+            RowObject::Full => Carried::Full,
+        },
+    }
 }
 
 /// What the encoded form of a built-in kind starts with.

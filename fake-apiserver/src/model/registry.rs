@@ -19,7 +19,7 @@ use super::catalog::Kind;
 use super::object::Stored;
 use super::scale::of as scale_of;
 use super::write::Outcome;
-use super::{Model, Written, defaults, patch, types};
+use super::{Model, Written, defaults, patch, table, types};
 
 mod admission;
 mod creation;
@@ -201,7 +201,7 @@ impl Writer<'_> {
 
     /// Stores what came of it, unless that is only asked for; gives the object as the writer is shown it.
     fn commit(&mut self, key: String, previous: Option<&Arc<Stored>>, outcome: Outcome) -> Bytes {
-        let (kind, form) = (self.kind(), self.request.form);
+        let kind = self.kind();
         if self.request.dry_run {
             let revision = previous.map_or(0, |previous| previous.revision);
             return match (outcome, previous) {
@@ -209,10 +209,10 @@ impl Writer<'_> {
                     if let (None, Some(metadata)) = (previous, json["metadata"].as_object_mut()) {
                         metadata.shift_remove("resourceVersion");
                     }
-                    Stored::as_is(kind, key, revision, json).encoded(form).clone()
+                    self.shown(&Stored::as_is(kind, key, revision, json))
                 }
-                (Outcome::Same(stored), _) => stored.encoded(form).clone(),
-                (Outcome::Gone, Some(last)) => last.encoded(form).clone(),
+                (Outcome::Same(stored), _) => self.shown(&stored),
+                (Outcome::Gone, Some(last)) => self.shown(last),
                 (Outcome::Gone, None) => unreachable!("only an object that is there can go"),
             };
         }
@@ -223,13 +223,18 @@ impl Writer<'_> {
         };
         let written = self.model.carry_out(kind, key, previous.cloned(), outcome);
         let shown = match &released {
-            Some(released) => released.encoded(form).clone(),
-            None => written.stored.encoded(form).clone(),
+            Some(released) => self.shown(released),
+            None => self.shown(&written.stored),
         };
         if written.op.is_some() {
             self.written.push(written);
         }
         shown
+    }
+
+    /// The object in the form its writer asked for.
+    fn shown(&self, stored: &Stored) -> Bytes {
+        table::shown(stored, self.request.form, self.model.version, self.now, true)
     }
 }
 

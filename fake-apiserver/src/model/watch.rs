@@ -18,7 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Collection, Form, RequestedVersion, Status, WatchRequest};
+use crate::api::{Collection, Form, MetaVersion, RequestedVersion, RowObject, Status, WatchRequest};
 use crate::record::{Door, FrameType, ObjectRef, WriteOp};
 use crate::scenario::Version;
 
@@ -27,7 +27,7 @@ use super::list::FRESH_WAIT;
 use super::object::{Stored, encode_json};
 use super::selector::Selector;
 use super::watch_cache::{Change, Event, line};
-use super::{Model, store};
+use super::{Model, store, table};
 
 /// The annotation of the bookmark that ends the initial events (KEP-3157).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -67,6 +67,8 @@ pub struct WatchSession {
     collection: Collection,
     selector: Selector,
     form: Form,
+    /// Has an event of this watch named the columns of its tables?
+    named: bool,
     /// A bookmark and the end marker are sent only if the request allows them.
     bookmarks: bool,
     /// When the next periodic bookmark is due.
@@ -122,6 +124,7 @@ impl WatchSession {
             collection: request.collection.clone(),
             selector: request.selector.clone(),
             form: request.form,
+            named: false,
             bookmarks: request.bookmarks,
             next_bookmark: Duration::ZERO,
             deadline,
@@ -222,7 +225,7 @@ impl WatchSession {
                         return WatchPoll::Frame(WatchFrame {
                             kind: FrameType::Added,
                             object: Some(Arc::new(object.object_ref())),
-                            line: line(Change::Added.word(), object.encoded(self.form)),
+                            line: self.line(model, now, Change::Added, &object),
                         });
                     }
                     None => {
@@ -259,7 +262,8 @@ impl WatchSession {
             self.state = State::Live {
                 position: position + 1,
             };
-            return self.show(event).map(WatchPoll::Frame);
+            let event = Arc::clone(event);
+            return self.show(model, now, &event).map(WatchPoll::Frame);
         }
         let periodic = self.bookmarks && self.collection.kind.watch_cached;
         if periodic && now >= self.next_bookmark {
@@ -277,7 +281,7 @@ impl WatchSession {
     }
 
     /// What a write is to this watch.
-    fn show(&self, event: &Event) -> Option<WatchFrame> {
+    fn show(&mut self, model: &Model, now: Duration, event: &Event) -> Option<WatchFrame> {
         let selects = |object: &Arc<Stored>| self.in_namespace(object) && self.selector.matches(object);
         let converted = event.as_kind(self.collection.kind);
         let event = converted.as_ref().unwrap_or(event);
@@ -295,11 +299,20 @@ impl WatchSession {
             (true, true) => (Change::Modified, FrameType::Modified),
             (true, false) => (Change::Deleted, FrameType::Deleted),
         };
+        let shown = event.shown(change);
+        let line = event.line(change, self.form);
         Some(WatchFrame {
             kind,
             object: Some(Arc::clone(event.object_ref())),
-            line: event.line(change, self.form),
+            line: line.unwrap_or_else(|| self.line(model, now, change, shown)),
         })
+    }
+
+    /// The line that shows this watch an object.
+    fn line(&mut self, model: &Model, now: Duration, change: Change, object: &Stored) -> Bytes {
+        let named = !std::mem::replace(&mut self.named, true);
+        let shown = table::shown(object, self.form, model.version, now, named);
+        line(change.word(), &shown)
     }
 
     fn in_namespace(&self, object: &Stored) -> bool {
@@ -358,14 +371,16 @@ impl WatchSession {
         }
     }
 
-    fn bookmark(&self, model: &Model, revision: u64, ends_initial_events: bool) -> WatchFrame {
+    fn bookmark(&mut self, model: &Model, revision: u64, ends_initial_events: bool) -> WatchFrame {
         let marker = ends_initial_events.then_some("true");
+        let named = !std::mem::replace(&mut self.named, true);
         bookmark_frame(
             model.version,
             self.collection.kind,
             &revision.to_string(),
             marker,
             self.form,
+            named,
         )
     }
 
@@ -389,54 +404,37 @@ pub fn error_frame(status: &Status) -> WatchFrame {
     }
 }
 
-/// A bookmark: a zero value of the kind that has nothing but a revision and perhaps the marker.
+/// A bookmark: a zero value of the kind that has nothing but a revision and perhaps the marker. A table names its columns
+/// if `named`.
 pub(super) fn bookmark_frame(
     version: Version,
     kind: &Kind,
     resource_version: &str,
     initial_events_end: Option<&str>,
     form: Form,
+    named: bool,
 ) -> WatchFrame {
-    let custom = kind.custom && form == Form::Full;
-    let mut metadata = Map::new();
-    if !resource_version.is_empty() {
-        metadata.insert("resourceVersion".to_owned(), resource_version.into());
-    }
-    let zero_metadata = if version == Version::V1_33 {
-        if !custom {
-            metadata.insert("creationTimestamp".to_owned(), Value::Null);
+    let zero = Zero {
+        version,
+        kind,
+        resource_version,
+        initial_events_end,
+    };
+    let object = match form {
+        Form::Full => zero.full(),
+        Form::Metadata(meta) => zero.metadata_only(meta),
+        Form::Table(form) => {
+            let object = serde_json::from_slice(&zero.full()).expect("a zero value is written as JSON");
+            let carried = match form.object {
+                RowObject::Full => zero.full(),
+                RowObject::Metadata => zero.metadata_only(form.version),
+                // The marker is shown even to who wants no objects.
+                RowObject::None if initial_events_end.is_some() => zero.metadata_only(form.version),
+                RowObject::None => b"null".to_vec(),
+            };
+            table::bookmark(kind, form, version, &object, &carried, named)
         }
-        r#"{"creationTimestamp":null}"#
-    } else {
-        "{}"
     };
-    let own = kind.zero_annotations.iter().copied();
-    let annotations: BTreeMap<&str, &str> = own
-        .chain(initial_events_end.map(|value| (INITIAL_EVENTS_END, value)))
-        .collect();
-    if !annotations.is_empty() {
-        metadata.insert("annotations".to_owned(), json!(annotations));
-    }
-    let (kind_name, api_version, zero) = match form {
-        Form::Full => (
-            kind.kind,
-            kind.api_version(),
-            kind.zero.replace("{0}", zero_metadata),
-        ),
-        Form::Metadata => (
-            "PartialObjectMetadata",
-            "meta.k8s.io/v1".to_owned(),
-            String::new(),
-        ),
-    };
-    let mut head = json!({ "kind": kind_name, "apiVersion": api_version, "metadata": metadata });
-    if custom {
-        head.sort_all_objects();
-    }
-    let mut object = encode_json(&head);
-    object.pop();
-    object.extend_from_slice(zero.as_bytes());
-    object.push(b'}');
     WatchFrame {
         kind: FrameType::Bookmark {
             initial_events_end: initial_events_end.map(str::to_owned),
@@ -447,5 +445,59 @@ pub(super) fn bookmark_frame(
             resource_version: resource_version.to_owned(),
         })),
         line: line("BOOKMARK", &object),
+    }
+}
+
+/// A zero value of a kind, but for its version and the marker.
+struct Zero<'a> {
+    version: Version,
+    kind: &'a Kind,
+    resource_version: &'a str,
+    initial_events_end: Option<&'a str>,
+}
+
+impl Zero<'_> {
+    fn full(&self) -> Vec<u8> {
+        let metadata = self.metadata(self.kind.custom);
+        let zero_metadata = match self.version {
+            Version::V1_33 => r#"{"creationTimestamp":null}"#,
+            Version::V1_34 | Version::V1_35 | Version::V1_36 => "{}",
+        };
+        let mut head = json!({
+            "kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata,
+        });
+        if self.kind.custom {
+            head.sort_all_objects();
+        }
+        let mut object = encode_json(&head);
+        object.pop();
+        object.extend_from_slice(self.kind.zero.replace("{0}", zero_metadata).as_bytes());
+        object.push(b'}');
+        object
+    }
+
+    fn metadata_only(&self, meta: MetaVersion) -> Vec<u8> {
+        encode_json(&json!({
+            "kind": "PartialObjectMetadata",
+            "apiVersion": meta.api_version(),
+            "metadata": self.metadata(false),
+        }))
+    }
+
+    fn metadata(&self, custom: bool) -> Value {
+        let mut metadata = Map::new();
+        if !self.resource_version.is_empty() {
+            metadata.insert("resourceVersion".to_owned(), self.resource_version.into());
+        }
+        if self.version == Version::V1_33 && !custom {
+            metadata.insert("creationTimestamp".to_owned(), Value::Null);
+        }
+        let own = self.kind.zero_annotations.iter().copied();
+        let marker = self.initial_events_end.map(|value| (INITIAL_EVENTS_END, value));
+        let annotations: BTreeMap<&str, &str> = own.chain(marker).collect();
+        if !annotations.is_empty() {
+            metadata.insert("annotations".to_owned(), json!(annotations));
+        }
+        Value::Object(metadata)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::api::Form;
+use crate::api::{Form, MetaVersion};
 use crate::record::{ObjectRef, WriteOp};
 
 use super::catalog::Kind;
@@ -89,12 +89,16 @@ impl Event {
         self.object_ref.get_or_init(|| Arc::new(self.object.object_ref()))
     }
 
-    /// The line that shows it, made once.
-    pub(super) fn line(&self, change: Change, form: Form) -> Bytes {
-        let slot = change as usize * 2 + form as usize;
-        self.lines[slot]
-            .get_or_init(|| line(change.word(), self.shown(change).encoded(form)))
-            .clone()
+    /// The line that shows it, made once; `None` for a form in which it is another for every watch.
+    pub(super) fn line(&self, change: Change, form: Form) -> Option<Bytes> {
+        let column = match form {
+            Form::Full => 0,
+            Form::Metadata(MetaVersion::V1) => 1,
+            Form::Metadata(MetaVersion::V1beta1) | Form::Table(_) => return None,
+        };
+        let made = self.lines[change as usize * 2 + column]
+            .get_or_init(|| line(change.word(), &self.shown(change).encoded(form)));
+        Some(made.clone())
     }
 }
 

@@ -12,7 +12,7 @@ use super::catalog::{Deletion, Kind};
 use super::object::{Stored, canonical};
 
 /// Seconds from 1970 to the moment at which every fake server starts: 2026-01-01T00:00:00Z.
-const EPOCH: u64 = 1_767_225_600;
+pub(super) const EPOCH: u64 = 1_767_225_600;
 
 /// What a write comes to.
 pub(super) enum Outcome {

@@ -10,9 +10,11 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, DATE, HeaderName, HeaderValue};
 use http_body::{Body, Frame};
+use hyper::ext::ReasonPhrase;
 
 use super::wire::Flow;
 use super::{Head, Piece, Ticket};
+use crate::api::reason_phrase;
 use crate::fault::Ending;
 
 /// The body of an answer that comes piece by piece.
@@ -57,6 +59,11 @@ pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
     match http::StatusCode::from_u16(status) {
         Ok(status) => *response.status_mut() = status,
         Err(_) => tracing::error!(status, "no HTTP status; sent as 200"),
+    }
+    if let Some(words) = reason_phrase(status) {
+        response
+            .extensions_mut()
+            .insert(ReasonPhrase::from_static(words.as_bytes()));
     }
     for (name, value) in headers {
         match (HeaderName::try_from(&name), HeaderValue::try_from(value)) {

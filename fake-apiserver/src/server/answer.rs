@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::exchange::{Exchange, Head};
 use super::{AskedBy, Server, Source};
 use crate::api::websocket;
-use crate::api::{self, Answer, Document, GetRequest, ListRequest, Request};
+use crate::api::{self, Answer, Document, GetRequest, HttpRequest, ListRequest, Request, Status};
 use crate::fault::Ending;
 use crate::model::{GetOutcome, ListOutcome, Page};
 use crate::record::{Door, ObjectRef, StreamId, What};
@@ -75,7 +75,10 @@ impl Server {
 
     fn decide_list(&mut self, now: Duration, stream: StreamId, request: ListRequest, arrived: Duration) {
         match self.model.list_at(self.door_at(stream), now, arrived, &request) {
-            ListOutcome::Page(page) => self.answer_page(stream, &page),
+            ListOutcome::Page(page) => match self.fits(stream, |asked| api::page_fits(asked, page.kind)) {
+                Ok(()) => self.answer_page(stream, &page),
+                Err(status) => self.answer(stream, status.into_answer()),
+            },
             ListOutcome::Refused(status) => self.answer(stream, status.into_answer()),
             ListOutcome::Wait { until } => {
                 self.wait(now, stream, until, Source::Waiting { request, arrived });
@@ -85,7 +88,10 @@ impl Server {
 
     fn decide_get(&mut self, now: Duration, stream: StreamId, request: GetRequest, arrived: Duration) {
         match self.model.get_at(self.door_at(stream), now, arrived, &request) {
-            GetOutcome::Found { body, .. } => self.answer(stream, api::ok(body)),
+            GetOutcome::Found { object, body } => {
+                let fits = self.fits(stream, |asked| api::object_fits(asked, object.kind));
+                self.answer(stream, fits.map_or_else(Status::into_answer, |()| api::ok(body)));
+            }
             GetOutcome::Refused(status) => self.answer(stream, status.into_answer()),
             GetOutcome::Wait { until } => {
                 self.wait(now, stream, until, Source::WaitingGet { request, arrived });
@@ -98,6 +104,17 @@ impl Server {
         let open = self.open.get(&stream);
         open.map(|open| self.door_of(open.exchange.conn))
             .unwrap_or_default()
+    }
+
+    /// What `check` says of the request.
+    pub(super) fn fits(
+        &self,
+        stream: StreamId,
+        check: impl FnOnce(&HttpRequest) -> Result<(), Status>,
+    ) -> Result<(), Status> {
+        self.open
+            .get(&stream)
+            .map_or(Ok(()), |open| check(&open.asked.request))
     }
 
     /// Comes back to the request when the truth changes, and at `until`.
@@ -115,10 +132,13 @@ impl Server {
             None => (page.encode(), page_record(stream, page)),
             Some(edit) => self.edited_page(stream, page, &edit),
         };
-        let head = self.head(stream, 200, api::watch_headers(), false);
         self.with(stream, |open| {
-            open.exchange.set_head(head);
             let answer = api::ok(bytes).in_the_style_of(&open.asked.request);
+            open.exchange.set_head(Head {
+                status: answer.status,
+                headers: all_headers(stream, &open.asked, answer.headers),
+                scripted: false,
+            });
             open.exchange.set_body(answer.body, record);
         });
     }
@@ -146,7 +166,6 @@ impl Server {
         let Some(mut open) = self.open.remove(&stream) else {
             return;
         };
-        let answer = answer.in_the_style_of(&open.asked.request);
         self.answer_with(&mut open.exchange, &open.asked, answer, false);
         self.open.insert(stream, open);
     }
@@ -158,7 +177,12 @@ impl Server {
         answer: Answer,
         scripted: bool,
     ) {
-        let record = body_record(exchange.id, &answer.body);
+        let told = body_record(exchange.id, &answer.body);
+        let answer = match scripted {
+            true => answer,
+            false => answer.in_the_style_of(&asked.request),
+        };
+        let record = with_length(told, &answer.body);
         let mut headers = all_headers(exchange.id, asked, answer.headers);
         if answer.status == 401 && !scripted {
             // Flow control comes after authentication.
@@ -170,19 +194,6 @@ impl Server {
             scripted,
         });
         exchange.set_body(answer.body, record);
-    }
-
-    fn head(&self, stream: StreamId, status: u16, headers: Vec<(String, String)>, scripted: bool) -> Head {
-        let asked = self.open.get(&stream).map(|open| &open.asked);
-        let headers = match asked {
-            Some(asked) => all_headers(stream, asked, headers),
-            None => headers,
-        };
-        Head {
-            status,
-            headers,
-            scripted,
-        }
     }
 }
 
@@ -227,6 +238,14 @@ fn page_record(stream: StreamId, page: &Page) -> What {
             .collect::<Vec<ObjectRef>>(),
         scripted: false,
     }
+}
+
+/// What was told, in as many bytes as it takes in the style asked for.
+fn with_length(mut record: What, body: &Bytes) -> What {
+    if let What::Body { bytes, .. } = &mut record {
+        *bytes = body.len() as u64;
+    }
+    record
 }
 
 fn body_record(stream: StreamId, body: &Bytes) -> What {

@@ -15,7 +15,11 @@ impl Server {
             Ok(done) => {
                 self.record_writes(now, done.written);
                 self.touched.extend(self.open.keys().copied());
-                let mut answer = Answer::json(done.status, done.body);
+                let fits = self.fits(stream, |asked| api::object_fits(asked, request.collection.kind));
+                let mut answer = match fits {
+                    Ok(()) => Answer::json(done.status, done.body),
+                    Err(status) => status.into_answer(),
+                };
                 for warning in done.warnings {
                     answer.headers.push(api::warning(&warning));
                 }

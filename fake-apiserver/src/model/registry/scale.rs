@@ -45,7 +45,11 @@ impl Writer<'_> {
         let (status, body) = self.update(current, None, &object)?;
         match self.request.form {
             // A scale has the metadata of its object.
-            Form::Metadata => Ok((status, body)),
+            Form::Metadata(_) => Ok((status, body)),
+            Form::Table(_) => {
+                let stored = self.current(current.name())?;
+                Ok((status, self.shown(&scale::of(&stored)?)))
+            }
             Form::Full => {
                 let object = serde_json::from_slice(&body).unwrap_or_default();
                 Ok((status, encode_json(&scale::shown(kind, &object)?).into()))

@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::api::{Collection, Form};
+use crate::api::{Collection, Form, MetaVersion};
 use crate::model::encode_json;
 
 fn text(bytes: &[u8]) -> &str {
@@ -83,7 +83,7 @@ fn a_page_has_token_and_count_behind_its_revision() {
 fn a_page_as_json_is_the_page_as_bytes(
     #[values(CM, WD, "/api/v1/namespaces")] path: &str,
     #[values("", "?limit=1")] query: &str,
-    #[values(Form::Full, Form::Metadata)] form: Form,
+    #[values(Form::Full, Form::Metadata(MetaVersion::V1))] form: Form,
 ) {
     let mut page = World::fixture(Version::V1_36).page(&format!("{path}{query}"));
     page.form = form;
@@ -132,7 +132,7 @@ fn metadata_alone_is_a_typed_object_for_every_kind() {
          \"creationTimestamp\":\"2026-01-01T00:00:00Z\"}}}}"
     );
     let mut list = world.list_request(WD);
-    list.form = Form::Metadata;
+    list.form = Form::Metadata(MetaVersion::V1);
     let ListOutcome::Page(page) = world.model.list(world.now, world.now, &list) else {
         panic!("no page")
     };
@@ -144,7 +144,7 @@ fn metadata_alone_is_a_typed_object_for_every_kind() {
         )
     );
     let mut watch = world.watch_request(&format!("{WD}?watch=1"));
-    watch.form = Form::Metadata;
+    watch.form = Form::Metadata(MetaVersion::V1);
     let mut watch = world.model.open_watch(world.now, &watch, LIFETIME).unwrap();
     let WatchPoll::Frame(frame) = watch.poll(&world.model, world.now) else {
         panic!("no frame")
@@ -171,7 +171,7 @@ fn metadata_alone_is_a_typed_object_for_every_kind() {
 #[case::metadata_alone(
     "",
     "pods",
-    Form::Metadata,
+    Form::Metadata(MetaVersion::V1),
     false,
     r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"}}"#
 )]

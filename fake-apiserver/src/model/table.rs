@@ -1,0 +1,126 @@
+//! Objects as tables: what `kubectl get` prints, made by the server.
+//!
+//! What stands in the cells is decided elsewhere (`columns`); here is what a table is on the wire, for a page, for one
+//! object, and for the events of a watch, of which only the first names the columns.
+//!
+//! Source: "Receiving resources as Tables" in the API concepts page; apiserver `endpoints/handlers/response.go`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::api::{Form, TableForm};
+use crate::scenario::Version;
+
+use super::catalog::Kind;
+use super::columns::{Columns, Row};
+use super::list::Page;
+use super::object::{Stored, encode_json};
+
+/// An object in the form asked for, without newline; a table if that is the form, with the names of its columns if
+/// `named`.
+pub(super) fn shown(stored: &Stored, form: Form, version: Version, now: Duration, named: bool) -> Bytes {
+    let Form::Table(table) = form else {
+        return stored.encoded(form);
+    };
+    let printer = Printer::new(stored.kind, table, version, now);
+    let object = stored.json();
+    let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
+    let mut out = printer.begin(&metadata, named);
+    printer.row(&object, &stored.encoded(form), &mut out);
+    out.extend_from_slice(b"]}");
+    out.into()
+}
+
+/// A page as a table, without newline.
+pub(super) fn page(page: &Page, table: TableForm, metadata: &Map<String, Value>) -> Vec<u8> {
+    let printer = Printer::new(page.kind, table, page.version, page.read_at);
+    let mut out = printer.begin(metadata, true);
+    for (index, item) in page.items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        printer.row(&item.json(), &item.encoded(page.form), &mut out);
+    }
+    if page.items.is_empty() && printer.columns.is_plain() {
+        // Nothing was appended to the Go slice.
+        out.truncate(out.len() - 1);
+        out.extend_from_slice(b"null}");
+        return out;
+    }
+    out.extend_from_slice(b"]}");
+    out
+}
+
+/// The table of a bookmark: a row of an object that has nothing but a version, and `carried`, what the row carries of it.
+pub(super) fn bookmark(
+    kind: &Kind,
+    table: TableForm,
+    version: Version,
+    object: &Value,
+    carried: &[u8],
+    named: bool,
+) -> Vec<u8> {
+    // What has no time has no age, whenever it is.
+    let printer = Printer::new(kind, table, version, Duration::ZERO);
+    let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
+    let mut out = printer.begin(&metadata, named);
+    printer.row(object, carried, &mut out);
+    out.extend_from_slice(b"]}");
+    out
+}
+
+struct Printer<'a> {
+    kind: &'a Kind,
+    table: TableForm,
+    columns: Columns,
+    version: Version,
+    now: Duration,
+}
+
+impl<'a> Printer<'a> {
+    fn new(kind: &'a Kind, table: TableForm, version: Version, now: Duration) -> Self {
+        Self {
+            kind,
+            table,
+            columns: Columns::of(kind, version),
+            version,
+            now,
+        }
+    }
+
+    /// The table up to its first row.
+    fn begin<M: serde::Serialize>(&self, metadata: &M, named: bool) -> Vec<u8> {
+        let mut out = Vec::new();
+        let api_version = self.table.version.api_version();
+        out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":");
+        out.extend_from_slice(&encode_json(api_version));
+        out.extend_from_slice(b",\"metadata\":");
+        out.extend_from_slice(&encode_json(metadata));
+        out.extend_from_slice(b",\"columnDefinitions\":");
+        match named {
+            true => out.extend_from_slice(&encode_json(self.columns.heads())),
+            false => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"rows\":[");
+        out
+    }
+
+    fn row(&self, object: &Value, carried: &[u8], out: &mut Vec<u8>) {
+        let row = Row {
+            object,
+            now: self.now,
+            version: self.version,
+        };
+        out.extend_from_slice(b"{\"cells\":");
+        out.extend_from_slice(&encode_json(&self.columns.cells(&row)));
+        if let Some(conditions) = Columns::conditions(self.kind, &row) {
+            out.extend_from_slice(b",\"conditions\":");
+            out.extend_from_slice(&encode_json(&conditions));
+        }
+        out.extend_from_slice(b",\"object\":");
+        out.extend_from_slice(carried);
+        out.push(b'}');
+    }
+}
