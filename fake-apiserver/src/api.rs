@@ -111,6 +111,16 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
         Route::UnknownText => return Err(Answer::text(404, "404 page not found\n")),
         Route::Unknown => Err(Status::unknown_path()),
         Route::Document(document) => Ok(Request::Document(document)),
+        Route::Unserved { kind, whole } => {
+            let verb = verb(&request.method, whole);
+            Err(if kind.allows(verb) {
+                Status::not_served(&kind.qualified())
+            } else if !whole && !kind.allows("get") {
+                Status::unknown_path()
+            } else {
+                Status::method_not_allowed()
+            })
+        }
         Route::Collection {
             kind,
             namespace,
@@ -143,11 +153,33 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
                 Some("status") if kind.status => Some(Some(Subresource::Status)),
                 Some("scale") if kind.scale.is_some() => Some(Some(Subresource::Scale)),
                 Some("finalize") if kind.deletion == Deletion::WhenEmpty => Some(Some(Subresource::Finalize)),
-                Some(_) => None,
+                Some(part) => {
+                    let parts = kind.subresources();
+                    match parts.iter().find(|known| known.name == part) {
+                        None => None,
+                        Some(known) if !known.verbs.contains(&verb(&request.method, false)) => {
+                            return Err(refuse(Status::method_not_allowed()));
+                        }
+                        // The object under another path: who may write it there is a matter of rights.
+                        Some(_) if part == "approval" => Some(Some(Subresource::Status)),
+                        Some(_) if matches!(part, "ephemeralcontainers" | "resize") => Some(None),
+                        Some(_) => {
+                            let posted = write::parse_posted(request, collection, &name, part, version);
+                            let what = format!("{}/{part}", kind.qualified());
+                            return match posted {
+                                Ok(Some(write)) => Ok(Request::Write(write)),
+                                Ok(None) => Err(refuse(Status::not_served(&what))),
+                                Err(status) => Err(refuse(status)),
+                            };
+                        }
+                    }
+                }
             };
             let read_only = request.method == Method::GET;
-            let Some(subresource) = part.filter(|part| !(read_only && *part == Some(Subresource::Finalize)))
-            else {
+            if read_only && part == Some(Some(Subresource::Finalize)) {
+                return Err(refuse(Status::method_not_allowed()));
+            }
+            let Some(subresource) = part else {
                 let refusal = if kind.custom {
                     Status::not_found(kind, &name)
                 } else {
@@ -172,6 +204,20 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
     parsed.map_err(refuse)
 }
 
+/// The verb of discovery that a method stands for.
+fn verb(method: &Method, whole: bool) -> &'static str {
+    match (method, whole) {
+        (&Method::POST, _) => "create",
+        (&Method::PUT, _) => "update",
+        (&Method::PATCH, _) => "patch",
+        (&Method::DELETE, true) => "deletecollection",
+        (&Method::DELETE, false) => "delete",
+        (&Method::GET, true) => "list",
+        (&Method::GET, false) => "get",
+        (_, _) => "",
+    }
+}
+
 fn refuse(status: Status) -> Answer {
     tracing::debug!(code = status.code, reason = status.reason, "refused");
     status.into_answer()
@@ -189,7 +235,11 @@ pub fn violations(
     let watch_path = match path::route(path, catalog) {
         Route::Collection { watch, .. } => watch,
         Route::Object { watch: true, .. } => true,
-        Route::Object { .. } | Route::Document(_) | Route::Unknown | Route::UnknownText => return Vec::new(),
+        Route::Object { .. }
+        | Route::Unserved { .. }
+        | Route::Document(_)
+        | Route::Unknown
+        | Route::UnknownText => return Vec::new(),
     };
     if method != Method::GET {
         return Vec::new();

@@ -27,6 +27,12 @@ pub(super) enum Route {
         /// Below the deprecated `/watch/` prefix.
         watch: bool,
     },
+    /// To something that discovery shows and no object is of: reviews, bindings.
+    Unserved {
+        kind: &'static Kind,
+        /// A collection, not one of its objects.
+        whole: bool,
+    },
     /// To no object.
     Document(Document),
     /// Nowhere, below a group that the apiserver itself serves: refused as a Status.
@@ -85,12 +91,18 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
         [plural, below @ ..] => (None, (*plural, below)),
     };
     let (plural, below) = rest;
-    let Some(kind) = find(plural).filter(|kind| kind.is_stored()) else {
+    let Some(kind) = find(plural) else {
         return unknown(group, catalog);
     };
     let whole_collection = below.is_empty();
     if namespace.is_some() != kind.namespaced && !(whole_collection && namespace.is_none()) {
         return unknown(group, catalog);
+    }
+    if !kind.is_stored() {
+        return Route::Unserved {
+            kind,
+            whole: whole_collection,
+        };
     }
     match below {
         [] => Route::Collection {

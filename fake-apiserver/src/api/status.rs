@@ -233,6 +233,24 @@ impl Status {
         .with_details(details_of(name, kind.group, kind.plural))
     }
 
+    /// 409: the pod is on a node already.
+    pub fn already_bound(kind: &Kind, name: &str, node: &str) -> Self {
+        let part = format!("{}/binding", kind.plural);
+        let message = format!(
+            "Operation cannot be fulfilled on {part} \"{name}\": pod {name} is already assigned to node \"{node}\""
+        );
+        Self::new(409, "Conflict", message).with_details(details_of(name, kind.group, &part))
+    }
+
+    /// 501: what a server lists, and this one has nothing to serve it with. `what` is the resource or part.
+    pub fn not_served(what: &str) -> Self {
+        let message = format!(
+            "{what} is listed, as on every server, and not served here: it needs a node, an issuer of tokens or an \
+             authorizer, and there is none"
+        );
+        Self::new(501, "", message).with_details(Details::default())
+    }
+
     /// 409: a deletion means another object; named by its Kind.
     pub fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Self {
         let what = if kind.group.is_empty() {

@@ -258,7 +258,14 @@ const NO_METHOD: &str =
 #[case(Method::DELETE, &format!("{WD}/wd-1/status"), NO_METHOD)]
 #[case(Method::DELETE, "/api/v1/namespaces", NO_METHOD)]
 #[case(Method::PUT, "/api/v1/nodes", NO_METHOD)]
-#[case(Method::GET, "/api/v1/namespaces/probe/finalize", NO_ROUTE)]
+#[case(Method::GET, "/api/v1/namespaces/probe/finalize", NO_METHOD)]
+#[case(Method::GET, "/apis/authorization.k8s.io/v1/subjectaccessreviews", NO_METHOD)]
+#[case(Method::DELETE, "/api/v1/namespaces/probe/pods/p/exec", NO_METHOD)]
+#[case(
+    Method::GET,
+    "/api/v1/namespaces/probe/pods/p/exec",
+    "501 -|pods/exec is listed, as on every server, and not served here: it needs a node, an issuer of tokens or an authorizer, and there is none|{}"
+)]
 #[case(Method::PUT, &format!("{CM}/cm-1/finalize"), NO_ROUTE)]
 #[case(Method::GET, &format!("{CM}?watch=1&resourceVersion=abc"), r#"500 -|resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax|-"#)]
 #[case(Method::GET, &format!("{CM}/cm-1?resourceVersion=-1"), r#"500 -|resourceVersion: Invalid value: "-1": strconv.ParseUint: parsing "-1": invalid syntax|-"#)]

@@ -19,6 +19,7 @@ use super::{HttpRequest, check_timeout, read_collection};
 mod deletion;
 mod options;
 mod patch;
+mod posted;
 
 pub use deletion::{DeleteOptions, Propagation};
 use options::Options;
@@ -76,6 +77,20 @@ pub enum WriteAction {
         /// How.
         options: DeleteOptions,
     },
+    /// POST of a binding: the pod is placed on a node.
+    Bind {
+        /// The name in the path.
+        name: String,
+        /// The node's name.
+        node: String,
+    },
+    /// POST of an eviction: a deletion under another name. No budget forbids it here.
+    Evict {
+        /// The name in the path.
+        name: String,
+        /// How.
+        options: DeleteOptions,
+    },
     /// DELETE of what a LIST would give.
     DeleteCollection {
         /// That LIST.
@@ -116,7 +131,6 @@ pub(super) struct Place {
 }
 
 /// Reads a write.
-/// Reads a write.
 ///
 /// # Errors
 /// 400, 405, 413, 415 and 422 in the order of the handlers of each method.
@@ -148,6 +162,31 @@ pub(super) fn parse(request: &HttpRequest, place: Place, version: Version) -> Re
         (Some(name), Method::DELETE) if subresource.is_none() => asked.delete(name),
         (_, _) => Err(Status::method_not_allowed()),
     }
+}
+
+/// Reads a POST below an object; `None`: nothing can be POSTed there.
+///
+/// # Errors
+/// 400, 413, 422 and 500.
+pub(super) fn parse_posted(
+    request: &HttpRequest,
+    collection: Collection,
+    name: &str,
+    part: &str,
+    version: Version,
+) -> Result<Option<WriteRequest>, Status> {
+    let Some(action) = posted::read(request, name, part)? else {
+        return Ok(None);
+    };
+    let asked = Asked {
+        request,
+        collection,
+        options: Options::read(request),
+        version,
+    };
+    asked.options.check("CreateOptions", version)?;
+    let form = asked.form()?;
+    Ok(Some(asked.into_write(action, form, Vec::new())))
 }
 
 /// A write that is being read.

@@ -40,6 +40,9 @@ pub struct Done {
     pub written: Vec<Written>,
 }
 
+/// What is answered to a POST that created no object.
+const DONE: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}"#;
+
 /// One write on its way.
 struct Writer<'a> {
     model: &'a mut Model,
@@ -93,6 +96,11 @@ pub(super) fn write(
         }
         WriteAction::Delete { name, options } => writer.delete(name, options)?,
         WriteAction::DeleteCollection { list, options } => writer.delete_collection(list, options)?,
+        WriteAction::Bind { name, node } => writer.bind(name, node)?,
+        WriteAction::Evict { name, options } => {
+            writer.delete(name, options)?;
+            (201, Bytes::from_static(DONE))
+        }
     };
     let mut body = body.to_vec();
     body.push(b'\n');
@@ -129,6 +137,18 @@ impl Writer<'_> {
     fn current(&self, name: &str) -> Result<Arc<Stored>, Status> {
         self.find(name)
             .ok_or_else(|| Status::not_found(self.kind(), name))
+    }
+
+    /// Places a pod on a node, once.
+    fn bind(&mut self, name: &str, node: &str) -> Result<(u16, Bytes), Status> {
+        let current = self.current(name)?;
+        let mut object = current.json().clone();
+        if let Some(assigned) = object["spec"]["nodeName"].as_str() {
+            return Err(Status::already_bound(self.kind(), name, assigned));
+        }
+        object["spec"]["nodeName"] = node.into();
+        self.update(&current, None, &object)?;
+        Ok((201, Bytes::from_static(DONE)))
     }
 
     /// A custom resource says its kind itself, and must say the right one.
