@@ -1,6 +1,7 @@
 //! `fake-apiserver serve`: the truth alone, for kubectl or any other client.
 
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use fake_apiserver::api::Access;
@@ -40,6 +41,13 @@ pub(crate) struct Serve {
     seed: u64,
 }
 
+/// Seconds since 1970, from the only clock this command reads: objects that people look at should be as old as they are.
+#[expect(clippy::disallowed_methods, reason = "the edge hands in the time")]
+fn wall_clock() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
 /// Serves until interrupted.
 ///
 /// # Errors
@@ -47,6 +55,7 @@ pub(crate) struct Serve {
 pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     let settings = ServerSettings {
         version: serve.kubernetes_version,
+        epoch_seconds: wall_clock(),
         ..ServerSettings::default()
     };
     let mut server = Server::standalone(settings, serve.seed);
