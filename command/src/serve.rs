@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use conformance::wire::Apart;
@@ -84,6 +85,13 @@ pub(crate) struct Listening {
     pub(crate) seed: u64,
 }
 
+/// Seconds since 1970, from the only clock this command reads: objects that people look at should be as old as they are.
+#[expect(clippy::disallowed_methods, reason = "the edge hands in the time")]
+fn wall_clock() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
 /// Serves until interrupted.
 ///
 /// # Errors
@@ -92,6 +100,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     let settings = ServerSettings {
         version: serve.kubernetes_version,
         watch_cache_capacity: WATCH_CACHE_CAPACITY,
+        epoch_seconds: wall_clock(),
         ..ServerSettings::default()
     };
     let listening = serve.listening;

@@ -22,9 +22,11 @@ mod json_path;
 pub mod list;
 mod naming;
 pub mod object;
+mod ownership;
 mod patch;
 mod registry;
 mod scale;
+pub mod schema;
 pub mod selector;
 mod store;
 mod table;
@@ -108,6 +110,8 @@ pub struct Model {
     writes: u64,
     bookmark_interval: Duration,
     watch_cache_capacity: usize,
+    /// From 1970 to the start.
+    epoch: Duration,
     progress_notify: bool,
     /// Must a namespace be there before anything is written into it?
     namespaces_enforced: bool,
@@ -178,6 +182,7 @@ impl Model {
             compacted: revision,
             writes: 0,
             bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms.max(1)),
+            epoch: Duration::from_secs(settings.epoch_seconds),
             progress_notify: settings.progress_notify,
             namespaces_enforced: false,
             installed: BTreeMap::new(),
@@ -274,7 +279,7 @@ impl Model {
             self.definition_marked(now, &mut definition);
             Outcome::Put(definition)
         } else {
-            write::delete(&current, now)
+            write::delete(&current, self.epoch + now)
         };
         Ok(self.carry_out(kind, current.key.clone(), Some(current), outcome))
     }
@@ -563,7 +568,7 @@ impl Model {
             crd::prepared(manifest.clone(), old.as_ref())
         });
         let manifest = prepared.as_ref().unwrap_or(manifest);
-        let outcome = write::replace(kind, &key, current.as_ref(), manifest, now, uid);
+        let outcome = write::replace(kind, &key, current.as_ref(), manifest, self.epoch + now, uid);
         self.carry_out(kind, key, current, outcome)
     }
 

@@ -161,6 +161,8 @@ pub struct ServerSettings {
     /// Does etcd tell idle watch caches of writes to other resources, as kubeadm configures it? Without it bookmarks and
     /// reads at `resourceVersion=0` show the last revision the cache had reason to learn. Default true.
     pub progress_notify: bool,
+    /// Seconds from 1970 to the moment the server starts: what its times count from. Default 2026-01-01T00:00:00Z.
+    pub epoch_seconds: u64,
     /// What is spoken with the client under test.
     pub transport: Transport,
     /// Requests a client may have under way on one HTTP/2 connection. Default 100.
@@ -197,6 +199,7 @@ impl Default for ServerSettings {
             watch_cache_capacity: 100,
             bookmark_interval_ms: 60_000,
             progress_notify: true,
+            epoch_seconds: 1_767_225_600,
             transport: Transport::default(),
             max_concurrent_streams: 100,
         }

@@ -1,8 +1,7 @@
 // Command types prints the Go structs behind the kinds that the fake serves, one
 // line a struct and one a field. What a server does with a body depends on them
-// (the order of keys, what is left out when empty, which field is unknown, how
-// patches merge), and the OpenAPI documents do not say it: they have no order and
-// no Go types.
+// (the order of keys, what is left out when empty, the Go name of a type in a
+// refusal), and the OpenAPI documents do not say it.
 //
 // It knows nothing about the fake. The format is told in
 // fake-apiserver/src/model/types.rs, which reads it:
@@ -116,13 +115,8 @@ func run(out io.Writer) error {
 	sort.Strings(names)
 	for _, name := range names {
 		t := p.structs[name]
-		s := p.schema(t)
-		line := "struct\t" + name
-		if s.Extensions["x-kubernetes-map-type"] == "atomic" {
-			line += "\tatomic"
-		}
-		fmt.Fprintln(out, line)
-		p.fields(out, t, s)
+		fmt.Fprintf(out, "struct\t%s\n", name)
+		p.fields(out, t, p.schema(t))
 	}
 	return nil
 }
@@ -181,26 +175,7 @@ func (p *printer) fields(out io.Writer, t reflect.Type, s spec.Schema) {
 		if strings.Contains(options, "omitzero") {
 			line += "\tomitzero"
 		}
-		if strategy := field.Tag.Get("patchStrategy"); strategy != "" {
-			line += "\tpatch=" + strategy
-		}
-		if key := field.Tag.Get("patchMergeKey"); key != "" {
-			line += "\tkey=" + key
-		}
-		property := s.Properties[name]
-		if kind, ok := property.Extensions["x-kubernetes-list-type"]; ok {
-			line += fmt.Sprintf("\tlist=%v", kind)
-			if keys, ok := property.Extensions["x-kubernetes-list-map-keys"].([]interface{}); ok {
-				for i, key := range keys {
-					line += map[bool]string{true: ":", false: ","}[i == 0] + key.(string)
-				}
-			}
-		}
-		if kind, ok := property.Extensions["x-kubernetes-map-type"]; ok {
-			line += fmt.Sprintf("\tmap=%v", kind)
-		}
-		// Where a list is merged by several keys, one with a default need not be said.
-		if value, ok := property.Default.(string); ok && value != "" {
+		if value, ok := s.Properties[name].Default.(string); ok && value != "" {
 			line += "\tdefault=" + value
 		}
 		fmt.Fprintln(out, line)

@@ -93,7 +93,7 @@ impl File {
 }
 
 /// Where a version is among those there are tables of.
-fn nth(version: Version) -> usize {
+pub(crate) fn nth(version: Version) -> usize {
     match version {
         Version::V1_33 => 0,
         Version::V1_34 => 1,

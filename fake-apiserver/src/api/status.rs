@@ -251,6 +251,14 @@ impl Status {
         Self::new(501, "", message).with_details(Details::default())
     }
 
+    /// 409: server-side apply of what others own.
+    pub fn apply_conflict(message: &str, causes: Vec<Cause>) -> Self {
+        Self::new(409, "Conflict", message).with_details(Details {
+            causes,
+            ..Details::default()
+        })
+    }
+
     /// 409: a deletion means another object; named by its Kind.
     pub fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Self {
         let what = if kind.group.is_empty() {

@@ -12,6 +12,7 @@ use crate::scenario::Version;
 
 use super::accept::{self, Shape};
 use super::body;
+use super::options::truthy;
 use super::request::{Collection, Form, ListRequest, Request};
 use super::status::Status;
 use super::{HttpRequest, check_timeout, read_collection};
@@ -23,6 +24,7 @@ mod posted;
 
 pub use deletion::{DeleteOptions, Propagation};
 use options::Options;
+use patch::Format;
 pub use patch::Patch;
 
 /// A write whose form is legal. Whether it may be done, the store decides.
@@ -36,6 +38,8 @@ pub struct WriteRequest {
     pub dry_run: bool,
     /// How much of the object is answered.
     pub form: Form,
+    /// Who writes: `fieldManager`, or the program's name.
+    pub manager: String,
     /// What is told in `Warning` headers.
     pub warnings: Vec<String>,
 }
@@ -69,6 +73,17 @@ pub enum WriteAction {
         duplicates: Vec<String>,
         /// What becomes of fields that nobody knows.
         validation: FieldValidation,
+    },
+    /// PATCH: server-side apply.
+    Apply {
+        /// The name in the path.
+        name: String,
+        /// The part of the object it is about.
+        subresource: Option<Subresource>,
+        /// What is to be so.
+        config: Value,
+        /// Whatever others own.
+        force: bool,
     },
     /// DELETE of one object.
     Delete {
@@ -223,14 +238,29 @@ impl Asked<'_> {
         let format = patch::format(self.request, self.collection.kind)?;
         let form = self.form()?;
         bounded(self.request)?;
-        let action = WriteAction::Patch {
-            name,
-            subresource,
-            patch: patch::read(format, self.request, &self.options, self.version)?,
-            duplicates: patch::duplicates(format, &self.request.body),
-            validation: self.options.validation().unwrap_or(FieldValidation::Warn),
+        patch::check_options(format, &self.options, self.version)?;
+        let action = match format {
+            Format::Apply => WriteAction::Apply {
+                config: patch::config(&self.request.body, &self.collection, &name)?,
+                name,
+                subresource,
+                force: self.options.first("force").is_some_and(truthy),
+            },
+            Format::Json => self.change(name, subresource, patch::operations(&self.request.body)?),
+            Format::Merge => self.change(name, subresource, patch::merge(&self.request.body)?),
+            Format::Strategic => self.change(name, subresource, patch::strategic(&self.request.body)?),
         };
         Ok(self.into_write(action, form, Vec::new()))
+    }
+
+    fn change(&self, name: String, subresource: Option<Subresource>, patch: Patch) -> WriteAction {
+        WriteAction::Patch {
+            name,
+            subresource,
+            duplicates: patch::duplicates(&patch, &self.request.body),
+            patch,
+            validation: self.options.validation().unwrap_or(FieldValidation::Warn),
+        }
     }
 
     fn delete(self, name: String) -> Result<WriteRequest, Status> {
@@ -276,8 +306,15 @@ impl Asked<'_> {
     }
 
     fn into_write(self, action: WriteAction, form: Form, warnings: Vec<String>) -> WriteRequest {
+        let agent = self.request.header("user-agent").unwrap_or_default();
+        let program = agent.split('/').next().unwrap_or_default();
+        let manager = self
+            .options
+            .first("fieldManager")
+            .filter(|manager| !manager.is_empty());
         WriteRequest {
             dry_run: self.options.dry_run(),
+            manager: manager.unwrap_or(program).to_owned(),
             collection: self.collection,
             action,
             form,

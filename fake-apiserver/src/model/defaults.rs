@@ -127,6 +127,13 @@ fn compute(name: &str, object: &mut Map<String, Value>) {
             }
         }
         "core/v1.Secret" => string_data(object),
+        "core/v1.Namespace" => {
+            if let Some(metadata) = object.get_mut("metadata")
+                && let Some(name) = metadata.get("name").cloned()
+            {
+                metadata["labels"]["kubernetes.io/metadata.name"] = name;
+            }
+        }
         "core/v1.NodeStatus" => {
             if let (true, Some(capacity)) = (
                 is_absent(object.get("allocatable")),

@@ -10,6 +10,7 @@ use crate::scenario::Version;
 
 use super::catalog::Kind;
 use super::object::encode_json;
+use super::schema::Schema;
 use super::types;
 
 mod json;
@@ -47,8 +48,8 @@ pub(super) fn patched(
             String::from_utf8_lossy(&encode_json(&shown)).into_owned()
         }
         Patch::Strategic(change) => {
-            if let Some((known, object)) = types::of(kind).zip(object.as_object_mut()) {
-                strategic::merge(known, object, change)?;
+            if let Some(object) = object.as_object_mut() {
+                strategic::merge(Schema::of_builtin(kind, version), object, change)?;
             }
             go_text::value(&Value::Object(change.clone()))
         }

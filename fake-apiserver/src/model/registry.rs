@@ -17,8 +17,9 @@ use crate::api::{Cause, Collection, Status, go_text};
 
 use super::catalog::Kind;
 use super::object::Stored;
+use super::ownership::{self, Ownership};
 use super::scale::of as scale_of;
-use super::write::Outcome;
+use super::write::{self, Outcome};
 use super::{Model, Written, defaults, patch, table, types};
 
 mod admission;
@@ -94,6 +95,12 @@ pub(super) fn write(
             check_name(&object, name)?;
             writer.update(&current, *subresource, &object)?
         }
+        WriteAction::Apply {
+            name,
+            subresource,
+            config,
+            force,
+        } => writer.apply(name, *subresource, config, *force)?,
         WriteAction::Delete { name, options } => writer.delete(name, options)?,
         WriteAction::DeleteCollection { list, options } => writer.delete_collection(list, options)?,
         WriteAction::Bind { name, node } => writer.bind(name, node)?,
@@ -119,6 +126,25 @@ impl Writer<'_> {
 
     fn collection(&self) -> &Collection {
         &self.request.collection
+    }
+
+    /// Since 1970.
+    fn time(&self) -> Duration {
+        self.model.epoch + self.now
+    }
+
+    fn ownership(&self, subresource: Option<Subresource>) -> Ownership<'_> {
+        let part = match subresource {
+            Some(Subresource::Status) => "status",
+            Some(Subresource::Finalize | Subresource::Scale) | None => "",
+        };
+        Ownership::new(
+            self.kind(),
+            self.model.version,
+            &self.request.manager,
+            part,
+            write::timestamp(self.time()),
+        )
     }
 
     fn key(&self, name: &str) -> String {
@@ -198,13 +224,17 @@ impl Writer<'_> {
 
     /// The object without what a writer cannot say, and with what goes without saying.
     fn cleaned(&self, object: &Value) -> Value {
-        let kind = self.kind();
         let mut object = object.clone();
+        ownership::without(&mut object);
+        self.completed(object)
+    }
+
+    /// The object with what goes without saying.
+    fn completed(&self, mut object: Value) -> Value {
         if !object["metadata"].is_object() {
             object["metadata"] = json!({});
         }
-        remove(&mut object["metadata"], "managedFields");
-        defaults::fill(kind, &mut object);
+        defaults::fill(self.kind(), &mut object);
         self.conformed(object)
     }
 

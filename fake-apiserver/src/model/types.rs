@@ -1,11 +1,11 @@
 //! The Go structs that a real server reads built-in kinds into. They decide which fields there are, in which order they
-//! are written, which are left out when empty, and how patches merge them.
+//! are written and which are left out when empty. How patches merge them, `schema` knows.
 //!
 //! The table is data (`data/types.txt`), printed from the sources of Kubernetes by `oracle/types`. Custom resources have
 //! no struct and are not in it.
 //!
-//! Its lines: `kind`, apiVersion, Kind, struct; `struct`, name, then `atomic` if it is owned as a whole; and below a
-//! struct one line a field, with its name, its type, and what its tags and markers say. A type is a scalar, `*T`, `[]T`,
+//! Its lines: `kind`, apiVersion, Kind, struct; `struct`, name; and below a struct one
+//! line a field, with its name, its type, and what its tags and markers say. A type is a scalar, `*T`, `[]T`,
 //! `{}T` (a map of strings) or the name of a struct, behind its own Go name and `=` if it has one.
 
 use std::collections::BTreeMap;
@@ -32,12 +32,6 @@ struct Types {
 pub(crate) struct Struct {
     /// `core/v1.PodSpec`.
     pub(crate) name: &'static str,
-    /// Is it owned as a whole, not field by field?
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only those who keep book of owners ask")
-    )]
-    pub(crate) atomic: bool,
     /// In the order they are written.
     pub(crate) fields: Vec<Field>,
 }
@@ -53,39 +47,8 @@ pub(crate) struct Field {
     omit_empty: bool,
     /// And also when it is a struct without content? (Since 1.34.)
     omit_zero: bool,
-    /// What a strategic merge patch does with it.
-    pub(crate) patch: PatchStrategy,
-    /// How the items of its list are told apart by owners.
-    pub(crate) list: ListType,
-    /// Is its map, or struct, owned as a whole?
-    pub(crate) atomic_map: bool,
     /// Its value where it is not said.
     pub(crate) default: Option<&'static str>,
-}
-
-/// `patchStrategy` and `patchMergeKey`.
-#[derive(Debug, Default)]
-pub(crate) struct PatchStrategy {
-    /// Is a list merged, not replaced?
-    pub(crate) merge: bool,
-    /// Does a patch say which keys stay?
-    pub(crate) retain_keys: bool,
-    /// Is a map replaced, not merged?
-    pub(crate) replace: bool,
-    /// What items of a merged list are told apart by; `None`: by themselves.
-    pub(crate) key: Option<&'static str>,
-}
-
-/// `x-kubernetes-list-type`.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) enum ListType {
-    /// Owned as a whole.
-    #[default]
-    Atomic,
-    /// Each item is one of a kind.
-    Set,
-    /// Items are told apart by these of their fields.
-    Map(Vec<&'static str>),
 }
 
 /// A Go type.
@@ -225,7 +188,6 @@ fn read(text: &'static str) -> Types {
             }
             Some("struct") => types.structs.push(Struct {
                 name: words.next().expect("a struct has a name"),
-                atomic: words.next() == Some("atomic"),
                 fields: Vec::new(),
             }),
             Some(_) | None => {
@@ -244,30 +206,12 @@ fn field(mut words: impl Iterator<Item = &'static str>, names: &BTreeMap<&'stati
         holds: type_of(words.next().expect("a field has a type"), names),
         omit_empty: false,
         omit_zero: false,
-        patch: PatchStrategy::default(),
-        list: ListType::Atomic,
-        atomic_map: false,
         default: None,
     };
     for word in words {
         match word.split_once('=') {
             None if word == "omitempty" => field.omit_empty = true,
             None if word == "omitzero" => field.omit_zero = true,
-            Some(("patch", strategies)) => {
-                for strategy in strategies.split(',') {
-                    field.patch.merge |= strategy == "merge";
-                    field.patch.retain_keys |= strategy == "retainKeys";
-                    field.patch.replace |= strategy == "replace";
-                }
-            }
-            Some(("key", key)) => field.patch.key = Some(key),
-            Some(("list", "set")) => field.list = ListType::Set,
-            Some(("list", list)) => {
-                if let Some(keys) = list.strip_prefix("map:") {
-                    field.list = ListType::Map(keys.split(',').collect());
-                }
-            }
-            Some(("map", kind)) => field.atomic_map = kind == "atomic",
             Some(("default", value)) => field.default = Some(value),
             Some(_) | None => {}
         }
@@ -341,13 +285,8 @@ mod tests {
         let spec = named("core/v1.PodSpec").unwrap();
         let containers = spec.field("containers").unwrap();
         assert_eq!(containers.holds.go, "[]v1.Container");
-        assert_eq!(containers.patch.key, Some("name"));
-        assert_eq!(containers.list, ListType::Map(vec!["name"]));
         let container = containers.holds.items().unwrap().as_struct().unwrap();
-        let ports = container.field("ports").unwrap();
-        assert_eq!(ports.list, ListType::Map(vec!["containerPort", "protocol"]));
         let pull = container.field("imagePullPolicy").unwrap();
         assert_eq!(pull.holds.go, "v1.PullPolicy");
-        assert!(named("core/v1.NodeSelector").unwrap().atomic);
     }
 }

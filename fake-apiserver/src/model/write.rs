@@ -11,9 +11,6 @@ use serde_json::{Map, Value};
 use super::catalog::{Deletion, Kind};
 use super::object::{Stored, canonical};
 
-/// Seconds from 1970 to the moment at which every fake server starts: 2026-01-01T00:00:00Z.
-pub(super) const EPOCH: u64 = 1_767_225_600;
-
 /// What a write comes to.
 pub(super) enum Outcome {
     /// Nothing changes.
@@ -26,13 +23,13 @@ pub(super) enum Outcome {
     Released(Value),
 }
 
-/// A create, or a replacement of `current`, by `manifest`. `uid` is the one a new object gets.
+/// A create, or a replacement of `current`, by `manifest`, at a time since 1970. `uid` is the one a new object gets.
 pub(super) fn replace(
     kind: &'static Kind,
     key: &str,
     current: Option<&Arc<Stored>>,
     manifest: &Value,
-    now: Duration,
+    time: Duration,
     uid: String,
 ) -> Outcome {
     let mut object = manifest.as_object().cloned().unwrap_or_default();
@@ -63,7 +60,7 @@ pub(super) fn replace(
     metadata.insert("uid".to_owned(), kept("uid").unwrap_or_else(|| uid.into()));
     metadata.insert(
         "creationTimestamp".to_owned(),
-        kept("creationTimestamp").unwrap_or_else(|| timestamp(now).into()),
+        kept("creationTimestamp").unwrap_or_else(|| timestamp(time).into()),
     );
     // A new object gets its version when it is stored; until then only its place is taken.
     metadata.insert(
@@ -96,7 +93,7 @@ pub(super) fn replace(
 }
 
 /// A delete of `current`.
-pub(super) fn delete(current: &Arc<Stored>, now: Duration) -> Outcome {
+pub(super) fn delete(current: &Arc<Stored>, time: Duration) -> Outcome {
     let mut object = current.json();
     if object["metadata"].get("finalizers").is_none() {
         return Outcome::Gone;
@@ -104,14 +101,14 @@ pub(super) fn delete(current: &Arc<Stored>, now: Duration) -> Outcome {
     if object["metadata"].get("deletionTimestamp").is_some() {
         return Outcome::Same(Arc::clone(current));
     }
-    mark_deleted(&mut object, now, Some(0), true);
+    mark_deleted(&mut object, time, Some(0), true);
     Outcome::Put(object)
 }
 
-/// Tells the object to go, `grace` seconds from now; `None`: when it is empty. `first`: it was not told before.
-pub(super) fn mark_deleted(object: &mut Value, now: Duration, grace: Option<i64>, first: bool) {
+/// Tells the object to go, `grace` seconds after `time`; `None`: when it is empty. `first`: it was not told before.
+pub(super) fn mark_deleted(object: &mut Value, time: Duration, grace: Option<i64>, first: bool) {
     let seconds = u64::try_from(grace.unwrap_or(0)).unwrap_or(0);
-    object["metadata"]["deletionTimestamp"] = timestamp(now + Duration::from_secs(seconds)).into();
+    object["metadata"]["deletionTimestamp"] = timestamp(time + Duration::from_secs(seconds)).into();
     if let Some(grace) = grace {
         object["metadata"]["deletionGracePeriodSeconds"] = grace.into();
     }
@@ -188,9 +185,9 @@ pub(super) fn uid(nth: u64, key: &str) -> String {
     )
 }
 
-/// RFC 3339, in whole seconds.
-pub(super) fn timestamp(now: Duration) -> String {
-    let seconds = EPOCH + now.as_secs();
+/// A time since 1970 as RFC 3339 has it, in whole seconds.
+pub(super) fn timestamp(time: Duration) -> String {
+    let seconds = time.as_secs();
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Days since 0000-03-01, in eras of 400 years: the leap day is the last of its year.
     let days = days + 719_468;

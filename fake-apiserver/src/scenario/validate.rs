@@ -280,6 +280,7 @@ impl Validator<'_> {
                     raw::ServerVersion::V1_35 => Version::V1_35,
                     raw::ServerVersion::V1_36 => Version::V1_36,
                 }),
+            epoch_seconds: default.epoch_seconds,
             revision: server
                 .revision
                 .as_ref()

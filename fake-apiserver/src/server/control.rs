@@ -197,6 +197,7 @@ impl Server {
             action: WriteAction::Create { object },
             dry_run: false,
             form: Form::Full,
+            manager: "kube-apiserver".to_owned(),
             warnings: Vec::new(),
         };
         let done = self.model.write(Duration::ZERO, &request, 0)?;

@@ -2,15 +2,16 @@
 //!
 //! Source: RFC 6902, RFC 7386, apiserver `endpoints/handlers/patch.go`.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::api::options::truthy;
 use crate::api::status::{Cause, Status};
-use crate::api::{HttpRequest, body, go_text};
+use crate::api::{Collection, HttpRequest, body, go_text};
 use crate::model::catalog::Kind;
 use crate::model::types;
 use crate::scenario::Version;
 
+use super::check_namespace;
 use super::options::Options;
 
 /// Operations a JSON patch may have (apiserver `maxJSONPatchOperations`).
@@ -56,16 +57,11 @@ pub(super) fn format(request: &HttpRequest, kind: &Kind) -> Result<Format, Statu
     }
 }
 
-/// The patch.
+/// Do the options go with the patch?
 ///
 /// # Errors
-/// 400 and 413 for a body that is none, 422 for options that do not go with it.
-pub(super) fn read(
-    format: Format,
-    request: &HttpRequest,
-    options: &Options,
-    version: Version,
-) -> Result<Patch, Status> {
+/// 422.
+pub(super) fn check_options(format: Format, options: &Options, version: Version) -> Result<(), Status> {
     let mut faults = options.faults(version);
     let force = options.first("force").is_some_and(truthy);
     match (format, options.first("fieldManager").unwrap_or_default()) {
@@ -81,31 +77,82 @@ pub(super) fn read(
         }),
         (_, _) => {}
     }
-    if !faults.is_empty() {
-        return Err(Status::invalid_options("PatchOptions", &faults));
-    }
-    match format {
-        Format::Json => operations(&request.body).map(Patch::Json),
-        Format::Merge => change(&request.body).map(Patch::Merge),
-        Format::Strategic => strategy(&request.body).map(Patch::Strategic),
-        // Field ownership is not known here, and a guess would be a lie.
-        Format::Apply => Err(Status::unknown_format(&[
-            JSON_PATCH,
-            MERGE_PATCH,
-            STRATEGIC_PATCH,
-        ])),
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(Status::invalid_options("PatchOptions", &faults))
     }
 }
 
 /// What the body says twice, where it is a partial object.
-pub(super) fn duplicates(format: Format, body: &[u8]) -> Vec<String> {
-    match format {
-        Format::Merge | Format::Strategic => types::duplicates(body),
-        Format::Json | Format::Apply => Vec::new(),
+pub(super) fn duplicates(patch: &Patch, body: &[u8]) -> Vec<String> {
+    match patch {
+        Patch::Merge(_) | Patch::Strategic(_) => types::duplicates(body),
+        Patch::Json(_) => Vec::new(),
     }
 }
 
-fn operations(body: &[u8]) -> Result<json_patch::Patch, Status> {
+/// What is applied to `name`: YAML, of which JSON is a part.
+///
+/// # Errors
+/// 400: no object, or another one than the path names.
+pub(super) fn config(body: &[u8], collection: &Collection, name: &str) -> Result<Value, Status> {
+    let kind = collection.kind;
+    let decoded: Value = if body.trim_ascii().is_empty() {
+        json!({})
+    } else {
+        serde_saphyr::from_slice(body).map_err(|error| {
+            Status::bad_request(format!(
+                "error decoding YAML: error converting YAML to JSON: yaml: {error}"
+            ))
+        })?
+    };
+    if !decoded.is_object() {
+        return Err(Status::bad_request(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value \
+             of type map[string]interface {{}}",
+            go_text::json_kind(&decoded)
+        )));
+    }
+    let text = |pointer: &str| {
+        decoded
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let (api_version, sent_kind) = (text("/apiVersion"), text("/kind"));
+    if api_version != kind.api_version() || sent_kind != kind.kind {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        return Err(Status::bad_request(format!(
+            "invalid object type: {group}/{version}, Kind={sent_kind}"
+        )));
+    }
+    match text("/metadata/name") {
+        sent if sent == name => {}
+        "" => {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )));
+        }
+        sent => {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({sent}) does not match the name on the URL ({name})"
+            )));
+        }
+    }
+    check_namespace(&decoded, collection)?;
+    if decoded
+        .pointer("/metadata/managedFields")
+        .is_some_and(|owners| !owners.is_null())
+    {
+        return Err(Status::bad_request("metadata.managedFields must be nil"));
+    }
+    Ok(decoded)
+}
+
+/// # Errors
+/// 400 and 413 for a body that is no list of operations.
+pub(super) fn operations(body: &[u8]) -> Result<Patch, Status> {
     let operations: Vec<Value> = match serde_json::from_slice::<Value>(body) {
         Ok(Value::Array(operations)) => operations,
         Ok(_) => {
@@ -127,12 +174,16 @@ fn operations(body: &[u8]) -> Result<json_patch::Patch, Status> {
         )));
     }
     // An operation nobody knows is refused when it is carried out, as one that fails.
-    serde_json::from_value(Value::Array(operations)).map_err(|_| Status::patch_failed())
+    serde_json::from_value(Value::Array(operations))
+        .map(Patch::Json)
+        .map_err(|_| Status::patch_failed())
 }
 
-fn strategy(body: &[u8]) -> Result<Map<String, Value>, Status> {
+/// # Errors
+/// 400 for a body that is no object.
+pub(super) fn strategic(body: &[u8]) -> Result<Patch, Status> {
     match serde_json::from_slice(body) {
-        Ok(Value::Object(patch)) => Ok(patch),
+        Ok(Value::Object(patch)) => Ok(Patch::Strategic(patch)),
         Ok(other) => Err(Status::bad_request(format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
             go_text::json_kind(&other)
@@ -141,9 +192,11 @@ fn strategy(body: &[u8]) -> Result<Map<String, Value>, Status> {
     }
 }
 
-fn change(body: &[u8]) -> Result<Value, Status> {
+/// # Errors
+/// 400 for a body that is no object.
+pub(super) fn merge(body: &[u8]) -> Result<Patch, Status> {
     match serde_json::from_slice(body) {
-        Ok(patch @ Value::Object(_)) => Ok(patch),
+        Ok(patch @ Value::Object(_)) => Ok(Patch::Merge(patch)),
         Ok(_) => Err(Status::bad_request("error decoding patch: Invalid JSON Patch")),
         Err(error) => Err(Status::bad_request(format!(
             "error decoding patch: {}",

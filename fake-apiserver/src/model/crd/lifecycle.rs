@@ -38,7 +38,7 @@ pub(crate) fn terminating(definition: &Value) -> bool {
 impl Model {
     /// A definition that is told to go: it waits for its objects.
     pub(in crate::model) fn definition_marked(&self, now: Duration, definition: &mut Value) {
-        let now = write::timestamp(now);
+        let now = write::timestamp(self.epoch + now);
         definition["metadata"]["deletionTimestamp"] = now.as_str().into();
         let finalizers = &mut definition["metadata"]["finalizers"];
         match finalizers.as_array_mut() {
@@ -92,7 +92,7 @@ impl Model {
         written: &mut Vec<Written>,
     ) {
         let was = stored.json();
-        let time = write::timestamp(now);
+        let time = write::timestamp(self.epoch + now);
         if terminating(&was) {
             return self.clean_up(now, kind, stored, was, written);
         }
@@ -129,7 +129,7 @@ impl Model {
                 "InstanceDeletionInProgress",
                 "CustomResource deletion is in progress",
             ),
-            &write::timestamp(now),
+            &write::timestamp(self.epoch + now),
         );
         if definition["status"] != last.json()["status"] {
             last = self.put(kind, &last, definition.clone(), written);
@@ -267,7 +267,7 @@ impl Model {
                     "status": { "conditions": [{
                         "type": "Available",
                         "status": "True",
-                        "lastTransitionTime": write::timestamp(now),
+                        "lastTransitionTime": write::timestamp(self.epoch + now),
                         "reason": "Local",
                         "message": "Local APIServices are always available",
                     }] },

@@ -1,6 +1,6 @@
 //! Strategic merge patches: a merge patch that knows which lists are merged, and by which key.
 //!
-//! What it knows comes from the struct tags of the kind (`model::types`). Whether the outcome is an object of the kind is
+//! What it knows comes from the schema of the kind. Whether the outcome is an object of the kind is
 //! decided elsewhere.
 //!
 //! Source: "Update API Objects in Place Using kubectl patch"; community design `strategic-merge-patch.md` for `$patch`,
@@ -9,63 +9,27 @@
 use serde_json::{Map, Value};
 
 use crate::api::{Status, go_text};
-use crate::model::types::{Field, Struct, Type};
+use crate::model::schema::Schema;
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
 const ELEMENT_ORDER: &str = "$setElementOrder/";
 
-/// Changes `object`, of the struct `known`, as `patch` says.
+/// Changes `object` as `patch` says.
 ///
 /// # Errors
 /// 400 for a directive in the wrong form, 500 (as the real server has it) for one that cannot be carried out.
 pub(super) fn merge(
-    known: &'static Struct,
+    schema: Option<&Schema>,
     object: &mut Map<String, Value>,
     patch: &Map<String, Value>,
 ) -> Result<(), Status> {
-    merge_object(Below::Fields(known), object, patch)
-}
-
-/// What is known of the values of an object.
-#[derive(Clone, Copy)]
-enum Below<'a> {
-    Fields(&'static Struct),
-    Entries(&'a Type),
-    Unknown,
-}
-
-impl<'a> Below<'a> {
-    fn of(holds: Option<&'a Type>) -> Self {
-        match holds {
-            Some(holds) => match (holds.as_struct(), holds.values()) {
-                (Some(known), _) => Below::Fields(known),
-                (None, Some(values)) => Below::Entries(values),
-                (None, None) => Below::Unknown,
-            },
-            None => Below::Unknown,
-        }
-    }
-
-    fn field(self, name: &str) -> Option<&'static Field> {
-        match self {
-            Below::Fields(known) => known.field(name),
-            Below::Entries(_) | Below::Unknown => None,
-        }
-    }
-
-    fn value(self, name: &str) -> Option<&'a Type> {
-        match self {
-            Below::Fields(known) => known.field(name).map(|field| &field.holds),
-            Below::Entries(values) => Some(values),
-            Below::Unknown => None,
-        }
-    }
+    merge_object(schema, object, patch)
 }
 
 fn merge_object(
-    below: Below<'_>,
+    schema: Option<&Schema>,
     object: &mut Map<String, Value>,
     patch: &Map<String, Value>,
 ) -> Result<(), Status> {
@@ -97,13 +61,13 @@ fn merge_object(
     for (name, change) in patch {
         if let Some(list) = name.strip_prefix(DELETE_FROM_LIST) {
             if !patch.contains_key(list) {
-                merge_list_at(below, object, patch, list, &[])?;
+                merge_list_at(schema, object, patch, list, &[])?;
             }
             continue;
         }
         if let Some(list) = name.strip_prefix(ELEMENT_ORDER) {
             if !patch.contains_key(list) && !patch.contains_key(&format!("{DELETE_FROM_LIST}{list}")) {
-                merge_list_at(below, object, patch, list, &[])?;
+                merge_list_at(schema, object, patch, list, &[])?;
             }
             continue;
         }
@@ -113,13 +77,16 @@ fn merge_object(
         match (change, object.get_mut(name)) {
             (Value::Null, _) => drop(object.shift_remove(name)),
             (Value::Object(change), Some(Value::Object(current))) => {
-                if below.field(name).is_some_and(|field| field.patch.replace) {
+                let below = schema.and_then(|schema| schema.field(name));
+                if below.is_some_and(Schema::replaces) {
                     *current = change.clone();
                 } else {
-                    merge_object(Below::of(below.value(name)), current, change)?;
+                    merge_object(below, current, change)?;
                 }
             }
-            (Value::Array(items), Some(Value::Array(_))) => merge_list_at(below, object, patch, name, items)?,
+            (Value::Array(items), Some(Value::Array(_))) => {
+                merge_list_at(schema, object, patch, name, items)?
+            }
             (change, _) => {
                 let mut change = change.clone();
                 drop_directives(&mut change);
@@ -146,17 +113,14 @@ fn retain(object: &mut Map<String, Value>, patch: &Map<String, Value>, kept: &Va
 
 /// Merges `items` into the list `name`, with what the directives beside it say.
 fn merge_list_at(
-    below: Below<'_>,
+    schema: Option<&Schema>,
     object: &mut Map<String, Value>,
     patch: &Map<String, Value>,
     name: &str,
     items: &[Value],
 ) -> Result<(), Status> {
-    let strategy = below
-        .field(name)
-        .map(|field| &field.patch)
-        .filter(|strategy| strategy.merge);
-    let Some(strategy) = strategy else {
+    let of_list = schema.and_then(|schema| schema.field(name));
+    let Some(of_list) = of_list.filter(|schema| schema.merges()) else {
         if patch.contains_key(name) {
             object.insert(name.to_owned(), Value::Array(items.to_vec()));
         }
@@ -169,10 +133,9 @@ fn merge_list_at(
         let list = patch.get(&format!("{prefix}{name}"));
         list.map(|list| list.as_array().map(Vec::as_slice).unwrap_or_default())
     };
-    let holds = below.value(name).and_then(Type::items);
     let list = List {
-        key: strategy.key,
-        below: Below::of(holds),
+        key: of_list.merge_key(),
+        items: of_list.items(),
     };
     *current = list.merged(
         std::mem::take(current),
@@ -186,8 +149,8 @@ fn merge_list_at(
 /// A list that is merged.
 struct List<'a> {
     /// What tells its items apart; `None`: they themselves.
-    key: Option<&'static str>,
-    below: Below<'a>,
+    key: Option<&'a str>,
+    items: Option<&'a Schema>,
 }
 
 impl List<'_> {
@@ -226,7 +189,7 @@ impl List<'_> {
                 .find(|there| self.identity(there).is_ok_and(|other| other == identity));
             match (there, item) {
                 (Some(Value::Object(there)), Value::Object(change)) => {
-                    merge_object(self.below, there, change)?
+                    merge_object(self.items, there, change)?
                 }
                 (Some(_), _) => {}
                 (None, item) => {
@@ -334,14 +297,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::types;
+    use crate::model::catalog::Catalog;
+    use crate::scenario::Version;
 
-    fn patched(name: &str, object: Value, patch: Value) -> Result<Value, String> {
-        let known = types::named(name).unwrap();
+    fn patched(path: &[&str], object: Value, patch: Value) -> Result<Value, String> {
+        let kind = Catalog::builtin(Version::V1_36).find("", "pods").unwrap();
+        let mut schema = Schema::of_builtin(kind, Version::V1_36).unwrap();
+        for name in path {
+            schema = schema.field(name).unwrap();
+        }
         let (Value::Object(mut object), Value::Object(patch)) = (object, patch) else {
             panic!("both are objects");
         };
-        merge(known, &mut object, &patch).map_err(|status| status.message)?;
+        merge(Some(schema), &mut object, &patch).map_err(|status| status.message)?;
         Ok(Value::Object(object))
     }
 
@@ -397,7 +365,7 @@ mod tests {
         json!({"nodeSelector": {"z": "1"}})
     )]
     fn of_a_pod_spec(#[case] object: Value, #[case] patch: Value, #[case] outcome: Value) {
-        assert_eq!(patched("core/v1.PodSpec", object, patch), Ok(outcome));
+        assert_eq!(patched(&["spec"], object, patch), Ok(outcome));
     }
 
     #[rstest]
@@ -406,7 +374,7 @@ mod tests {
     #[case::both(json!({"$deleteFromPrimitiveList/finalizers": ["d"], "finalizers": ["x"]}), json!({"finalizers": ["x"]}))]
     fn lists_of_texts_are_merged_by_their_items(#[case] patch: Value, #[case] outcome: Value) {
         let object = json!({"finalizers": ["d"]});
-        assert_eq!(patched("meta/v1.ObjectMeta", object, patch), Ok(outcome));
+        assert_eq!(patched(&["metadata"], object, patch), Ok(outcome));
     }
 
     #[rstest]
@@ -419,6 +387,6 @@ mod tests {
     )]
     fn what_cannot_be_carried_out_is_refused(#[case] patch: Value, #[case] words: &str) {
         let object = json!({"containers": [{"name": "c"}]});
-        assert_eq!(patched("core/v1.PodSpec", object, patch), Err(words.to_owned()));
+        assert_eq!(patched(&["spec"], object, patch), Err(words.to_owned()));
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Cause, Status};
 use crate::model::catalog::Deletion;
-use crate::model::{crd, defaults, naming, write};
+use crate::model::{crd, defaults, naming, ownership, write};
 
 use super::{Writer, is_terminating, remove, text};
 
@@ -54,10 +54,17 @@ impl Writer<'_> {
         self.create_as(&name, object)
     }
 
-    /// Creates what was found to be legal.
+    /// Creates what was found to be legal; its writer owns it.
     pub(super) fn create_as(&mut self, name: &str, object: &Value) -> Result<(u16, Bytes), Status> {
-        let (kind, key) = (self.kind(), self.key(name));
         let mut object = self.cleaned(object);
+        let before = self.conformed(ownership::nothing());
+        self.ownership(None).note_update(&before, &mut object);
+        self.create_owned(name, object)
+    }
+
+    /// Creates what is complete, and knows its owners.
+    pub(super) fn create_owned(&mut self, name: &str, mut object: Value) -> Result<(u16, Bytes), Status> {
+        let (kind, key) = (self.kind(), self.key(name));
         match kind.first_status {
             None => {}
             Some("") => remove(&mut object, "status"),
@@ -76,7 +83,7 @@ impl Writer<'_> {
         if kind.defines {
             object = crd::prepared(object, None);
         }
-        let outcome = write::replace(kind, &key, None, &object, self.now, uid);
+        let outcome = write::replace(kind, &key, None, &object, self.time(), uid);
         Ok((201, self.commit(key, None, outcome)))
     }
 

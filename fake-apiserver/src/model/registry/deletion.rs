@@ -63,7 +63,7 @@ impl Writer<'_> {
         };
         let mut last = current;
         if changed {
-            write::mark_deleted(&mut marked, self.now, (!waits).then_some(grace), !terminating);
+            write::mark_deleted(&mut marked, self.time(), (!waits).then_some(grace), !terminating);
             if waits {
                 marked["status"]["phase"] = "Terminating".into();
             }

@@ -12,7 +12,7 @@ use crate::api::{Cause, Status, go_text};
 use crate::model::catalog::{Deletion, Kind};
 use crate::model::crd;
 use crate::model::object::Stored;
-use crate::model::write;
+use crate::model::{ownership, types, write};
 
 use super::{Writer, finalizers, is_terminating, remove, text};
 
@@ -38,6 +38,42 @@ impl Writer<'_> {
         }
     }
 
+    /// Server-side apply: creates the object, or merges what is applied into it.
+    pub(super) fn apply(
+        &mut self,
+        name: &str,
+        subresource: Option<Subresource>,
+        config: &Value,
+        force: bool,
+    ) -> Result<(u16, Bytes), Status> {
+        self.needs_namespace()?;
+        let (kind, version) = (self.kind(), self.model.version);
+        if subresource == Some(Subresource::Scale) {
+            // Only replicas could be applied there; the object itself takes them too.
+            return Err(Status::unexplained(
+                "a scale cannot be applied here: patch it, or apply the object",
+            ));
+        }
+        let merged = |live: &Value| {
+            let object = self.ownership(subresource).apply(live, config, force)?;
+            types::conform(kind, object, version).map_err(Status::unexplained)
+        };
+        match self.find(name) {
+            Some(current) => {
+                let object = merged(&current.json())?;
+                self.replace(&current, subresource, &object, true)
+            }
+            None if subresource.is_none() => {
+                let object = merged(&self.conformed(ownership::nothing()))?;
+                self.takes_content(name)?;
+                self.check_new(&object, name)?;
+                let object = self.completed(object);
+                self.create_owned(name, object)
+            }
+            None => Err(Status::not_found(kind, name)),
+        }
+    }
+
     pub(super) fn update(
         &mut self,
         current: &Arc<Stored>,
@@ -47,19 +83,30 @@ impl Writer<'_> {
         if subresource == Some(Subresource::Scale) {
             return self.rescale(current, object);
         }
+        self.replace(current, subresource, object, false)
+    }
+
+    /// `applied`: the object says its owners itself.
+    fn replace(
+        &mut self,
+        current: &Arc<Stored>,
+        subresource: Option<Subresource>,
+        object: &Value,
+        applied: bool,
+    ) -> Result<(u16, Bytes), Status> {
         self.check_identity(current, object)?;
         let kind = self.kind();
         if let Some(fault) = self.kind_fault(object) {
             return Err(Status::invalid_object(kind, current.name(), &[fault]));
         }
-        let object = self.cleaned(object);
         let stored = current.json();
-        let manifest = match subresource {
-            None | Some(Subresource::Scale) => {
-                let mut object = main_part(kind, &stored, object);
-                self.admit_update(&stored, &mut object);
-                self.conformed(object)
-            }
+        let (object, owned) = if applied {
+            (self.completed(object.clone()), Some(object))
+        } else {
+            (self.cleaned(object), None)
+        };
+        let mut manifest = match subresource {
+            None | Some(Subresource::Scale) => main_part(kind, &stored, object),
             Some(Subresource::Status) => status_part(kind, &stored, object),
             Some(Subresource::Finalize) => {
                 let mut finalized = stored.clone();
@@ -70,10 +117,17 @@ impl Writer<'_> {
                 finalized
             }
         };
-        let manifest = match subresource {
-            None if kind.defines => crd::prepared(manifest, Some(&stored)),
-            None | Some(_) => manifest,
-        };
+        match owned {
+            Some(owned) => ownership::copy(owned, &mut manifest),
+            None => self.ownership(subresource).note_update(&stored, &mut manifest),
+        }
+        if subresource.is_none() {
+            self.admit_update(&stored, &mut manifest);
+            manifest = self.conformed(manifest);
+        }
+        if kind.defines && subresource.is_none() {
+            manifest = crd::prepared(manifest, Some(&stored));
+        }
         let faults = crd::changed_faults(kind, &manifest, &stored, subresource, self.model.version);
         if !faults.is_empty() {
             return Err(Status::invalid_object(kind, current.name(), &faults));
@@ -99,7 +153,7 @@ impl Writer<'_> {
             &current.key,
             Some(current),
             &manifest,
-            self.now,
+            self.time(),
             String::new(),
         );
         Ok((200, self.commit(current.key.clone(), Some(current), outcome)))

@@ -1,0 +1,284 @@
+//! Who owns which field of an object (`metadata.managedFields`): kept at every write of a client, and what
+//! server-side apply is decided by.
+//!
+//! It must not know the store: it is given the object as it is and as it is to be.
+//!
+//! Source: "Server-Side Apply" and KEP-555; structured-merge-diff `merge/update.go`, apimachinery
+//! `util/managedfields`.
+
+use serde_json::{Map, Value};
+
+use crate::api::{Cause, Status};
+use crate::scenario::Version;
+
+use super::catalog::Kind;
+use super::schema::Schema;
+
+mod fields;
+mod owners;
+mod typed;
+
+use fields::{Changes, Fields};
+use owners::{Operation, Owner};
+
+/// One writer at one kind of objects.
+pub(super) struct Ownership<'a> {
+    kind: &'a Kind,
+    schema: SchemaOf,
+    manager: &'a str,
+    /// `status`, or nothing.
+    subresource: &'a str,
+    /// RFC 3339.
+    now: String,
+}
+
+enum SchemaOf {
+    BuiltIn(&'static Schema),
+    Custom(Box<Schema>),
+    Nothing,
+}
+
+impl<'a> Ownership<'a> {
+    /// Of what `manager` writes now.
+    pub(super) fn new(
+        kind: &'a Kind,
+        version: Version,
+        manager: &'a str,
+        subresource: &'a str,
+        now: String,
+    ) -> Self {
+        let schema = match (kind.definition, Schema::of_builtin(kind, version)) {
+            (Some(definition), _) => {
+                SchemaOf::Custom(Box::new(Schema::of_custom(&definition.schema, version)))
+            }
+            (None, Some(schema)) if !kind.custom => SchemaOf::BuiltIn(schema),
+            (None, _) => SchemaOf::Nothing,
+        };
+        Self {
+            kind,
+            schema,
+            manager,
+            subresource,
+            now,
+        }
+    }
+
+    /// Writes into `object`, which replaces `live`, who owns its fields now.
+    pub(super) fn note_update(&self, live: &Value, object: &mut Value) {
+        let mut owners = owners::read(live);
+        let changes = self.changes(live, object);
+        if !changes.is_empty() {
+            let written = changes.written();
+            for owner in &mut owners {
+                owner.fields.take_away(&written);
+                owner.fields.take_away(&changes.removed);
+            }
+            if !written.is_empty() {
+                let own = self.own(&mut owners, Operation::Update);
+                own.time = Some(self.now.clone());
+                own.fields.add(&written);
+            }
+        }
+        owners::write(object, owners);
+    }
+
+    /// What `live` becomes when `config` is applied to it, with its owners.
+    ///
+    /// # Errors
+    /// 409 when it changes what others own and `force` is not set, 500 when it is no object of the kind.
+    pub(super) fn apply(&self, live: &Value, config: &Value, force: bool) -> Result<Value, Status> {
+        let schema = self.schema();
+        typed::check(schema, config).map_err(|why| self.untyped(config, &why))?;
+        let mut config = config.clone();
+        self.strip(&mut config);
+        let mut object = fields::merge(schema, Some(live), &config);
+        let mut owners = owners::read(live);
+        let applied = self.counted(fields::of(schema, &config));
+        let last = std::mem::replace(&mut self.own(&mut owners, Operation::Apply).fields, applied);
+        let orphaned: Fields = last
+            .iter()
+            .filter(|path| !owners.iter().any(|owner| owner.fields.has_below(path)))
+            .cloned()
+            .collect();
+        fields::remove(schema, &mut object, &orphaned);
+
+        let changes = self.changes(live, &object);
+        let written = changes.written();
+        let mut conflicts = Vec::new();
+        for owner in owners
+            .iter_mut()
+            .filter(|owner| !self.is_own(owner, Operation::Apply))
+        {
+            let taken = owner.fields.common(&written);
+            if !taken.is_empty() && !force {
+                conflicts.push((owner.described(), taken));
+                continue;
+            }
+            owner.fields.take_away(&taken);
+            owner.fields.take_away(&changes.removed);
+        }
+        if !conflicts.is_empty() {
+            return Err(conflict(&conflicts));
+        }
+        if !changes.is_empty() {
+            self.own(&mut owners, Operation::Apply).time = Some(self.now.clone());
+        }
+        owners::write(&mut object, owners);
+        Ok(object)
+    }
+
+    fn schema(&self) -> Option<&Schema> {
+        match &self.schema {
+            SchemaOf::BuiltIn(schema) => Some(schema),
+            SchemaOf::Custom(schema) => Some(schema),
+            SchemaOf::Nothing => None,
+        }
+    }
+
+    fn changes(&self, live: &Value, object: &Value) -> Changes {
+        let changes = fields::compare(self.schema(), live, object);
+        Changes {
+            added: self.counted(changes.added),
+            modified: self.counted(changes.modified),
+            removed: self.counted(changes.removed),
+        }
+    }
+
+    /// Without what nobody owns, because the server decides it or this path does not write it.
+    fn counted(&self, fields: Fields) -> Fields {
+        fields
+            .iter()
+            .filter(|path| {
+                let first = path.first().map_or("", String::as_str);
+                let second = path.get(1).map_or("", String::as_str);
+                let status = first == "f:status";
+                let server_owned = matches!(first, "f:kind" | "f:apiVersion")
+                    || first == "f:metadata" && (path.len() == 1 || UNOWNED.contains(&second));
+                let elsewhere = match self.subresource {
+                    "status" => !status,
+                    _ => status && self.kind.status,
+                };
+                !server_owned && !elsewhere
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// What is applied to one path does not reach the others.
+    fn strip(&self, config: &mut Value) {
+        let Some(config) = config.as_object_mut() else {
+            return;
+        };
+        if self.subresource == "status" {
+            config.retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
+            if let Some(metadata) = config.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.retain(|field, _| {
+                    matches!(field.as_str(), "name" | "namespace" | "uid" | "resourceVersion")
+                });
+            }
+        } else if self.kind.status {
+            config.shift_remove("status");
+        }
+    }
+
+    fn is_own(&self, owner: &Owner, operation: Operation) -> bool {
+        owner.manager == self.manager
+            && owner.operation == operation
+            && owner.subresource == self.subresource
+            && owner.api_version == self.kind.api_version()
+    }
+
+    fn own<'o>(&self, owners: &'o mut Vec<Owner>, operation: Operation) -> &'o mut Owner {
+        let place = owners.iter().position(|owner| self.is_own(owner, operation));
+        let place = place.unwrap_or_else(|| {
+            owners.push(Owner {
+                manager: self.manager.to_owned(),
+                operation,
+                api_version: self.kind.api_version(),
+                subresource: self.subresource.to_owned(),
+                time: None,
+                fields: Fields::default(),
+            });
+            owners.len() - 1
+        });
+        &mut owners[place]
+    }
+
+    fn untyped(&self, config: &Value, why: &[String]) -> Status {
+        let text = |field: &str| config["metadata"][field].as_str().unwrap_or_default();
+        let why = match why {
+            [one] => one.clone(),
+            several => format!("errors:\n  {}", several.join("\n  ")),
+        };
+        Status::unexplained(format!(
+            "failed to create typed patch object ({}/{}; {}, Kind={}): {why}",
+            text("namespace"),
+            text("name"),
+            self.kind.api_version(),
+            self.kind.kind
+        ))
+    }
+}
+
+/// Fields of the metadata that are the server's.
+const UNOWNED: [&str; 10] = [
+    "f:name",
+    "f:namespace",
+    "f:creationTimestamp",
+    "f:selfLink",
+    "f:uid",
+    "f:generation",
+    "f:managedFields",
+    "f:resourceVersion",
+    "f:deletionTimestamp",
+    "f:deletionGracePeriodSeconds",
+];
+
+fn conflict(conflicts: &[(String, Fields)]) -> Status {
+    let mut causes = Vec::new();
+    let mut texts = Vec::new();
+    for (owner, taken) in conflicts {
+        let paths: Vec<String> = taken.iter().map(fields::shown).collect();
+        for path in &paths {
+            causes.push(Cause {
+                reason: "FieldManagerConflict".to_owned(),
+                message: format!("conflict with {owner}"),
+                field: path.clone(),
+            });
+        }
+        texts.push(match paths.as_slice() {
+            [one] => format!("conflict with {owner}: {one}"),
+            several => format!("conflicts with {owner}:\n- {}", several.join("\n- ")),
+        });
+    }
+    let count = causes.len();
+    let word = if count == 1 { "conflict" } else { "conflicts" };
+    let text = format!("Apply failed with {count} {word}: {}", texts.join("\n"));
+    Status::apply_conflict(&text, causes)
+}
+
+/// The object without its owners.
+pub(super) fn without(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.shift_remove(owners::FIELD);
+    }
+}
+
+/// The owners of `from` become those of `to`.
+pub(super) fn copy(from: &Value, to: &mut Value) {
+    without(to);
+    if let (Some(owners), Some(metadata)) = (
+        from.pointer("/metadata/managedFields"),
+        to.get_mut("metadata").and_then(Value::as_object_mut),
+    ) {
+        metadata.insert(owners::FIELD.to_owned(), owners.clone());
+    }
+}
+
+/// An object of nothing.
+pub(super) fn nothing() -> Value {
+    Value::Object(Map::from_iter([(
+        "metadata".to_owned(),
+        Value::Object(Map::new()),
+    )]))
+}

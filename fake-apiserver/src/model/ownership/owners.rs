@@ -1,0 +1,113 @@
+//! The entries of `metadata.managedFields`.
+//!
+//! Source: apimachinery `meta/v1/types.go` (`ManagedFieldsEntry`) and `util/managedfields/internal/managedfields.go`.
+
+use serde_json::{Value, json};
+
+use super::fields::Fields;
+
+/// Where they stand in the metadata.
+pub(super) const FIELD: &str = "managedFields";
+
+/// How an owner came by its fields. Appliers come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Operation {
+    Apply,
+    Update,
+}
+
+/// Who owns fields, and which.
+#[derive(Debug, Clone)]
+pub(super) struct Owner {
+    pub(super) manager: String,
+    pub(super) operation: Operation,
+    pub(super) api_version: String,
+    pub(super) subresource: String,
+    pub(super) time: Option<String>,
+    pub(super) fields: Fields,
+}
+
+impl Owner {
+    /// As a conflict names it.
+    pub(super) fn described(&self) -> String {
+        let manager = crate::api::go_text::quote(&self.manager);
+        let with = if self.subresource.is_empty() {
+            manager
+        } else {
+            format!(
+                "{manager} with subresource {}",
+                crate::api::go_text::quote(&self.subresource)
+            )
+        };
+        match self.operation {
+            Operation::Apply => with,
+            Operation::Update => format!("{with} using {}", self.api_version),
+        }
+    }
+}
+
+/// The owners of an object.
+pub(super) fn read(object: &Value) -> Vec<Owner> {
+    let entries = object
+        .pointer("/metadata/managedFields")
+        .and_then(Value::as_array);
+    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+    entries
+        .into_iter()
+        .flatten()
+        .map(|entry| Owner {
+            manager: text(entry, "manager"),
+            operation: match entry["operation"].as_str() {
+                Some("Apply") => Operation::Apply,
+                Some(_) | None => Operation::Update,
+            },
+            api_version: text(entry, "apiVersion"),
+            subresource: text(entry, "subresource"),
+            time: entry["time"].as_str().map(str::to_owned),
+            fields: Fields::read(&entry["fieldsV1"]),
+        })
+        .collect()
+}
+
+/// Writes them into an object, the oldest first; without those that own nothing any more.
+pub(super) fn write(object: &mut Value, mut owners: Vec<Owner>) {
+    owners.retain(|owner| !owner.fields.is_empty());
+    owners.sort_by(|a, b| {
+        let rank = |owner: &Owner| {
+            (
+                owner.operation,
+                owner.time.clone(),
+                owner.manager.clone(),
+                owner.subresource.clone(),
+            )
+        };
+        rank(a).cmp(&rank(b))
+    });
+    let entries: Vec<Value> = owners
+        .into_iter()
+        .map(|owner| {
+            let operation = match owner.operation {
+                Operation::Apply => "Apply",
+                Operation::Update => "Update",
+            };
+            let mut entry = json!({
+                "manager": owner.manager,
+                "operation": operation,
+                "apiVersion": owner.api_version,
+            });
+            if let Some(time) = owner.time {
+                entry["time"] = time.into();
+            }
+            entry["fieldsType"] = "FieldsV1".into();
+            entry["fieldsV1"] = owner.fields.written();
+            if !owner.subresource.is_empty() {
+                entry["subresource"] = owner.subresource.into();
+            }
+            entry
+        })
+        .collect();
+    super::without(object);
+    if !entries.is_empty() {
+        object["metadata"][FIELD] = entries.into();
+    }
+}
