@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fake_apiserver::api::Access;
+use fake_apiserver::api::access::ADMINS;
+use fake_apiserver::net::tls::{Authority, Identity};
 use fake_apiserver::net::{Credentials, Edge, Listening, ServeError, ServeOptions, TlsOptions};
 use fake_apiserver::record::{Door, Record};
 use fake_apiserver::scenario::Version;
@@ -74,9 +76,11 @@ impl Running {
         }
         let (mut servers, mut kubeconfigs) = (Vec::new(), Vec::new());
         for (door, listener) in &listeners {
-            let credentials = match &stage.access {
-                Some(access) => Credentials::Token(access.token.clone()),
-                None => Credentials::None,
+            let credentials = match (&stage.access, listener.authority()) {
+                (Some(access), _) => Credentials::Token(access.token.clone()),
+                // Over TLS kubectl asks for a user's name and password where its kubeconfig has nothing to show.
+                (None, Some(authority)) => Credentials::Certificate(admin(authority)?),
+                (None, None) => Credentials::None,
             };
             let way = listener.kubeconfig(credentials, stage.namespace.as_deref());
             let path = stage.kubeconfig.as_deref().map(|path| match door {
@@ -274,6 +278,12 @@ fn hear_some(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Rec
         hear(last.at, &records);
     }
     !records.is_empty()
+}
+
+/// A certificate of someone who may do everything.
+fn admin(authority: &Authority) -> Result<Identity, Failure> {
+    let identity = authority.client("admin", Some(ADMINS));
+    identity.map_err(|error| Failure::System("no client certificate".to_owned(), io::Error::other(error)))
 }
 
 /// A token nobody can guess.

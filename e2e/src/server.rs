@@ -131,6 +131,22 @@ impl Server {
         }
     }
 
+    /// Steers the server as a user does from another shell: `fake-apiserver ctl …`. Gives what is printed.
+    ///
+    /// # Panics
+    /// When the command fails.
+    pub fn ctl(&self, arguments: &[&str]) -> String {
+        let output = Command::new(toolchain::fake_apiserver())
+            .args(["ctl", "--pid", &self.child.id().to_string()])
+            .args(arguments)
+            .output()
+            .expect("it was built");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let command = arguments.join(" ");
+        assert!(output.status.success(), "ctl {command}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
     fn ask(&self, method: &str, path: &str, content_type: &str, body: Option<&Value>) -> Value {
         let body = body.map(Value::to_string).unwrap_or_default();
         let request = Request::builder()

@@ -33,7 +33,7 @@ fn informer(arguments: &[&str]) -> Result<Command, Missing> {
 #[case::kube_runtime_controller(kube_runtime("controller"))]
 fn a_client_lives(
     #[case] program: Result<Command, Missing>,
-    #[values(Transport::Http)] transport: Transport,
+    #[values(Transport::Http, Transport::Tls)] transport: Transport,
 ) {
     let Some(program) = toolchain::or_skip(program) else {
         return;
@@ -50,6 +50,31 @@ fn a_client_lives(
     client.expect(Told::Updated("b", "2"));
     server.delete(&format!("{CONFIG_MAPS}/b"));
     client.expect(Told::Deleted("b"));
+
+    // The connection breaks, and what happens meanwhile is not lost.
+    server.ctl(&["cut", "--how", "rst", "--resource", "configmaps"]);
+    server.expect("the reset", |line| line.ends_with(" rst"));
+    server.create(CONFIG_MAPS, &config_map("c", "1"));
+    client.expect(Told::Added("c", "1"));
+    server.expect("a new watch", is_watch);
+
+    // The version is too old: as an event in the middle of a watch …
+    server.ctl(&["expire", "--resource", "configmaps"]);
+    server.expect("the 410", |line| line.contains("ERROR 410"));
+    server.delete(&format!("{CONFIG_MAPS}/c"));
+    client.expect(Told::Deleted("c"));
+    server.expect("a new watch", is_watch);
+
+    // … and as the status of one that starts.
+    server.ctl(&["expire", "--status", "--resource", "configmaps"]);
+    server.ctl(&["cut", "--how", "fin", "--resource", "configmaps"]);
+    server.expect("the 410", |line| line.contains(" 410"));
+    server.merge(&format!("{CONFIG_MAPS}/a"), &labelled("2"));
+    client.expect(Told::Updated("a", "2"));
+}
+
+fn is_watch(line: &str) -> bool {
+    line.contains(" WATCH") && line.contains(" /api/v1/configmaps?")
 }
 
 fn config_map(name: &str, value: &str) -> Value {
