@@ -4,22 +4,20 @@
 
 use std::time::Duration;
 
-use super::write::EPOCH;
-
 /// What stands for the age of what has no time.
 pub(super) const UNKNOWN: &str = "<unknown>";
 
-/// The age of a time in an object (RFC 3339) at `now`.
+/// The age of a time in an object (RFC 3339) at `now`, which counts from 1970.
 pub(super) fn since(time: Option<&str>, now: Duration) -> String {
     match time.and_then(seconds) {
-        Some(then) => human(now_seconds(now) - then),
+        Some(then) => human(now.as_secs_f64() - then),
         None => UNKNOWN.to_owned(),
     }
 }
 
 /// The same for what is the time from one to another; an end that is not there is now.
 pub(super) fn between(start: &str, end: Option<&str>, now: Duration) -> String {
-    let end = end.and_then(seconds).unwrap_or_else(|| now_seconds(now));
+    let end = end.and_then(seconds).unwrap_or_else(|| now.as_secs_f64());
     seconds(start).map_or_else(|| UNKNOWN.to_owned(), |start| human(end - start))
 }
 
@@ -99,10 +97,6 @@ pub(super) fn seconds(time: &str) -> Option<f64> {
     let minutes = (days * 24 + hour) * 60 + minute - offset;
     let whole = i32::try_from(minutes).map(f64::from).ok()?;
     Some(whole * 60.0 + second)
-}
-
-fn now_seconds(now: Duration) -> f64 {
-    (Duration::from_secs(EPOCH) + now).as_secs_f64()
 }
 
 #[cfg(test)]

@@ -388,7 +388,7 @@ fn page(
         continue_token,
         items,
         version: model.version,
-        read_at: now,
+        read_at: model.epoch + now,
     }
 }
 
@@ -425,7 +425,8 @@ pub(super) fn get(
                     Some(Ok(scale)) => Arc::new(scale),
                     Some(Err(status)) => return GetOutcome::Refused(status),
                 };
-                let mut body = table::shown(&object, request.form, model.version, now, true).to_vec();
+                let wall = model.epoch + now;
+                let mut body = table::shown(&object, request.form, model.version, wall, true).to_vec();
                 body.push(b'\n');
                 GetOutcome::Found {
                     object,

@@ -284,7 +284,13 @@ impl Writer<'_> {
 
     /// The object in the form its writer asked for.
     fn shown(&self, stored: &Stored) -> Bytes {
-        table::shown(stored, self.request.form, self.model.version, self.now, true)
+        table::shown(
+            stored,
+            self.request.form,
+            self.model.version,
+            self.model.epoch + self.now,
+            true,
+        )
     }
 }
 

@@ -311,7 +311,7 @@ impl WatchSession {
     /// The line that shows this watch an object.
     fn line(&mut self, model: &Model, now: Duration, change: Change, object: &Stored) -> Bytes {
         let named = !std::mem::replace(&mut self.named, true);
-        let shown = table::shown(object, self.form, model.version, now, named);
+        let shown = table::shown(object, self.form, model.version, model.epoch + now, named);
         line(change.word(), &shown)
     }
 
