@@ -17,7 +17,7 @@ pub(super) fn since(time: Option<&str>, now: Duration) -> String {
 
 /// The same for what is the time from one to another; an end that is not there is now.
 pub(super) fn between(start: &str, end: Option<&str>, now: Duration) -> String {
-    let end = end.and_then(seconds).unwrap_or_else(|| now.as_secs_f64());
+    let end = end.and_then(seconds).unwrap_or(now.as_secs_f64());
     seconds(start).map_or_else(|| UNKNOWN.to_owned(), |start| human(end - start))
 }
 
