@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, UPGRADE};
+use http::header::{CONNECTION, HeaderValue, UPGRADE};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
@@ -21,8 +21,8 @@ use super::connection::{HEAD_BYTES_MAX, Open, whole};
 use super::deadline::Deadline;
 use super::websocket::serve_websocket;
 use super::wire::{Flow, Transport, Wire};
-use super::{Edge, ListenerLimits, Ticket};
-use crate::api::{BODY_BYTES_MAX, Status};
+use super::{Edge, Head, ListenerLimits, Ticket};
+use crate::api::{BODY_BYTES_MAX, HttpRequest, Status, common_headers};
 use crate::fault::Ending;
 use crate::record::{ConnId, Side};
 
@@ -130,7 +130,7 @@ async fn respond(
         let body = Limited::new(body, BODY_BYTES_MAX).collect();
         match tokio::time::timeout(body_wait, body).await {
             Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => return Ok(too_large()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => return Ok(too_large(head, conn)),
             Ok(Err(error)) => return Err(BodyLost(error)),
             Err(elapsed) => {
                 flow.arm(Ending::Fin);
@@ -153,8 +153,9 @@ async fn respond(
 struct BodyLost(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 /// Refused before the server hears of it: what is not read whole is no request.
-fn too_large() -> Response {
-    let mut response = too_large_head(Either::Right(Full::new(Status::too_large_body().to_bytes())));
+fn too_large(head: http::request::Parts, conn: ConnId) -> Response {
+    let body = Either::Right(Full::new(Status::too_large_body().to_bytes()));
+    let mut response = too_large_head(&whole(head, Bytes::new()), conn, body);
     // The rest of the body is still on its way; only closing gets rid of it.
     response
         .headers_mut()
@@ -162,12 +163,15 @@ fn too_large() -> Response {
     response
 }
 
-/// The head of that refusal, whatever is spoken.
-pub(crate) fn too_large_head<B>(body: B) -> http::Response<B> {
-    let mut response = http::Response::new(body);
-    *response.status_mut() = http::StatusCode::PAYLOAD_TOO_LARGE;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    response
+/// The head of that refusal, whatever is spoken, with the headers every answer has.
+pub(crate) fn too_large_head<B>(request: &HttpRequest, conn: ConnId, body: B) -> http::Response<B> {
+    let answer = Status::too_large_body().into_answer();
+    let mut headers = common_headers(request, conn.0);
+    headers.extend(answer.headers);
+    let head = Head {
+        status: answer.status,
+        headers,
+        length: None,
+    };
+    response(head, body)
 }

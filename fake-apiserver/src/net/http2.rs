@@ -141,7 +141,8 @@ enum Half {
 /// A request that was read to its end.
 enum Asked {
     Whole(HttpRequest),
-    TooLarge,
+    /// Without its body.
+    TooLarge(HttpRequest),
 }
 
 /// The client is gone, or gave the stream up.
@@ -156,12 +157,12 @@ impl Exchange {
         // Dropping the exchange is all there is to do about a client that is gone.
         let _ = match asked {
             Asked::Whole(request) => self.answer(request).await,
-            Asked::TooLarge => self.refuse_too_large().await,
+            Asked::TooLarge(request) => self.refuse_too_large(&request).await,
         };
     }
 
-    async fn refuse_too_large(&mut self) -> Result<(), Gone> {
-        self.send_head(too_large_head(()), false)?;
+    async fn refuse_too_large(&mut self, request: &HttpRequest) -> Result<(), Gone> {
+        self.send_head(too_large_head(request, self.conn, ()), false)?;
         self.send(Status::too_large_body().to_bytes(), true).await
     }
 
@@ -318,7 +319,7 @@ async fn read(request: http::Request<RecvStream>) -> Result<Asked, Gone> {
     while let Some(part) = poll_fn(|cx| body.poll_data(cx)).await {
         let part = part.map_err(|_| Gone)?;
         if read.len() + part.len() > BODY_BYTES_MAX {
-            return Ok(Asked::TooLarge);
+            return Ok(Asked::TooLarge(whole(head, Bytes::new())));
         }
         body.flow_control()
             .release_capacity(part.len())
