@@ -69,11 +69,6 @@ impl World {
         }
         let body = r#"{"metadata":{"name":"cm-1"},"data":{"k":"1"}}"#;
         world.expect("POST", "/api/v1/namespaces/probe-b/configmaps", body);
-        world.expect(
-            "POST",
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-            CRD,
-        );
         let body = r#"{"apiVersion":"probe.example.com/v1","kind":"Widget","metadata":{"name":"wd-1"},"spec":{"size":1}}"#;
         world.expect("POST", WD, body);
         world

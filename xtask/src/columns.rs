@@ -33,11 +33,14 @@ struct Column {
 /// Name, type, format, priority, and which description.
 type Head = (String, String, String, i32, usize);
 
+/// Since which minor which columns.
+type Since = (u8, Vec<Head>);
+
 #[derive(Default)]
 struct Gathered {
     descriptions: Vec<String>,
     /// By group and resource: since which minor which columns.
-    tables: BTreeMap<(String, String), Vec<(u8, Vec<Head>)>>,
+    tables: BTreeMap<(String, String), Vec<Since>>,
 }
 
 /// Reads the recordings and writes the table.

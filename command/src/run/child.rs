@@ -82,11 +82,16 @@ impl Child {
         for name in ASTRAY {
             started.env_remove(name);
         }
-        let mut child = started.spawn().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
+        let mut child = started.spawn().map_err(|error| {
+            let is_callers = matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+            );
+            if is_callers {
                 Failure::NoServer(format!("cannot start {program}: {error}"))
+            } else {
+                Failure::System(format!("cannot start {program}"), error)
             }
-            _ => Failure::System(format!("cannot start {program}"), error),
         })?;
         let printed = Arc::new(Mutex::new(Vec::new()));
         if let Some(out) = child.stdout.take() {

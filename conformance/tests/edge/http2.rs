@@ -100,12 +100,17 @@ fn broken(error: &hyper::Error) -> String {
     let source = error.source().unwrap();
     let http2 = source.downcast_ref::<h2::Error>();
     if let Some(io) = http2.map_or_else(|| source.downcast_ref(), h2::Error::get_io) {
-        return match io.kind() {
-            io::ErrorKind::ConnectionReset => "connection reset".to_owned(),
-            io::ErrorKind::BrokenPipe => "connection closed".to_owned(),
-            io::ErrorKind::UnexpectedEof => "connection closed without close_notify".to_owned(),
-            kind => panic!("unexpected: {kind:?}"),
-        };
+        let known = [
+            (io::ErrorKind::ConnectionReset, "connection reset"),
+            (io::ErrorKind::BrokenPipe, "connection closed"),
+            (
+                io::ErrorKind::UnexpectedEof,
+                "connection closed without close_notify",
+            ),
+        ];
+        let found = known.iter().find(|(kind, _)| *kind == io.kind());
+        let (_, words) = found.unwrap_or_else(|| panic!("unexpected: {:?}", io.kind()));
+        return (*words).to_owned();
     }
     let error = http2.unwrap();
     assert!(error.is_reset(), "unexpected: {error:?}");
