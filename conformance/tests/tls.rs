@@ -66,7 +66,10 @@ enum As {
 }
 
 #[rstest]
-#[case::nobody(As::Nobody, "401 Unauthorized")]
+#[case::nobody(
+    As::Nobody,
+    "403 namespaces is forbidden: User \"system:anonymous\" cannot list resource \"namespaces\" in API group \"\" at the cluster scope"
+)]
 #[case::the_token(As::Token(TOKEN), "4 namespaces")]
 #[case::another_token(As::Token("correct hors"), "401 Unauthorized")]
 #[case::an_admin(As::Certified("alice", Some("system:masters")), "4 namespaces")]

@@ -91,6 +91,7 @@ pub async fn run(
             .map(|seed| Program::new(seed, version, between))
             .collect();
         let mut fake = InProcess::with_capacity(version, CAPACITY);
+        fixture::reset(&mut fake).await?;
         let on_fake = play(&programs, between, &mut fake).await?;
         let on_real = play(&programs, between, real).await?;
         for ((program, real_text), fake_text) in programs.iter().zip(on_real).zip(on_fake) {
@@ -301,7 +302,11 @@ mod tests {
             .map(|seed| Program::new(seed, Version::V1_36, between))
             .collect();
         let mut fake = InProcess::with_capacity(Version::V1_36, CAPACITY);
-        runtime().block_on(play(&programs, between, &mut fake)).unwrap()
+        let played = async {
+            fixture::reset(&mut fake).await?;
+            play(&programs, between, &mut fake).await
+        };
+        runtime().block_on(played).unwrap()
     }
 
     #[test]
