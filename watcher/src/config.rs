@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::backoff::BackoffConfig;
+use crate::decode::Prune;
 
 /// Which state a LIST may be answered from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,6 +58,8 @@ pub struct Config {
     pub initial_events_timeout: Duration,
     /// No watch event may be longer, in bytes. Default 16 MiB, as in client-go: ten times what etcd stores.
     pub max_event_bytes: usize,
+    /// What of each object is left out while it is read. Default: nothing.
+    pub prune: Prune,
     /// The delays after failures.
     pub backoff: BackoffConfig,
     /// Where jitter comes from: the same seed, the same delays. Default: drawn when the watcher is made.
@@ -77,6 +80,7 @@ impl Default for Config {
             list_timeout: Duration::from_secs(65),
             initial_events_timeout: Duration::from_secs(60),
             max_event_bytes: 16 << 20,
+            prune: Prune::nothing(),
             backoff: BackoffConfig::default(),
             seed: None,
         }
@@ -158,6 +162,21 @@ impl Config {
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// Leaves `metadata.managedFields` out while objects are read: a third of the time and half of the memory a Pod
+    /// costs. As `modify` with a clearing closure does, but before anything is allocated.
+    #[must_use]
+    pub fn drop_managed_fields(self) -> Self {
+        self.drop_field("metadata.managedFields")
+    }
+
+    /// Leaves a field out while objects are read: see [`Prune::field`] for how paths are written. Names, uid and
+    /// resourceVersion are needed and must stay.
+    #[must_use]
+    pub fn drop_field(mut self, path: &str) -> Self {
+        self.prune = self.prune.field(path);
         self
     }
 

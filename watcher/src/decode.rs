@@ -3,16 +3,25 @@
 //! Names, versions and event types are read by a scan of their own, so they are known also where an object does not fit
 //! its type, and a bad object can be told apart from bad bytes.
 
+mod codec;
+#[cfg(feature = "client")]
+mod dynamic;
 mod envelope;
+mod identify;
 mod kinds;
 mod list;
+mod prune;
+mod scan;
 mod values;
 
-use serde::de::DeserializeOwned;
+use bytes::Bytes;
 
-use self::envelope::{Envelope, Head};
+pub use self::codec::Codec;
+use self::envelope::{Envelope, Head, plain_object};
+pub(crate) use self::identify::{identity, is_one_value};
 pub use self::kinds::Kinds;
-pub use self::list::decode_list;
+pub use self::list::ListDecoder;
+pub use self::prune::Prune;
 use self::values::{Cut, Values};
 use crate::error::{DecodeError, Malformed};
 use crate::machine::{Answer, Change};
@@ -37,38 +46,61 @@ impl WatchDecoder {
 
     /// Takes more of the body and tells what became whole. After bytes that are no JSON nothing more is told: where the
     /// next event begins is unknown.
-    pub fn push<K: DeserializeOwned>(
+    pub fn push<K>(
         &mut self,
-        chunk: &[u8],
+        chunk: Bytes,
+        codec: &Codec<K>,
         kinds: &mut Kinds,
         mut tell: impl FnMut(Answer<'_, K>),
     ) {
         self.values.push(chunk);
-        while self.values.next(|cut| tell_cut(&cut, kinds, &mut tell)) {}
+        while self.values.next(|cut| tell_cut(&cut, codec, kinds, &mut tell)) {}
     }
 
     /// The body ended: tells a last event that is whole but for its newline. A torn one is dropped; returns how many
     /// bytes of it there were.
-    pub fn finish<K: DeserializeOwned>(
+    pub fn finish<K>(
         &mut self,
+        codec: &Codec<K>,
         kinds: &mut Kinds,
         mut tell: impl FnMut(Answer<'_, K>),
     ) -> usize {
-        while self.values.next_at_end(|cut| tell_cut(&cut, kinds, &mut tell)) {}
+        while self
+            .values
+            .next_at_end(|cut| tell_cut(&cut, codec, kinds, &mut tell))
+        {}
         self.values.torn()
     }
 }
 
-fn tell_cut<K: DeserializeOwned>(cut: &Cut<'_>, kinds: &mut Kinds, tell: &mut impl FnMut(Answer<'_, K>)) {
+/// False for a line that must be looked at closer.
+fn tell_cut<K>(
+    cut: &Cut<'_>,
+    codec: &Codec<K>,
+    kinds: &mut Kinds,
+    tell: &mut impl FnMut(Answer<'_, K>),
+) -> bool {
     match cut {
-        Cut::Value { envelope, text } => tell_event(envelope, text, kinds, tell),
+        Cut::Line(line) => {
+            let Some((change, json)) = plain_object(line).filter(|(_, json)| kinds.knows(json)) else {
+                return false;
+            };
+            // Whatever is wrong with it, the closer look says so.
+            let Ok(payload) = codec.decode(json) else {
+                return false;
+            };
+            tell(Answer::Changed { change, payload });
+        }
+        Cut::Value { envelope, text } => tell_event(envelope, text, codec, kinds, tell),
         Cut::Malformed(why) => tell(Answer::Malformed(why.clone())),
     }
+    true
 }
 
-fn tell_event<K: DeserializeOwned>(
+fn tell_event<K>(
     envelope: &Envelope<'_>,
     text: &str,
+    codec: &Codec<K>,
     kinds: &mut Kinds,
     tell: &mut impl FnMut(Answer<'_, K>),
 ) {
@@ -102,16 +134,12 @@ fn tell_event<K: DeserializeOwned>(
     if let Err(why) = kinds.check_object(head.api_version(), head.kind()) {
         return tell(Answer::Malformed(why));
     }
-    let object = head.object();
-    match serde_json::from_str::<K>(json) {
-        Ok(payload) => tell(Answer::Changed {
-            change,
-            object,
-            payload,
-        }),
+    kinds.learn(json);
+    match codec.decode(json) {
+        Ok(payload) => tell(Answer::Changed { change, payload }),
         Err(error) => {
             tell(Answer::Undecodable {
-                object: object.to_id(change.word()),
+                object: head.object().to_id(change.word()),
                 error: DecodeError::from(error),
             });
         }

@@ -31,6 +31,9 @@
 //! - What cannot be decoded is named, never skipped: the set is read again.
 //! - No object's content is ever logged, nor quoted in an error.
 //!
+//! The [`guide`] goes from here to a hundred thousand objects; [`coming_from_kube_runtime`] says what changes for a
+//! program that has a watcher already.
+//!
 //! # With kube's own retries
 //! A `kube_client::Client` made by its defaults retries 429, 503 and 504 by itself, up to 15 times and for as long as
 //! `Retry-After` says, before a watcher hears of them. The watcher does all of that, with a cap: set
@@ -41,14 +44,21 @@
 //! only place that waits. Without the feature `client` only the thinking parts are there.
 
 pub mod backoff;
+#[cfg(all(any(doc, doctest), feature = "client"))]
+#[doc = include_str!("../docs/coming_from_kube_runtime.md")]
+pub mod coming_from_kube_runtime {}
 pub mod config;
 pub mod decode;
 pub mod error;
 pub mod event;
 #[cfg(feature = "client")]
 pub mod ext;
+#[cfg(all(any(doc, doctest), feature = "client"))]
+#[doc = include_str!("../docs/guide.md")]
+pub mod guide {}
 #[cfg(feature = "kube-runtime")]
 pub mod interop;
+pub mod lazy;
 pub mod machine;
 pub mod object;
 #[cfg(feature = "client")]
@@ -69,6 +79,7 @@ pub use error::{Error, Fault};
 pub use event::Event;
 #[cfg(feature = "client")]
 pub use ext::WatchStreamExt;
+pub use lazy::Lazy;
 #[cfg(feature = "client")]
 pub use predicates::Predicate;
 #[cfg(feature = "client")]
@@ -76,4 +87,6 @@ pub use progress::{Progress, Synced};
 #[cfg(feature = "client")]
 pub use reflector::reflector;
 #[cfg(feature = "client")]
-pub use stream::{Watcher, metadata_watcher, watch_object, watch_object_with, watcher};
+pub use stream::{
+    Watcher, lazy_watcher, metadata_watcher, store_watcher, watch_object, watch_object_with, watcher,
+};

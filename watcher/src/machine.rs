@@ -38,6 +38,7 @@ use crate::backoff::DefaultBackoff;
 use crate::config::Config;
 use crate::error::Error;
 use crate::event::Event;
+use crate::object::Identity;
 use crate::request::Request;
 use crate::version::ResourceVersion;
 
@@ -52,10 +53,14 @@ pub struct Machine<O> {
     state: State<O>,
     memory: Memory,
     backoff: DefaultBackoff,
+    identify: Identify<O>,
     random: fastrand::Rng,
     outputs: VecDeque<Output<O>>,
     last_request: u64,
 }
+
+/// Tells which object one is, and which state of it.
+pub type Identify<O> = for<'a> fn(&'a O) -> Identity<'a>;
 
 /// The boxes of the drawing.
 #[derive(Debug)]
@@ -101,11 +106,13 @@ impl Pause {
 }
 
 impl<O> Machine<O> {
-    /// A machine in `State::Empty`, due at once. `seed` takes the place of [`Config::seed`].
-    pub fn new(config: Config, seed: u64) -> Self {
+    /// A machine in `State::Empty`, due at once. `seed` takes the place of [`Config::seed`]; `identify` tells which
+    /// object one is, and is all that the machine knows of objects.
+    pub fn new(config: Config, seed: u64, identify: Identify<O>) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         Self {
             backoff: DefaultBackoff::new(config.backoff, random.u64(..)),
+            identify,
             config,
             state: State::Empty,
             memory: Memory::default(),

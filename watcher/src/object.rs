@@ -16,6 +16,21 @@ pub struct Identity<'a> {
     pub resource_version: Cow<'a, str>,
 }
 
+/// The identity of a decoded object.
+#[cfg(feature = "client")]
+pub(crate) fn identity<K: kube_core::Resource>(object: &K) -> Identity<'_> {
+    fn text(field: Option<&String>) -> Cow<'_, str> {
+        field.map_or(Cow::Borrowed(""), |text| Cow::Borrowed(text))
+    }
+    let meta = object.meta();
+    Identity {
+        namespace: text(meta.namespace.as_ref()),
+        name: text(meta.name.as_ref()),
+        uid: text(meta.uid.as_ref()),
+        resource_version: text(meta.resource_version.as_ref()),
+    }
+}
+
 /// The identity of an object an error is about, as far as its bytes tell. Absent fields are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectId {

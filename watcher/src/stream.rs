@@ -6,6 +6,7 @@ mod link;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,11 +19,14 @@ use tokio::time::{Instant, Sleep};
 
 use self::link::{Link, Target};
 use crate::config::Config;
-use crate::decode::Kinds;
+use crate::decode::{self, Codec, Kinds};
 use crate::error::Error;
 use crate::event::Event;
-use crate::machine::{Input, Machine, Output};
+use crate::lazy::{self, Lazy};
+use crate::machine::{Identify, Input, Machine, Output};
+use crate::object;
 use crate::progress::Progress;
+use crate::reflector::Writer;
 
 /// Follows a collection for ever: snapshots, changes, and recovery from whatever ends a watch.
 ///
@@ -33,8 +37,7 @@ pub fn watcher<K>(api: Api<K>, config: Config) -> Watcher<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let target = Target::new(&api, K::metadata_api());
-    Watcher::<K>::new(api.into_client(), target, config)
+    typed(api, config, K::metadata_api())
 }
 
 /// Like [`watcher()`], but asks the server for metadata only.
@@ -44,8 +47,67 @@ pub fn metadata_watcher<K>(api: Api<K>, config: Config) -> Watcher<PartialObject
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let target = Target::new(&api, true);
-    Watcher::<PartialObjectMeta<K>>::new(api.into_client(), target, config)
+    typed(api, config, true)
+}
+
+/// Like [`watcher()`], but objects are decoded when they are used: see [`Lazy`].
+pub fn lazy_watcher<K>(api: Api<K>, config: Config) -> Watcher<Lazy<K>>
+where
+    K: Resource + DeserializeOwned + Send + 'static,
+{
+    let codec = lazy::codec(config.prune.clone());
+    let target = Target::new(&api, K::metadata_api());
+    Watcher::new(api.into_client(), target, config, codec, Lazy::identity)
+}
+
+/// Like [`watcher()`], and keeps a store by what it tells. What a relist names again unchanged, by uid and
+/// resourceVersion, is not decoded again: it is the object that the store has.
+pub fn store_watcher<K>(
+    api: Api<K>,
+    config: Config,
+    mut writer: Writer<K>,
+) -> impl Stream<Item = Result<Event<Arc<K>>, Error>> + Send + 'static
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let target = Target::new(&api, K::metadata_api());
+    let (decode, store) = (codec::<K>(&config, K::metadata_api()), writer.as_reader());
+    let shared = Codec::new(move |json| {
+        let known = decode::identity(json).and_then(|id| store.same(&id));
+        match known {
+            Some(object) => Ok(object),
+            None => decode.decode(json).map(Arc::new),
+        }
+    });
+    let watcher = Watcher::new(api.into_client(), target, config, shared, |object: &Arc<K>| {
+        object::identity(&**object)
+    });
+    writer.follow(watcher.progress());
+    watcher.inspect(move |event| {
+        if let Ok(event) = event {
+            writer.apply_shared(event.clone());
+        }
+    })
+}
+
+fn typed<A, K>(api: Api<A>, config: Config, metadata_only: bool) -> Watcher<K>
+where
+    A: Resource,
+    K: Resource + DeserializeOwned + Send + 'static,
+{
+    let target = Target::new(&api, metadata_only);
+    let codec = codec(&config, metadata_only);
+    Watcher::new(api.into_client(), target, config, codec, object::identity)
+}
+
+fn codec<K: DeserializeOwned + 'static>(config: &Config, metadata_only: bool) -> Codec<K> {
+    let prune = config.prune.clone();
+    // Some servers send whole objects all the same.
+    Codec::typed(if metadata_only {
+        prune.all_but(&["apiVersion", "kind", "metadata"])
+    } else {
+        prune
+    })
 }
 
 /// Follows one object: `Some` whenever it is there or changed, `None` when it is known not to be.
@@ -100,6 +162,7 @@ pub struct Watcher<K> {
     target: Target,
     config: Config,
     machine: Machine<K>,
+    codec: Codec<K>,
     kinds: Kinds,
     link: Option<Link>,
     told: VecDeque<Result<Event<K>, Error>>,
@@ -107,11 +170,16 @@ pub struct Watcher<K> {
     started: Option<Instant>,
     /// When bytes last came.
     heard: Option<Instant>,
+    /// When the consumer last took an event.
+    taken: Option<Duration>,
     progress: Progress,
 }
 
-/// Events that may wait for a slow consumer before nothing more is read. More than a page, so that the next page is on
-/// its way while this one is consumed: a token must not age with the consumer (kube's `watcher` lets it).
+/// A consumer that takes so long for an event is slow: what it is told next is read ahead, so that neither a token nor a
+/// version ages with it (kube's `watcher` lets them). For one that keeps up nothing is held but what came in one read.
+const SLOW: Duration = Duration::from_millis(1);
+/// Events that may wait for a slow consumer before nothing more is read: more than a page, so that the next page is on
+/// its way while this one is consumed.
 const TOLD_MAX: usize = 1024;
 /// Reads that may bring no event before the task yields, so that a flood of bookmarks starves nobody.
 const READS_MAX: u32 = 64;
@@ -144,20 +212,28 @@ impl<K> Debug for Watcher<K> {
     }
 }
 
-impl<K: DeserializeOwned + Send + 'static> Watcher<K> {
-    fn new(client: kube_client::Client, target: Target, config: Config) -> Self {
+impl<K> Watcher<K> {
+    fn new(
+        client: kube_client::Client,
+        target: Target,
+        config: Config,
+        codec: Codec<K>,
+        identify: Identify<K>,
+    ) -> Self {
         let seed = config.seed.unwrap_or_else(|| fastrand::u64(..));
         Self {
             client,
             target,
-            machine: Machine::new(config.clone(), seed),
+            machine: Machine::new(config.clone(), seed, identify),
             config,
+            codec,
             kinds: Kinds::new(),
             link: None,
             told: VecDeque::new(),
             timer: None,
             started: None,
             heard: None,
+            taken: None,
             progress: Progress::default(),
         }
     }
@@ -209,7 +285,7 @@ impl<K: DeserializeOwned + Send + 'static> Watcher<K> {
         };
         let request = link.id();
         let machine = &mut self.machine;
-        let read = link.poll_read(cx, &mut self.kinds, |answer| {
+        let read = link.poll_read(cx, &self.codec, &mut self.kinds, |answer| {
             machine.handle(now, Input::Answer { request, answer });
         });
         read.map(|is_over| {
@@ -247,36 +323,41 @@ impl<K: DeserializeOwned + Send + 'static> Watcher<K> {
     }
 }
 
-impl<K: DeserializeOwned + Send + 'static> Stream for Watcher<K> {
+impl<K> Stream for Watcher<K> {
     type Item = Result<Event<K>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         this.tell_progress();
+        let mut now = this.now();
+        let told_max = if this.taken.is_some_and(|taken| now.saturating_sub(taken) >= SLOW) {
+            TOLD_MAX
+        } else {
+            1
+        };
         for _ in 0..READS_MAX {
             this.carry_out();
-            if this.told.len() >= TOLD_MAX {
+            if this.told.len() >= told_max {
                 break;
             }
-            let now = this.now();
             if this.poll_link(now, cx).is_ready() {
                 this.heard = this.started.and_then(|started| started.checked_add(now));
+                now = this.now();
                 continue;
             }
             // Only a side that has nothing to say can be silent for too long.
             if this.poll_timer(now, cx).is_ready() {
-                let now = this.now();
+                now = this.now();
                 this.machine.handle(now, Input::Timeout);
                 continue;
             }
-            return match this.told.pop_front() {
-                Some(told) => Poll::Ready(Some(told)),
-                None => {
-                    this.tell_progress();
-                    Poll::Pending
-                }
-            };
+            if this.told.is_empty() {
+                this.tell_progress();
+                return Poll::Pending;
+            }
+            break;
         }
+        this.taken = Some(now);
         if let Some(told) = this.told.pop_front() {
             return Poll::Ready(Some(told));
         }

@@ -7,7 +7,7 @@ use fake_apiserver::report::Report;
 
 use super::{Finding, Ground};
 use crate::cache::Cache;
-use crate::trace::{Delivery, Exchange, Op, Reported};
+use crate::trace::{Answer, Delivery, Exchange, Op, Reported};
 use crate::words;
 
 /// INV-06 (etcd: Ordered; client-go SharedInformer doc). A relist may show an older state if the server sent it then.
@@ -17,7 +17,7 @@ pub(super) fn subsequence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     for (reported, _) in ground.stated() {
         let mut sources = ground.sources(reported).peekable();
         if sources.peek().is_none() {
-            if !ground.opaque_before(reported.at.seq) {
+            if !ground.opaque_before(reported.at.seq) && !may_be_of_an_unfinished_page(ground, reported) {
                 found.push(Finding {
                     sentence: format!(
                         "the client reported {} at {}, a state the server never sent",
@@ -200,6 +200,29 @@ fn live<'t, 'a>(ground: &'t Ground<'_, 'a>, stream: &Exchange<'a>) -> Vec<&'t De
         .filter(|live| live.sent.seq > from && live.sent.seq < until && live.whole && !live.after_error)
         .filter(|live| !scripted(live))
         .collect()
+}
+
+/// A client may tell the items of a page while it is still on its way, and of one that never came whole. How far it had
+/// come is not written down, but what it would have brought is true.
+fn may_be_of_an_unfinished_page(ground: &Ground<'_, '_>, reported: &Reported<'_>) -> bool {
+    let at = reported.at.seq;
+    let state = ground
+        .history
+        .state(&reported.key, reported.resource_version(), reported.uid());
+    state.is_some()
+        && ground.trace.exchanges.iter().any(|exchange| {
+            let is_on_its_way = match &exchange.answer {
+                None | Some(Answer::Torn { .. }) => true,
+                Some(Answer::Page(page)) => page.sent.seq > at,
+                Some(Answer::Body(_)) => false,
+            };
+            exchange.verb == Verb::List
+                && is_on_its_way
+                && exchange
+                    .head
+                    .as_ref()
+                    .is_some_and(|head| head.status == 200 && head.sent.seq < at)
+        })
 }
 
 /// INV-08 (etcd: Unique). A lie on the wire since the last relist may have sent it twice.

@@ -193,7 +193,11 @@ fn what_was_forgotten_accuses_nobody() {
     story.watch("k", 1, "19999");
     // It is older than what was sent on the stream before, and than what was sent last.
     assert!(!story.found.is_empty(), "what it remembers still counts");
-    assert!(story.found.iter().all(|found| found == "k INV-02"), "{:?}", story.found);
+    assert!(
+        story.found.iter().all(|found| found == "k INV-02"),
+        "{:?}",
+        story.found
+    );
 }
 
 #[test]

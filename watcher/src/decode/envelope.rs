@@ -8,6 +8,7 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::error::Malformed;
+use crate::machine::Change;
 use crate::object::Identity;
 
 /// A watch event, its object untouched.
@@ -19,6 +20,21 @@ pub(super) struct Envelope<'a> {
     kind: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) object: Option<&'a RawValue>,
+}
+
+/// The JSON of the object in a line that is written as API servers write events, and nothing else: to be decoded at
+/// once, without a look at the envelope. Whether it is the object's JSON to its very end, its decoding proves.
+pub(super) fn plain_object(line: &str) -> Option<(Change, &str)> {
+    let rest = line.strip_prefix(r#"{"type":""#)?;
+    let (word, rest) = rest.split_once('"')?;
+    let change = match word {
+        "ADDED" => Change::Added,
+        "MODIFIED" => Change::Modified,
+        "DELETED" => Change::Deleted,
+        _ => return None,
+    };
+    let object = rest.strip_prefix(r#","object":"#)?;
+    Some((change, object.trim_ascii_end().strip_suffix('}')?))
 }
 
 pub(super) enum EnvelopeError {

@@ -16,6 +16,9 @@ pub struct Kinds {
     object: Option<Kind>,
     /// `object` was seen on an object, and not only guessed from the kind of the list.
     is_proven: bool,
+    /// How the JSON of an object begins whose type was checked. A server writes the type of all objects of a collection
+    /// alike, so that one comparison of bytes is as good as reading it.
+    beginning: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +33,30 @@ impl Kinds {
         Self::default()
     }
 
+    /// Does this object begin like one whose type was checked? Only what is known to be right: `false` says nothing.
+    pub(super) fn knows(&self, json: &str) -> bool {
+        json.starts_with(BARE)
+            || self
+                .beginning
+                .as_ref()
+                .is_some_and(|beginning| json.starts_with(beginning))
+    }
+
+    /// An object's type was checked, and is right.
+    pub(super) fn learn(&mut self, json: &str) {
+        let Some(expected) = self.object.as_ref().filter(|_| self.is_proven) else {
+            return;
+        };
+        let Kind { api_version, kind } = expected;
+        let beginnings = [
+            format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{{"#),
+            format!(r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"#),
+        ];
+        self.beginning = beginnings
+            .into_iter()
+            .find(|beginning| json.starts_with(beginning));
+    }
+
     /// Checks the type of an object. One without a type passes.
     pub(super) fn check_object(&mut self, api_version: &str, kind: &str) -> Result<(), Malformed> {
         if kind.is_empty() {
@@ -40,7 +67,7 @@ impl Kinds {
             Some(expected) if !expected.admits(api_version, kind) => {
                 let why = expected.contradicted_by(api_version, kind);
                 if !self.is_proven {
-                    self.object = None;
+                    self.forget_object();
                 }
                 return Err(why);
             }
@@ -57,9 +84,14 @@ impl Kinds {
     /// whatever the kind of the list lets guess.
     pub(super) fn check_item(&mut self, api_version: &str, kind: &str) -> Result<(), Malformed> {
         if !self.is_proven && !kind.is_empty() {
-            self.object = None;
+            self.forget_object();
         }
         self.check_object(api_version, kind)
+    }
+
+    fn forget_object(&mut self) {
+        self.object = None;
+        self.beginning = None;
     }
 
     /// Checks the type of a list. One without a type passes.
@@ -71,11 +103,15 @@ impl Kinds {
         if let Some(expected) = self.list.take_if(|expected| !expected.admits(api_version, kind)) {
             return Err(expected.contradicted_by(api_version, kind));
         }
-        self.is_proven = false;
         if self.list.is_some() && self.object.is_some() {
+            self.is_proven = false;
             return Ok(());
         }
         self.list = Some(Kind::new(api_version, kind));
+        // The items came before the kind of their list, and know better.
+        if self.is_proven {
+            return Ok(());
+        }
         // `List` alone is what tools make of anything. A custom resource may name its list as it likes, which is why
         // this is a guess.
         self.object = kind
@@ -85,6 +121,9 @@ impl Kinds {
         Ok(())
     }
 }
+
+/// An item of a built-in kind has no type of its own.
+const BARE: &str = r#"{"metadata":{"#;
 
 fn refuse_what_is_never_one(api_version: &str, kind: &str) -> Result<(), Malformed> {
     let is_never = (kind == "Table" && api_version.starts_with("meta.k8s.io/"))

@@ -8,12 +8,8 @@ use super::*;
 
 fn word(answer: Answer<'_, ConfigMap>) -> String {
     match answer {
-        Answer::Changed {
-            change,
-            object,
-            payload,
-        } => {
-            assert_eq!(payload.metadata.name.as_deref().unwrap_or_default(), object.name);
+        Answer::Changed { change, payload } => {
+            let object = payload.metadata;
             let data = payload
                 .data
                 .unwrap_or_default()
@@ -23,9 +19,9 @@ fn word(answer: Answer<'_, ConfigMap>) -> String {
             format!(
                 "{} {}/{}@{} {data}",
                 change.word(),
-                object.namespace,
-                object.name,
-                object.resource_version
+                object.namespace.unwrap_or_default(),
+                object.name.unwrap_or_default(),
+                object.resource_version.unwrap_or_default()
             )
             .trim_end()
             .to_owned()
@@ -42,7 +38,11 @@ fn word(answer: Answer<'_, ConfigMap>) -> String {
         Answer::ErrorEvent(status) => format!("ERROR {status}"),
         Answer::Undecodable { object, .. } => format!("undecodable {object}"),
         Answer::Malformed(why) => format!("malformed: {why}"),
-        Answer::Item { object, .. } => format!("item {}@{}", object.name, object.resource_version),
+        Answer::Item { payload } => format!(
+            "item {}@{}",
+            payload.metadata.name.unwrap_or_default(),
+            payload.metadata.resource_version.unwrap_or_default()
+        ),
         Answer::PageEnd(meta) => format!("end {} {}", meta.resource_version, meta.continue_token),
         Answer::Progress
         | Answer::Opened
@@ -57,9 +57,10 @@ fn word(answer: Answer<'_, ConfigMap>) -> String {
 fn decode_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, usize) {
     let (mut decoder, mut kinds, mut words) = (WatchDecoder::new(1 << 20), Kinds::new(), Vec::new());
     for chunk in chunks {
-        decoder.push(chunk, &mut kinds, |answer| words.push(word(answer)));
+        let chunk = Bytes::copy_from_slice(chunk);
+        decoder.push(chunk, &codec(), &mut kinds, |answer| words.push(word(answer)));
     }
-    let torn = decoder.finish(&mut kinds, |answer| words.push(word(answer)));
+    let torn = decoder.finish(&codec(), &mut kinds, |answer| words.push(word(answer)));
     (words, torn)
 }
 
@@ -92,7 +93,8 @@ fn an_event_spread_over_lines_is_told_when_its_brace_closes() {
     let (mut decoder, mut kinds, mut words) = (WatchDecoder::new(1 << 20), Kinds::new(), Vec::new());
     for byte in spread.as_bytes() {
         assert!(words.is_empty());
-        decoder.push(&[*byte], &mut kinds, |answer| words.push(word(answer)));
+        let byte = Bytes::copy_from_slice(&[*byte]);
+        decoder.push(byte, &codec(), &mut kinds, |answer| words.push(word(answer)));
     }
     assert_eq!(words, [A_WORD]);
 }
@@ -231,11 +233,14 @@ fn a_torn_line_with_events_after_it_is_noticed() {
 #[test]
 fn a_long_event_is_refused_before_it_ends() {
     let (mut decoder, mut kinds, mut words) = (WatchDecoder::new(1000), Kinds::new(), Vec::new());
-    decoder.push(format!("{A}\n{{\"type\":\"").as_bytes(), &mut kinds, |answer| {
-        words.push(word(answer))
-    });
+    let mut push = |chunk: String| {
+        decoder.push(chunk.into(), &codec(), &mut kinds, |answer| {
+            words.push(word(answer))
+        });
+    };
+    push(format!("{A}\n{{\"type\":\""));
     for _ in 0..200 {
-        decoder.push(b"0123456789", &mut kinds, |answer| words.push(word(answer)));
+        push("0123456789".to_owned());
     }
     assert_eq!(words, [A_WORD, "malformed: a watch event longer than 1000 bytes"]);
 }
@@ -269,11 +274,22 @@ fn torn_at_every_byte_only_whole_events_are_told() {
 }
 
 fn list(body: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    decode_list::<ConfigMap>(body.as_bytes(), &mut Kinds::new(), |answer| {
-        words.push(word(answer))
-    });
+    list_chunks([body.as_bytes()])
+}
+
+fn list_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+    let (mut decoder, mut kinds, mut words) = (ListDecoder::new(1 << 20), Kinds::new(), Vec::new());
+    for chunk in chunks {
+        decoder.push(chunk, &codec(), &mut kinds, &mut |answer| {
+            words.push(word(answer))
+        });
+    }
+    decoder.finish(&mut kinds, &mut |answer| words.push(word(answer)));
     words
+}
+
+fn codec() -> Codec<ConfigMap> {
+    Codec::typed(Prune::nothing())
 }
 
 const LIST: &str = r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10","continue":"t"},"items":ITEMS}"#;
@@ -365,7 +381,7 @@ proptest! {
     #[test]
     fn no_bytes_panic(chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..8)) {
         decode_chunks(chunks.iter().map(Vec::as_slice));
-        decode_list::<ConfigMap>(&chunks.concat(), &mut Kinds::new(), |answer| drop(word(answer)));
+        list_chunks(chunks.iter().map(Vec::as_slice));
     }
 
     #[test]
@@ -378,5 +394,91 @@ proptest! {
         let (told, _) = decode_chunks([torn]);
         let whole = decode(&body);
         prop_assert_eq!(&told[..], &whole[..told.len()]);
+    }
+}
+
+#[cfg(feature = "client")]
+mod against_serde {
+    use kube_core::{DynamicObject, PartialObjectMeta};
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn any_object() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".{0,6}".prop_map(Value::from)
+        ];
+        let any_json = leaf.prop_recursive(3, 20, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                proptest::collection::btree_map(".{0,4}", inner, 0..3)
+                    .prop_map(|map| map.into_iter().collect()),
+            ]
+        });
+        let types = prop_oneof![
+            Just(json!({"kind": "ConfigMap", "apiVersion": "v1"})),
+            Just(json!({"apiVersion": "v1", "kind": "ConfigMap"})),
+            Just(json!({"kind": "ConfigMap"})),
+            Just(json!({})),
+        ];
+        (types, ".{0,6}", any_json, any::<bool>()).prop_map(|(mut object, name, spec, metadata_last)| {
+            let metadata = json!({
+                "name": name, "resourceVersion": "5", "labels": {"l": name},
+                "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}}],
+            });
+            if metadata_last {
+                object["spec"] = spec;
+                object["metadata"] = metadata;
+            } else {
+                object["metadata"] = metadata;
+                object["spec"] = spec;
+            }
+            object
+        })
+    }
+
+    /// What comes of it, or nothing.
+    fn ours<K: DeserializeOwned + serde::Serialize + 'static>(json: &str, prune: Prune) -> Option<Value> {
+        let object = Codec::<K>::typed(prune).decode(json).ok()?;
+        Some(serde_json::to_value(object).unwrap())
+    }
+
+    fn serdes<K: DeserializeOwned + serde::Serialize>(json: &str) -> Option<Value> {
+        let object = serde_json::from_str::<K>(json).ok()?;
+        Some(serde_json::to_value(object).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn objects_decode_as_serde_decodes_them(object in any_object()) {
+            let json = object.to_string();
+            prop_assert_eq!(ours::<DynamicObject>(&json, Prune::nothing()), serdes::<DynamicObject>(&json));
+            prop_assert_eq!(ours::<ConfigMap>(&json, Prune::nothing()), serdes::<ConfigMap>(&json));
+        }
+
+        #[test]
+        fn pruning_is_decoding_and_clearing(object in any_object()) {
+            let json = object.to_string();
+            let mut cleared = object;
+            cleared["metadata"].as_object_mut().unwrap().shift_remove("managedFields");
+            let cleared = cleared.to_string();
+            let prune = || Prune::nothing().field("metadata.managedFields");
+            prop_assert_eq!(ours::<DynamicObject>(&json, prune()), serdes::<DynamicObject>(&cleared));
+            prop_assert_eq!(ours::<ConfigMap>(&json, prune()), serdes::<ConfigMap>(&cleared));
+        }
+
+        #[test]
+        fn metadata_is_the_same_with_and_without_the_rest(object in any_object()) {
+            let json = object.to_string();
+            let prune = Prune::nothing().all_but(&["apiVersion", "kind", "metadata"]);
+            prop_assert_eq!(
+                ours::<PartialObjectMeta<ConfigMap>>(&json, prune),
+                serdes::<PartialObjectMeta<ConfigMap>>(&json)
+            );
+        }
     }
 }

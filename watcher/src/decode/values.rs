@@ -1,18 +1,23 @@
 //! Cuts a stream of bytes into JSON values. Knows nothing of what they mean but that each is an object.
 //!
-//! The common case is one value a line, found by its newline and proved whole by the very parse that reads its
-//! envelope. A value over several lines is scanned for its closing brace, byte by byte and each byte once.
+//! The common case is one value a line, found by its newline and proved whole by the very parse that decodes its
+//! object. A value over several lines is scanned for its closing brace, byte by byte and each byte once.
 
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 
 use super::envelope::{Envelope, EnvelopeError};
 use crate::error::Malformed;
 
 /// The bytes that are not yet a whole value.
+///
+/// Lines that lie in one chunk are read where they lie; only what is left at a chunk's end is copied.
 #[derive(Debug)]
 pub(super) struct Values {
-    bytes: BytesMut,
-    /// No newline before this offset.
+    /// The beginning of a value whose end has not come.
+    begun: BytesMut,
+    /// What came last, behind `begun`.
+    chunk: Bytes,
+    /// No newline before this offset of the front.
     searched: usize,
     spread: Option<Spread>,
     limit: usize,
@@ -22,11 +27,17 @@ pub(super) struct Values {
 /// What was found.
 #[derive(Debug)]
 pub(super) enum Cut<'a> {
-    Value { envelope: Envelope<'a>, text: &'a str },
+    /// A line, which may well be a value. Whoever takes it must be sure that it is one, and nothing else; who does not
+    /// is told again.
+    Line(&'a str),
+    Value {
+        envelope: Envelope<'a>,
+        text: &'a str,
+    },
     Malformed(Malformed),
 }
 
-/// What to do with the beginning of the buffer.
+/// What to do with the beginning of the front.
 enum Step {
     More,
     Spread,
@@ -37,7 +48,8 @@ enum Step {
 impl Values {
     pub(super) fn new(limit: usize) -> Self {
         Self {
-            bytes: BytesMut::new(),
+            begun: BytesMut::new(),
+            chunk: Bytes::new(),
             searched: 0,
             spread: None,
             limit,
@@ -45,14 +57,16 @@ impl Values {
         }
     }
 
-    pub(super) fn push(&mut self, chunk: &[u8]) {
+    /// Takes more bytes. What was pushed before must have been read by [`next`](Self::next).
+    pub(super) fn push(&mut self, chunk: Bytes) {
         if !self.is_broken {
-            self.bytes.extend_from_slice(chunk);
+            self.gather();
+            self.chunk = chunk;
         }
     }
 
     /// Hands over the next value, or what is wrong with the bytes; `false` when more bytes are needed.
-    pub(super) fn next(&mut self, mut take: impl FnMut(Cut<'_>)) -> bool {
+    pub(super) fn next(&mut self, mut take: impl FnMut(Cut<'_>) -> bool) -> bool {
         loop {
             if !self.skip_whitespace() {
                 return false;
@@ -62,15 +76,17 @@ impl Values {
                 Some(_) => self.step_spread(&mut take),
             };
             match step {
-                Step::More if self.bytes.len() > self.limit => {
+                Step::More if self.begun.len() > self.limit => {
                     take(Cut::Malformed(Malformed::TooLong { limit: self.limit }));
                     return self.give_up();
                 }
                 Step::More => return false,
-                Step::Spread => self.spread = Some(Spread::default()),
+                Step::Spread => {
+                    self.gather();
+                    self.spread = Some(Spread::default());
+                }
                 Step::Taken(length) => {
-                    self.bytes.advance(length);
-                    self.searched = 0;
+                    self.advance(length);
                     self.spread = None;
                     return true;
                 }
@@ -80,11 +96,12 @@ impl Values {
     }
 
     /// The same where no more bytes can come: a value needs no newline any more.
-    pub(super) fn next_at_end(&mut self, mut take: impl FnMut(Cut<'_>)) -> bool {
+    pub(super) fn next_at_end(&mut self, mut take: impl FnMut(Cut<'_>) -> bool) -> bool {
+        self.gather();
         if !self.skip_whitespace() {
             return false;
         }
-        let text = match std::str::from_utf8(&self.bytes) {
+        let text = match std::str::from_utf8(&self.begun) {
             Ok(text) => text,
             // Cut inside a character: torn. Anything else is no UTF-8.
             Err(error) if error.error_len().is_none() => return false,
@@ -99,7 +116,7 @@ impl Values {
                     envelope,
                     text: &text[..length],
                 });
-                self.bytes.advance(length);
+                self.advance(length);
                 true
             }
             Err(EnvelopeError::Incomplete) => false,
@@ -112,45 +129,86 @@ impl Values {
 
     /// Bytes left over.
     pub(super) fn torn(&self) -> usize {
-        self.bytes.len()
+        self.begun.len() + self.chunk.len()
+    }
+
+    /// Where the next value begins: what was kept, or else what came last.
+    fn front(&self) -> &[u8] {
+        if self.begun.is_empty() {
+            &self.chunk
+        } else {
+            &self.begun
+        }
+    }
+
+    fn advance(&mut self, length: usize) {
+        if self.begun.is_empty() {
+            self.chunk.advance(length);
+        } else {
+            self.begun.advance(length);
+        }
+        self.searched = 0;
+    }
+
+    /// Puts everything into one place.
+    fn gather(&mut self) {
+        self.begun.extend_from_slice(&self.chunk);
+        self.chunk.clear();
     }
 
     /// True when there is something else.
     fn skip_whitespace(&mut self) -> bool {
         if self.spread.is_none() {
-            let blank = self
-                .bytes
-                .iter()
-                .take_while(|byte| byte.is_ascii_whitespace())
-                .count();
-            if blank > 0 {
-                self.bytes.advance(blank);
-                self.searched = 0;
+            while let Some(blank) = self.front().iter().position(|byte| !byte.is_ascii_whitespace()) {
+                if blank == 0 {
+                    return true;
+                }
+                self.advance(blank);
             }
+            self.begun.clear();
+            if self.chunk.iter().all(u8::is_ascii_whitespace) {
+                self.chunk.clear();
+                return false;
+            }
+            return self.skip_whitespace();
         }
-        !self.bytes.is_empty()
+        !self.begun.is_empty() || !self.chunk.is_empty()
     }
 
-    fn step_line(&mut self, take: &mut impl FnMut(Cut<'_>)) -> Step {
-        if self.bytes[0] != b'{' {
+    fn step_line(&mut self, take: &mut impl FnMut(Cut<'_>) -> bool) -> Step {
+        if self.front()[0] != b'{' {
             // A page of HTML may have no newline for long.
             take(Cut::Malformed(Malformed::NotJson));
             return Step::Broken;
         }
-        let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
-            self.searched = self.bytes.len();
-            return Step::More;
-        };
-        read(&self.bytes[..self.searched + found], take)
+        if let Some(found) = memchr::memchr(b'\n', &self.front()[self.searched..]) {
+            return read(&self.front()[..self.searched + found], take);
+        }
+        // The line goes on in the chunk, or in one that has not come.
+        let length = memchr::memchr(b'\n', &self.chunk).filter(|_| !self.begun.is_empty());
+        self.searched = self.begun.len();
+        match length {
+            Some(newline) => {
+                self.begun.extend_from_slice(&self.chunk[..=newline]);
+                self.chunk.advance(newline + 1);
+                self.step_line(take)
+            }
+            None => {
+                self.gather();
+                self.searched = self.begun.len();
+                Step::More
+            }
+        }
     }
 
-    fn step_spread(&mut self, take: &mut impl FnMut(Cut<'_>)) -> Step {
+    fn step_spread(&mut self, take: &mut impl FnMut(Cut<'_>) -> bool) -> Step {
+        self.gather();
         let Some(spread) = &mut self.spread else {
             return Step::More;
         };
-        match spread.advance(&self.bytes) {
+        match spread.advance(&self.begun) {
             Scan::More => Step::More,
-            Scan::End(end) => match read(&self.bytes[..end], take) {
+            Scan::End(end) => match read(&self.begun[..end], take) {
                 Step::Spread | Step::More => {
                     take(Cut::Malformed(Malformed::NotJson));
                     Step::Broken
@@ -158,7 +216,7 @@ impl Values {
                 step @ (Step::Taken(_) | Step::Broken) => step,
             },
             // A torn line with other events after it looks like a value that never ends: grammar tells them apart.
-            Scan::Check(end) => match read(&self.bytes[..end], take) {
+            Scan::Check(end) => match read(&self.begun[..end], take) {
                 Step::Spread | Step::More => self.step_spread(take),
                 step @ (Step::Taken(_) | Step::Broken) => step,
             },
@@ -171,18 +229,22 @@ impl Values {
 
     fn give_up(&mut self) -> bool {
         self.is_broken = true;
-        self.bytes.clear();
+        self.begun.clear();
+        self.chunk.clear();
         self.spread = None;
         self.searched = 0;
         false
     }
 }
 
-fn read(bytes: &[u8], take: &mut impl FnMut(Cut<'_>)) -> Step {
+fn read(bytes: &[u8], take: &mut impl FnMut(Cut<'_>) -> bool) -> Step {
     let Ok(text) = std::str::from_utf8(bytes) else {
         take(Cut::Malformed(Malformed::NotJson));
         return Step::Broken;
     };
+    if take(Cut::Line(text)) {
+        return Step::Taken(text.len());
+    }
     match Envelope::read_first(text) {
         Ok((envelope, length)) => {
             take(Cut::Value {

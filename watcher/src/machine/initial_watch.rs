@@ -7,7 +7,6 @@ use super::watching::Watching;
 use super::{Answer, Change, Machine, Pause, RequestId, State};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
-use crate::object::Identity;
 use crate::request::{At, Request};
 use crate::status::Status;
 use crate::version::ResourceVersion;
@@ -33,16 +32,9 @@ pub(super) struct InitialWatch<O> {
 #[derive(Debug)]
 enum Initial<O> {
     /// Held back, so that a `DELETED` can still take an object out again.
-    Held(Vec<Held<O>>),
+    Held(Vec<O>),
     /// Too many to hold: they are told as they come.
     Told,
-}
-
-#[derive(Debug)]
-struct Held<O> {
-    namespace: String,
-    name: String,
-    payload: O,
 }
 
 /// Objects held back. A set of more is told while it arrives, so that memory does not grow with it.
@@ -104,13 +96,9 @@ impl<O> Machine<O> {
                 self.state = State::InitialWatch(initial);
             }
             Answer::Progress => self.state = State::InitialWatch(initial),
-            Answer::Changed {
-                change,
-                object,
-                payload,
-            } => {
+            Answer::Changed { change, payload } => {
                 initial.marker_due = now + self.config.initial_events_timeout;
-                self.initial_change(now, initial, change, &object, payload);
+                self.initial_change(now, initial, change, payload);
             }
             Answer::Bookmark {
                 resource_version,
@@ -199,19 +187,19 @@ impl<O> Machine<O> {
         now: Duration,
         mut initial: Box<InitialWatch<O>>,
         change: Change,
-        object: &Identity<'_>,
         payload: O,
     ) {
+        let identify = self.identify;
         match (&mut initial.initial, change) {
             (Initial::Held(held), Change::Added | Change::Modified) if held.len() < HELD_MAX => {
-                held.push(Held {
-                    namespace: object.namespace.clone().into_owned(),
-                    name: object.name.clone().into_owned(),
-                    payload,
-                })
+                held.push(payload);
             }
             (Initial::Held(held), Change::Deleted) => {
-                held.retain(|held| held.namespace != object.namespace || held.name != object.name);
+                let gone = identify(&payload);
+                held.retain(|held| {
+                    let held = identify(held);
+                    held.namespace != gone.namespace || held.name != gone.name
+                });
             }
             (Initial::Held(_) | Initial::Told, Change::Added | Change::Modified) => {
                 self.tell_held(&mut initial);
@@ -231,7 +219,7 @@ impl<O> Machine<O> {
         if let Initial::Held(held) = std::mem::replace(&mut initial.initial, Initial::Told) {
             self.emit(Event::Init);
             for object in held {
-                self.emit(Event::InitApply(object.payload));
+                self.emit(Event::InitApply(object));
             }
         }
     }

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::error::{DecodeError, Malformed, TransportError};
-use crate::object::{Identity, ObjectId};
+use crate::object::ObjectId;
 use crate::status::Status;
 
 /// Names one request, so that what belongs to an abandoned one can be told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// The one door in. `O` is the decoded object, which passes by unseen.
+/// The one door in. `O` is the decoded object, of which the machine knows how to ask what it is called.
 #[derive(Debug)]
 pub enum Input<'a, O> {
     /// The time [`poll_timeout`](super::Machine::poll_timeout) named has come. Early calls do nothing.
@@ -32,8 +32,6 @@ pub enum Answer<'a, O> {
     Progress,
     /// One item of a LIST, in order.
     Item {
-        /// Which.
-        object: Identity<'a>,
         /// The item.
         payload: O,
     },
@@ -45,8 +43,6 @@ pub enum Answer<'a, O> {
     Changed {
         /// Which of them.
         change: Change,
-        /// Which object.
-        object: Identity<'a>,
         /// The object.
         payload: O,
     },

@@ -94,7 +94,7 @@ impl<O> Machine<O> {
     pub(super) fn list_answered(&mut self, now: Duration, mut listing: Box<Listing>, answer: Answer<'_, O>) {
         match answer {
             Answer::Progress | Answer::Opened => self.state = State::Listing(listing),
-            Answer::Item { payload, .. } => {
+            Answer::Item { payload } => {
                 self.announce(&mut listing);
                 listing.items_in_page += 1;
                 self.emit(Event::InitApply(payload));

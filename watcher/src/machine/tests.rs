@@ -50,7 +50,7 @@ use Do::*;
 
 /// A machine, and what it was seen to do.
 struct Bench {
-    machine: Machine<&'static str>,
+    machine: Machine<Named>,
     now: Duration,
     request: RequestId,
     seen: Vec<String>,
@@ -60,7 +60,7 @@ struct Bench {
 impl Bench {
     fn new(config: Config) -> Self {
         let mut bench = Self {
-            machine: Machine::new(config, 1),
+            machine: Machine::new(config, 1, Named::identity),
             now: Duration::ZERO,
             request: RequestId(0),
             seen: Vec::new(),
@@ -112,8 +112,7 @@ impl Bench {
                 })
             }
             Item(name) => Answer::Item {
-                object: Identity::default(),
-                payload: name,
+                payload: Named { name, rv: "" },
             },
             Poison => Answer::Undecodable {
                 object: ObjectId::default(),
@@ -182,20 +181,31 @@ impl Bench {
     }
 }
 
-fn changed(change: Change, name: &'static str, rv: &'static str) -> Answer<'static, &'static str> {
-    let object = Identity {
-        name: name.into(),
-        resource_version: rv.into(),
-        ..Identity::default()
-    };
+fn changed(change: Change, name: &'static str, rv: &'static str) -> Answer<'static, Named> {
     Answer::Changed {
         change,
-        object,
-        payload: name,
+        payload: Named { name, rv },
     }
 }
 
-fn word(output: &Output<&'static str>) -> String {
+/// An object with nothing to it.
+#[derive(Debug)]
+struct Named {
+    name: &'static str,
+    rv: &'static str,
+}
+
+impl Named {
+    fn identity(&self) -> Identity<'_> {
+        Identity {
+            name: self.name.into(),
+            resource_version: self.rv.into(),
+            ..Identity::default()
+        }
+    }
+}
+
+fn word(output: &Output<Named>) -> String {
     let at = |at: &At| match at {
         At::MostRecent => String::new(),
         At::Any => "(0)".to_owned(),
@@ -216,10 +226,10 @@ fn word(output: &Output<&'static str>) -> String {
         Output::Cancel(_) => "x".to_owned(),
         Output::Wait { .. } => "~".to_owned(),
         Output::Event(Event::Init) => "Init".to_owned(),
-        Output::Event(Event::InitApply(name)) => format!("+{name}"),
+        Output::Event(Event::InitApply(object)) => format!("+{}", object.name),
         Output::Event(Event::InitDone) => "Done".to_owned(),
-        Output::Event(Event::Apply(name)) => (*name).to_owned(),
-        Output::Event(Event::Delete(name)) => format!("-{name}"),
+        Output::Event(Event::Apply(object)) => object.name.to_owned(),
+        Output::Event(Event::Delete(object)) => format!("-{}", object.name),
         Output::Error(error) => {
             let debug = format!("{error:?}");
             format!("!{}", debug.split([' ', '{']).next().unwrap_or_default())

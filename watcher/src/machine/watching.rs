@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::{Answer, Change, Machine, Pause, RequestId, State, Then};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
-use crate::object::Identity;
 use crate::request::Request;
 use crate::status::Status;
 use crate::version::ResourceVersion;
@@ -146,11 +145,7 @@ impl<O> Machine<O> {
 
     pub(super) fn watch_answered(&mut self, now: Duration, mut watching: Watching, answer: Answer<'_, O>) {
         match answer {
-            Answer::Changed {
-                change,
-                object,
-                payload,
-            } => self.changed(now, watching, change, &object, payload),
+            Answer::Changed { change, payload } => self.changed(now, watching, change, payload),
             Answer::Bookmark { resource_version, .. } => {
                 self.bookmark(&mut watching, &resource_version);
                 self.state = State::Watching(watching);
@@ -202,14 +197,8 @@ impl<O> Machine<O> {
         self.watch_ended(now, watching, End::Silence);
     }
 
-    fn changed(
-        &mut self,
-        now: Duration,
-        mut watching: Watching,
-        change: Change,
-        object: &Identity<'_>,
-        payload: O,
-    ) {
+    fn changed(&mut self, now: Duration, mut watching: Watching, change: Change, payload: O) {
+        let object = (self.identify)(&payload);
         let is_ordered = self.memory.disorders < DISORDERS_MAX;
         if is_ordered && watching.resume.is_newer_than(&object.resource_version) {
             self.cancel(watching.request);
@@ -233,6 +222,7 @@ impl<O> Machine<O> {
             self.memory.saw(watching.resume);
             return self.relist(now, Pause::STEP);
         }
+        drop(object);
         if !is_same {
             watching.moved = true;
             self.memory.moved();

@@ -7,6 +7,8 @@ use std::hash::{Hash, Hasher};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::{DynamicObject, Resource};
 
+use crate::lazy::Lazy;
+
 /// The identity of an object, as kube-runtime's trait of this name has it. Every [`Resource`] has it.
 pub trait Lookup {
     /// What is known of the kind only at run time; `()` for typed objects.
@@ -76,6 +78,41 @@ impl<K: Resource> Lookup for K {
 
     fn uid(&self) -> Option<Cow<'_, str>> {
         self.meta().uid.as_deref().map(Cow::Borrowed)
+    }
+}
+
+/// A lazy object is stored under its own names, whatever its kind: it knows that only when it is decoded.
+impl<K: Resource> Lookup for Lazy<K> {
+    type DynamicType = K::DynamicType;
+
+    fn kind(dyntype: &Self::DynamicType) -> Cow<'_, str> {
+        K::kind(dyntype)
+    }
+
+    fn group(dyntype: &Self::DynamicType) -> Cow<'_, str> {
+        K::group(dyntype)
+    }
+
+    fn version(dyntype: &Self::DynamicType) -> Cow<'_, str> {
+        K::version(dyntype)
+    }
+
+    fn name(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(self.name()))
+    }
+
+    fn namespace(&self) -> Option<Cow<'_, str>> {
+        Some(self.namespace())
+            .filter(|namespace| !namespace.is_empty())
+            .map(Cow::Borrowed)
+    }
+
+    fn resource_version(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(self.resource_version()))
+    }
+
+    fn uid(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(self.uid()))
     }
 }
 

@@ -10,6 +10,7 @@ use super::ready::{Ready, WriterDropped};
 use super::set::{IndexBy, Set};
 use super::subscriber::{Subscriber, Subscribers};
 use super::sync::{Mutex, RwLock, lock, read, write};
+use crate::object::Identity;
 use crate::progress::{Progress, Synced};
 
 /// What a store and its writer share.
@@ -56,6 +57,13 @@ impl<K: Lookup> Store<K> {
         let namespace = reference.namespace.as_deref().unwrap_or_default();
         set.get(namespace, &reference.name)
             .or_else(|| set.get("", &reference.name))
+            .cloned()
+    }
+
+    /// The object, if this very state of it is published.
+    pub(crate) fn same(&self, id: &Identity<'_>) -> Option<Arc<K>> {
+        let set = read(&self.shared.set);
+        set.same(&id.namespace, &id.name, &id.uid, &id.resource_version)
             .cloned()
     }
 

@@ -11,10 +11,9 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use kube_client::client::Body;
 use kube_client::{Api, Client};
-use serde::de::DeserializeOwned;
 
 use crate::config::Config;
-use crate::decode::{Kinds, WatchDecoder, decode_list};
+use crate::decode::{Codec, Kinds, ListDecoder, WatchDecoder};
 use crate::error::{Malformed, TransportError};
 use crate::machine::{Answer, RequestId};
 use crate::request::Request;
@@ -54,7 +53,7 @@ enum Stage {
     },
     List {
         body: Body,
-        read: BytesMut,
+        decoder: ListDecoder,
     },
     Watch {
         body: Body,
@@ -114,9 +113,10 @@ impl Link {
     }
 
     /// Tells what came; ready with `true` when the answer is over.
-    pub(super) fn poll_read<K: DeserializeOwned>(
+    pub(super) fn poll_read<K>(
         &mut self,
         cx: &mut Context<'_>,
+        codec: &Codec<K>,
         kinds: &mut Kinds,
         mut tell: impl FnMut(Answer<'_, K>),
     ) -> Poll<bool> {
@@ -161,15 +161,15 @@ impl Link {
                     tell(Answer::Progress);
                     self.stage = Stage::List {
                         body,
-                        read: BytesMut::new(),
+                        decoder: ListDecoder::new(self.max_event_bytes),
                     };
                 }
                 Poll::Ready(false)
             }
-            Stage::List { body, read } => match ready!(poll_data(body, cx)) {
+            Stage::List { body, decoder } => match ready!(poll_data(body, cx)) {
                 Some(Ok(data)) => {
                     tell(Answer::Progress);
-                    read.extend_from_slice(&data);
+                    decoder.push(&data, codec, kinds, &mut tell);
                     Poll::Ready(false)
                 }
                 Some(Err(error)) => {
@@ -177,23 +177,24 @@ impl Link {
                     Poll::Ready(true)
                 }
                 None => {
-                    decode_list(read, kinds, tell);
+                    let decoder = std::mem::replace(decoder, ListDecoder::new(0));
+                    decoder.finish(kinds, &mut tell);
                     Poll::Ready(true)
                 }
             },
             Stage::Watch { body, decoder } => match ready!(poll_data(body, cx)) {
                 Some(Ok(data)) => {
                     tell(Answer::Progress);
-                    decoder.push(&data, kinds, tell);
+                    decoder.push(data, codec, kinds, tell);
                     Poll::Ready(false)
                 }
                 Some(Err(error)) => {
-                    finish(decoder, kinds, &mut tell);
+                    finish(decoder, codec, kinds, &mut tell);
                     tell(Answer::TransportError(TransportError::new(error)));
                     Poll::Ready(true)
                 }
                 None => {
-                    finish(decoder, kinds, &mut tell);
+                    finish(decoder, codec, kinds, &mut tell);
                     tell(Answer::Eof);
                     Poll::Ready(true)
                 }
@@ -203,12 +204,13 @@ impl Link {
 }
 
 /// A last event without its newline is whole; a torn one never was (INV-19).
-fn finish<K: DeserializeOwned>(
+fn finish<K>(
     decoder: &mut WatchDecoder,
+    codec: &Codec<K>,
     kinds: &mut Kinds,
     tell: &mut impl FnMut(Answer<'_, K>),
 ) {
-    let torn = decoder.finish(kinds, tell);
+    let torn = decoder.finish(codec, kinds, tell);
     if torn > 0 {
         tracing::debug!(torn, "the watch ended inside an event");
     }

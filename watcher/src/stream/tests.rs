@@ -387,7 +387,7 @@ async fn the_next_page_is_asked_for_while_this_one_is_consumed() {
     for _ in 0..3 {
         // The consumer has not seen the whole first page yet.
         events.next().await.unwrap().unwrap();
-        tokio::task::yield_now().await;
+        tokio::time::advance(Duration::from_millis(10)).await;
     }
     assert!(
         log.0.lock().unwrap().len() >= 2,

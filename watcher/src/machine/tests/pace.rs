@@ -124,7 +124,8 @@ fn retry_after_is_obeyed_up_to_a_cap(#[case] asked_for: u64, #[case] waited: u64
 fn watchers_draw_different_timeouts() {
     let timeouts: std::collections::BTreeSet<u32> = (0..40)
         .map(|seed| {
-            let mut machine = Machine::<()>::new(Config::default(), seed);
+            let mut machine =
+                Machine::<()>::new(Config::default(), seed, |()| crate::object::Identity::default());
             machine.handle(Duration::ZERO, Input::Timeout);
             let answer = Answer::PageEnd(PageMeta {
                 resource_version: "10".into(),

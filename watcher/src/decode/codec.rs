@@ -1,0 +1,69 @@
+//! Into what an object's JSON is decoded, and what of it is left out on the way.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::prune::{Prune, Pruned};
+
+/// Turns the JSON of one object into what a consumer gets. Cheap to clone.
+pub struct Codec<O> {
+    decode: Arc<Decode<O>>,
+}
+
+type Decode<O> = dyn Fn(&str) -> Result<O, serde_json::Error> + Send + Sync;
+
+impl<O: DeserializeOwned + 'static> Codec<O> {
+    /// The object's own type, without what `prune` names.
+    pub fn typed(prune: Prune) -> Self {
+        #[cfg(feature = "client")]
+        if TypeId::of::<O>() == TypeId::of::<kube_core::DynamicObject>() {
+            return Self::new(move |json| {
+                super::dynamic::decode(json, &prune).map(|object| {
+                    let mut object: Option<kube_core::DynamicObject> = Some(object);
+                    let object: &mut dyn Any = &mut object;
+                    let object = object.downcast_mut::<Option<O>>().and_then(Option::take);
+                    object.expect("the two are one type: that was asked above")
+                })
+            });
+        }
+        if prune.is_empty() {
+            return Self::new(|json| serde_json::from_str(json));
+        }
+        Self::new(move |json| {
+            let mut values = serde_json::Deserializer::from_str(json);
+            let object = O::deserialize(Pruned::new(&mut values, prune.root()))?;
+            values.end()?;
+            Ok(object)
+        })
+    }
+}
+
+impl<O> Codec<O> {
+    /// Any decoding: `decode` gets the JSON of one object, or what should be that.
+    pub fn new(decode: impl Fn(&str) -> Result<O, serde_json::Error> + Send + Sync + 'static) -> Self {
+        Self {
+            decode: Arc::new(decode),
+        }
+    }
+
+    pub(crate) fn decode(&self, json: &str) -> Result<O, serde_json::Error> {
+        (self.decode)(json)
+    }
+}
+
+impl<O> Clone for Codec<O> {
+    fn clone(&self) -> Self {
+        Self {
+            decode: Arc::clone(&self.decode),
+        }
+    }
+}
+
+impl<O> fmt::Debug for Codec<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Codec").finish_non_exhaustive()
+    }
+}
