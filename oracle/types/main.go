@@ -106,7 +106,7 @@ func run(out io.Writer) error {
 		t := p.todo[0]
 		p.todo = p.todo[1:]
 		p.shape(t)
-		p.fields(io.Discard, t, p.schema(t))
+		p.fields(io.Discard, t, p.schema(t), "")
 	}
 	var names []string
 	for name := range p.structs {
@@ -116,7 +116,7 @@ func run(out io.Writer) error {
 	for _, name := range names {
 		t := p.structs[name]
 		fmt.Fprintf(out, "struct\t%s\n", name)
-		p.fields(out, t, p.schema(t))
+		p.fields(out, t, p.schema(t), "")
 	}
 	return nil
 }
@@ -152,7 +152,8 @@ func (p *printer) schema(t reflect.Type) spec.Schema {
 	return p.definitions[model].Schema
 }
 
-func (p *printer) fields(out io.Writer, t reflect.Type, s spec.Schema) {
+// fields of a struct, and of those it embeds, which are messages of their own in protobuf: `within` is their numbers.
+func (p *printer) fields(out io.Writer, t reflect.Type, s spec.Schema, within string) {
 	for i := 0; i < t.NumField(); i++ {
 		field := t.Field(i)
 		tag, tagged := field.Tag.Lookup("json")
@@ -162,7 +163,12 @@ func (p *printer) fields(out io.Writer, t reflect.Type, s spec.Schema) {
 			if inner.Kind() == reflect.Pointer {
 				inner = inner.Elem()
 			}
-			p.fields(out, inner, s)
+			// What an embedded struct without a number holds is in no message: kind and apiVersion.
+			inside := noMessage
+			if number := number(field); number != "" {
+				inside = within + number + "."
+			}
+			p.fields(out, inner, s, inside)
 			continue
 		}
 		if !tagged || name == "-" || name == "" {
@@ -178,8 +184,23 @@ func (p *printer) fields(out io.Writer, t reflect.Type, s spec.Schema) {
 		if value, ok := s.Properties[name].Default.(string); ok && value != "" {
 			line += "\tdefault=" + value
 		}
+		if number := number(field); number != "" && within != noMessage {
+			line += "\tpb=" + within + number
+		}
 		fmt.Fprintln(out, line)
 	}
+}
+
+// noMessage stands for the numbers of what protobuf does not have.
+const noMessage = "none"
+
+// number of a field in protobuf, if it has one.
+func number(field reflect.StructField) string {
+	parts := strings.Split(field.Tag.Get("protobuf"), ",")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[1]
 }
 
 // shape of a type: a scalar, *T, []T, {}T for maps of strings, or the name of a struct; behind its own

@@ -1,3 +1,5 @@
 //! Clients that nobody here wrote, against `fake-apiserver serve`.
 
+mod hour;
+mod kubectl;
 mod life;

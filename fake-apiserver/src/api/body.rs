@@ -26,6 +26,7 @@ use super::write::FieldValidation;
 pub(super) enum MediaType {
     Json,
     Yaml,
+    Protobuf,
 }
 
 /// `Content-Type` without its parameters.
@@ -38,11 +39,12 @@ pub(super) fn content_type(request: &HttpRequest) -> Option<String> {
 /// What the body of a create or update is written in.
 ///
 /// # Errors
-/// 415. Protobuf, which real servers accept for built-in kinds, is not read here, and the list says so.
+/// 415. Definitions of custom resources are not read from protobuf, as they are by real servers, and the list says so.
 pub(super) fn media_type(request: &HttpRequest, kind: &Kind) -> Result<MediaType, Status> {
     match content_type(request).as_deref() {
         None | Some("" | "application/json") => Ok(MediaType::Json),
         Some("application/yaml") => Ok(MediaType::Yaml),
+        Some(PROTOBUF) if !kind.custom && kind.group != "apiextensions.k8s.io" => Ok(MediaType::Protobuf),
         Some(PROTOBUF) => Err(Status::unknown_format(&["application/json", "application/yaml"])),
         Some(_) if kind.custom => Err(Status::unknown_format(&["application/json", "application/yaml"])),
         Some(_) => Err(Status::unknown_format(&[
@@ -64,7 +66,12 @@ pub(super) fn object(
     validation: FieldValidation,
     version: Version,
 ) -> Result<(Value, Vec<String>), Status> {
-    let object = value(body, media_type).map_err(|error| {
+    let read = match media_type {
+        MediaType::Json => json(body),
+        MediaType::Yaml => yaml(body),
+        MediaType::Protobuf => protobuf::object(body, kind),
+    };
+    let object = read.map_err(|error| {
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): {error} ({})",
             kind.kind,
@@ -102,7 +109,7 @@ pub(super) fn object(
     }
     let text = match media_type {
         MediaType::Json => Cow::Borrowed(body),
-        MediaType::Yaml => Cow::Owned(encode_json(&object)),
+        MediaType::Yaml | MediaType::Protobuf => Cow::Owned(encode_json(&object)),
     };
     fitting(kind, object, &text, validation, version).map_err(|why| cannot(&sent_kind, &why))
 }
@@ -149,8 +156,8 @@ pub(crate) fn fitting(
 /// 400 for what is no `DeleteOptions`, 415 for what cannot be read here.
 pub(super) fn delete_options(request: &HttpRequest) -> Result<Value, Status> {
     let read = match content_type(request).as_deref() {
-        None | Some("" | "application/json") => value(&request.body, MediaType::Json),
-        Some("application/yaml") => value(&request.body, MediaType::Yaml),
+        None | Some("" | "application/json") => json(&request.body),
+        Some("application/yaml") => yaml(&request.body),
         Some(PROTOBUF) => protobuf::delete_options(&request.body),
         Some(_) => {
             return Err(Status::unknown_format(&[
@@ -242,18 +249,24 @@ fn check_metadata(kind: &Kind, object: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The body as a JSON object.
-fn value(body: &[u8], media_type: MediaType) -> Result<Value, String> {
-    let value: Value = match media_type {
-        MediaType::Json => serde_json::from_slice(body).map_err(|error| {
-            format!(
-                "couldn't get version/kind; json parse error: {}",
-                go_text::json_error(body, &error)
-            )
-        })?,
-        MediaType::Yaml => serde_saphyr::from_slice(body)
-            .map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?,
-    };
+fn json(body: &[u8]) -> Result<Value, String> {
+    let value = serde_json::from_slice(body).map_err(|error| {
+        format!(
+            "couldn't get version/kind; json parse error: {}",
+            go_text::json_error(body, &error)
+        )
+    })?;
+    with_fields(value)
+}
+
+fn yaml(body: &[u8]) -> Result<Value, String> {
+    let value = serde_saphyr::from_slice(body)
+        .map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?;
+    with_fields(value)
+}
+
+/// The value, if it is an object.
+fn with_fields(value: Value) -> Result<Value, String> {
     if value.is_object() {
         return Ok(value);
     }

@@ -1,34 +1,39 @@
-//! The little protobuf there is: the envelope of every body, the options of a deletion, which typed Go clients send in
-//! it, and a Status for who takes nothing else. Objects are not read and not written in it.
+//! The protobuf there is: the envelope of every body, what typed Go clients send in it (objects of built-in kinds, whose
+//! messages `model::types` knows, and the options of a deletion), and a Status for who takes nothing else. Objects are
+//! not written in it: whoever takes it takes JSON too.
 //!
 //! Source: apimachinery `runtime/serializer/protobuf`, `runtime/generated.proto`, `meta/v1/generated.proto`.
 
 use prost::Message;
 use serde_json::{Map, Value};
 
+use crate::model::catalog::Kind;
+use crate::model::types;
+
 /// What every body begins with.
 const MAGIC: &[u8] = b"k8s\0";
+
+/// The object in a body, as JSON. Of another kind than this one only its type is read: who asked refuses it.
+///
+/// # Errors
+/// Why it has none.
+pub(super) fn object(body: &[u8], kind: &Kind) -> Result<Value, String> {
+    let (mut object, message) = opened(body)?;
+    if object
+        .get("kind")
+        .is_none_or(|sent| sent == kind.kind || sent == "")
+    {
+        object.extend(types::from_protobuf(kind, &message)?);
+    }
+    Ok(Value::Object(object))
+}
 
 /// The `DeleteOptions` in a body, as JSON.
 ///
 /// # Errors
 /// Why it has none.
 pub(super) fn delete_options(body: &[u8]) -> Result<Value, String> {
-    let Some(envelope) = body.strip_prefix(MAGIC) else {
-        return Err(format!(
-            "provided data does not appear to be a protobuf message, expected prefix {}",
-            "[107 56 115 0]"
-        ));
-    };
-    let unreadable = |error: prost::DecodeError| format!("proto: {error}");
-    let unknown = Unknown::decode(envelope).map_err(unreadable)?;
-    let sent_type = unknown.type_meta.unwrap_or_default();
-    let mut object = Map::new();
-    for (field, value) in [("kind", sent_type.kind), ("apiVersion", sent_type.api_version)] {
-        if let Some(value) = value {
-            object.insert(field.to_owned(), value.into());
-        }
-    }
+    let (mut object, message) = opened(body)?;
     // What another kind says is not read: that it is another one is enough for who asked.
     if !object
         .get("kind")
@@ -36,7 +41,7 @@ pub(super) fn delete_options(body: &[u8]) -> Result<Value, String> {
     {
         return Ok(Value::Object(object));
     }
-    let options = DeleteOptions::decode(unknown.raw.unwrap_or_default().as_slice()).map_err(unreadable)?;
+    let options = DeleteOptions::decode(message.as_slice()).map_err(unreadable)?;
     if let Some(seconds) = options.grace_period_seconds {
         object.insert("gracePeriodSeconds".to_owned(), seconds.into());
     }
@@ -60,6 +65,29 @@ pub(super) fn delete_options(body: &[u8]) -> Result<Value, String> {
         object.insert("dryRun".to_owned(), options.dry_run.into());
     }
     Ok(Value::Object(object))
+}
+
+/// The envelope: `kind` and `apiVersion`, as far as they are said, and the message.
+fn opened(body: &[u8]) -> Result<(Map<String, Value>, Vec<u8>), String> {
+    let Some(envelope) = body.strip_prefix(MAGIC) else {
+        return Err(format!(
+            "provided data does not appear to be a protobuf message, expected prefix {}",
+            "[107 56 115 0]"
+        ));
+    };
+    let unknown = Unknown::decode(envelope).map_err(unreadable)?;
+    let sent_type = unknown.type_meta.unwrap_or_default();
+    let mut object = Map::new();
+    for (field, value) in [("kind", sent_type.kind), ("apiVersion", sent_type.api_version)] {
+        if let Some(value) = value {
+            object.insert(field.to_owned(), value.into());
+        }
+    }
+    Ok((object, unknown.raw.unwrap_or_default()))
+}
+
+fn unreadable(error: prost::DecodeError) -> String {
+    format!("proto: {error}")
 }
 
 /// A Status, in its envelope.

@@ -14,9 +14,11 @@ use std::sync::OnceLock;
 use super::catalog::Kind;
 
 mod conform;
+mod protobuf;
 mod strict;
 
 pub(crate) use conform::{conform, restorable};
+pub(crate) use protobuf::from_protobuf;
 pub(crate) use strict::{duplicates, strict_problems};
 
 /// The table.
@@ -49,6 +51,8 @@ pub(crate) struct Field {
     omit_zero: bool,
     /// Its value where it is not said.
     pub(crate) default: Option<&'static str>,
+    /// In protobuf: `3`, or `2.3` for what is in an embedded struct. Empty where it has none.
+    number: &'static str,
 }
 
 /// A Go type.
@@ -69,6 +73,7 @@ pub(crate) enum Shape {
     Float,
     Bytes,
     Time,
+    MicroTime,
     Duration,
     Quantity,
     IntOrString,
@@ -125,6 +130,7 @@ impl Type {
             | Shape::Float
             | Shape::Bytes
             | Shape::Time
+            | Shape::MicroTime
             | Shape::Duration
             | Shape::Quantity
             | Shape::IntOrString
@@ -207,12 +213,14 @@ fn field(mut words: impl Iterator<Item = &'static str>, names: &BTreeMap<&'stati
         omit_empty: false,
         omit_zero: false,
         default: None,
+        number: "",
     };
     for word in words {
         match word.split_once('=') {
             None if word == "omitempty" => field.omit_empty = true,
             None if word == "omitzero" => field.omit_zero = true,
             Some(("default", value)) => field.default = Some(value),
+            Some(("pb", number)) => field.number = number,
             Some(_) | None => {}
         }
     }
@@ -253,7 +261,8 @@ fn type_of(text: &'static str, names: &BTreeMap<&'static str, usize>) -> Type {
         "int" | "int64" => scalar(text, Shape::Int64),
         "float64" => scalar(text, Shape::Float),
         "bytes" => scalar("[]uint8", Shape::Bytes),
-        "time" | "microtime" => scalar("string", Shape::Time),
+        "time" => scalar("string", Shape::Time),
+        "microtime" => scalar("string", Shape::MicroTime),
         "duration" => scalar("string", Shape::Duration),
         "quantity" => scalar("resource.Quantity", Shape::Quantity),
         // Whatever is no text is read as a number.

@@ -132,7 +132,7 @@ impl Reader {
             | (Shape::Float, value @ Value::Number(_)) => Ok(value),
             (Shape::Int32 | Shape::IntOrString, value) if fits::<i32>(&value) => Ok(value),
             (Shape::Int64, value) if fits::<i64>(&value) => Ok(value),
-            (Shape::Time, Value::String(text)) => time(text),
+            (Shape::Time | Shape::MicroTime, Value::String(text)) => time(text),
             (Shape::Bytes, Value::String(text)) => bytes(text),
             (Shape::Quantity, value) => quantity(&value),
             (Shape::Struct(index), Value::Object(fields)) => {
@@ -185,9 +185,13 @@ impl Reader {
             Shape::Int32 | Shape::Int64 | Shape::Float | Shape::IntOrString => 0.into(),
             Shape::Quantity => "0".into(),
             Shape::Duration => "0s".into(),
-            Shape::Bytes | Shape::Time | Shape::Any | Shape::Pointer(_) | Shape::List(_) | Shape::Map(_) => {
-                Value::Null
-            }
+            Shape::Bytes
+            | Shape::Time
+            | Shape::MicroTime
+            | Shape::Any
+            | Shape::Pointer(_)
+            | Shape::List(_)
+            | Shape::Map(_) => Value::Null,
             Shape::Struct(index) => {
                 let mut out = Map::new();
                 for field in &types().structs[*index].fields {
@@ -243,6 +247,7 @@ fn unstructured_misfit(of: &Type, value: &Value) -> String {
         | Shape::Int64
         | Shape::Float
         | Shape::Time
+        | Shape::MicroTime
         | Shape::Duration
         | Shape::Quantity
         | Shape::IntOrString

@@ -64,6 +64,7 @@ impl Holds {
                 | Shape::Float
                 | Shape::Bytes
                 | Shape::Time
+                | Shape::MicroTime
                 | Shape::Duration
                 | Shape::Quantity
                 | Shape::IntOrString

@@ -1,0 +1,625 @@
+//! kubectl as people use it, without `--validate=false`: what it prints is what it prints in a cluster.
+
+use e2e::kubectl::Kubectl;
+use e2e::server::{Server, Transport};
+use e2e::toolchain::or_skip;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+/// A server and kubectl for it, or the end of the test.
+macro_rules! kubectl_at {
+    ($transport:expr, $server:ident, $kubectl:ident) => {
+        let $server = Server::serve($transport);
+        let Some($kubectl) = or_skip(Kubectl::new(&$server)) else {
+            return;
+        };
+    };
+}
+
+const PODS: &str = "
+apiVersion: v1
+kind: Pod
+metadata: {name: one, labels: {app: x}}
+spec: {containers: [{name: c, image: nginx}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: two, labels: {app: z}}
+spec: {containers: [{name: c, image: nginx}, {name: d, image: busybox}]}
+";
+
+const DEPLOYMENT: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: nginx}]}
+";
+
+const CRD: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.shop.example.com}
+spec:
+  group: shop.example.com
+  scope: Namespaced
+  names: {plural: gadgets, singular: gadget, kind: Gadget, shortNames: [gd]}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      subresources: {status: {}}
+      additionalPrinterColumns:
+        - {name: Size, type: integer, jsonPath: .spec.size}
+      schema:
+        openAPIV3Schema:
+          type: object
+          description: A thing to be sold.
+          properties:
+            spec:
+              type: object
+              properties:
+                size: {type: integer, description: How large it is.}
+            status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"#;
+
+const GADGET: &str = "
+apiVersion: shop.example.com/v1
+kind: Gadget
+metadata: {name: lamp}
+spec: {size: 3}
+";
+
+/// The words of a table, row by row.
+fn words(table: &str) -> Vec<Vec<&str>> {
+    table
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect()
+}
+
+/// The text with one space between words.
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Is it the line of the log that tells of a watch below this path, in whichever way it begins?
+fn is_watch(line: &str, path: &str) -> bool {
+    line.contains(" WATCH") && line.contains(path)
+}
+
+fn value(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+#[rstest]
+fn get_prints_tables_and_objects(#[values(Transport::Http, Transport::Tls)] transport: Transport) {
+    kubectl_at!(transport, server, kubectl);
+    assert_eq!(
+        kubectl.ok_with(&["apply", "-f", "-"], PODS),
+        "pod/one created\npod/two created\n"
+    );
+
+    let table = kubectl.ok(&["get", "pods"]);
+    let rows = words(&table);
+    assert_eq!(rows[0], ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]);
+    assert_eq!(rows[1][..4], ["one", "0/1", "Pending", "0"]);
+    assert_eq!(rows[2][..4], ["two", "0/2", "Pending", "0"]);
+
+    let wide = kubectl.ok(&["get", "pods", "-o", "wide", "-l", "app=x"]);
+    let rows = words(&wide);
+    assert_eq!(rows.len(), 2, "{wide}");
+    let header = rows[0].join(" ");
+    assert_eq!(
+        header,
+        "NAME READY STATUS RESTARTS AGE IP NODE NOMINATED NODE READINESS GATES"
+    );
+
+    let listed = value(&kubectl.ok(&["get", "pods", "-o", "json"]));
+    assert_eq!(listed["kind"], "List");
+    assert_eq!(listed["items"][1]["spec"]["containers"][1]["image"], "busybox");
+    let yaml = kubectl.ok(&["get", "pod", "one", "-o", "yaml"]);
+    assert!(
+        yaml.starts_with("apiVersion: v1\nkind: Pod\nmetadata:\n"),
+        "{yaml}"
+    );
+    assert_eq!(kubectl.ok(&["get", "po", "-o", "name"]), "pod/one\npod/two\n");
+    assert_eq!(
+        kubectl.ok(&[
+            "get",
+            "pods",
+            "--field-selector",
+            "metadata.name=two",
+            "-o",
+            "jsonpath={.items[*].metadata.name}"
+        ]),
+        "two"
+    );
+
+    let namespaces = kubectl.ok(&["get", "namespaces"]);
+    assert_eq!(words(&namespaces)[1][..2], ["default", "Active"], "{namespaces}");
+    let everywhere = kubectl.ok(&["get", "pods", "--all-namespaces"]);
+    assert_eq!(words(&everywhere)[1][..2], ["default", "one"], "{everywhere}");
+
+    let missing = kubectl.run(&["get", "pod", "none"]);
+    assert_eq!(
+        missing.err,
+        "Error from server (NotFound): pods \"none\" not found\n"
+    );
+    assert!(!missing.success);
+}
+
+#[rstest]
+fn get_watch_sees_what_happens(#[values(Transport::Http, Transport::Tls)] transport: Transport) {
+    kubectl_at!(transport, server, kubectl);
+    kubectl.ok(&["create", "configmap", "a", "--from-literal=k=v"]);
+    let mut watch = kubectl.start(&["get", "configmaps", "--watch", "--output-watch-events"]);
+    watch.expect(&["EVENT", "NAME", "DATA", "AGE"]);
+    watch.expect(&["ADDED", "a ", "1 "]);
+    kubectl.ok(&["create", "configmap", "b"]);
+    watch.expect(&["ADDED", "b ", "0 "]);
+    kubectl.ok(&["patch", "configmap", "b", "-p", r#"{"data":{"x":"1","y":"2"}}"#]);
+    watch.expect(&["MODIFIED", "b ", "2 "]);
+    kubectl.ok(&["delete", "configmap", "b"]);
+    watch.expect(&["DELETED", "b ", "2 "]);
+    server.expect("the watch as a table", |line| {
+        is_watch(line, "/api/v1/namespaces/default/configmaps")
+    });
+}
+
+#[rstest]
+#[case::configmap(&["configmap", "a", "--from-literal=k=v"], "configmap/a created", "/api/v1/namespaces/default/configmaps/a", "/data/k", json!("v"))]
+#[case::secret(&["secret", "generic", "a", "--from-literal=k=v"], "secret/a created", "/api/v1/namespaces/default/secrets/a", "/data/k", json!("dg=="))]
+#[case::namespace(&["namespace", "team"], "namespace/team created", "/api/v1/namespaces/team", "/status/phase", json!("Active"))]
+#[case::deployment(&["deployment", "web", "--image=nginx", "--replicas=0"], "deployment.apps/web created", "/apis/apps/v1/namespaces/default/deployments/web", "/spec/replicas", json!(0))]
+#[case::service(&["service", "clusterip", "web", "--tcp=80:8080"], "service/web created", "/api/v1/namespaces/default/services/web", "/spec/ports/0/targetPort", json!(8080))]
+#[case::service_account(&["serviceaccount", "robot"], "serviceaccount/robot created", "/api/v1/namespaces/default/serviceaccounts/robot", "/metadata/name", json!("robot"))]
+#[case::job(&["job", "once", "--image=busybox", "--", "date"], "job.batch/once created", "/apis/batch/v1/namespaces/default/jobs/once", "/spec/template/spec/containers/0/command/0", json!("date"))]
+#[case::cron_job(&["cronjob", "often", "--image=busybox", "--schedule=*/5 * * * *"], "cronjob.batch/often created", "/apis/batch/v1/namespaces/default/cronjobs/often", "/spec/schedule", json!("*/5 * * * *"))]
+#[case::ingress(&["ingress", "door", "--rule=shop.example.com/*=web:80"], "ingress.networking.k8s.io/door created", "/apis/networking.k8s.io/v1/namespaces/default/ingresses/door", "/spec/rules/0/http/paths/0/backend/service/port/number", json!(80))]
+#[case::role(&["role", "reader", "--verb=get,list", "--resource=pods"], "role.rbac.authorization.k8s.io/reader created", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/reader", "/rules/0/verbs", json!(["get", "list"]))]
+#[case::role_binding(&["rolebinding", "readers", "--role=reader", "--user=jane"], "rolebinding.rbac.authorization.k8s.io/readers created", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/readers", "/subjects/0/name", json!("jane"))]
+#[case::disruption_budget(&["poddisruptionbudget", "careful", "--selector=app=web", "--min-available=50%"], "poddisruptionbudget.policy/careful created", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/careful", "/spec/minAvailable", json!("50%"))]
+#[case::priority_class(&["priorityclass", "high", "--value=1000"], "priorityclass.scheduling.k8s.io/high created", "/apis/scheduling.k8s.io/v1/priorityclasses/high", "/value", json!(1000))]
+#[case::quota(&["quota", "small", "--hard=pods=2"], "resourcequota/small created", "/api/v1/namespaces/default/resourcequotas/small", "/spec/hard/pods", json!("2"))]
+fn create_makes_what_it_says(
+    #[case] what: &[&str],
+    #[case] printed: &str,
+    #[case] path: &str,
+    #[case] pointer: &str,
+    #[case] expected: Value,
+) {
+    kubectl_at!(Transport::Http, server, kubectl);
+    let command = [&["create"], what].concat();
+    assert_eq!(kubectl.ok(&command).trim_end(), printed);
+    let object = value(&kubectl.ok(&["get", "--raw", path]));
+    assert_eq!(object.pointer(pointer), Some(&expected), "{object:#}");
+    // Made once, it is there.
+    let again = kubectl.run(&command);
+    assert!(again.err.contains("already exists"), "{again:?}");
+    drop(server);
+}
+
+#[test]
+fn run_makes_a_pod_and_get_shows_its_type() {
+    kubectl_at!(Transport::Http, _server, kubectl);
+    assert_eq!(kubectl.ok(&["run", "web", "--image=nginx"]), "pod/web created\n");
+    let expose = kubectl.ok(&["expose", "pod", "web", "--port=80"]);
+    assert_eq!(expose, "service/web exposed\n");
+    let table = kubectl.ok(&["get", "service", "web"]);
+    let rows = words(&table);
+    let header = rows[0].join(" ");
+    assert_eq!(header, "NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE");
+    assert_eq!(rows[1][1], "ClusterIP");
+    assert_eq!(rows[1][4], "80/TCP");
+}
+
+#[rstest]
+fn apply_creates_leaves_alone_and_changes(#[values(Transport::Http, Transport::Tls)] transport: Transport) {
+    let command = &["apply", "-f", "-"];
+    kubectl_at!(transport, _server, kubectl);
+    assert_eq!(
+        kubectl.ok_with(command, DEPLOYMENT),
+        "deployment.apps/web created\n"
+    );
+    let version = || {
+        kubectl.ok(&[
+            "get",
+            "deployment",
+            "web",
+            "-o",
+            "jsonpath={.metadata.resourceVersion}",
+        ])
+    };
+    let before = version();
+    assert_eq!(
+        kubectl.ok_with(command, DEPLOYMENT),
+        "deployment.apps/web unchanged\n"
+    );
+    assert_eq!(version(), before, "what changes nothing is no write");
+    let two = DEPLOYMENT.replace("image: nginx", "image: nginx, env: [{name: A, value: b}]");
+    assert_eq!(kubectl.ok_with(command, &two), "deployment.apps/web configured\n");
+    let env = kubectl.ok(&[
+        "get",
+        "deployment",
+        "web",
+        "-o",
+        "jsonpath={.spec.template.spec.containers[0].env[0].value}",
+    ]);
+    assert_eq!(env, "b");
+    // What is no longer said is taken back.
+    assert_eq!(
+        kubectl.ok_with(command, DEPLOYMENT),
+        "deployment.apps/web configured\n"
+    );
+    let env = kubectl.ok(&[
+        "get",
+        "deployment",
+        "web",
+        "-o",
+        "jsonpath={.spec.template.spec.containers[0].env}",
+    ]);
+    assert_eq!(env, "");
+}
+
+#[rstest]
+fn apply_on_the_servers_side_knows_who_owns_what(
+    #[values(Transport::Http, Transport::Tls)] transport: Transport,
+) {
+    kubectl_at!(transport, _server, kubectl);
+    let apply = |manager: &str, text: &str| {
+        let field_manager = format!("--field-manager={manager}");
+        kubectl.run_with(&["apply", "--server-side", &field_manager, "-f", "-"], text)
+    };
+    let applied = "deployment.apps/web serverside-applied\n";
+    assert_eq!(apply("one", DEPLOYMENT).out, applied);
+    let version = || {
+        kubectl.ok(&[
+            "get",
+            "deployment",
+            "web",
+            "-o",
+            "jsonpath={.metadata.resourceVersion}",
+        ])
+    };
+    let before = version();
+    assert_eq!(apply("one", DEPLOYMENT).out, applied);
+    assert_eq!(version(), before, "what changes nothing is no write");
+    let env = || {
+        let path = "jsonpath={.spec.template.spec.containers[0].env[0].value}";
+        kubectl.ok(&["get", "deployment", "web", "-o", path])
+    };
+    let two = DEPLOYMENT.replace("image: nginx", "image: nginx, env: [{name: A, value: b}]");
+    assert_eq!(apply("one", &two).out, applied);
+    assert_eq!(env(), "b");
+    // What is no longer said is taken back.
+    assert_eq!(apply("one", DEPLOYMENT).out, applied);
+    assert_eq!(env(), "");
+    // What another owns is not taken.
+    let conflict = apply("two", &DEPLOYMENT.replace("replicas: 2", "replicas: 5"));
+    assert!(
+        conflict.err.contains("conflict with \"one\": .spec.replicas"),
+        "{conflict:?}"
+    );
+}
+
+#[test]
+fn a_typing_error_is_refused_before_it_is_stored() {
+    kubectl_at!(Transport::Http, _server, kubectl);
+    let wrong = kubectl.run_with(&["apply", "-f", "-"], &DEPLOYMENT.replace("replicas", "replicsa"));
+    assert!(!wrong.success);
+    assert!(
+        wrong
+            .err
+            .contains("strict decoding error: unknown field \"spec.replicsa\""),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn patch_speaks_three_dialects() {
+    kubectl_at!(Transport::Http, _server, kubectl);
+    kubectl.ok_with(&["apply", "-f", "-"], DEPLOYMENT);
+    let patch = |dialect: &str, patch: &str| {
+        let command = ["patch", "deployment", "web", "--type", dialect, "-p", patch];
+        assert_eq!(kubectl.ok(&command), "deployment.apps/web patched\n");
+    };
+    let spec = || value(&kubectl.ok(&["get", "deployment", "web", "-o", "json"]))["spec"].clone();
+    // Strategic: containers are merged by their names.
+    patch(
+        "strategic",
+        r#"{"spec":{"template":{"spec":{"containers":[{"name":"d","image":"busybox"}]}}}}"#,
+    );
+    let containers = spec()["template"]["spec"]["containers"].clone();
+    assert_eq!(containers.as_array().map(Vec::len), Some(2), "{containers}");
+    patch("merge", r#"{"spec":{"paused":true}}"#);
+    assert_eq!(spec()["paused"], true);
+    patch("json", r#"[{"op":"replace","path":"/spec/replicas","value":5}]"#);
+    assert_eq!(spec()["replicas"], 5);
+    let none = kubectl.ok(&["patch", "deployment", "web", "-p", r#"{"spec":{"replicas":5}}"#]);
+    assert_eq!(none, "deployment.apps/web patched (no change)\n");
+}
+
+#[test]
+fn labels_and_annotations_come_and_go() {
+    kubectl_at!(Transport::Http, _server, kubectl);
+    kubectl.ok(&["create", "configmap", "a"]);
+    assert_eq!(
+        kubectl.ok(&["label", "configmap", "a", "x=y"]),
+        "configmap/a labeled\n"
+    );
+    assert_eq!(
+        kubectl.ok(&["annotate", "configmap", "a", "p=q"]),
+        "configmap/a annotated\n"
+    );
+    assert_eq!(
+        kubectl.ok(&["get", "configmaps", "-l", "x=y", "-o", "name"]),
+        "configmap/a\n"
+    );
+    let again = kubectl.run(&["label", "configmap", "a", "x=z"]);
+    assert!(
+        again
+            .err
+            .contains("already has a value (y), and --overwrite is false"),
+        "{again:?}"
+    );
+    assert_eq!(
+        kubectl.ok(&["label", "configmap", "a", "x-"]),
+        "configmap/a unlabeled\n"
+    );
+    assert_eq!(kubectl.ok(&["get", "configmaps", "-l", "x", "-o", "name"]), "");
+}
+
+#[rstest]
+fn delete_waits_until_it_is_gone(#[values(Transport::Http, Transport::Tls)] transport: Transport) {
+    kubectl_at!(transport, server, kubectl);
+    kubectl.ok_with(&["apply", "-f", "-"], PODS);
+    let deleted = kubectl.ok(&["delete", "pod", "one"]);
+    assert!(deleted.starts_with("pod \"one\" deleted"), "{deleted}");
+    assert_eq!(kubectl.ok(&["get", "pods", "-o", "name"]), "pod/two\n");
+
+    // What a finalizer holds goes when the finalizer does.
+    kubectl.ok(&[
+        "patch",
+        "pod",
+        "two",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":["example.com/hold"]}}"#,
+    ]);
+    let going = kubectl.start(&["delete", "pod", "two"]);
+    server.expect("the deletion", |line| {
+        line.contains("update pods/default/two") || line.contains("truth") && line.contains("/two")
+    });
+    kubectl.ok(&[
+        "wait",
+        "pod/two",
+        "--for=jsonpath={.metadata.deletionTimestamp}",
+        "--timeout=30s",
+    ]);
+    kubectl.ok(&[
+        "patch",
+        "pod",
+        "two",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":null}}"#,
+    ]);
+    assert!(going.ends_well());
+
+    kubectl.ok_with(&["apply", "-f", "-"], PODS);
+    let all = kubectl.ok(&["delete", "pods", "--all"]);
+    assert!(
+        all.contains("pod \"one\" deleted") && all.contains("pod \"two\" deleted"),
+        "{all}"
+    );
+    assert_eq!(kubectl.ok(&["get", "pods", "-o", "name"]), "");
+}
+
+#[rstest]
+fn a_rollout_is_followed_to_its_end(#[values(Transport::Http, Transport::Tls)] transport: Transport) {
+    kubectl_at!(transport, _server, kubectl);
+    kubectl.ok_with(&["apply", "-f", "-"], DEPLOYMENT);
+    assert_eq!(
+        kubectl.ok(&["scale", "deployment", "web", "--replicas=3"]),
+        "deployment.apps/web scaled\n"
+    );
+    assert_eq!(
+        kubectl.ok(&["get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"]),
+        "3"
+    );
+    kubectl.ok(&["set", "image", "deployment/web", "c=nginx:2"]);
+
+    let mut rollout = kubectl.start(&["rollout", "status", "deployment/web"]);
+    rollout.expect(&["Waiting for deployment"]);
+    // Nobody else plays the controller's part.
+    let report = |updated: u32, available: u32| {
+        let generation =
+            value(&kubectl.ok(&["get", "deployment", "web", "-o", "json"]))["metadata"]["generation"].clone();
+        let status = json!({"status": {
+            "observedGeneration": generation, "replicas": 3, "updatedReplicas": updated,
+            "readyReplicas": available, "availableReplicas": available,
+        }});
+        let status = status.to_string();
+        kubectl.ok(&[
+            "patch",
+            "deployment",
+            "web",
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            &status,
+        ]);
+    };
+    report(1, 0);
+    rollout.expect(&["1 out of 3 new replicas have been updated"]);
+    report(3, 2);
+    rollout.expect(&["2 of 3 updated replicas are available"]);
+    report(3, 3);
+    rollout.expect(&["deployment \"web\" successfully rolled out"]);
+    assert!(rollout.ends_well());
+
+    let table = kubectl.ok(&["get", "deployment", "web"]);
+    assert_eq!(words(&table)[1][..4], ["web", "3/3", "3", "3"]);
+}
+
+#[rstest]
+fn a_definition_makes_a_kind_like_any_other(#[values(Transport::Http, Transport::Tls)] transport: Transport) {
+    kubectl_at!(transport, _server, kubectl);
+    let created = kubectl.ok_with(&["create", "-f", "-"], CRD);
+    assert_eq!(
+        created,
+        "customresourcedefinition.apiextensions.k8s.io/gadgets.shop.example.com created\n"
+    );
+    kubectl.ok(&[
+        "wait",
+        "crd/gadgets.shop.example.com",
+        "--for=condition=Established",
+        "--timeout=30s",
+    ]);
+    assert_eq!(
+        kubectl.ok_with(&["apply", "-f", "-"], GADGET),
+        "gadget.shop.example.com/lamp created\n"
+    );
+    assert_eq!(
+        kubectl.ok_with(&["apply", "-f", "-"], GADGET),
+        "gadget.shop.example.com/lamp unchanged\n"
+    );
+    let larger = GADGET.replace('3', "4");
+    assert_eq!(
+        kubectl.ok_with(&["apply", "-f", "-"], &larger),
+        "gadget.shop.example.com/lamp configured\n"
+    );
+    let table = kubectl.ok(&["get", "gd"]);
+    assert_eq!(words(&table)[0], ["NAME", "SIZE"], "{table}");
+    assert_eq!(words(&table)[1], ["lamp", "4"]);
+    let explained = kubectl.ok(&["explain", "gadget.spec"]);
+    assert!(explained.contains("How large it is."), "{explained}");
+    let mut watch = kubectl.start(&["get", "gadgets", "--watch"]);
+    watch.expect(&["lamp", "4"]);
+    kubectl.ok(&[
+        "patch",
+        "gadget",
+        "lamp",
+        "--type=merge",
+        "-p",
+        r#"{"spec":{"size":5}}"#,
+    ]);
+    watch.expect(&["lamp", "5"]);
+    let wrong = kubectl.run(&[
+        "patch",
+        "gadget",
+        "lamp",
+        "--type=strategic",
+        "-p",
+        r#"{"spec":{"size":5}}"#,
+    ]);
+    assert!(!wrong.success, "custom resources have no strategic merge patch");
+    kubectl.ok(&["delete", "gadget", "lamp"]);
+    kubectl.ok(&["delete", "crd", "gadgets.shop.example.com"]);
+    let gone = kubectl.run(&["get", "gadgets"]);
+    assert!(!gone.success, "{gone:?}");
+}
+
+#[test]
+fn discovery_and_explanations() {
+    kubectl_at!(Transport::Http, _server, kubectl);
+    let resources = kubectl.ok(&["api-resources"]);
+    for expected in [
+        ["pods", "po", "v1", "true", "Pod"],
+        ["deployments", "deploy", "apps/v1", "true", "Deployment"],
+        [
+            "customresourcedefinitions",
+            "crd,crds",
+            "apiextensions.k8s.io/v1",
+            "false",
+            "CustomResourceDefinition",
+        ],
+    ] {
+        assert!(
+            words(&resources).contains(&expected.to_vec()),
+            "{expected:?} in {resources}"
+        );
+    }
+    let versions = kubectl.ok(&["api-versions"]);
+    assert!(
+        versions
+            .lines()
+            .any(|line| line == "rbac.authorization.k8s.io/v1"),
+        "{versions}"
+    );
+    let explained = kubectl.ok(&["explain", "pod.spec.containers.image"]);
+    assert!(explained.contains("Container image name"), "{explained}");
+    let version = kubectl.ok(&["version", "-o", "json"]);
+    assert_eq!(value(&version)["serverVersion"]["minor"], "36");
+    assert_eq!(kubectl.ok(&["get", "--raw", "/readyz"]), "ok");
+    kubectl.ok(&["cluster-info"]);
+}
+
+#[test]
+fn describe_tells_of_an_object_and_its_events() {
+    kubectl_at!(Transport::Http, _server, kubectl);
+    kubectl.ok_with(&["apply", "-f", "-"], &format!("{PODS}---{DEPLOYMENT}"));
+    let uid = kubectl.ok(&["get", "pod", "one", "-o", "jsonpath={.metadata.uid}"]);
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "one.1", "namespace": "default"},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "one", "uid": uid},
+        "type": "Warning", "reason": "FailedScheduling", "message": "no nodes available",
+        "source": {"component": "scheduler"},
+    });
+    kubectl.ok_with(&["create", "-f", "-"], &event.to_string());
+    let pod = squeezed(&kubectl.ok(&["describe", "pod", "one"]));
+    for expected in [
+        "Name: one",
+        "Labels: app=x",
+        "Image: nginx",
+        "FailedScheduling",
+        "no nodes available",
+    ] {
+        assert!(pod.contains(expected), "{expected:?} in {pod}");
+    }
+    let deployment = squeezed(&kubectl.ok(&["describe", "deployment", "web"]));
+    assert!(deployment.contains("Replicas: 2 desired"), "{deployment}");
+    kubectl.ok(&["describe", "namespace", "default"]);
+    let events = kubectl.ok(&["events"]);
+    assert!(events.contains("FailedScheduling"), "{events}");
+}
+
+#[test]
+fn wait_is_told_when_it_is_so() {
+    kubectl_at!(Transport::Http, server, kubectl);
+    let mut created = kubectl.start(&["wait", "configmap/late", "--for=create", "--timeout=60s"]);
+    server.expect("the watch of what is to come", |line| {
+        line.contains("/configmaps")
+    });
+    kubectl.ok(&["create", "configmap", "late"]);
+    created.expect(&["configmap/late condition met"]);
+    assert!(created.ends_well());
+
+    kubectl.ok_with(&["apply", "-f", "-"], PODS);
+    let mut ready = kubectl.start(&["wait", "pod/one", "--for=condition=Ready", "--timeout=60s"]);
+    server.expect("the watch of the pod", |line| {
+        is_watch(line, "/api/v1/namespaces/default/pods")
+    });
+    kubectl.ok(&[
+        "patch",
+        "pod",
+        "one",
+        "--subresource=status",
+        "-p",
+        r#"{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}"#,
+    ]);
+    ready.expect(&["pod/one condition met"]);
+    assert!(ready.ends_well());
+
+    let deleted = kubectl.start(&["wait", "pod/one", "--for=delete", "--timeout=60s"]);
+    server.expect("the watch of its end", |line| {
+        is_watch(line, "/api/v1/namespaces/default/pods")
+    });
+    kubectl.ok(&["delete", "pod", "one"]);
+    assert!(deleted.ends_well());
+}
