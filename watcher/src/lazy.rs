@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::de::DeserializeOwned;
 
-use crate::decode::{Codec, Prune, identity, is_one_value};
+#[cfg(feature = "client")]
+use crate::decode::{Codec, Prune};
+use crate::decode::{identity, is_one_value};
 use crate::error::DecodeError;
+#[cfg(feature = "client")]
 use crate::object::Identity;
 
 /// An object of type `K` that is not decoded yet: its JSON, and where in it its names are.
@@ -98,6 +101,7 @@ impl<K> Lazy<K> {
         &self.json
     }
 
+    #[cfg(feature = "client")]
     pub(crate) fn identity(&self) -> Identity<'_> {
         Identity {
             namespace: self.namespace().into(),
@@ -125,6 +129,7 @@ impl<K: DeserializeOwned> Lazy<K> {
 }
 
 /// The codec of lazy objects. What `prune` names is cut out of their text.
+#[cfg(feature = "client")]
 pub(crate) fn codec<K: 'static>(prune: Prune) -> Codec<Lazy<K>> {
     if prune.is_empty() {
         return Codec::new(Lazy::new);

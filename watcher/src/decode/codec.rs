@@ -1,5 +1,6 @@
 //! Into what an object's JSON is decoded, and what of it is left out on the way.
 
+#[cfg(feature = "client")]
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;

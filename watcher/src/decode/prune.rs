@@ -57,6 +57,7 @@ impl Prune {
     }
 
     /// Leaves all but these fields of the object itself out.
+    #[cfg(feature = "client")]
     #[must_use]
     pub(crate) fn all_but(mut self, fields: &[&str]) -> Self {
         self.root.only = Some(fields.iter().map(|&field| field.to_owned()).collect());
