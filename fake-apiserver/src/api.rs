@@ -107,7 +107,24 @@ impl Answer {
 /// The refusal, ready to be sent: 400, 404 in both dialects, 405, 406, 413, 415, 422, and 500 for an unreadable
 /// `resourceVersion` of a watch or a single object.
 pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Result<Request, Answer> {
-    let parsed = match path::route(&request.path, catalog) {
+    let route = path::route(&request.path, catalog);
+    let deprecation = match &route {
+        Route::Collection { kind, .. } | Route::Object { kind, .. } => kind.deprecation,
+        Route::Unserved { .. } | Route::Document(_) | Route::Unknown | Route::UnknownText => "",
+    };
+    read(request, route, version).map_err(|mut refusal| {
+        // Handlers warn of what is deprecated; what no handler gets to see is refused before.
+        let handled =
+            !matches!(refusal.status, 404 | 405) && check_timeout(&query_pairs(&request.query)).is_ok();
+        if handled && !deprecation.is_empty() {
+            refusal.headers.push(warning(deprecation));
+        }
+        refusal
+    })
+}
+
+fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request, Answer> {
+    let parsed = match route {
         Route::UnknownText => return Err(Answer::text(404, "404 page not found\n")),
         Route::Unknown => Err(Status::unknown_path()),
         Route::Document(document) => Ok(Request::Document(document)),

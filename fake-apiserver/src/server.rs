@@ -521,7 +521,7 @@ impl Server {
             .as_ref()
             .map(|access| access.check(request, certified))
         {
-            return (Err(status.into_answer()), sent);
+            return (Err(api::access::refused(status)), sent);
         }
         let (catalog, version) = (self.model.catalog(), self.scenario.server.version);
         match sent.as_ref().and_then(|token| self.aliases.get(token)) {

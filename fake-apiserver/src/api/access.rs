@@ -13,7 +13,7 @@ use crate::model::selector::FieldSelector;
 
 use super::options::truthy;
 use super::status::{Details, Status};
-use super::{HttpRequest, percent_decoded, query_pairs};
+use super::{Answer, HttpRequest, percent_decoded, query_pairs};
 
 /// The name of the user who may do nothing.
 const LIMITED: &str = "limited";
@@ -80,6 +80,16 @@ impl Access {
             (false, false) => Err(Status::unauthorized()),
         }
     }
+}
+
+/// The answer to whom [`Access::check`] refuses. A 403 of it has a header that those of handlers have not.
+pub fn refused(status: Status) -> Answer {
+    let mut answer = status.into_answer();
+    if answer.status == 403 {
+        let header = ("X-Content-Type-Options".to_owned(), "nosniff".to_owned());
+        answer.headers.push(header);
+    }
+    answer
 }
 
 /// Compares without telling by its time where the texts differ. An empty token is nobody's.

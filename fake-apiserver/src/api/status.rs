@@ -517,9 +517,6 @@ impl Status {
         if retry_after > 0 {
             headers.push(("Retry-After".to_owned(), retry_after.to_string()));
         }
-        if self.code == 403 {
-            headers.push(("X-Content-Type-Options".to_owned(), "nosniff".to_owned()));
-        }
         Answer {
             status: self.code,
             headers,

@@ -322,9 +322,7 @@ pub(super) fn canonical(kind: &Kind, json: Value) -> Value {
     let Value::Object(mut object) = json else {
         return json;
     };
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        metadata.retain(|_, value| !is_empty(value));
-    }
+    drop_empty(object.get_mut("metadata"));
     object.insert("kind".to_owned(), kind.kind.into());
     object.insert("apiVersion".to_owned(), kind.api_version().into());
     if kind.custom {
@@ -343,6 +341,17 @@ pub(super) fn canonical(kind: &Kind, json: Value) -> Value {
         sort_maps(object);
     }
     json
+}
+
+/// Takes out of the metadata what says nothing.
+pub(super) fn without_empty_metadata(object: &mut Value) {
+    drop_empty(object.get_mut("metadata"));
+}
+
+fn drop_empty(fields: Option<&mut Value>) {
+    if let Some(Value::Object(fields)) = fields {
+        fields.retain(|_, value| !is_empty(value));
+    }
 }
 
 /// Go leaves these out (`omitempty`).

@@ -16,7 +16,7 @@ use crate::api::write::{Subresource, WriteAction, WriteRequest, check_name};
 use crate::api::{Cause, Collection, Status, go_text};
 
 use super::catalog::Kind;
-use super::object::Stored;
+use super::object::{self, Stored};
 use super::ownership::{self, Ownership};
 use super::scale::of as scale_of;
 use super::write::{self, Outcome};
@@ -233,6 +233,10 @@ impl Writer<'_> {
     fn completed(&self, mut object: Value) -> Value {
         if !object["metadata"].is_object() {
             object["metadata"] = json!({});
+        }
+        if self.kind().custom {
+            // Of built-in kinds the struct leaves these out.
+            object::without_empty_metadata(&mut object);
         }
         defaults::fill(self.kind(), &mut object);
         self.conformed(object)

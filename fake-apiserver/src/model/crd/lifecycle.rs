@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::model::catalog::Kind;
 use crate::model::object::Stored;
+use crate::model::ownership::Ownership;
 use crate::model::write::{self, Outcome};
 use crate::model::{Model, Written};
 
@@ -20,6 +21,9 @@ use super::rows;
 
 /// What holds a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The name a server writes under itself.
+const ITSELF: &str = "kube-apiserver";
 
 /// A definition as it is served.
 #[derive(Debug)]
@@ -105,7 +109,7 @@ impl Model {
             named
         }] {
             if change["status"] != last.json()["status"] {
-                last = self.put(kind, &last, change, written);
+                last = self.put(now, kind, &last, change, written);
             }
         }
         self.install(stored, &last.json());
@@ -132,7 +136,7 @@ impl Model {
             &write::timestamp(self.epoch + now),
         );
         if definition["status"] != last.json()["status"] {
-            last = self.put(kind, &last, definition.clone(), written);
+            last = self.put(now, kind, &last, definition.clone(), written);
         }
         self.install(stored, &definition);
         let held = definition["metadata"]["finalizers"].as_array();
@@ -256,7 +260,7 @@ impl Model {
             let Some(version) = version else { continue };
             let key = format!("{version}.{group}");
             if self.current(kind, &key).is_none() {
-                let service = json!({
+                let mut service = json!({
                     "metadata": { "labels": { "kube-aggregator.kubernetes.io/automanaged": "true" } },
                     "spec": {
                         "group": group,
@@ -272,6 +276,9 @@ impl Model {
                         "message": "Local APIServices are always available",
                     }] },
                 });
+                let time = write::timestamp(self.epoch + now);
+                let nothing = json!({ "metadata": {}, "spec": {} });
+                Ownership::new(kind, self.version, ITSELF, "", time).note_update(&nothing, &mut service);
                 written.push(self.replace(now, kind, key, &service));
             }
         }
@@ -291,11 +298,14 @@ impl Model {
     /// Stores a change of a definition's status.
     fn put(
         &mut self,
+        now: Duration,
         kind: &'static Kind,
         last: &Arc<Stored>,
-        definition: Value,
+        mut definition: Value,
         written: &mut Vec<Written>,
     ) -> Arc<Stored> {
+        let time = write::timestamp(self.epoch + now);
+        Ownership::new(kind, self.version, ITSELF, "status", time).note_update(&last.json(), &mut definition);
         let done = self.carry_out(
             kind,
             last.key.clone(),

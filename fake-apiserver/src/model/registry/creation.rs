@@ -57,6 +57,9 @@ impl Writer<'_> {
     /// Creates what was found to be legal; its writer owns it.
     pub(super) fn create_as(&mut self, name: &str, object: &Value) -> Result<(u16, Bytes), Status> {
         let mut object = self.cleaned(object);
+        if self.kind().defines {
+            object = crd::prepared(object, None);
+        }
         let before = self.conformed(ownership::nothing());
         self.ownership(None).note_update(&before, &mut object);
         self.create_owned(name, object)

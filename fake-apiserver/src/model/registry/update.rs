@@ -117,6 +117,9 @@ impl Writer<'_> {
                 finalized
             }
         };
+        if kind.defines && subresource.is_none() {
+            manifest = crd::prepared(manifest, Some(&stored));
+        }
         match owned {
             Some(owned) => ownership::copy(owned, &mut manifest),
             None => self.ownership(subresource).note_update(&stored, &mut manifest),
@@ -124,9 +127,6 @@ impl Writer<'_> {
         if subresource.is_none() {
             self.admit_update(&stored, &mut manifest);
             manifest = self.conformed(manifest);
-        }
-        if kind.defines && subresource.is_none() {
-            manifest = crd::prepared(manifest, Some(&stored));
         }
         let faults = crd::changed_faults(kind, &manifest, &stored, subresource, self.model.version);
         if !faults.is_empty() {
