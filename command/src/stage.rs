@@ -209,11 +209,28 @@ impl Running {
 /// # Errors
 /// Those of `work`, and if there is no runtime.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    bear_many_connections();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::System("no runtime".to_owned(), error))?;
     runtime.block_on(work)
+}
+
+/// Raises the number of files this process may have open to what the system lets it have: shells set it too low for
+/// thousands of watches.
+fn bear_many_connections() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    if current != maximum
+        && let Err(error) = setrlimit(Resource::Nofile, raised)
+    {
+        tracing::warn!(%error, ?current, "the number of connections stays limited");
+    }
 }
 
 /// Completes on Ctrl-C, and on the signal `kill` sends.

@@ -330,8 +330,13 @@ impl Model {
     /// Forgets all history before the current revision in the store alone, as etcd does when it is compacted: exact
     /// lists and continue tokens of before are too old, and so are watches where there is no watch cache.
     pub fn compact_store(&mut self) {
-        self.compacted = self.revision;
-        tracing::debug!(revision = self.revision, "store compacted");
+        self.compact_store_to(self.revision);
+    }
+
+    /// The same for the history before `revision`, as far as it is written yet.
+    pub fn compact_store_to(&mut self, revision: u64) {
+        self.compacted = self.compacted.max(revision.min(self.revision));
+        tracing::debug!(revision = self.compacted, "store compacted");
         // The apiserver writes down what it compacted.
         self.revision += 1;
         for resource in self.resources.values_mut() {
@@ -339,9 +344,15 @@ impl Model {
             if !resource.watch_cached {
                 resource
                     .caches(None)
-                    .for_each(|cache| cache.evict_all(self.compacted));
+                    .for_each(|cache| cache.evict_until(self.compacted));
             }
         }
+    }
+
+    /// About how many bytes of memory would be free if all history were forgotten.
+    pub fn history_bytes(&self) -> usize {
+        let stores = self.resources.values().map(|resource| &resource.store);
+        stores.map(Store::superseded).sum()
     }
 
     /// Every watch cache starts anew from a list at the current revision, as when the apiserver restarts: all watches
@@ -426,9 +437,10 @@ impl Model {
     ) -> impl Iterator<Item = Arc<Stored>> {
         let kind = self.catalog.find(group, plural);
         let objects = kind.and_then(|kind| self.resource(kind).store.at(revision));
-        objects
-            .into_iter()
-            .flat_map(move |objects| store::range(objects, namespace, "").cloned())
+        objects.into_iter().flat_map(move |objects| {
+            let range = store::range(&objects, namespace, "");
+            range.cloned().collect::<Vec<_>>()
+        })
     }
 
     /// The object as it is now.

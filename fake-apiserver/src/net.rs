@@ -170,6 +170,15 @@ pub(crate) enum Piece {
     End(Ending),
 }
 
+/// What stands next in an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Data, or an ending that is carried out when all before it is flushed.
+    Piece,
+    /// The clean end, which may share a write.
+    CleanEnd,
+}
+
 impl Edge {
     /// Takes the server over; its time starts now. Must be called inside a tokio runtime, and [`Edge::keep_time`]
     /// must be polled for as long as the server is to notice time.
@@ -556,6 +565,14 @@ impl Ticket {
     /// The next piece of the body.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
         self.poll(cx, |answer| answer.pieces.pop_front())
+    }
+
+    /// Waits until something stands next, and says what; takes nothing.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        self.poll(cx, |answer| match answer.pieces.front()? {
+            Piece::End(Ending::Eof) => Some(Next::CleanEnd),
+            Piece::Data(_) | Piece::End(_) => Some(Next::Piece),
+        })
     }
 
     /// Is the clean end all that is left?

@@ -7,6 +7,7 @@
 mod act;
 mod answer;
 mod asking;
+mod compaction;
 mod control;
 mod exchange;
 mod flow;
@@ -31,8 +32,9 @@ use crate::report::Report;
 use crate::scenario::{ClientSettings, SharedScenario};
 use crate::script::{Asked, Script, Standing};
 use asking::{collection_of, encode_query, form_of, verb};
+use compaction::Compaction;
 pub use control::{Control, StreamView};
-use exchange::Exchange;
+use exchange::{Exchange, Joined};
 use goal::Goal;
 pub use goal::Limits;
 use names::{Binding, expand};
@@ -216,6 +218,8 @@ struct Open {
     edit: Option<crate::scenario::PageEdit>,
     /// `as:` of the step this request met.
     bind: Option<String>,
+    /// When its watch wants to be looked at, as `wakes` has it.
+    wake: Option<Duration>,
 }
 
 /// What of a request is needed after it is parsed.
@@ -230,6 +234,18 @@ struct AskedBy {
     verb: Verb,
 }
 
+impl AskedBy {
+    /// Nothing more will be answered by what the head of the request said. An idle watch must not hold the buffer it was
+    /// read into; whose watch it is may still be asked.
+    fn forget_headers(&mut self) {
+        let agent = self.request.headers.remove(http::header::USER_AGENT);
+        self.request.headers = http::HeaderMap::new();
+        if let Some(agent) = agent.and_then(|agent| http::HeaderValue::from_bytes(agent.as_bytes()).ok()) {
+            self.request.headers.insert(http::header::USER_AGENT, agent);
+        }
+    }
+}
+
 /// A fake apiserver without its sockets.
 #[derive(Debug)]
 pub struct Server {
@@ -241,6 +257,7 @@ pub struct Server {
     selector: Selector,
     log: Log,
     outputs: VecDeque<Output>,
+    joined: Joined,
     open: BTreeMap<StreamId, Open>,
     /// When an exchange has to be looked at again, and that turn's own set of those that must be looked at now.
     wakes: BTreeSet<(Duration, StreamId)>,
@@ -256,6 +273,8 @@ pub struct Server {
     access: Option<Access>,
     /// Who is at the other end, where a certificate says so.
     users: BTreeMap<ConnId, User>,
+    /// Of a server that runs for long.
+    compaction: Option<Compaction>,
     requests: u64,
     chance: u64,
     now: Duration,
@@ -279,6 +298,7 @@ impl Server {
             model,
             log: Log::default(),
             outputs: VecDeque::new(),
+            joined: Joined::default(),
             open: BTreeMap::new(),
             wakes: BTreeSet::new(),
             touched: BTreeSet::new(),
@@ -289,6 +309,7 @@ impl Server {
             at_the_twin: BTreeSet::new(),
             access: None,
             users: BTreeMap::new(),
+            compaction: None,
             requests: 0,
             chance: seed ^ 0x9E37_79B9_7F4A_7C15,
             now: Duration::ZERO,
@@ -367,7 +388,8 @@ impl Server {
         let goal = self.goal.poll_timeout(self.script.standing());
         // A step that is due and still there waits for an open watch: no tick can help it.
         let script = self.script.poll_timeout().filter(|at| *at > self.now);
-        [self.wakes.first().map(|(at, _)| *at), script, goal]
+        let compaction = self.compaction.as_ref().map(Compaction::poll_timeout);
+        [self.wakes.first().map(|(at, _)| *at), script, goal, compaction]
             .into_iter()
             .flatten()
             .min()
@@ -463,6 +485,7 @@ impl Server {
                 asked,
                 edit: None,
                 bind: None,
+                wake: None,
             },
         );
         self.touched.insert(stream);

@@ -16,6 +16,7 @@ mod openapi;
 mod oracle;
 mod scenarios;
 mod schema;
+mod served;
 mod tidy;
 
 /// Repository chores.
@@ -46,6 +47,8 @@ enum Chore {
         #[command(subcommand)]
         what: oracle::What,
     },
+    /// Loads a served fake for a while and says whether its memory stays flat.
+    Soak(served::Soak),
     /// Measures.
     Bench {
         #[command(subcommand)]
@@ -57,6 +60,8 @@ enum Chore {
 enum Bench {
     /// How many scenarios a second the simulation plays and judges, and how long the whole set takes.
     Sim(bench::Arguments),
+    /// The served fake beside floors and peers in the same run: fan-out, requests, lists, memory, start.
+    Server(served::Server),
 }
 
 fn main() -> ExitCode {
@@ -79,5 +84,9 @@ fn main() -> ExitCode {
         Chore::Bench {
             what: Bench::Sim(arguments),
         } => bench::sim(&arguments),
+        Chore::Bench {
+            what: Bench::Server(arguments),
+        } => served::server(&arguments),
+        Chore::Soak(arguments) => served::soak(&arguments),
     }
 }

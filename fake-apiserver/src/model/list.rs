@@ -17,7 +17,7 @@ use super::catalog::Kind;
 use super::continue_token::ContinueToken;
 use super::object::{Stored, encode_json};
 use super::scale;
-use super::store::{self, Objects};
+use super::store::{self, Mark, Objects, Store};
 use super::{Model, Resource, table};
 
 /// How long the watch cache waits for a revision before it gives up (apiserver `watch_cache.go`, `blockTimeout`).
@@ -80,12 +80,14 @@ pub struct Page {
 impl Page {
     /// The body, with its newline.
     pub fn encode(&self) -> Bytes {
-        let mut out = Vec::new();
         if let Form::Table(table) = self.form {
-            out = table::page(self, table, &self.metadata());
+            let mut out = table::page(self, table, &self.metadata());
             out.push(b'\n');
             return out.into();
         }
+        // A list can be the largest thing there is: it must not be made room for twice.
+        let items = self.items.iter().map(|item| item.encoded(self.form).len() + 1);
+        let mut out = Vec::with_capacity(items.sum::<usize>() + 512);
         for (index, (key, value)) in self.envelope().iter().enumerate() {
             out.push(if index == 0 { b'{' } else { b',' });
             out.extend_from_slice(&encode_json(key));
@@ -186,8 +188,8 @@ enum Wanted {
 }
 
 /// A state to read a page from.
-struct State<'a> {
-    objects: &'a Objects,
+struct State {
+    objects: Objects,
     revision: u64,
     cached: bool,
 }
@@ -259,21 +261,21 @@ pub(super) fn list(
             });
         }
     };
-    ListOutcome::Page(page(model, now, request, &state, token, limit))
+    ListOutcome::Page(page(model, now, request, &resource.store, &state, token, limit))
 }
 
-fn from_watch_cache<'a>(
-    model: &'a Model,
-    resource: &'a Resource,
+fn from_watch_cache(
+    model: &Model,
+    resource: &Resource,
     door: Door,
     wanted: &Wanted,
     now: Duration,
     arrived: Duration,
-) -> Result<State<'a>, NoState> {
+) -> Result<State, NoState> {
     let newest = || {
         let (revision, objects) = model.cached(resource, door);
         State {
-            objects,
+            objects: objects.clone(),
             revision,
             cached: true,
         }
@@ -304,9 +306,9 @@ fn from_watch_cache<'a>(
     }
 }
 
-fn from_etcd<'a>(model: &'a Model, resource: &'a Resource, wanted: &Wanted) -> Result<State<'a>, NoState> {
+fn from_etcd(model: &Model, resource: &Resource, wanted: &Wanted) -> Result<State, NoState> {
     let newest = State {
-        objects: resource.store.current(),
+        objects: resource.store.current().clone(),
         revision: model.revision,
         cached: false,
     };
@@ -323,12 +325,12 @@ fn from_etcd<'a>(model: &'a Model, resource: &'a Resource, wanted: &Wanted) -> R
     }
 }
 
-fn exactly<'a>(
+fn exactly(
     model: &Model,
-    resource: &'a Resource,
+    resource: &Resource,
     revision: u64,
     cached_at: Option<Door>,
-) -> Result<State<'a>, NoState> {
+) -> Result<State, NoState> {
     if revision < model.compacted {
         return Err(NoState::Refused(Status::expired_list()));
     }
@@ -347,15 +349,16 @@ fn page(
     model: &Model,
     now: Duration,
     request: &ListRequest,
-    state: &State<'_>,
+    store: &Store,
+    state: &State,
     token: Option<&ContinueToken>,
     limit: Option<usize>,
 ) -> Page {
     let namespace = request.collection.namespace.as_deref();
     let start = token.map(ContinueToken::start_key).unwrap_or_default();
-    let mut keys = store::range(state.objects, namespace, start);
+    let mut keys = store::range(&state.objects, namespace, start);
     let mut items = Vec::new();
-    let mut seen = 0_i64;
+    let mut seen = 0;
     let full = |items: &Vec<Arc<Stored>>| limit.is_some_and(|limit| items.len() >= limit);
     while !full(&items) {
         let Some(object) = keys.next() else { break };
@@ -365,12 +368,28 @@ fn page(
             items.push(object);
         }
     }
+    let mark = |start: &str| Mark {
+        revision: state.revision,
+        namespace: namespace.map(str::to_owned),
+        start: start.to_owned(),
+    };
     // The page is full, and there are keys behind it, whether or not they match.
-    let more = if full(&items) { keys.count() } else { 0 };
+    let more = if !full(&items) {
+        0
+    } else if namespace.is_none() && token.is_none() {
+        state.objects.len() - seen
+    } else {
+        let known = store.behind(&mark(start));
+        known.map_or_else(|| keys.count(), |from_start| from_start.saturating_sub(seen))
+    };
     let last = items.last().filter(|_| more > 0);
-    let continue_token = last.map(|last| {
+    let next = last.map(|last| {
         let relative = namespace.map_or(last.key.as_str(), |namespace| &last.key[namespace.len() + 1..]);
-        ContinueToken::after(state.revision, relative, state.cached).encode()
+        ContinueToken::after(state.revision, relative, state.cached)
+    });
+    let continue_token = next.map(|next| {
+        store.remember_behind(mark(next.start_key()), more);
+        next.encode()
     });
     tracing::trace!(
         resource = request.collection.kind.plural,

@@ -167,6 +167,11 @@ impl Stored {
         decode(&self.full)
     }
 
+    /// About how many bytes of memory it takes.
+    pub(super) fn weight(&self) -> usize {
+        self.full.len() + 512
+    }
+
     /// The object as bytes, for who may read them later.
     pub fn content(&self) -> Content {
         Content(self.full.clone())

@@ -1,13 +1,20 @@
-//! What etcd keeps of one resource: the objects now, and what they were at every revision that is not compacted.
+//! What etcd keeps of one resource: the objects now, and what undoes every write that is not compacted.
 //!
-//! A snapshot is a clone of a persistent map, so keeping one for every write costs no more than the write.
+//! A state of the past is asked for rarely, and then again and again, page by page: it is made by undoing writes, and
+//! the newest few that were made are remembered. A snapshot is a clone of a persistent map, so it costs what changes
+//! after it.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use imbl::OrdMap;
 
 use super::object::Stored;
+
+/// States of the past that are remembered.
+const REMEMBERED_MAX: usize = 8;
 
 /// The objects of a resource at one moment, in key order.
 pub(super) type Objects = OrdMap<Arc<str>, Arc<Stored>>;
@@ -16,9 +23,40 @@ pub(super) type Objects = OrdMap<Arc<str>, Arc<Stored>>;
 #[derive(Debug)]
 pub(super) struct Store {
     current: Objects,
-    /// Revision of each write to this resource and what it left, ascending; the first one may be older than the
-    /// compacted revision, because it is what the objects still were at it.
-    history: Vec<(u64, Objects)>,
+    /// Nothing before this revision is known.
+    since: u64,
+    /// What undoes each write after `since`, ascending.
+    writes: VecDeque<Write>,
+    /// Bytes of the objects that only `writes` holds.
+    superseded: usize,
+    /// States of the past by revision, the one asked for last at the end. Asking is part of reading, hence the cell.
+    remembered: RefCell<VecDeque<(u64, Objects)>>,
+    /// How many keys are behind the pages that were given out last.
+    behind: RefCell<VecDeque<(Mark, usize)>>,
+}
+
+/// Where a page ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Of which state it was.
+    pub(super) revision: u64,
+    pub(super) namespace: Option<String>,
+    /// Where the next one starts.
+    pub(super) start: String,
+}
+
+/// One write, from behind.
+#[derive(Debug)]
+struct Write {
+    revision: u64,
+    key: Arc<str>,
+    before: Option<Arc<Stored>>,
+}
+
+impl Write {
+    fn weight(&self) -> usize {
+        self.before.as_ref().map_or(0, |before| before.weight())
+    }
 }
 
 impl Store {
@@ -26,7 +64,11 @@ impl Store {
     pub(super) fn new(revision: u64) -> Self {
         Self {
             current: Objects::new(),
-            history: vec![(revision, Objects::new())],
+            since: revision,
+            writes: VecDeque::new(),
+            superseded: 0,
+            remembered: RefCell::default(),
+            behind: RefCell::default(),
         }
     }
 
@@ -35,38 +77,108 @@ impl Store {
     }
 
     pub(super) fn put(&mut self, stored: &Arc<Stored>) {
-        self.current
-            .insert(Arc::from(stored.key.as_str()), Arc::clone(stored));
-        self.history.push((stored.revision, self.current.clone()));
+        let known = self.current.get_key_value(stored.key.as_str());
+        let key = known.map_or_else(|| Arc::from(stored.key.as_str()), |(key, _)| Arc::clone(key));
+        let before = self.current.insert(Arc::clone(&key), Arc::clone(stored));
+        self.wrote(stored.revision, key, before);
     }
 
     pub(super) fn remove(&mut self, key: &str, revision: u64) {
-        self.current.remove(key);
-        self.history.push((revision, self.current.clone()));
+        if let Some((key, before)) = self.current.remove_with_key(key) {
+            self.wrote(revision, key, Some(before));
+        }
     }
 
     /// The objects as of `revision`; `None` when nothing so old is kept.
-    pub(super) fn at(&self, revision: u64) -> Option<&Objects> {
-        let after = self.history.partition_point(|(written, _)| *written <= revision);
-        let (_, objects) = self.history.get(after.checked_sub(1)?)?;
+    pub(super) fn at(&self, revision: u64) -> Option<Objects> {
+        if revision < self.since {
+            return None;
+        }
+        let mut remembered = self.remembered.borrow_mut();
+        if let Some(place) = remembered.iter().position(|(known, _)| *known == revision) {
+            let found = remembered.remove(place)?;
+            let objects = found.1.clone();
+            remembered.push_back(found);
+            return Some(objects);
+        }
+        let objects = self.undone(revision);
+        if remembered.len() == REMEMBERED_MAX {
+            remembered.pop_front();
+        }
+        remembered.push_back((revision, objects.clone()));
         Some(objects)
     }
 
     /// Forgets what was before `revision`.
     pub(super) fn compact(&mut self, revision: u64) {
-        let after = self.history.partition_point(|(written, _)| *written <= revision);
-        self.history.drain(..after.saturating_sub(1));
+        while let Some(write) = self.writes.front()
+            && write.revision <= revision
+        {
+            self.superseded -= write.weight();
+            self.writes.pop_front();
+        }
+        self.since = self.since.max(revision);
+        self.remembered
+            .borrow_mut()
+            .retain(|(known, _)| *known >= revision);
     }
 
     /// Goes back to `revision`, which must still be kept, and forgets what was after it.
     pub(super) fn rewind(&mut self, revision: u64) {
-        let after = self.history.partition_point(|(written, _)| *written <= revision);
-        self.history.truncate(after);
-        self.current = self
-            .history
-            .last()
-            .map(|(_, objects)| objects.clone())
-            .unwrap_or_default();
+        self.current = self.undone(revision);
+        self.writes.truncate(self.after(revision));
+        self.superseded = self.writes.iter().map(Write::weight).sum();
+        self.remembered.borrow_mut().clear();
+        // The same revisions will be given to other states.
+        self.behind.borrow_mut().clear();
+    }
+
+    /// How many keys there are from `mark` on, if the page before it is remembered: counting them page by page would cost
+    /// more than the pages.
+    pub(super) fn behind(&self, mark: &Mark) -> Option<usize> {
+        let behind = self.behind.borrow();
+        let known = behind.iter().find(|(known, _)| known == mark);
+        known.map(|(_, count)| *count)
+    }
+
+    /// A page was given out, and there are `count` keys from `mark` on.
+    pub(super) fn remember_behind(&self, mark: Mark, count: usize) {
+        let mut behind = self.behind.borrow_mut();
+        if behind.len() == REMEMBERED_MAX {
+            behind.pop_front();
+        }
+        behind.push_back((mark, count));
+    }
+
+    /// Bytes that would be free if all history were forgotten.
+    pub(super) fn superseded(&self) -> usize {
+        self.superseded
+    }
+
+    fn wrote(&mut self, revision: u64, key: Arc<str>, before: Option<Arc<Stored>>) {
+        let write = Write {
+            revision,
+            key,
+            before,
+        };
+        self.superseded += write.weight();
+        self.writes.push_back(write);
+    }
+
+    /// Index of the first write after `revision`.
+    fn after(&self, revision: u64) -> usize {
+        self.writes.partition_point(|write| write.revision <= revision)
+    }
+
+    fn undone(&self, revision: u64) -> Objects {
+        let mut objects = self.current.clone();
+        for write in self.writes.range(self.after(revision)..).rev() {
+            match &write.before {
+                Some(before) => drop(objects.insert(Arc::clone(&write.key), Arc::clone(before))),
+                None => drop(objects.remove(&*write.key)),
+            }
+        }
+        objects
     }
 }
 

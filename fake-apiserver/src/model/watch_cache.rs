@@ -215,6 +215,14 @@ impl WatchCache {
         }
     }
 
+    /// The events of `revision` and before can no longer be started from; open watches go on.
+    pub(super) fn evict_until(&mut self, revision: u64) {
+        self.window = self.position_after(revision);
+        self.listed = self.listed.max(revision);
+        self.evicted = false;
+        self.trim();
+    }
+
     /// While frozen, sets where.
     pub(super) fn refreeze(&mut self, revision: u64, objects: Objects) {
         if self.frozen.is_some() {

@@ -13,7 +13,7 @@ use http_body::{Body, Frame};
 use hyper::ext::ReasonPhrase;
 
 use super::wire::Flow;
-use super::{Head, Piece, Ticket};
+use super::{Head, Next, Piece, Ticket};
 use crate::api::reason_phrase;
 use crate::fault::Ending;
 
@@ -93,8 +93,13 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         // Only data must not share a write: the end may, as it does on a real server.
-        if self.ticket.flow().poll_flushed(cx).is_pending() && !self.ticket.ends_cleanly_now() {
-            return Poll::Pending;
+        // While there is nothing to give, being told of the flush would only cost a turn.
+        if self.ticket.flow().is_unflushed() {
+            match self.ticket.poll_next(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Next::CleanEnd) => {}
+                Poll::Ready(Next::Piece) => ready!(self.ticket.flow().poll_flushed(cx)),
+            }
         }
         match ready!(self.ticket.poll_piece(cx)) {
             Piece::Data(bytes) => {

@@ -80,6 +80,11 @@ impl Flow {
         self.lock().unflushed = true;
     }
 
+    /// Is the piece given last still on its way?
+    pub(crate) fn is_unflushed(&self) -> bool {
+        self.lock().unflushed
+    }
+
     /// Is the piece given last flushed? If not, the task is woken when it is.
     pub(crate) fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();

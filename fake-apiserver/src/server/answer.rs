@@ -177,7 +177,8 @@ impl Server {
         answer: Answer,
         scripted: bool,
     ) {
-        let told = body_record(exchange.id, &answer.body);
+        // Of a success there is nothing to say but its length, and reading it would cost more than answering.
+        let told = body_record(exchange.id, &answer.body, scripted || answer.status >= 400);
         let answer = match scripted {
             true => answer,
             false => answer.in_the_style_of(&asked.request),
@@ -248,8 +249,9 @@ fn with_length(mut record: What, body: &Bytes) -> What {
     record
 }
 
-fn body_record(stream: StreamId, body: &Bytes) -> What {
-    let status: Option<serde_json::Value> = (body.len() <= LONGEST_STATUS)
+/// `told`: say why, if it is a refusal.
+fn body_record(stream: StreamId, body: &Bytes, told: bool) -> What {
+    let status: Option<serde_json::Value> = (told && body.len() <= LONGEST_STATUS)
         .then(|| serde_json::from_slice(body).ok())
         .flatten()
         .filter(|value: &serde_json::Value| value.get("kind").is_some_and(|kind| kind == "Status"));

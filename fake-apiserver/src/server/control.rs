@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::compaction::Compaction;
+use super::exchange::Joined;
 use super::rules::Rules;
 use super::{Limits, Server, header};
 use crate::api::write::WriteAction;
@@ -116,6 +118,8 @@ impl Server {
         let scenario = Arc::new(Scenario::empty(settings));
         let mut server = Self::with_limits(scenario, seed, Limits::endless());
         server.model = Model::standalone(&server.scenario.server);
+        server.joined = Joined::allowed();
+        server.compaction = Some(Compaction::new(server.model.revision()));
         for name in NAMESPACES {
             server.create_namespace(json!({ "name": name }));
         }

@@ -50,6 +50,60 @@ struct Piece {
     meaning: Meaning,
 }
 
+impl Piece {
+    /// A whole line that is the truth.
+    fn may_be_joined(&self) -> bool {
+        self.sent == 0 && matches!(&self.meaning, Meaning::Line(frame) if !frame.scripted)
+    }
+}
+
+/// The most bytes of lines that leave as one write.
+const JOINED_BYTES_MAX: usize = 256 * 1024;
+
+/// How many writes of several lines are remembered.
+const JOINED_MAX: usize = 16;
+
+/// Lines that left together in this turn, and their bytes.
+///
+/// By default none do: a scenario counts writes, and tears them apart.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    allowed: bool,
+    writes: VecDeque<(Vec<Bytes>, Bytes)>,
+}
+
+impl Joined {
+    /// Of a server that has no story to tell, and perhaps thousands of watches.
+    pub(super) fn allowed() -> Self {
+        Self {
+            allowed: true,
+            writes: VecDeque::new(),
+        }
+    }
+
+    /// The bytes of these lines: those that others were sent in this turn, if it was the same lines.
+    fn of(&mut self, lines: Vec<Bytes>) -> Bytes {
+        let same = |(known, _): &&(Vec<Bytes>, Bytes)| {
+            let pairs = || known.iter().zip(&lines);
+            known.len() == lines.len() && pairs().all(|(known, line)| known.as_ptr() == line.as_ptr())
+        };
+        if let Some((_, bytes)) = self.writes.iter().find(same) {
+            return bytes.clone();
+        }
+        let bytes = Bytes::from(lines.concat());
+        if self.writes.len() == JOINED_MAX {
+            self.writes.pop_front();
+        }
+        self.writes.push_back((lines, bytes.clone()));
+        bytes
+    }
+
+    /// The turn is over.
+    pub(super) fn forget(&mut self) {
+        self.writes.clear();
+    }
+}
+
 /// What the script does to the truthful events of a watch.
 #[derive(Debug, Default)]
 pub(super) struct EventRules {
@@ -77,6 +131,12 @@ pub(super) enum Fate {
 }
 
 impl EventRules {
+    /// Does every event leave as it is?
+    pub(super) fn is_truthful(&self) -> bool {
+        let untouched = self.drop == 0 && self.repeat == 0 && self.reorder == 0;
+        untouched && !self.no_bookmarks && self.end_marker.is_none()
+    }
+
     /// Decides over one truthful event, in the order in which the results are to be carried out.
     pub(super) fn decide(&mut self, frame: WatchFrame) -> Vec<Fate> {
         if let FrameType::Bookmark { initial_events_end } = &frame.kind {
@@ -260,8 +320,7 @@ impl Exchange {
     pub(super) fn flush(
         &mut self,
         now: Duration,
-        log: &mut Log,
-        outputs: &mut VecDeque<Output>,
+        (log, outputs, joined): (&mut Log, &mut VecDeque<Output>, &mut Joined),
     ) -> Option<Duration> {
         loop {
             if self.ended || !self.decided() {
@@ -287,6 +346,12 @@ impl Exchange {
                 }
                 continue;
             };
+            if joined.allowed && self.may_join() {
+                let bytes = self.join(now, log, joined);
+                let stream = self.id;
+                outputs.push_back(Output::Data { stream, bytes });
+                continue;
+            }
             self.write(now, count, log, outputs);
         }
     }
@@ -384,6 +449,34 @@ impl Exchange {
             stream: self.id,
             bytes,
         });
+    }
+
+    /// Are several truthful lines due at once, and has the script nothing to say of how they leave?
+    fn may_join(&self) -> bool {
+        let free = self.pace.is_none() && self.cut.is_none();
+        free && self
+            .queue
+            .iter()
+            .take(2)
+            .filter(|piece| piece.may_be_joined())
+            .count()
+            == 2
+    }
+
+    /// Takes the lines that are due off the queue, as one write: whoever is sent the same lines is sent the same bytes.
+    fn join(&mut self, now: Duration, log: &mut Log, joined: &mut Joined) -> Bytes {
+        let (mut lines, mut length) = (Vec::new(), 0);
+        while let Some(piece) = self.queue.front()
+            && piece.may_be_joined()
+            && (lines.is_empty() || length + piece.bytes.len() <= JOINED_BYTES_MAX)
+        {
+            let piece = self.queue.pop_front().expect("it was just looked at");
+            length += piece.bytes.len();
+            lines.push(piece.bytes.clone());
+            let sent = piece.bytes.len();
+            record(now, self.id, Piece { sent, ..piece }, log);
+        }
+        joined.of(lines)
     }
 
     /// Takes `count` bytes off the first piece, and records it when it is out.

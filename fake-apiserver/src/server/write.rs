@@ -14,6 +14,7 @@ impl Server {
         match self.model.write(now, request, seed) {
             Ok(done) => {
                 self.record_writes(now, done.written);
+                self.compact_if_due(now);
                 self.touched.extend(self.open.keys().copied());
                 let fits = self.fits(stream, |asked| api::object_fits(asked, request.collection.kind));
                 let mut answer = match fits {

@@ -64,7 +64,8 @@ fn play(exchange: &mut Exchange) -> (Vec<String>, Vec<String>) {
     let mut now = Some(Duration::ZERO);
     for _ in 0..100 {
         let Some(at) = now else { break };
-        now = exchange.flush(at, &mut log, &mut outputs);
+        let mut joined = Joined::default();
+        now = exchange.flush(at, (&mut log, &mut outputs, &mut joined));
         let ms = at.as_millis();
         said.extend(outputs.drain(..).map(|output| match output {
             Output::Head {
@@ -115,6 +116,27 @@ fn a_watch_is_cut_where_it_says(#[case] cut: Option<Cut>, #[case] said: &[&str],
     let (out, records) = play(&mut exchange);
     assert_eq!(out, said);
     assert_eq!(records, recorded);
+}
+
+#[test]
+fn who_is_sent_the_same_lines_is_sent_the_same_bytes() {
+    let (one, two) = (line("aaaa"), line("bbbb"));
+    let mut joined = Joined::allowed();
+    let mut sent = |scripted: bool| {
+        let (mut exchange, mut log, mut outputs) = (watch(), Log::default(), VecDeque::new());
+        exchange.push_line(&one, false);
+        exchange.push_line(&two, scripted);
+        exchange.flush(Duration::ZERO, (&mut log, &mut outputs, &mut joined));
+        let data = outputs.into_iter().filter_map(|output| match output {
+            Output::Data { bytes, .. } => Some(bytes),
+            _ => None,
+        });
+        data.collect::<Vec<Bytes>>()
+    };
+    let (first, second) = (sent(false), sent(false));
+    assert_eq!(first, ["aaaa\nbbbb\n"]);
+    assert_eq!(first[0].as_ptr(), second[0].as_ptr());
+    assert_eq!(sent(true), ["aaaa\n", "bbbb\n"], "a lie leaves by itself");
 }
 
 #[rstest]

@@ -1,0 +1,155 @@
+//! A server under test: a process of its own on a core of its own, looked at through `/proc` alone.
+
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child as Process, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// The core the servers run on; the clients run on the other.
+const CORE: &str = "0";
+
+/// A running server. Killed when dropped.
+pub(crate) struct Child {
+    process: Process,
+    pub(crate) address: SocketAddr,
+    /// Held open: a server that says something more must not die of it.
+    _stdout: BufReader<ChildStdout>,
+}
+
+/// What `/proc` says of a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    /// Bytes that are its own: `RssAnon`.
+    pub(crate) own: u64,
+    /// The most it ever had resident: `VmHWM`.
+    pub(crate) peak: u64,
+}
+
+impl Child {
+    /// Starts `program`, which prints where it listens as the last word of its first line, either as an address or as
+    /// the path of a kubeconfig.
+    pub(crate) fn start(program: &Path, arguments: &[&str]) -> io::Result<Self> {
+        let mut command = pinned(program);
+        command.args(arguments);
+        Self::spawned(command, program)
+    }
+
+    /// The same without a core of its own: choosing one takes a program that is started first.
+    pub(crate) fn start_anywhere(program: &Path, arguments: &[&str]) -> io::Result<Self> {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Self::spawned(command, program)
+    }
+
+    fn spawned(mut command: Command, program: &Path) -> io::Result<Self> {
+        // A log is not what is measured.
+        let stderr = if std::env::var_os("BENCH_STDERR").is_some() {
+            Stdio::inherit()
+        } else {
+            Stdio::null()
+        };
+        let mut process = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .spawn()?;
+        let stdout = process.stdout.take().expect("it is piped");
+        let mut stdout = BufReader::new(stdout);
+        let mut line = String::new();
+        stdout.read_line(&mut line)?;
+        let address = address(&line).ok_or_else(|| {
+            io::Error::other(format!(
+                "{} said {line:?}, not where it listens",
+                program.display()
+            ))
+        });
+        match address {
+            Ok(address) => Ok(Self {
+                process,
+                address,
+                _stdout: stdout,
+            }),
+            Err(error) => {
+                let _ = process.kill();
+                let _ = process.wait();
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn memory(&self) -> io::Result<Memory> {
+        let mut text = String::new();
+        std::fs::File::open(format!("/proc/{}/status", self.process.id()))?.read_to_string(&mut text)?;
+        let kilobytes = |name: &str| {
+            text.lines()
+                .find_map(|line| {
+                    line.strip_prefix(name)?
+                        .split_whitespace()
+                        .next()?
+                        .parse::<u64>()
+                        .ok()
+                })
+                .ok_or_else(|| io::Error::other(format!("/proc has no {name}")))
+        };
+        Ok(Memory {
+            own: kilobytes("RssAnon:")? * 1024,
+            peak: kilobytes("VmHWM:")? * 1024,
+        })
+    }
+
+    /// Processor time spent so far, in ticks of 10 ms.
+    pub(crate) fn cpu(&self) -> io::Result<Duration> {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        // The name in parentheses may hold anything.
+        let fields = text.rsplit(')').next().unwrap_or_default();
+        let ticks: u64 = fields
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|field| field.parse::<u64>().ok())
+            .sum();
+        Ok(Duration::from_millis(ticks * 10))
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// `program` on the servers' core, where the system can do that.
+pub(crate) fn pinned(program: &Path) -> Command {
+    if can_pin() {
+        let mut command = Command::new("taskset");
+        command.args(["-c", CORE]).arg(program);
+        return command;
+    }
+    Command::new(program)
+}
+
+/// Are there two cores, and a way to choose one?
+pub(crate) fn can_pin() -> bool {
+    let two = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
+        || std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.matches("processor\t").count() > 1);
+    let taskset = Command::new("taskset")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
+    two && taskset.is_ok_and(|status| status.success())
+}
+
+fn address(line: &str) -> Option<SocketAddr> {
+    let last = line.split_whitespace().next_back()?;
+    if let Ok(address) = last.parse() {
+        return Some(address);
+    }
+    let path = last.rsplit('=').next()?;
+    let text = std::fs::read_to_string(path).ok()?;
+    let kubeconfig: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let url = kubeconfig.pointer("/clusters/0/cluster/server")?.as_str()?;
+    url.strip_prefix("http://")?.parse().ok()
+}

@@ -1,0 +1,96 @@
+//! Objects in the sizes that clusters have.
+
+use serde_json::{Value, json};
+
+/// A Pod of about 2.5 KB of JSON as a server stores it.
+pub(crate) fn pod(number: u64) -> Vec<u8> {
+    let name = format!("web-{:05}-{number:07}", number % 30_000);
+    let environment: Vec<Value> = (0..17)
+        .map(|n| json!({ "name": format!("SETTING_{n}"), "value": format!("value-{n}-of-{name}") }))
+        .collect();
+    let condition = |kind: &str| {
+        json!({
+            "type": kind,
+            "status": "True",
+            "lastProbeTime": null,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    };
+    let conditions = ["Initialized", "Ready", "ContainersReady", "PodScheduled"].map(condition);
+    let pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": { "app": "web", "pod-template-hash": format!("{:010x}", number % 1000), "tier": "front" },
+            "annotations": {
+                "prometheus.io/scrape": "true",
+                "prometheus.io/port": "8080",
+                "checksum/config": format!("{number:064x}"),
+            },
+            "ownerReferences": [{
+                "apiVersion": "apps/v1",
+                "kind": "ReplicaSet",
+                "name": format!("web-{:05}", number % 30_000),
+                "uid": format!("00000000-0000-4000-8000-{:012x}", number % 30_000),
+                "controller": true,
+                "blockOwnerDeletion": true,
+            }],
+        },
+        "spec": {
+            "volumes": [{
+                "name": "config",
+                "configMap": { "name": "web-config", "defaultMode": 420 },
+            }],
+            "containers": [{
+                "name": "web",
+                "image": "registry.example.com/web:v1.2.3",
+                "ports": [{ "name": "http", "containerPort": 8080, "protocol": "TCP" }],
+                "env": environment,
+                "resources": {
+                    "limits": { "cpu": "500m", "memory": "256Mi" },
+                    "requests": { "cpu": "100m", "memory": "128Mi" },
+                },
+                "volumeMounts": [{ "name": "config", "readOnly": true, "mountPath": "/etc/config" }],
+                "livenessProbe": {
+                    "httpGet": { "path": "/healthz", "port": 8080, "scheme": "HTTP" },
+                    "timeoutSeconds": 1,
+                    "periodSeconds": 10,
+                    "successThreshold": 1,
+                    "failureThreshold": 3,
+                },
+                "terminationMessagePath": "/dev/termination-log",
+                "terminationMessagePolicy": "File",
+                "imagePullPolicy": "IfNotPresent",
+            }],
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 30,
+            "dnsPolicy": "ClusterFirst",
+            "serviceAccountName": "default",
+            "nodeName": format!("node-{:04}", number % 5000),
+            "securityContext": {},
+            "schedulerName": "default-scheduler",
+        },
+        "status": {
+            "phase": "Running",
+            "conditions": conditions,
+            "hostIP": format!("10.0.{}.{}", number / 250 % 250, number % 250),
+            "podIP": format!("10.1.{}.{}", number / 250 % 250, number % 250),
+            "startTime": "2026-01-01T00:00:00Z",
+            "qosClass": "Burstable",
+        },
+    });
+    pod.to_string().into_bytes()
+}
+
+/// A ConfigMap with `padding` bytes in it. `n` changes what it says and not how long it is.
+pub(crate) fn config_map(name: &str, label: &str, padding: usize, n: u64) -> Vec<u8> {
+    let map = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": name, "namespace": "default", "labels": { "bench": label } },
+        "data": { "n": format!("{n:08}"), "padding": "x".repeat(padding) },
+    });
+    map.to_string().into_bytes()
+}

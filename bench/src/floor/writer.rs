@@ -1,0 +1,69 @@
+//! The floor of a fan-out: no HTTP machinery, one write per watcher of a chunk that is there already.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+use crate::floor::bare::say_where;
+
+const HEAD: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+/// Serves until it is killed. `GET` begins a watch; `POST /SIZE` sends an event of that size to all watchers, in their
+/// order, and is answered before it does.
+pub(crate) fn serve() -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    say_where(listener.local_addr()?)?;
+    let mut watchers: Vec<TcpStream> = Vec::new();
+    loop {
+        let (mut socket, _) = listener.accept()?;
+        socket.set_nodelay(true)?;
+        let request = read_request(&mut socket)?;
+        if request.starts_with("GET") {
+            socket.write_all(HEAD)?;
+            watchers.push(socket);
+            continue;
+        }
+        command(socket, request, &mut watchers)?;
+        // A new commander means a new measurement.
+        watchers.clear();
+    }
+}
+
+/// Obeys the connection that commands, until it closes.
+fn command(mut socket: TcpStream, mut request: String, watchers: &mut [TcpStream]) -> io::Result<()> {
+    let mut chunk = Vec::new();
+    loop {
+        let size = request
+            .split_whitespace()
+            .nth(1)
+            .and_then(|path| path.trim_start_matches('/').parse::<usize>().ok())
+            .unwrap_or(0);
+        if chunk.len() < size {
+            chunk = format!("{size:x}\r\n").into_bytes();
+            chunk.resize(chunk.len() + size - 1, b'x');
+            chunk.extend_from_slice(b"\n\r\n");
+        }
+        socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
+        for watcher in &mut *watchers {
+            watcher.write_all(&chunk)?;
+        }
+        request = match read_request(&mut socket) {
+            Ok(request) => request,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        };
+    }
+}
+
+/// A head without a body.
+fn read_request(socket: &mut TcpStream) -> io::Result<String> {
+    let mut buffer = [0; 4096];
+    let mut filled = 0;
+    while !buffer[..filled].ends_with(b"\r\n\r\n") {
+        match socket.read(&mut buffer[filled..])? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => filled += read,
+        }
+    }
+    Ok(String::from_utf8_lossy(&buffer[..filled]).into_owned())
+}

@@ -1,0 +1,220 @@
+//! Requests over one kept connection, one after the other: set-up, and what is not measured by the number.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+use crate::dechunk::Dechunk;
+
+/// A connection of its own.
+pub(crate) struct Connection {
+    socket: TcpStream,
+    buffer: Vec<u8>,
+}
+
+/// An answer.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// Bytes of its body.
+    pub(crate) length: u64,
+    /// The body, where it was asked to be kept.
+    pub(crate) body: Vec<u8>,
+}
+
+/// How an answer says where it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Length(u64),
+    Chunked,
+}
+
+/// The head of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) framing: Framing,
+    /// Where the body begins.
+    pub(crate) end: usize,
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
+        let socket = TcpStream::connect(address)?;
+        socket.set_nodelay(true)?;
+        Ok(Self {
+            socket,
+            buffer: vec![0; 256 * 1024],
+        })
+    }
+
+    /// A bare socket, for who brings a buffer.
+    pub(crate) fn open_quietly(address: SocketAddr) -> io::Result<TcpStream> {
+        let socket = TcpStream::connect(address)?;
+        socket.set_nodelay(true)?;
+        Ok(socket)
+    }
+
+    /// Sends a request, for an answer that is read later.
+    pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<()> {
+        self.socket.write_all(request)
+    }
+
+    /// Reads an answer; its body is kept if `keep`.
+    pub(crate) fn receive(&mut self, keep: bool) -> io::Result<Answer> {
+        let mut filled = 0;
+        let head = loop {
+            let read = self.socket.read(&mut self.buffer[filled..])?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            filled += read;
+            if let Some(head) = head(&self.buffer[..filled])? {
+                break head;
+            }
+        };
+        let mut answer = Answer {
+            status: head.status,
+            ..Answer::default()
+        };
+        let mut dechunk = Dechunk::default();
+        let mut start = head.end;
+        let mut raw = Vec::new();
+        loop {
+            let bytes = &self.buffer[start..filled];
+            answer.length += bytes.len() as u64;
+            if keep {
+                raw.extend_from_slice(bytes);
+            }
+            let over = match head.framing {
+                Framing::Length(length) => answer.length >= length,
+                Framing::Chunked => {
+                    dechunk.take(bytes);
+                    dechunk.over
+                }
+            };
+            if over {
+                break;
+            }
+            start = 0;
+            filled = self.socket.read(&mut self.buffer)?;
+            if filled == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        if head.framing == Framing::Chunked {
+            answer.length = dechunk.content;
+            raw = if keep { joined(&raw) } else { raw };
+        }
+        answer.body = raw;
+        Ok(answer)
+    }
+
+    /// Asks, and reads the answer.
+    pub(crate) fn ask(&mut self, request: &[u8], keep: bool) -> io::Result<Answer> {
+        self.send(request)?;
+        self.receive(keep)
+    }
+
+    /// The socket, for those who read it their own way.
+    pub(crate) fn into_socket(self) -> TcpStream {
+        self.socket
+    }
+}
+
+impl Answer {
+    /// The answer, if it is a success.
+    pub(crate) fn good(self, what: &str) -> io::Result<Self> {
+        if (200..300).contains(&self.status) {
+            return Ok(self);
+        }
+        let body = String::from_utf8_lossy(&self.body[..self.body.len().min(500)]).into_owned();
+        Err(io::Error::other(format!(
+            "{what} was answered {}: {body}",
+            self.status
+        )))
+    }
+}
+
+/// A request of this method, with a JSON body where there is one.
+pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
+    let mut request =
+        format!("{method} {path} HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n").into_bytes();
+    if !body.is_empty() {
+        request.extend_from_slice(
+            format!(
+                "Content-Type: application/json\r\nContent-Length: {}\r\n",
+                body.len()
+            )
+            .as_bytes(),
+        );
+    }
+    request.extend_from_slice(b"\r\n");
+    request.extend_from_slice(body);
+    request
+}
+
+/// Reads the head of an answer; `None` while it is not there whole.
+pub(crate) fn head(bytes: &[u8]) -> io::Result<Option<Head>> {
+    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
+        return Ok(None);
+    };
+    let text = std::str::from_utf8(&bytes[..end]).map_err(io::Error::other)?;
+    let status = text.get(9..12).and_then(|digits| digits.parse().ok());
+    let value = |name: &str| {
+        text.lines().find_map(|line| {
+            let (field, value) = line.split_once(':')?;
+            field.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    };
+    let framing = match value("content-length").map(str::parse) {
+        Some(Ok(length)) => Framing::Length(length),
+        Some(Err(error)) => return Err(io::Error::other(error)),
+        None if value("transfer-encoding").is_some() => Framing::Chunked,
+        None => Framing::Length(0),
+    };
+    let status = status.ok_or_else(|| io::Error::other(format!("no HTTP: {text:?}")))?;
+    Ok(Some(Head {
+        status,
+        framing,
+        end: end + 4,
+    }))
+}
+
+/// The content of a chunked body that is there whole.
+fn joined(mut raw: &[u8]) -> Vec<u8> {
+    let mut content = Vec::with_capacity(raw.len());
+    while let Some(line) = raw.windows(2).position(|two| two == b"\r\n") {
+        let size = std::str::from_utf8(&raw[..line])
+            .ok()
+            .and_then(|digits| usize::from_str_radix(digits.trim(), 16).ok())
+            .unwrap_or(0);
+        let start = line + 2;
+        if size == 0 || start + size > raw.len() {
+            break;
+        }
+        content.extend_from_slice(&raw[start..start + size]);
+        raw = &raw[(start + size + 2).min(raw.len())..];
+    }
+    content
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Framing, head, joined};
+
+    #[test]
+    fn a_head_is_read_when_it_is_whole() {
+        let text = b"HTTP/1.1 201 Created\r\ncontent-Length: 12\r\n\r\nbody";
+        assert!(head(&text[..30]).expect("so far it is HTTP").is_none());
+        let head = head(text).expect("it is HTTP").expect("it is whole");
+        assert_eq!(
+            (head.status, head.framing, head.end),
+            (201, Framing::Length(12), 44)
+        );
+    }
+
+    #[test]
+    fn chunks_are_joined() {
+        assert_eq!(joined(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"), b"abcde");
+    }
+}

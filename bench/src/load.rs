@@ -1,0 +1,151 @@
+//! Requests from many connections at once, from one thread: as many as a server takes.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use crate::dechunk::Dechunk;
+use crate::http::{Connection, Framing, head};
+use crate::swarm::now;
+
+/// How connections are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Kept: a request after the other.
+    Kept,
+    /// One request each.
+    Once,
+}
+
+struct Asker {
+    socket: TcpStream,
+    answer: Vec<u8>,
+    head: Option<(Framing, usize)>,
+    body: Dechunk,
+}
+
+/// Asks `count` times over `connections` at a time, with the requests that `next` writes, and gives how long it took.
+pub(crate) fn run(
+    address: SocketAddr,
+    connections: usize,
+    count: u64,
+    usage: Use,
+    mut next: impl FnMut(u64, &mut Vec<u8>),
+) -> io::Result<Duration> {
+    let mut poll = Poll::new()?;
+    let mut events = Events::with_capacity(1024);
+    let mut buffer = vec![0; 64 * 1024];
+    let mut request = Vec::new();
+    let mut asked = 0;
+    let mut askers = Vec::with_capacity(connections);
+    if usage == Use::Kept {
+        for number in 0..connections {
+            askers.push(open(&poll, address, number)?);
+        }
+    }
+    let began = now();
+    let mut ask = |asker: &mut Asker| -> io::Result<bool> {
+        if asked == count {
+            return Ok(false);
+        }
+        request.clear();
+        next(asked, &mut request);
+        asked += 1;
+        asker.answer.clear();
+        asker.head = None;
+        asker.body = Dechunk::default();
+        // A request is smaller than the buffer of a socket that has nothing else to send.
+        asker.socket.write_all(&request)?;
+        Ok(true)
+    };
+    let mut busy = 0;
+    for number in 0..connections {
+        if usage == Use::Once {
+            askers.push(open(&poll, address, number)?);
+        }
+        busy += usize::from(ask(&mut askers[number])?);
+    }
+    while busy > 0 {
+        poll.poll(&mut events, Some(Duration::from_secs(30)))?;
+        if events.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer came any more"));
+        }
+        for event in &events {
+            let number = event.token().0;
+            let asker = &mut askers[number];
+            let mut done = false;
+            loop {
+                match asker.socket.read(&mut buffer) {
+                    Ok(0) if usage == Use::Once => {
+                        done = true;
+                        break;
+                    }
+                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Ok(read) => done |= asker.take(&buffer[..read])?,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(error),
+                }
+                if done && usage == Use::Kept {
+                    break;
+                }
+            }
+            if !done {
+                continue;
+            }
+            if usage == Use::Once {
+                *asker = open(&poll, address, number)?;
+            }
+            if !ask(asker)? {
+                busy -= 1;
+            }
+        }
+    }
+    Ok(began.elapsed())
+}
+
+fn open(poll: &Poll, address: SocketAddr, number: usize) -> io::Result<Asker> {
+    let socket = Connection::open_quietly(address)?;
+    socket.set_nonblocking(true)?;
+    let mut socket = TcpStream::from_std(socket);
+    poll.registry()
+        .register(&mut socket, Token(number), Interest::READABLE)?;
+    Ok(Asker {
+        socket,
+        answer: Vec::new(),
+        head: None,
+        body: Dechunk::default(),
+    })
+}
+
+impl Asker {
+    /// Is the answer there whole?
+    fn take(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        let mut content = bytes;
+        if self.head.is_none() {
+            self.answer.extend_from_slice(bytes);
+            let Some(head) = head(&self.answer)? else {
+                return Ok(false);
+            };
+            if !(200..300).contains(&head.status) {
+                return Err(io::Error::other(
+                    String::from_utf8_lossy(&self.answer).into_owned(),
+                ));
+            }
+            self.head = Some((head.framing, self.answer.len() - head.end));
+            content = &bytes[bytes.len() - (self.answer.len() - head.end).min(bytes.len())..];
+        } else if let Some((_, received)) = &mut self.head {
+            *received += bytes.len();
+        }
+        Ok(match self.head {
+            Some((Framing::Length(length), received)) => received as u64 >= length,
+            Some((Framing::Chunked, _)) => {
+                self.body.take(content);
+                self.body.over
+            }
+            None => false,
+        })
+    }
+}

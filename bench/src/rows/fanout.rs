@@ -1,0 +1,204 @@
+//! S1 to S3: one write, many watchers.
+//!
+//! Paced: the next event is sent when every watcher has the one before. Burst: one request deletes many objects.
+
+use std::io;
+use std::time::Duration;
+
+use super::{CONFIG_MAPS, Ground, create, current_version, watch_from};
+use crate::child::Child;
+use crate::fixture::config_map;
+use crate::http::{Connection, request};
+use crate::load::{self, Use};
+use crate::swarm::{Swarm, now};
+use crate::table::{Judged, Line, Measured, Row, median};
+
+/// What a line of a watch has around its object: `{"type":"MODIFIED","object":` and `}` and a newline.
+const AROUND: u64 = 30;
+
+/// Bytes that make the line of an event about 1 KB long.
+const PADDING: usize = 640;
+
+/// What paced delivery came to.
+#[derive(Debug, Default)]
+struct Paced {
+    /// Deliveries a second.
+    rates: Vec<f64>,
+    /// Milliseconds to the slowest of a hundred watchers, over all events.
+    slowest: Vec<f64>,
+    /// Microseconds of the server's processor a delivery.
+    cpu: Vec<f64>,
+}
+
+pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
+    let sizes = &ground.sizes;
+    let mut rows = Vec::new();
+    let (ours, floor, bursts) = compared(ground, sizes.fewer_watchers, sizes.paced, sizes.burst)?;
+    let (ours_all, floor_all, bursts_all) =
+        compared(ground, sizes.watchers, sizes.paced_to_all, sizes.burst)?;
+    for (watchers, ours, floor) in [
+        (sizes.fewer_watchers, &ours, &floor),
+        (sizes.watchers, &ours_all, &floor_all),
+    ] {
+        rows.push(Row {
+            name: "S1",
+            work: format!("1 KB events one by one to {watchers} watchers"),
+            unit: "deliveries/s",
+            ours: median(ours.rates.clone()),
+            other: Some(("raw socket writer", median(floor.rates.clone()))),
+            judged: Judged::Ratio {
+                must: Line::AtLeast(0.6),
+                moonshot: Line::AtLeast(0.75),
+            },
+        });
+        rows.push(Row {
+            name: "S1",
+            work: format!("the server's processor time of that, {watchers} watchers"),
+            unit: "us/delivery",
+            ours: median(ours.cpu.clone()),
+            other: Some(("raw socket writer", median(floor.cpu.clone()))),
+            judged: Judged::Not,
+        });
+    }
+    for (watchers, paced, bursts) in [
+        (sizes.fewer_watchers, &ours, &bursts),
+        (sizes.watchers, &ours_all, &bursts_all),
+    ] {
+        let judged = if watchers == sizes.fewer_watchers {
+            Judged::Ratio {
+                must: Line::AtLeast(10.0),
+                moonshot: Line::AtLeast(15.0),
+            }
+        } else {
+            Judged::Not
+        };
+        rows.push(Row {
+            name: "S2",
+            work: format!("a burst of {} events to {watchers} watchers", sizes.burst),
+            unit: "deliveries/s",
+            ours: median(bursts.clone()),
+            other: Some(("one by one", median(paced.rates.clone()))),
+            judged,
+        });
+    }
+    for (watchers, ours, floor) in [
+        (sizes.fewer_watchers, &ours, &floor),
+        (sizes.watchers, &ours_all, &floor_all),
+    ] {
+        rows.push(Row {
+            name: "S3",
+            work: format!("p99 of one event to {watchers} idle watchers"),
+            unit: "ms",
+            ours: median(ours.slowest.clone()),
+            other: Some(("raw socket writer", median(floor.slowest.clone()))),
+            judged: Judged::Ratio {
+                must: Line::AtMost(1.5),
+                moonshot: Line::AtMost(if watchers == sizes.fewer_watchers {
+                    1.2
+                } else {
+                    1.3
+                }),
+            },
+        });
+    }
+    Ok(rows.into())
+}
+
+/// Ours and the floor in turn, and our bursts.
+fn compared(
+    ground: &Ground,
+    watchers: usize,
+    events: u64,
+    burst: u64,
+) -> io::Result<(Paced, Paced, Vec<f64>)> {
+    let (mut ours, mut floor, mut bursts) = (Paced::default(), Paced::default(), Vec::new());
+    for _ in 0..ground.sizes.repetitions {
+        let line = {
+            let server = ground.ours()?;
+            let mut commander = Connection::open(server.address)?;
+            create(
+                &mut commander,
+                CONFIG_MAPS,
+                &config_map("tick", "tick", PADDING, 0),
+            )?;
+            let version = current_version(&mut commander)?;
+            let swarm = Swarm::open(server.address, &watch_from(&version), watchers)?;
+            let mut n = 0;
+            let path = format!("{CONFIG_MAPS}/tick");
+            let line = paced(&server, swarm, events, &mut ours, || {
+                n += 1;
+                let body = config_map("tick", "tick", PADDING, n);
+                let answer = commander
+                    .ask(&request("PUT", &path, &body), false)?
+                    .good("a PUT")?;
+                Ok(answer.length - 1 + AROUND)
+            })?;
+            bursts.push(one_burst(&server, watchers, burst)?);
+            line
+        };
+        let server = ground.floor("writer")?;
+        let swarm = Swarm::open(server.address, &request("GET", "/", b""), watchers)?;
+        let mut commander = Connection::open(server.address)?;
+        let fire = request("POST", &format!("/{line}"), b"");
+        paced(&server, swarm, events, &mut floor, || {
+            commander.ask(&fire, false)?.good("a command")?;
+            Ok(line)
+        })?;
+    }
+    Ok((ours, floor, bursts))
+}
+
+/// Delivers events one by one. `fire` sends one and gives the length of its line.
+fn paced(
+    server: &Child,
+    mut swarm: Swarm,
+    events: u64,
+    found: &mut Paced,
+    mut fire: impl FnMut() -> io::Result<u64>,
+) -> io::Result<u64> {
+    let (mut content, mut line) = (swarm.content(), 0);
+    let mut spent = Duration::ZERO;
+    let mut delivered = 0;
+    // The first one finds cold caches on both sides.
+    content += fire()?;
+    swarm.reach(content)?;
+    let cpu = server.cpu()?;
+    for _ in 0..events {
+        let sent = now();
+        line = fire()?;
+        content += line;
+        let mut arrivals: Vec<Duration> = swarm.reach(content)?.iter().map(|at| *at - sent).collect();
+        arrivals.sort_unstable();
+        spent += arrivals.last().copied().unwrap_or_default();
+        delivered += arrivals.len();
+        let p99 = arrivals[(arrivals.len() * 99 / 100).min(arrivals.len() - 1)];
+        found.slowest.push(p99.as_secs_f64() * 1e3);
+    }
+    let cpu = server.cpu()?.saturating_sub(cpu);
+    found.rates.push(delivered as f64 / spent.as_secs_f64());
+    found.cpu.push(cpu.as_secs_f64() * 1e6 / delivered as f64);
+    Ok(line)
+}
+
+/// Deletes many objects by one request, and gives deliveries a second.
+fn one_burst(server: &Child, watchers: usize, events: u64) -> io::Result<f64> {
+    load::run(server.address, 16, events, Use::Kept, |n, out| {
+        let body = config_map(&format!("burst-{n:05}"), "burst", PADDING, n);
+        out.extend_from_slice(&request("POST", CONFIG_MAPS, &body));
+    })?;
+    let mut commander = Connection::open(server.address)?;
+    let version = current_version(&mut commander)?;
+    let mut swarm = Swarm::open(server.address, &watch_from(&version), watchers)?;
+    let delete = request(
+        "DELETE",
+        &format!("{CONFIG_MAPS}?labelSelector=bench%3Dburst"),
+        b"",
+    );
+    let sent = now();
+    // The answer is read when the watchers are through: it is not what is measured.
+    commander.send(&delete)?;
+    let arrivals = swarm.reach_lines(events)?;
+    let last = arrivals.into_iter().max().unwrap_or(sent);
+    commander.receive(false)?.good("a DELETE")?;
+    Ok(events as f64 * watchers as f64 / (last - sent).as_secs_f64())
+}

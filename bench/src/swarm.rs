@@ -1,0 +1,188 @@
+//! Many watchers in one thread. They count what they are sent and note when they have it.
+
+use std::io::{self, Read as _};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use crate::dechunk::Dechunk;
+use crate::http::{Connection, head};
+
+/// How long nothing may come before a measurement is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Open watches.
+pub(crate) struct Swarm {
+    poll: Poll,
+    events: Events,
+    watchers: Vec<Watcher>,
+    buffer: Vec<u8>,
+}
+
+struct Watcher {
+    socket: TcpStream,
+    body: Dechunk,
+    /// What came before the head was whole.
+    head: Vec<u8>,
+    headed: bool,
+}
+
+impl Swarm {
+    /// Opens `count` connections, sends `request` on each and waits for all heads.
+    pub(crate) fn open(address: SocketAddr, request: &[u8], count: usize) -> io::Result<Self> {
+        let mut swarm = Self {
+            poll: Poll::new()?,
+            events: Events::with_capacity(1024),
+            watchers: Vec::with_capacity(count),
+            buffer: vec![0; 256 * 1024],
+        };
+        for number in 0..count {
+            let mut connection = Connection::open(address)?;
+            connection.send(request)?;
+            let socket = connection.into_socket();
+            socket.set_nonblocking(true)?;
+            let mut socket = TcpStream::from_std(socket);
+            swarm
+                .poll
+                .registry()
+                .register(&mut socket, Token(number), Interest::READABLE)?;
+            swarm.watchers.push(Watcher {
+                socket,
+                body: if number == 0 {
+                    Dechunk::counting_lines()
+                } else {
+                    Dechunk::default()
+                },
+                head: Vec::new(),
+                headed: false,
+            });
+        }
+        let mut left = count;
+        while left > 0 {
+            swarm.turn(|watcher, _| {
+                left -= usize::from(watcher.headed && watcher.head.capacity() > 0);
+                if watcher.headed {
+                    watcher.head = Vec::new();
+                }
+            })?;
+        }
+        Ok(swarm)
+    }
+
+    /// Waits until every watcher was sent `content` bytes in all, and gives when each was.
+    pub(crate) fn reach(&mut self, content: u64) -> io::Result<Vec<Instant>> {
+        let behind = |watcher: &Watcher| watcher.body.content < content;
+        let mut left = self.watchers.iter().filter(|watcher| behind(watcher)).count();
+        let mut arrivals = Vec::with_capacity(left);
+        while left > 0 {
+            self.turn(|watcher, before| {
+                if before < content && !behind(watcher) {
+                    left -= 1;
+                    arrivals.push(now());
+                }
+            })?;
+        }
+        Ok(arrivals)
+    }
+
+    /// Waits until every watcher was sent so many lines in all. Only one counts them; the others were sent the same.
+    pub(crate) fn reach_lines(&mut self, lines: u64) -> io::Result<Vec<Instant>> {
+        let counted = |swarm: &Self| swarm.watchers.first().and_then(|first| first.body.lines);
+        let mut arrivals = Vec::new();
+        while counted(self).is_some_and(|counted| counted < lines) {
+            self.turn(|_, _| {})?;
+            arrivals = vec![now()];
+        }
+        let content = self.watchers.first().map_or(0, |first| first.body.content);
+        arrivals.extend(self.reach(content)?);
+        Ok(arrivals)
+    }
+
+    /// Reads what is there by now, and lets go of whose watch is over.
+    pub(crate) fn drain(&mut self) -> io::Result<()> {
+        self.poll.poll(&mut self.events, Some(Duration::ZERO))?;
+        for event in &self.events {
+            let watcher = &mut self.watchers[event.token().0];
+            loop {
+                match watcher.socket.read(&mut self.buffer) {
+                    Ok(0) => break,
+                    Ok(read) => watcher.take(&self.buffer[..read])?,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lines that the one watcher was sent who counts them.
+    pub(crate) fn lines(&self) -> u64 {
+        self.watchers
+            .first()
+            .and_then(|first| first.body.lines)
+            .unwrap_or(0)
+    }
+
+    /// Bytes that each watcher was sent, of which all were sent the same.
+    pub(crate) fn content(&self) -> u64 {
+        self.watchers
+            .iter()
+            .map(|watcher| watcher.body.content)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Reads what is there. `seen` is told of each watcher that was read, and of its content before.
+    fn turn(&mut self, mut seen: impl FnMut(&mut Watcher, u64)) -> io::Result<()> {
+        self.poll.poll(&mut self.events, Some(PATIENCE))?;
+        if self.events.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "no watcher was sent anything any more",
+            ));
+        }
+        for event in &self.events {
+            let watcher = &mut self.watchers[event.token().0];
+            let before = watcher.body.content;
+            loop {
+                match watcher.socket.read(&mut self.buffer) {
+                    Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a watch ended")),
+                    Ok(read) => watcher.take(&self.buffer[..read])?,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            seen(watcher, before);
+        }
+        Ok(())
+    }
+}
+
+impl Watcher {
+    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.headed {
+            self.body.take(bytes);
+            return Ok(());
+        }
+        self.head.extend_from_slice(bytes);
+        if let Some(head) = head(&self.head)? {
+            if head.status != 200 {
+                return Err(io::Error::other(format!("a watch was answered {}", head.status)));
+            }
+            self.headed = true;
+            self.body.take(&self.head[head.end..]);
+        }
+        Ok(())
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a benchmark is an edge: it measures real time"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,26 @@
+//! What is fuzzed, once for libFuzzer (`cargo +nightly fuzz run requests`) and once for any compiler: without libFuzzer
+//! a target is a program that tries so many variations of its seeds (`cargo run --bin requests -- 20000`).
+//!
+//! A body takes any bytes and must return. Nothing here says what the answer is to be.
+
+pub mod bodies;
+pub mod bounded;
+pub mod files;
+pub mod requests;
+pub mod selectors;
+mod served;
+pub mod tokens;
+
+/// The program of a target.
+#[macro_export]
+macro_rules! target {
+    ($body:path, $seeds:path) => {
+        #[cfg(fuzzing)]
+        libfuzzer_sys::fuzz_target!(|bytes: &[u8]| $body(bytes));
+
+        #[cfg(not(fuzzing))]
+        fn main() -> std::process::ExitCode {
+            $crate::bounded::run(env!("CARGO_BIN_NAME"), $body, $seeds)
+        }
+    };
+}

@@ -1,0 +1,209 @@
+//! `cargo xtask bench server` and `cargo xtask soak`: builds the binaries, gets the peers, and lets the bench,
+//! which knows how to measure, do so on a core of its own.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use clap::ValueEnum;
+
+use crate::clients;
+
+#[derive(clap::Args)]
+pub(crate) struct Server {
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Only these rows, by the beginning of their names: `S1,S5,LIST,MEM,PEER`.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Small sizes and one repetition: does it all still run? Nothing is judged.
+    #[arg(long)]
+    smoke: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Soak {
+    /// For how long.
+    #[arg(long, default_value_t = 10.0)]
+    minutes: f64,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Human,
+    Json,
+}
+
+impl Format {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// The binaries.
+struct Built {
+    bench: PathBuf,
+    server: PathBuf,
+}
+
+/// Measures. Exit code 0: every row that is judged meets its must; 1: one does not; 3: something could not run.
+pub(crate) fn server(arguments: &Server) -> ExitCode {
+    // A smoke run judges nothing: what the tests built will do.
+    run(!arguments.smoke, |built| {
+        let mut rest: Vec<OsString> = vec!["server".into(), "--binary".into(), built.server.into()];
+        rest.extend(["--format".into(), arguments.format.word().into()]);
+        if !arguments.only.is_empty() {
+            rest.extend(["--only".into(), arguments.only.join(",").into()]);
+        }
+        if arguments.smoke {
+            rest.push("--smoke".into());
+        } else {
+            // Peers take minutes to install, and a smoke run measures nothing.
+            rest.extend(["--peers".into(), peers().into()]);
+        }
+        rest
+    })
+}
+
+/// Soaks. Exit code 0: memory stays flat; 1: it grows; 3: something could not run.
+pub(crate) fn soak(arguments: &Soak) -> ExitCode {
+    run(true, |built| {
+        let minutes = arguments.minutes.to_string();
+        vec![
+            "soak".into(),
+            "--binary".into(),
+            built.server.into(),
+            "--minutes".into(),
+            minutes.into(),
+            "--format".into(),
+            arguments.format.word().into(),
+        ]
+    })
+}
+
+fn run(release: bool, arguments: impl FnOnce(Built) -> Vec<OsString>) -> ExitCode {
+    let built = match build(release) {
+        Ok(built) => built,
+        Err(problem) => {
+            eprintln!("bench: {problem}");
+            return ExitCode::from(3);
+        }
+    };
+    let bench = built.bench.clone();
+    // The servers have the first core; a client on the same one would measure itself.
+    let mut command = match Command::new("taskset").arg("--version").output() {
+        Ok(there)
+            if there.status.success() && std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) =>
+        {
+            let mut command = Command::new("taskset");
+            command.args(["-c", "1"]).arg(&bench);
+            command
+        }
+        Ok(_) | Err(_) => {
+            eprintln!("bench: no `taskset` or a single core: the clients disturb the servers");
+            Command::new(&bench)
+        }
+    };
+    match command.args(arguments(built)).status() {
+        Ok(status) => ExitCode::from(
+            status
+                .code()
+                .and_then(|code| u8::try_from(code).ok())
+                .unwrap_or(3),
+        ),
+        Err(problem) => {
+            eprintln!("bench: cannot run {}: {problem}", bench.display());
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn build(release: bool) -> Result<Built, String> {
+    let output = Command::new("cargo")
+        .args(["build", "--message-format", "json-render-diagnostics"])
+        .args(release.then_some("--release"))
+        .args(["-p", "fake-apiserver-cli", "-p", "bench"])
+        .current_dir(clients::root())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|problem| format!("cannot run cargo: {problem}"))?;
+    if !output.status.success() {
+        return Err("the build failed".to_owned());
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let messages = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let programs: Vec<(String, PathBuf)> = messages
+        .filter_map(|message| {
+            let name = message.pointer("/target/name")?.as_str()?.to_owned();
+            Some((name, PathBuf::from(message.get("executable")?.as_str()?)))
+        })
+        .collect();
+    let find = |name: &str| {
+        let found = programs.iter().find(|(other, _)| other == name);
+        found
+            .map(|(_, path)| path.clone())
+            .ok_or_else(|| format!("cargo built no {name}"))
+    };
+    Ok(Built {
+        bench: find("bench")?,
+        server: find("fake-apiserver")?,
+    })
+}
+
+/// Installs what there is to compare with under `target/peers`; what cannot be installed is not there, and says why.
+fn peers() -> PathBuf {
+    // Tools that are started in other folders are told of it.
+    let root = std::path::absolute(clients::root()).unwrap_or_else(|_| clients::root());
+    let folder = root.join("target/peers");
+    let sources = root.join("bench/peers");
+    for (name, result) in [
+        ("kmock", kmock(&folder, &sources)),
+        ("client-go", client_go(&folder, &sources)),
+    ] {
+        if let Err(problem) = result {
+            eprintln!("bench: {name} is left out: {problem}");
+        }
+    }
+    folder
+}
+
+fn kmock(folder: &Path, sources: &Path) -> Result<(), String> {
+    let environment = folder.join("kmock");
+    if !environment.join("bin/python").exists() {
+        step(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+    }
+    step(
+        Command::new(environment.join("bin/python"))
+            .args(["-m", "pip", "install", "--quiet", "--requirement"])
+            .arg(sources.join("requirements.txt")),
+    )
+}
+
+fn client_go(folder: &Path, sources: &Path) -> Result<(), String> {
+    step(
+        Command::new("go")
+            .arg("build")
+            .arg("-o")
+            .arg(folder.join("client-go"))
+            .arg(".")
+            .current_dir(sources.join("client-go")),
+    )
+}
+
+fn step(command: &mut Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.stdout(Stdio::null()).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{program} ended with {status}")),
+        Err(problem) => Err(format!("{program}: {problem}")),
+    }
+}
