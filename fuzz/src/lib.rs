@@ -1,5 +1,5 @@
 //! What is fuzzed, once for libFuzzer (`cargo +nightly fuzz run requests`) and once for any compiler: without libFuzzer
-//! a target is a program that tries so many variations of its seeds (`cargo run --bin requests -- 20000`).
+//! a target is a program that tries so many variations of its seeds (`cargo xtask fuzz requests`).
 //!
 //! A body takes any bytes and must return. Nothing here says what the answer is to be.
 

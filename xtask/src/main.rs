@@ -12,6 +12,7 @@ mod bench;
 mod clients;
 mod columns;
 mod fidelity;
+mod fuzz;
 mod openapi;
 mod oracle;
 mod scenarios;
@@ -47,6 +48,8 @@ enum Chore {
         #[command(subcommand)]
         what: oracle::What,
     },
+    /// Tries variations of what real clients say: nothing may panic.
+    Fuzz(fuzz::Arguments),
     /// Loads a served fake for a while and says whether its memory stays flat.
     Soak(served::Soak),
     /// Measures.
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Chore::Bench {
             what: Bench::Server(arguments),
         } => served::server(&arguments),
+        Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Soak(arguments) => served::soak(&arguments),
     }
 }
