@@ -11,6 +11,7 @@ use tracing_subscriber::filter::LevelFilter;
 mod bench;
 mod clients;
 mod columns;
+mod compared;
 mod fidelity;
 mod fuzz;
 mod openapi;
@@ -65,6 +66,8 @@ enum Bench {
     Sim(bench::Arguments),
     /// The served fake beside floors and peers in the same run: fan-out, requests, lists, memory, start.
     Server(served::Server),
+    /// The watcher beside kube-runtime's, on the same server and data.
+    Watcher(compared::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -90,6 +93,9 @@ fn main() -> ExitCode {
         Chore::Bench {
             what: Bench::Server(arguments),
         } => served::server(&arguments),
+        Chore::Bench {
+            what: Bench::Watcher(arguments),
+        } => compared::watcher(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Soak(arguments) => served::soak(&arguments),
     }

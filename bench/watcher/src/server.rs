@@ -1,0 +1,208 @@
+//! A writer of bytes that looks like an API server: it parses nothing it need not, and is several times faster than any
+//! client, so that clients are measured and not it.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+use crate::fixture::{EVENT_VERSIONS, Fixture, LIST_VERSIONS, Template};
+
+/// What a server is to say: the beginning of the paths of a client, so that one server serves all measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Collection {
+    pub(crate) fixture: Fixture,
+    /// Objects of a LIST.
+    pub(crate) listed: u64,
+    /// Events of a watch.
+    pub(crate) events: u64,
+    /// Watches are refused with an `ERROR` event: the version expired.
+    pub(crate) expires: bool,
+}
+
+impl Collection {
+    pub(crate) fn path(&self) -> String {
+        let then = if self.expires { "expired" } else { "open" };
+        format!("/{}/{}/{}/{then}", self.fixture.word(), self.listed, self.events)
+    }
+
+    /// The collection, and what is left of the path.
+    fn of(path: &str) -> Option<Self> {
+        let mut parts = path.strip_prefix('/')?.splitn(5, '/');
+        let word = parts.next()?;
+        Some(Self {
+            fixture: Fixture::ALL.into_iter().find(|fixture| fixture.word() == word)?,
+            listed: parts.next()?.parse().ok()?,
+            events: parts.next()?.parse().ok()?,
+            expires: parts.next()? == "expired",
+        })
+    }
+}
+
+/// Objects have numbers below this in a watch, like the Pods of a cluster whose changes are watched.
+const WATCHED: u64 = 10_000;
+/// What is written at once: lines are cut where they happen to be.
+const PIECE: usize = 64 << 10;
+
+/// Serves until it is killed, after it has said where.
+pub(crate) fn serve() -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    writeln!(io::stdout(), "{}", listener.local_addr()?)?;
+    loop {
+        let (socket, _) = listener.accept()?;
+        // A client that is gone is no fault.
+        std::thread::spawn(move || Connection::new(socket)?.serve());
+    }
+}
+
+struct Connection {
+    socket: TcpStream,
+    /// What came and was not read.
+    read: Vec<u8>,
+    piece: Vec<u8>,
+    /// A piece as it goes over the wire.
+    frame: Vec<u8>,
+}
+
+impl Connection {
+    fn new(socket: TcpStream) -> io::Result<Self> {
+        socket.set_nodelay(true)?;
+        Ok(Self {
+            socket,
+            read: Vec::new(),
+            piece: Vec::with_capacity(2 * PIECE),
+            frame: Vec::with_capacity(2 * PIECE),
+        })
+    }
+
+    fn serve(mut self) -> io::Result<()> {
+        while let Some(head) = self.head()? {
+            let target = head.split(' ').nth(1).unwrap_or_default();
+            let (path, query) = target.split_once('?').unwrap_or((target, ""));
+            let Some(collection) = Collection::of(path) else {
+                self.socket
+                    .write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")?;
+                continue;
+            };
+            self.answer(&collection, query)?;
+        }
+        Ok(())
+    }
+
+    /// The head of the next request; none of them has a body.
+    fn head(&mut self) -> io::Result<Option<String>> {
+        let mut buffer = [0; 4096];
+        loop {
+            if let Some(end) = self.read.windows(4).position(|window| window == b"\r\n\r\n") {
+                let head = self.read.drain(..end + 4).collect();
+                return Ok(Some(String::from_utf8(head).unwrap_or_default()));
+            }
+            match self.socket.read(&mut buffer)? {
+                0 => return Ok(None),
+                length => self.read.extend_from_slice(&buffer[..length]),
+            }
+        }
+    }
+
+    fn answer(&mut self, collection: &Collection, query: &str) -> io::Result<()> {
+        self.socket.write_all(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+        )?;
+        let has = |pair: &str| query.split('&').any(|other| other == pair);
+        if !has("watch=true") && !has("watch=1") {
+            return self.list(collection, query);
+        }
+        if has("sendInitialEvents=true") {
+            let event = collection.fixture.event("ADDED");
+            for number in 0..collection.listed {
+                self.write(&event, number, LIST_VERSIONS + number)?;
+            }
+            let (kind, api_version) = (collection.fixture.kind(), collection.fixture.api_version());
+            let version = list_version(collection);
+            self.write_text(&format!(
+                "{{\"type\":\"BOOKMARK\",\"object\":{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{{\"resourceVersion\":\"{version}\",\"annotations\":{{\"k8s.io/initial-events-end\":\"true\"}}}}}}}}\n"
+            ))?;
+        } else if collection.expires {
+            self.write_text("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"too old resource version\",\"reason\":\"Expired\",\"code\":410}}\n")?;
+            return self.end();
+        }
+        let event = collection.fixture.event("MODIFIED");
+        for number in 0..collection.events {
+            self.write(&event, number % WATCHED, EVENT_VERSIONS + number)?;
+        }
+        // The watch stays open: its client leaves when it has what it wants.
+        self.flush()
+    }
+
+    fn list(&mut self, collection: &Collection, query: &str) -> io::Result<()> {
+        let number = |name: &str| -> Option<u64> {
+            let pair = query
+                .split('&')
+                .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
+            pair.parse().ok()
+        };
+        let start = number("continue").unwrap_or(0);
+        let end = match number("limit") {
+            None | Some(0) => collection.listed,
+            Some(limit) => collection.listed.min(start + limit),
+        };
+        let (kind, version) = (collection.fixture.kind(), list_version(collection));
+        let api_version = collection.fixture.api_version();
+        let next = if end < collection.listed {
+            format!(",\"continue\":\"{end}\"")
+        } else {
+            String::new()
+        };
+        self.write_text(&format!("{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api_version}\",\"metadata\":{{\"resourceVersion\":\"{version}\"{next}}},\"items\":["))?;
+        let item = collection.fixture.item();
+        for number in start..end {
+            if number > start {
+                self.write_text(",")?;
+            }
+            self.write(&item, number, LIST_VERSIONS + number)?;
+        }
+        self.write_text("]}\n")?;
+        self.end()
+    }
+
+    fn write(&mut self, template: &Template, number: u64, version: u64) -> io::Result<()> {
+        template.write(number, version, &mut self.piece);
+        self.write_pieces()
+    }
+
+    fn write_text(&mut self, text: &str) -> io::Result<()> {
+        self.piece.extend_from_slice(text.as_bytes());
+        self.write_pieces()
+    }
+
+    fn write_pieces(&mut self) -> io::Result<()> {
+        while self.piece.len() >= PIECE {
+            self.write_piece(PIECE)?;
+        }
+        Ok(())
+    }
+
+    /// One chunk of the transfer encoding.
+    fn write_piece(&mut self, length: usize) -> io::Result<()> {
+        self.frame.clear();
+        write!(self.frame, "{length:x}\r\n")?;
+        self.frame.extend(self.piece.drain(..length));
+        self.frame.extend_from_slice(b"\r\n");
+        self.socket.write_all(&self.frame)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.piece.is_empty() {
+            self.write_piece(self.piece.len())?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.socket.write_all(b"0\r\n\r\n")
+    }
+}
+
+/// All of a list, and all of its pages.
+fn list_version(collection: &Collection) -> u64 {
+    LIST_VERSIONS + collection.listed
+}
