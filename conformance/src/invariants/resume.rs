@@ -223,11 +223,7 @@ impl<'t, 'a> Standing<'t, 'a> {
             latest_seq: Some(from),
             unknown: lists.iter().any(|set| set.opaque),
         };
-        // What a watch resumed from tells what the client had, right or wrong: what was read before counts no more.
-        let resumed =
-            |stream: &Exchange<'_>| stream.is_watch() && stream.asked.seq > from && stream.pinned().is_some();
-        let first = standing.asked.iter().rposition(resumed).unwrap_or(0);
-        for stream in standing.asked[first..].iter().filter(|stream| stream.is_watch()) {
+        for stream in standing.asked.iter().filter(|stream| stream.is_watch()) {
             standing.read(ground, stream);
         }
         Some(standing)
@@ -255,7 +251,12 @@ impl<'t, 'a> Standing<'t, 'a> {
         if stream.asked.seq > self.from
             && let Some(version) = stream.pinned()
         {
-            self.latest = vec![version];
+            // What a watch resumes from tells which of the lines that may have been lost were read. One that goes back
+            // behind all of them unlearns nothing by asking: only what it is sent then is newer.
+            if self.latest.contains(&version) {
+                self.latest.clear();
+            }
+            self.latest.push(version);
             self.latest_seq = Some(stream.asked.seq);
         }
         let clean = stream.end.is_some_and(|end| {

@@ -188,6 +188,22 @@ fn failing(times: usize, every_ms: u64) -> Sample {
     s
 }
 
+/// Whoever goes back behind what it was sent, and then does not, was wrong once.
+#[rstest]
+#[case::and_comes_back(1, |s: &mut Sample| { s.watch("20"); })]
+#[case::and_stays(2, |s: &mut Sample| { s.watch("20").bookmark("30", None).eof().watch("20"); })]
+#[case::and_goes_on_from_there(1, |s: &mut Sample| { s.watch("11").bookmark("12", None).eof().watch("12"); })]
+#[case::and_skips_what_it_is_sent_then(2, |s: &mut Sample| { s.watch("11").bookmark("12", None).eof().watch("20"); })]
+fn a_step_back_is_told_once(#[case] times: usize, #[case] then: fn(&mut Sample)) {
+    let mut s = watching();
+    s.after(1).bookmark("20", None).eof().watch("11").eof().after(900);
+    then(&mut s);
+    let records = end(s);
+    let found = each(&scenario(), &Trace::new(&records), &ON_THE_WIRE);
+    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    assert_eq!(ids, vec!["INV-02"; times]);
+}
+
 #[test]
 fn inv_15_takes_over_what_the_server_found_wrong() {
     let mut s = synced();
