@@ -138,7 +138,7 @@ pub const INVARIANTS: [Invariant; 22] = [
     Invariant {
         id: "INV-18",
         statement: "after stop nothing is requested or reported, and every stream is closed within 2 s",
-        requirements: &["CLOSE-01", "CLOSE-02"],
+        requirements: &["CLOSE-01", "CLOSE-02", "CLOSE-03"],
         find: requests::quiescence,
     },
     Invariant {

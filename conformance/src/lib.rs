@@ -8,6 +8,7 @@ pub mod baseline;
 pub mod cache;
 pub mod check;
 pub mod client;
+pub mod coverage;
 pub mod drive;
 pub mod history;
 pub mod invariants;

@@ -2,5 +2,6 @@
 
 pub mod json;
 pub mod markdown;
+pub mod requirements;
 pub mod terminal;
 pub mod transcript;

@@ -198,6 +198,8 @@ impl Log {
 enum Source {
     /// Nothing is decided yet: the script's actions come first.
     Undecided(Request),
+    /// The request is one the truth refuses; the script's actions come before that, too.
+    Refused(Answer),
     /// A LIST that waits for the watch cache to reach a resourceVersion.
     Waiting { request: ListRequest, arrived: Duration },
     /// A GET that does.
@@ -469,13 +471,10 @@ impl Server {
             verb,
             request,
         };
-        let mut exchange = Exchange::new(stream, conn);
+        let exchange = Exchange::new(stream, conn);
         let source = match parsed {
             Ok(request) => Source::Undecided(request),
-            Err(refusal) => {
-                self.answer_with(&mut exchange, &asked, refusal, false);
-                Source::Decided
-            }
+            Err(refusal) => Source::Refused(refusal),
         };
         self.open.insert(
             stream,

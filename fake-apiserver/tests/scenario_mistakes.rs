@@ -242,6 +242,14 @@ const MISTAKES: &[(&str, &str)] = &[
         "steps:\n  - when: {after: 5s}\n    do: {reply: {status: 500}}\n",
     ),
     (
+        "line-of-text-and-bytes",
+        "steps:\n  - when: {watch: 1}\n    do: {send: [{text: x, bytes: y}, {newline: false}]}\n",
+    ),
+    (
+        "line-of-bytes-that-are-none",
+        "steps:\n  - when: {watch: 1}\n    do: {send: {bytes: \"\\u0100\"}}\n",
+    ),
+    (
         "send-after-reply",
         "steps:\n  - when: {watch: 1}\n    do: [{reply: {status: 500}}, {send: x}]\n",
     ),

@@ -21,7 +21,7 @@ mod watch;
 mod wire;
 
 pub use self::mistake::Mistake;
-use self::wire::{text, version_of};
+use self::wire::{escaped, text, version_of};
 
 /// The reference client, right or with one mistake.
 #[derive(Debug, Clone, Copy, Default)]
@@ -210,6 +210,17 @@ impl Run {
         query
     }
 
+    /// A query as it goes into the URL.
+    fn written(&self, query: Vec<(&'static str, String)>) -> String {
+        let pairs = query.into_iter().map(|(name, value)| match name {
+            "resourceVersion" if self.is(Mistake::ForgetsEscaping) => {
+                format!("{name}={}", value.replace(' ', "+"))
+            }
+            _ => format!("{name}={}", escaped(&value)),
+        });
+        pairs.collect::<Vec<_>>().join("&")
+    }
+
     fn lifetime(&self) -> Duration {
         Duration::from_secs(u64::from(self.start.settings.timeout_s.unwrap_or(290)))
     }
@@ -257,6 +268,12 @@ impl Run {
             && (kind.is_empty() || self.is_our_kind(&kind) || self.is(Mistake::StoresOtherKinds))
     }
 
+    /// Who follows one object is sent others only by a server that ignores selectors.
+    fn is_wanted(&self, object: &Value) -> bool {
+        let name = self.start.settings.object.as_deref();
+        name.is_none_or(|name| text(object, "/metadata/name") == name) || self.is(Mistake::TakesOtherNames)
+    }
+
     fn is_our_kind(&self, kind: &str) -> bool {
         kind == self.start.target.kind || kind == "PartialObjectMetadata"
     }
@@ -270,12 +287,32 @@ impl Run {
             resource_version: optional("/metadata/resourceVersion"),
             content: (self.start.settings.mode != ClientMode::Metadata).then(|| Arc::new(object.clone())),
         };
+        if self.is(Mistake::RoundsIntegers) {
+            reported.content = Some(Arc::new(rounded(object)));
+        }
         if self.is(Mistake::KeepsFirstUid)
             && let Some(known) = self.known.get(&reported.key())
         {
             reported.uid.clone_from(&known.uid);
         }
         reported
+    }
+}
+
+/// The object as a program reads it that knows one kind of number.
+fn rounded(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            // What is beyond 2^53 was rounded by now; what is not is written as it came.
+            Some(float) if float.abs() > 9_007_199_254_740_992.0 => Value::from(float as i64),
+            Some(_) | None => value.clone(),
+        },
+        Value::Array(items) => items.iter().map(rounded).collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| (name.clone(), rounded(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
     }
 }
 

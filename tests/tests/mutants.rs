@@ -7,12 +7,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use adapter_kube_runtime::KubeRuntime;
 use conformance::baseline::Baseline;
+use conformance::client::Client as _;
+use conformance::coverage;
 use conformance::invariants::INVARIANTS;
 use conformance::report::terminal::{self, Style};
 use conformance::suite::{self, Driver, Judged, Plan};
 use fake_apiserver::record::{RunEnd, What};
 use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::scenario::catalogue;
 use tests::reference::{Mistake, Reference};
 use tests::{parallel, repository};
 
@@ -62,6 +66,8 @@ struct Catch {
     scenario: String,
     /// The most telling first.
     checks: Vec<String>,
+    /// The requirements this says are broken, of those the scenario covers.
+    broken: Vec<String>,
 }
 
 #[test]
@@ -91,7 +97,7 @@ fn every_mistake_is_caught() {
     let mut missed = Vec::new();
     for (mistake, caught) in CAUGHT.iter() {
         writeln!(told, "{mistake:?}").unwrap();
-        for Catch { scenario, checks } in caught.iter().take(NAMED) {
+        for Catch { scenario, checks, .. } in caught.iter().take(NAMED) {
             let check = checks.first().map(String::as_str).unwrap_or_default();
             writeln!(told, "  {scenario}: {check}").unwrap();
         }
@@ -125,6 +131,50 @@ fn every_invariant_is_broken_by_a_mistake() {
     insta::assert_snapshot!("broken", told);
 }
 
+/// A requirement that no wrong client of ours breaks may be broken by a client of the world.
+#[test]
+fn every_requirement_can_be_broken_or_says_why_not() {
+    let known = repository::known_failures(KubeRuntime.name());
+    let of_the_world = parallel::map(&known.entries, |known| {
+        let plan = Plan {
+            driver: Driver::Sim,
+            seed: 0,
+            jobs: 1,
+        };
+        suite::one(
+            &repository::scenario(&known.scenario),
+            &KubeRuntime,
+            plan,
+            &Baseline::default(),
+        )
+    });
+    let mut told = String::new();
+    let mut unbroken = Vec::new();
+    for requirement in catalogue::requirements() {
+        let id = &requirement.id;
+        // The mistake that the fewest scenarios catch is the most telling.
+        let breaking = CAUGHT.iter().filter_map(|(mistake, caught)| {
+            let by = caught.iter().find(|caught| caught.broken.contains(id))?;
+            Some((caught.len(), mistake, &by.scenario))
+        });
+        let by_mistake = breaking
+            .min()
+            .map(|(_, mistake, scenario)| format!("{mistake:?} in {scenario}"));
+        let by_another = || {
+            let by = of_the_world.iter().find(|judged| coverage::breaks(judged, id))?;
+            Some(format!("kube-runtime in {}", by.scenario.id))
+        };
+        match (by_mistake.or_else(by_another), &requirement.undecided) {
+            (Some(by), None) => writeln!(told, "{id}: {by}").unwrap(),
+            (None, Some(_)) => writeln!(told, "{id}: undecided").unwrap(),
+            (Some(by), Some(_)) => unbroken.push(format!("{id} is said to be undecided, but: {by}")),
+            (None, None) => unbroken.push(format!("{id} is broken by none")),
+        }
+    }
+    assert_eq!(unbroken, Vec::<String>::new());
+    insta::assert_snapshot!("requirements", told);
+}
+
 fn is_heavy(judged: &Judged) -> bool {
     let bytes = judged.records.iter().map(|record| {
         if let What::Frame { frame, .. } = &record.what {
@@ -145,8 +195,11 @@ fn catches(mistake: Mistake, scenarios: &[SharedScenario]) -> Vec<Catch> {
         };
         let judged = play(scenario, client);
         if !judged.verdict.passed() {
+            let covers = scenario.covers.iter().map(|covered| covered.id.clone());
+            let broken = covers.filter(|id| coverage::breaks(&judged, id)).collect();
             let checks = judged.verdict.contradictions.into_iter();
             caught.push(Catch {
+                broken,
                 scenario: scenario.id.clone(),
                 checks: checks.map(|contradiction| contradiction.check).collect(),
             });

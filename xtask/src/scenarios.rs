@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use conformance::baseline::{self, Baseline};
+use conformance::coverage;
 use conformance::report::terminal::Style;
-use conformance::report::{json, markdown, terminal, transcript};
+use conformance::report::{json, markdown, requirements, terminal, transcript};
 use conformance::suite::{self, Counts, Driver, Judged, Plan, Standing};
 use conformance::trace::Trace;
 use fake_apiserver::scenario::SharedScenario;
@@ -126,7 +127,7 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
     if arguments.bless {
         bless(&results)?;
     }
-    print(&results, arguments.format);
+    print(&results, arguments.format, chosen.len() == all.len());
     Ok(exit_code(&Counts::of(&results)))
 }
 
@@ -139,7 +140,7 @@ fn show(judged: &Judged) -> u8 {
     exit_code(&counts)
 }
 
-fn print(results: &[Judged], format: Format) {
+fn print(results: &[Judged], format: Format, whole: bool) {
     match format {
         Format::Json => {
             for judged in results {
@@ -160,6 +161,13 @@ fn print(results: &[Judged], format: Format) {
                 out(&format!("{remark}\n"));
             }
             out(&terminal::summary(results, style));
+            // A part of the scenarios says little of the whole.
+            if whole {
+                out(&format!(
+                    "\n{}",
+                    requirements::table(&coverage::of_caching_clients(results))
+                ));
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::client::Client;
 const TIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Longest run, in real time. Runs take about a millisecond.
-const REAL_TIME_MAX: Duration = Duration::from_secs(10);
+const REAL_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Plays `scenario` with `client` in virtual time, in the calling thread.
 ///

@@ -258,8 +258,8 @@ pub enum ItemsShape {
 /// Bytes to put on a watch stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawFrame {
-    /// The bytes, UTF-8.
-    pub text: String,
+    /// The bytes; not always UTF-8.
+    pub bytes: Vec<u8>,
     /// Add `\n`. Default true.
     pub newline: bool,
 }

@@ -329,7 +329,7 @@ pub(crate) struct ShortBody {
     /// `data` of a ConfigMap or Secret, each value as written.
     pub(crate) data: Option<At<Entries<Text>>>,
     /// `data.filler` of a ConfigMap: so many letters, for objects of a certain size.
-    #[schemars(range(min = 1, max = 16_777_216))]
+    #[schemars(range(min = 1, max = 33_554_432))]
     pub(crate) filler: Option<At<u64>>,
     /// Any other keys beside `metadata`, as is: `{immutable: true}`, `{type: Warning}`.
     pub(crate) fields: Option<At<Entries<Json>>>,

@@ -437,6 +437,7 @@ impl Server {
                 crate::model::ListOutcome::Refused(status) => status.to_bytes().to_vec(),
                 crate::model::ListOutcome::Wait { .. } => Vec::new(),
             },
+            Source::Refused(refusal) => refusal.body.to_vec(),
             Source::Undecided(
                 Request::Watch(_) | Request::Get(_) | Request::Write(_) | Request::Document(_),
             )
@@ -634,7 +635,7 @@ impl Server {
 }
 
 fn raw_frame(frame: &RawFrame) -> WatchFrame {
-    let mut line = frame.text.clone().into_bytes();
+    let mut line = frame.bytes.clone();
     if frame.newline {
         line.push(b'\n');
     }

@@ -30,6 +30,7 @@ impl Server {
         match std::mem::replace(&mut open.source, Source::Decided) {
             Source::Decided => {}
             Source::Watch(session) => open.source = Source::Watch(session),
+            Source::Refused(refusal) => self.answer(stream, refusal),
             Source::Undecided(Request::Watch(_)) if self.refuses_upgrade(stream) => {}
             Source::Undecided(Request::Watch(request)) => {
                 let lifetime = self.draw_lifetime();

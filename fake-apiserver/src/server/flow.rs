@@ -70,7 +70,7 @@ impl Server {
             return;
         };
         match &mut open.source {
-            Source::Undecided(_) | Source::Decided => {}
+            Source::Undecided(_) | Source::Refused(_) | Source::Decided => {}
             Source::Waiting { .. } | Source::WaitingGet { .. } => self.decide(now, stream),
             Source::Watch(session) => loop {
                 match session.poll(&self.model, now) {

@@ -10,7 +10,7 @@ use super::{Listing, Mistake, Phase, Run, newest_of};
 impl Run {
     pub(super) async fn list(&mut self, mut listing: Listing) {
         let query = self.list_query(&listing);
-        let body = match wire::get(&self.kube, &self.start, &query, true).await {
+        let body = match wire::get(&self.kube, &self.start, &self.written(query), true).await {
             Ok(body) => body,
             Err(trouble) => {
                 self.surface(&trouble.body, trouble.code);
@@ -109,7 +109,8 @@ impl Run {
 
     /// A snapshot is complete.
     pub(super) fn publish(&mut self, found: Vec<Value>, version: String) {
-        let objects: Vec<ReportedObject> = found.iter().map(|object| self.reported(object)).collect();
+        let wanted = found.iter().filter(|object| self.is_wanted(object));
+        let objects: Vec<ReportedObject> = wanted.map(|object| self.reported(object)).collect();
         if self.seen_any && self.is(Mistake::DropsDeletesOnRelist) {
             self.reports.extend(objects.into_iter().map(Report::Apply));
         } else if !(self.is(Mistake::LeaksInitialEvents) && self.streaming) {

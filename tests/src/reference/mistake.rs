@@ -78,11 +78,33 @@ pub enum Mistake {
     KeepsGivenUpWatch,
     /// Runs in a task of its own that nobody stops.
     OutlivesStop,
+    /// Keeps a line in memory however long it is.
+    ReadsWithoutLimit,
+    /// Takes a resourceVersion for a floating-point number where it can.
+    ReadsVersionsAsNumbers,
+    /// Puts a resourceVersion into the URL without escaping it.
+    ForgetsEscaping,
+    /// Follows one object and takes whatever comes for it.
+    TakesOtherNames,
+    /// Lists again after every watch, however it ended.
+    ListsAfterEveryEnd,
+    /// Reads lines of up to 64 KiB.
+    RefusesLongLines,
+    /// Takes U+0085 and U+2028 for the end of a line, wherever they stand.
+    SplitsAtLineSeparators,
+    /// Reads every number as a floating-point number.
+    RoundsIntegers,
+    /// Ignores an ADDED of what it has.
+    IgnoresAdditionsOfKnown,
+    /// Ignores a MODIFIED of what it has not.
+    IgnoresChangesOfUnknown,
+    /// Takes an older event as it comes, and resumes behind the newest all the same.
+    ResumesFromHighest,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 48] = [
         Self::ResumesFromItem,
         Self::KeepsPageOneLeftovers,
         Self::IgnoresGoneStatus,
@@ -120,5 +142,16 @@ impl Mistake {
         Self::ForgetsLimit,
         Self::KeepsGivenUpWatch,
         Self::OutlivesStop,
+        Self::ReadsWithoutLimit,
+        Self::ReadsVersionsAsNumbers,
+        Self::ForgetsEscaping,
+        Self::TakesOtherNames,
+        Self::ListsAfterEveryEnd,
+        Self::RefusesLongLines,
+        Self::SplitsAtLineSeparators,
+        Self::RoundsIntegers,
+        Self::IgnoresAdditionsOfKnown,
+        Self::IgnoresChangesOfUnknown,
+        Self::ResumesFromHighest,
     ];
 }

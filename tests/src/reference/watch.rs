@@ -14,6 +14,9 @@ use super::{Chunks, DISTRUST, Mistake, Phase, Reading, Run, newest_of};
 /// A watch that ended sooner ended at once.
 const SHORT: Duration = Duration::from_secs(1);
 
+/// What is longer, as nothing is in a Kubernetes cluster, has no end.
+const LINE_MAX: usize = 16 << 20;
+
 enum Flow {
     On,
     Leave,
@@ -31,9 +34,9 @@ impl Run {
             query.push(("sendInitialEvents", "true".to_owned()));
             query.push(("resourceVersionMatch", "NotOlderThan".to_owned()));
         } else {
-            query.push(("resourceVersion", self.resource_version.clone()));
+            query.push(("resourceVersion", self.version_to_send()));
         }
-        match wire::get(&self.kube, &self.start, &query, false).await {
+        match wire::get(&self.kube, &self.start, &self.written(query), false).await {
             Ok(body) => {
                 self.phase = Phase::Read(Box::new(Reading {
                     chunks: chunks(body),
@@ -48,6 +51,13 @@ impl Run {
                 self.refused(initial, &trouble);
                 self.back_off(trouble.retry_after);
             }
+        }
+    }
+
+    fn version_to_send(&self) -> String {
+        match self.resource_version.parse::<f64>() {
+            Ok(number) if self.is(Mistake::ReadsVersionsAsNumbers) => format!("{number:.0}"),
+            Ok(_) | Err(_) => self.resource_version.clone(),
         }
     }
 
@@ -84,6 +94,19 @@ impl Run {
             } else {
                 reading.buffer.extend_from_slice(&bytes);
             }
+            if self.is(Mistake::SplitsAtLineSeparators) {
+                let text = String::from_utf8_lossy(&reading.buffer);
+                reading.buffer = text.replace(['\u{85}', '\u{2028}'], "\n").into_bytes();
+            }
+            let line_max = if self.is(Mistake::RefusesLongLines) {
+                64 << 10
+            } else {
+                LINE_MAX
+            };
+            if reading.buffer.len() > line_max && !self.is(Mistake::ReadsWithoutLimit) {
+                self.poisoned(reading.initial.is_some(), "a line without end");
+                return;
+            }
             // Only a brace can make a value whole; a large one is not parsed again with every chunk.
             if !bytes.contains(&b'}') {
                 continue;
@@ -104,6 +127,9 @@ impl Run {
         }
         self.torn(&reading);
         self.ended(&reading);
+        if self.is(Mistake::ListsAfterEveryEnd) {
+            self.start_over();
+        }
         if self.is(Mistake::KeepsGivenUpWatch) {
             self.kept.push(reading.chunks);
         }
@@ -265,9 +291,19 @@ impl Run {
             }
             return;
         }
-        self.resource_version = version;
+        let number = |version: &str| version.parse::<u64>().unwrap_or_default();
+        let goes_back = number(&version) < number(&self.resource_version);
+        if !(goes_back && self.is(Mistake::ResumesFromHighest)) {
+            self.resource_version = version;
+        }
         self.starts = 0;
-        if !(deleted && self.is(Mistake::IgnoresDeleted)) {
+        let is_known = self.known.contains_key(&self.reported(object).key());
+        let is_ignored = match kind {
+            "ADDED" => is_known && self.is(Mistake::IgnoresAdditionsOfKnown),
+            "MODIFIED" => !is_known && self.is(Mistake::IgnoresChangesOfUnknown),
+            _ => self.is(Mistake::IgnoresDeleted),
+        };
+        if self.is_wanted(object) && !is_ignored {
             self.report(object, deleted);
         }
     }

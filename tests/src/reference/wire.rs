@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) async fn get(
     kube: &kube_client::Client,
     start: &Start,
-    query: &[(&str, String)],
+    query: &str,
     list: bool,
 ) -> Result<Body, Trouble> {
     let target = &start.target;
@@ -29,16 +29,7 @@ pub(super) async fn get(
         .as_ref()
         .map(|namespace| format!("/namespaces/{namespace}"))
         .unwrap_or_default();
-    let query: Vec<String> = query
-        .iter()
-        .map(|(name, value)| format!("{name}={}", escaped(value)))
-        .collect();
-    let uri = format!(
-        "{base}/{}{namespace}/{}?{}",
-        target.version,
-        target.plural,
-        query.join("&")
-    );
+    let uri = format!("{base}/{}{namespace}/{}?{query}", target.version, target.plural);
     let metadata = start.settings.mode == ClientMode::Metadata;
     let accept = match (metadata, list) {
         (true, true) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",

@@ -375,9 +375,10 @@ pub(crate) enum ItemsWord {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawLine {
-    /// The bytes.
-    #[schemars(required)]
+    /// The line.
     pub(crate) text: Option<Text>,
+    /// Instead of `text`: each character is the byte of its number, so that `"\xff"` is one that no text has.
+    pub(crate) bytes: Option<At<Text>>,
     /// End it with a newline. Default true.
     pub(crate) newline: Option<At<bool>>,
 }

@@ -181,13 +181,10 @@ impl Validator<'_> {
         }
         if let Some(send) = &keys.send {
             let frames = send.value.0.iter().map(|First(line)| RawFrame {
-                text: line.text.as_ref().map(|text| text.0.clone()).unwrap_or_default(),
+                bytes: self.line(world, line, send.span),
                 newline: line.newline.as_ref().is_none_or(|newline| newline.value),
             });
             let frames: Vec<RawFrame> = frames.collect();
-            frames
-                .iter()
-                .for_each(|frame| world.may_hold_anything(frame.text.clone()));
             if frames.is_empty() {
                 self.problem(
                     Problem::new(Code::Empty, send.span, "`send` sends nothing").label("a line belongs here"),

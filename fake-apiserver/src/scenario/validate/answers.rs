@@ -118,6 +118,41 @@ impl Validator<'_> {
         number
     }
 
+    /// The bytes of a line, from text or from characters that stand for bytes.
+    pub(super) fn line(&mut self, world: &mut World, line: &raw::RawLine, span: Span) -> Vec<u8> {
+        match (&line.text, &line.bytes) {
+            (Some(text), None) => {
+                world.may_hold_anything(text.0.clone());
+                text.0.clone().into_bytes()
+            }
+            (None, Some(bytes)) => {
+                world.may_hold_anything(bytes.value.0.clone());
+                let byte = |character: char| u8::try_from(u32::from(character));
+                bytes
+                    .value
+                    .0
+                    .chars()
+                    .map(byte)
+                    .collect::<Result<_, _>>()
+                    .unwrap_or_else(|_| {
+                        self.problem(
+                        Problem::new(Code::BadForm, bytes.span, "not every character here is a byte")
+                            .label("one of them is above U+00FF")
+                            .hint("`bytes` is for what no text has, e.g. \"\\xff\"; `text` is sent as UTF-8"),
+                    );
+                        Vec::new()
+                    })
+            }
+            (None, None) | (Some(_), Some(_)) => {
+                self.problem(
+                    Problem::new(Code::Conflict, span, "a line is a `text` or `bytes`")
+                        .label("one of them belongs here"),
+                );
+                Vec::new()
+            }
+        }
+    }
+
     pub(super) fn edit_page(&mut self, world: &mut World, at: &At<raw::EditPage>) -> PageEdit {
         let edit = &at.value;
         let raw::EditPage {

@@ -1,0 +1,87 @@
+//! What the played scenarios say of each requirement: kept, broken, or nothing. It reads verdicts only; why nothing is
+//! said of some is in the catalogue.
+
+use fake_apiserver::scenario::catalogue::{self, Level, Profile, Requirement};
+
+use crate::suite::Judged;
+use crate::verdict::Contradiction;
+
+/// What every scenario expects without a word.
+const CONVERGENCE: &str = "INV-13";
+
+/// One requirement, and what the scenarios say of it.
+#[derive(Debug)]
+pub struct Covered<'a> {
+    /// Which.
+    pub requirement: &'static Requirement,
+    /// What they say.
+    pub said: Said<'a>,
+}
+
+/// What scenarios say of a requirement.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Said<'a> {
+    /// Every scenario that covers it passed.
+    Kept,
+    /// These failed, and by what they name as broken.
+    Broken(Vec<&'a str>),
+    /// None covers it, and the catalogue says why.
+    Undecided(&'static str),
+    /// None covers it.
+    Nothing,
+}
+
+/// Every requirement of a caching client that is more than a choice, in the catalogue's order.
+pub fn of_caching_clients<'a>(results: &'a [Judged]) -> Vec<Covered<'a>> {
+    let of_these = |requirement: &&Requirement| match (requirement.profile, requirement.level) {
+        (Profile::Caching | Profile::Both, Level::Must | Level::Should) => true,
+        (Profile::Caching | Profile::Both, Level::May) | (Profile::Watching, _) => false,
+    };
+    let all = catalogue::requirements().iter().filter(of_these);
+    all.map(|requirement| Covered {
+        requirement,
+        said: said(requirement, results),
+    })
+    .collect()
+}
+
+/// Does this failed run speak against the requirement? Of a scenario that covers it, what the scenario itself expects does,
+/// that the cache is the truth at the end among it, and of the other invariants those that stand for it.
+pub fn breaks(judged: &Judged, requirement: &str) -> bool {
+    let speaks = |found: &Contradiction| {
+        let of_an_invariant = found.check.starts_with("INV-") && found.check != CONVERGENCE;
+        !of_an_invariant || found.requirements.iter().any(|id| id == requirement)
+    };
+    covers(judged, requirement) && judged.verdict.contradictions.iter().any(speaks)
+}
+
+fn said<'a>(requirement: &'static Requirement, results: &'a [Judged]) -> Said<'a> {
+    let covering: Vec<&Judged> = results
+        .iter()
+        .filter(|judged| covers(judged, &requirement.id))
+        .collect();
+    if covering.is_empty() {
+        return match &requirement.undecided {
+            Some(why) => Said::Undecided(why),
+            None => Said::Nothing,
+        };
+    }
+    let broken: Vec<&str> = covering
+        .into_iter()
+        .filter(|judged| breaks(judged, &requirement.id))
+        .map(|judged| judged.scenario.id.as_str())
+        .collect();
+    if broken.is_empty() {
+        Said::Kept
+    } else {
+        Said::Broken(broken)
+    }
+}
+
+fn covers(judged: &Judged, requirement: &str) -> bool {
+    judged
+        .scenario
+        .covers
+        .iter()
+        .any(|covered| covered.id == requirement)
+}

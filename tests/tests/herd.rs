@@ -1,0 +1,59 @@
+//! RETRY-02, which no single run can show: watchers that lost their server together do not come back together.
+
+use std::time::Duration;
+
+use adapter_watcher::WatcherClient;
+use conformance::client::Client;
+use conformance::drive;
+use fake_apiserver::record::{Verb, What};
+use tests::reference::Reference;
+use tests::{parallel, repository};
+
+const WATCHERS: u64 = 50;
+/// Which request is looked at: late enough for delays to have grown.
+const NTH: usize = 3;
+/// What comes within this time comes at once.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+#[test]
+fn our_watchers_spread() {
+    assert_eq!(herd(&WatcherClient), None);
+}
+
+/// The reference client has no jitter: were it not told, the test would tell nothing.
+#[test]
+fn watchers_without_jitter_are_told() {
+    assert!(herd(&Reference { mistake: None }).is_some());
+}
+
+/// What is wrong with when so many clients, each with its own seed, sent their n-th LIST to a server that is down.
+fn herd(client: &dyn Client) -> Option<String> {
+    let scenario = repository::scenario("retry/failing-lists-are-retried-ever-more-slowly");
+    let seeds: Vec<u64> = (0..WATCHERS).collect();
+    let mut times = parallel::map(&seeds, |seed| {
+        let run = drive::sim(&scenario, client, *seed);
+        let mut lists = run.records.iter().filter(|record| {
+            let What::Request { verb, .. } = &record.what else {
+                return false;
+            };
+            *verb == Verb::List
+        });
+        lists.nth(NTH).expect("it goes on asking").at
+    });
+    times.sort();
+    let mean = times.iter().sum::<Duration>() / times.len() as u32;
+    let spread = *times.last()? - *times.first()?;
+    let most_at_once = times
+        .iter()
+        .map(|first| {
+            times
+                .iter()
+                .filter(|time| *time >= first && **time - *first < AT_ONCE)
+                .count()
+        })
+        .max()?;
+    if spread < mean.mul_f64(0.3) {
+        return Some(format!("all within {spread:?} around {mean:?}"));
+    }
+    (most_at_once * 2 > times.len()).then(|| format!("{most_at_once} within {AT_ONCE:?}"))
+}
