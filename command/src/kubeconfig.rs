@@ -15,16 +15,15 @@ pub(crate) struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    /// Writes one: at `path`, or in a folder of its own under a name that nothing else has. `door`: which of two servers.
+    /// Writes one: at `path`, or in a folder of its own under a name that nothing else has.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn write(text: &net::Kubeconfig, path: Option<&Path>, door: &str) -> Result<Self, Failure> {
+    pub(crate) fn write(text: &net::Kubeconfig, path: Option<&Path>) -> Result<Self, Failure> {
         let folder = path.is_none().then(|| {
-            let name = match door {
-                "a" => format!("fake-apiserver-{}", std::process::id()),
-                door => format!("fake-apiserver-{}-{door}", std::process::id()),
-            };
+            // A process may serve several at a time.
+            let port = text.server.rsplit_once(':').map_or("", |(_, port)| port);
+            let name = format!("fake-apiserver-{}-{port}", std::process::id());
             std::env::temp_dir().join(name)
         });
         let path = match (path, &folder) {

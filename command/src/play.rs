@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use conformance::wire::{Apart, Needs, needs};
-use fake_apiserver::net::TlsOptions;
+use fake_apiserver::net::ServeOptions;
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{self, Scenario, Style};
 use fake_apiserver::server::{Limits, Server};
@@ -52,13 +52,13 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         server: server.keeping(stage::RECORDS_KEPT),
         what: scenario.id.clone(),
         version: scenario.server.version,
-        port: listening.port,
-        address: Ipv4Addr::LOCALHOST.into(),
-        tls: play.tls.then(TlsOptions::default),
+        serving: ServeOptions {
+            address: (Ipv4Addr::LOCALHOST, listening.port).into(),
+            ..stage::serving(&scenario.server, play.tls)
+        },
         control_port: listening.control_port,
         control_token: listening.control_token,
         namespace: scenario.target.namespace.clone(),
-        access: None,
         kubeconfig: listening.kubeconfig,
     };
     let excused = scenario

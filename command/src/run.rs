@@ -4,7 +4,7 @@ mod child;
 mod report;
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use conformance::judge::judge_wire;
 use conformance::verdict::{Contradiction, Outcome, Verdict};
-use conformance::wire::{Apart, Needs, needs};
-use fake_apiserver::net::TlsOptions;
+use conformance::wire::{Apart, Needs, grants, needs, takes};
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::server::{Limits, Server};
+use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use self::child::{Child, Ended};
@@ -52,12 +52,17 @@ pub(crate) struct Run {
     /// What chance decides by.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The longest a scenario may take, e.g. 60s.
+    /// The longest a scenario may take beside the time its file lets pass or grants, e.g. 60s. In folders, scenarios whose
+    /// script takes half as long by itself are left out.
     #[arg(long, default_value = "60s", value_parser = span)]
     timeout: Duration,
     /// How long the command may take to end after SIGTERM, before it gets SIGKILL.
     #[arg(long, default_value = "5s", value_parser = span)]
     grace: Duration,
+    /// Scenarios played at a time, each with a command of its own: more than one only if commands do not get into each
+    /// other's way, by a port of their own for example.
+    #[arg(long, short, default_value = "1")]
+    jobs: NonZeroUsize,
     /// How results are printed on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -93,6 +98,8 @@ pub(crate) struct Played {
     /// The end of what the command printed.
     pub(crate) last_words: Vec<String>,
     pub(crate) took: Duration,
+    /// Whoever looks on wants no more.
+    pub(crate) interrupted: bool,
 }
 
 /// Why a scenario was not played.
@@ -111,30 +118,14 @@ impl Played {
     }
 }
 
-/// Plays what is asked for, one scenario after the other.
+/// Plays what is asked for.
 ///
 /// # Errors
 /// A scenario is wrong or failed, or nothing could be played.
 pub(crate) fn run(run: Run) -> Result<(), Failure> {
     let scenarios = load(&run.scenarios)?;
-    let mut played = Vec::new();
     let mut report = report::Report::new(run.format, scenarios.len());
-    for scenario in scenarios {
-        report.begins(&scenario);
-        let needed = needs(&scenario).filter(|needs| !(run.told && matches!(needs, Needs::Told(_))));
-        let one = match needed {
-            Some(needs) => Played {
-                scenario,
-                result: Err(Skipped(needs)),
-                proofs: Vec::new(),
-                last_words: Vec::new(),
-                took: Duration::ZERO,
-            },
-            None => stage::block_on(play_one(&run, scenario))?,
-        };
-        report.tells(&one, &run)?;
-        played.push(one);
-    }
+    let played = stage::block_on(play_all(&run, scenarios, &mut report))?;
     report.ends(&played, &run)?;
     let count = |of: &dyn Fn(&Played) -> bool| played.iter().filter(|one| of(one)).count();
     if count(&Played::failed) > 0 {
@@ -146,19 +137,57 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Plays them, as many at a time as is asked for, and tells of them in order.
+async fn play_all(
+    run: &Run,
+    scenarios: Vec<Loaded>,
+    report: &mut report::Report,
+) -> Result<Vec<Played>, Failure> {
+    let mut all = stream::iter(scenarios)
+        .map(|loaded| play_or_skip(run, loaded))
+        .buffered(run.jobs.get());
+    let mut played = Vec::new();
+    report.moves(0);
+    while let Some(one) = all.next().await.transpose()? {
+        report.tells(&one, run)?;
+        let interrupted = one.interrupted;
+        played.push(one);
+        if interrupted {
+            break;
+        }
+        report.moves(played.len());
+    }
+    Ok(played)
+}
+
+async fn play_or_skip(run: &Run, Loaded { scenario, named }: Loaded) -> Result<Played, Failure> {
+    let time = takes(&scenario);
+    let needed = needs(&scenario)
+        .filter(|needs| !(run.told && matches!(needs, Needs::Told(_))))
+        .or_else(|| (!named && time > run.timeout / 2).then_some(Needs::Time(time)));
+    match needed {
+        None => play_one(run, scenario).await,
+        Some(needs) => Ok(Played {
+            scenario,
+            result: Err(Skipped(needs)),
+            proofs: Vec::new(),
+            last_words: Vec::new(),
+            took: Duration::ZERO,
+            interrupted: false,
+        }),
+    }
+}
+
 async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure> {
     let server = Server::with_limits(scenario.clone(), run.seed, Limits::wire());
     let stage = Stage {
         server,
         what: scenario.id.clone(),
         version: scenario.server.version,
-        port: 0,
-        address: Ipv4Addr::LOCALHOST.into(),
-        tls: run.tls.then(TlsOptions::default),
+        serving: stage::serving(&scenario.server, run.tls),
         control_port: 0,
         control_token: None,
         namespace: scenario.target.namespace.clone(),
-        access: None,
         kubeconfig: None,
     };
     let excused = scenario
@@ -175,6 +204,7 @@ async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure
     let began = Instant::now();
     let mut child = Child::start(&run.command, &running, &scenario.id, run.trace)?;
     let edge = running.edge.clone();
+    let longest = takes(&scenario) + grants(&scenario) + run.timeout;
     let mut forced = None;
     let mut ended = None;
     let heard = Commentator {
@@ -188,9 +218,9 @@ async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure
             () = stage::told_to_stop() => {
                 forced = Some(RunEnd::Harness { message: "interrupted".to_owned() });
             }
-            _ = timeout_at(began + run.timeout, std::future::pending::<()>()) => {
+            _ = timeout_at(began + longest, std::future::pending::<()>()) => {
                 let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
-                forced = Some(timed_out(waiting, run.timeout));
+                forced = Some(timed_out(waiting, longest));
             }
         }
         edge.stop_requested();
@@ -211,6 +241,7 @@ async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure
     let took = began.elapsed();
     judge.hear(edge.elapsed() + AFTERWARDS, &[]);
     let mut records = edge.take_records();
+    let interrupted = matches!(forced, Some(RunEnd::Harness { .. }));
     if let Some(end) = forced {
         let what = What::RunEnded(end);
         let (seq, at) = records.last().map_or((0, took), |last| (last.seq + 1, last.at));
@@ -224,6 +255,7 @@ async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure
         proofs,
         last_words: child.last_words(),
         took,
+        interrupted,
     })
 }
 
@@ -278,14 +310,22 @@ fn timed_out(waiting: Option<(usize, String)>, limit: Duration) -> RunEnd {
     }
 }
 
+/// A scenario to play.
+struct Loaded {
+    scenario: SharedScenario,
+    /// Its own file was asked for, not a folder it is in.
+    named: bool,
+}
+
 /// The scenarios of files and folders, in order; all mistakes at once.
-fn load(paths: &[PathBuf]) -> Result<Vec<SharedScenario>, Failure> {
+fn load(paths: &[PathBuf]) -> Result<Vec<Loaded>, Failure> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
             collect(path, &mut files)
                 .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-        } else {
+        } else if path.extension().is_none_or(|ending| ending != "snap") {
+            // A pattern of the shell takes the transcripts beside the scenarios along.
             files.push(path.clone());
         }
     }
@@ -297,7 +337,10 @@ fn load(paths: &[PathBuf]) -> Result<Vec<SharedScenario>, Failure> {
     let (mut scenarios, mut drawn) = (Vec::new(), String::new());
     for file in files {
         match play::read(&file) {
-            Ok(scenario) => scenarios.push(Arc::new(scenario)),
+            Ok(scenario) => scenarios.push(Loaded {
+                scenario: Arc::new(scenario),
+                named: paths.contains(&file),
+            }),
             Err(Failure::Drawn(text)) => drawn.push_str(&text),
             Err(other) => return Err(other),
         }

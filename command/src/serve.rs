@@ -1,13 +1,13 @@
 //! `fake-apiserver serve`: the truth alone, for kubectl or any other client.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use conformance::wire::Apart;
 use fake_apiserver::api::Access;
-use fake_apiserver::net::TlsOptions;
+use fake_apiserver::net::{ServeOptions, TlsOptions};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
@@ -123,16 +123,18 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
             count => format!("the truth, with {count} objects"),
         },
         version: serve.kubernetes_version,
-        port: listening.port,
-        address: serve.address,
-        tls: serve.tls.then(|| TlsOptions {
-            names: serve.tls_name,
-            ..TlsOptions::default()
-        }),
+        serving: ServeOptions {
+            address: SocketAddr::new(serve.address, listening.port),
+            tls: serve.tls.then(|| TlsOptions {
+                names: serve.tls_name,
+                ..TlsOptions::default()
+            }),
+            access,
+            ..ServeOptions::default()
+        },
         control_port: listening.control_port,
         control_token: listening.control_token,
         namespace: None,
-        access,
         kubeconfig: listening.kubeconfig,
     };
     let judge = Judge::new(Apart::ByConnections, Vec::new());

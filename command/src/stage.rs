@@ -2,16 +2,14 @@
 //! finds it by, the log of what both sides do, and the signals that end it.
 
 use std::io::{self, Write as _};
-use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fake_apiserver::api::Access;
 use fake_apiserver::api::access::ADMINS;
 use fake_apiserver::net::tls::{Authority, Identity};
 use fake_apiserver::net::{Credentials, Edge, Listening, ServeError, ServeOptions, TlsOptions};
 use fake_apiserver::record::{Door, Record};
-use fake_apiserver::scenario::Version;
+use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
 
 use crate::Failure;
@@ -36,16 +34,12 @@ pub(crate) struct Stage {
     pub(crate) what: String,
     /// What it answers as.
     pub(crate) version: Version,
-    pub(crate) port: u16,
-    /// Where to listen; beyond this machine only with TLS and a token.
-    pub(crate) address: IpAddr,
-    pub(crate) tls: Option<TlsOptions>,
+    /// Where and how.
+    pub(crate) serving: ServeOptions,
     pub(crate) control_port: u16,
     pub(crate) control_token: Option<String>,
     /// What clients are told to use by default.
     pub(crate) namespace: Option<String>,
-    /// Who is let in.
-    pub(crate) access: Option<Access>,
     /// Where the kubeconfig is to be; `None`: in a folder of its own.
     pub(crate) kubeconfig: Option<PathBuf>,
 }
@@ -70,13 +64,15 @@ impl Running {
     /// The system refuses a socket or a file.
     pub(crate) async fn open(stage: Stage, judge: Judge) -> Result<Self, Failure> {
         let twin = stage.server.has_twin();
-        let mut listeners = vec![(Door::A, listen(&stage, stage.port).await?)];
+        let mut listeners = vec![(Door::A, listen(stage.serving.clone()).await?)];
         if twin {
-            listeners.push((Door::B, listen(&stage, 0).await?));
+            let mut beside = stage.serving.clone();
+            beside.address.set_port(0);
+            listeners.push((Door::B, listen(beside).await?));
         }
         let (mut servers, mut kubeconfigs) = (Vec::new(), Vec::new());
         for (door, listener) in &listeners {
-            let credentials = match (&stage.access, listener.authority()) {
+            let credentials = match (&stage.serving.access, listener.authority()) {
                 (Some(access), _) => Credentials::Token(access.token.clone()),
                 // Over TLS kubectl asks for a user's name and password where its kubeconfig has nothing to show.
                 (None, Some(authority)) => Credentials::Certificate(admin(authority)?),
@@ -87,7 +83,7 @@ impl Running {
                 Door::A => path.to_owned(),
                 Door::B => path.with_added_extension("b"),
             });
-            kubeconfigs.push(Kubeconfig::write(&way, path.as_deref(), door.word())?);
+            kubeconfigs.push(Kubeconfig::write(&way, path.as_deref())?);
             servers.push((door.word().to_owned(), way.server));
         }
         let token = match stage.control_token {
@@ -252,13 +248,7 @@ pub(crate) async fn told_to_stop() {
     interrupted.await;
 }
 
-async fn listen(stage: &Stage, port: u16) -> Result<Listening, Failure> {
-    let options = ServeOptions {
-        address: SocketAddr::new(stage.address, port),
-        tls: stage.tls.clone(),
-        access: stage.access.clone(),
-        ..ServeOptions::default()
-    };
+async fn listen(options: ServeOptions) -> Result<Listening, Failure> {
     options.bind().await.map_err(|error| match error {
         ServeError::NotLoopback(_) => {
             Failure::Usage(format!("{error}: --tls and --token, or --address 127.0.0.1"))
@@ -268,6 +258,16 @@ async fn listen(stage: &Stage, port: u16) -> Result<Listening, Failure> {
             Failure::System(error.to_string(), io::Error::other(cause.unwrap_or_default()))
         }
     })
+}
+
+/// How a scenario is served: as it says, and over TLS if that is asked for.
+pub(crate) fn serving(settings: &ServerSettings, tls: bool) -> ServeOptions {
+    let options = ServeOptions::for_scenario(settings);
+    let asked = tls.then(TlsOptions::default);
+    ServeOptions {
+        tls: options.tls.or(asked),
+        ..options
+    }
 }
 
 /// Hands on every record as it comes. Never ends by itself.

@@ -21,6 +21,14 @@ pub(crate) struct State {
     pub(crate) what: String,
 }
 
+impl State {
+    /// A process may serve several at a time, and each has a control API of its own.
+    fn file_name(&self) -> String {
+        let port = self.control.rsplit_once(':').map_or("", |(_, port)| port);
+        format!("{}-{port}.json", self.pid)
+    }
+}
+
 /// The file, removed with this value.
 #[derive(Debug)]
 pub(crate) struct StateFile(PathBuf);
@@ -33,7 +41,7 @@ impl StateFile {
     pub(crate) fn write(state: &State) -> io::Result<Self> {
         let folder = folder();
         make_private(&folder)?;
-        let path = folder.join(format!("{}.json", state.pid));
+        let path = folder.join(state.file_name());
         let text = serde_json::to_string_pretty(state)?;
         write_private(&path, &text)?;
         Ok(Self(path))
@@ -64,7 +72,7 @@ pub(crate) fn running() -> Vec<State> {
 /// Forgets a server that died without a word.
 pub(crate) fn forget(state: &State) {
     // Somebody else may have forgotten it first.
-    let _ = std::fs::remove_file(folder().join(format!("{}.json", state.pid)));
+    let _ = std::fs::remove_file(folder().join(state.file_name()));
 }
 
 /// Writes a file that only its user may read.

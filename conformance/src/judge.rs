@@ -18,7 +18,11 @@ enum Evidence {
     /// The wire, and what the client reported.
     Reports,
     /// The wire alone; what it proves of what always holds was found already.
-    Wire(Vec<Contradiction>),
+    Wire {
+        found: Vec<Contradiction>,
+        /// What was read that the scenario is not about.
+        elsewhere: BTreeSet<String>,
+    },
 }
 
 /// Judges one run.
@@ -30,7 +34,7 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
 /// was `found` of what always holds (see [`crate::wire`]). Only requests for what the scenario is about count.
 pub fn judge_wire(scenario: &Scenario, records: &[Record], found: Vec<Contradiction>) -> Verdict {
     let target = &scenario.target;
-    let mut streams = BTreeSet::new();
+    let (mut streams, mut elsewhere) = (BTreeSet::new(), BTreeSet::new());
     let about: Vec<Record> = records
         .iter()
         .filter(|record| {
@@ -41,6 +45,9 @@ pub fn judge_wire(scenario: &Scenario, records: &[Record], found: Vec<Contradict
                 let named = Named::by(path);
                 let meant =
                     *verb != Verb::Other && named.group == target.group && named.plural == target.plural;
+                if !meant && *verb != Verb::Other {
+                    elsewhere.insert(collection_words(named.group, named.plural));
+                }
                 return meant && streams.insert(*stream);
             }
             record
@@ -50,7 +57,7 @@ pub fn judge_wire(scenario: &Scenario, records: &[Record], found: Vec<Contradict
         })
         .cloned()
         .collect();
-    judge_by(scenario, &about, Evidence::Wire(found))
+    judge_by(scenario, &about, Evidence::Wire { found, elsewhere })
 }
 
 fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verdict {
@@ -62,9 +69,20 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
         return harness(&trace, format!("the harness broke: {message}"));
     }
     let reports = matches!(evidence, Evidence::Reports);
-    let mut contradictions = match evidence {
-        Evidence::Reports => invariants::violated(scenario, &trace),
-        Evidence::Wire(found) => found,
+    let (mut contradictions, elsewhere) = match evidence {
+        Evidence::Reports => (invariants::violated(scenario, &trace), BTreeSet::new()),
+        Evidence::Wire { found, elsewhere } => (found, elsewhere),
+    };
+    let last = if trace.exchanges.is_empty() && !elsewhere.is_empty() {
+        let read: Vec<String> = elsewhere.into_iter().collect();
+        let target = &scenario.target;
+        format!(
+            "it read {}, and this scenario is about {}",
+            words::few(&read, 3, String::clone),
+            collection_words(&target.group, &target.plural)
+        )
+    } else {
+        words::last_of_client(scenario, &trace, ended.seq)
     };
     let (unmet, broken): (Reading, Reading) = if reports {
         (check::unmet, check::broken)
@@ -121,7 +139,7 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
             contradictions.extend(broken(scenario, &trace));
             if outcome == Outcome::Pass {
                 outcome = Outcome::Stuck;
-                let stuck = stuck(scenario, &trace, ended, *step, *waited_ms, waiting_for);
+                let stuck = stuck(scenario, &trace, ended, *step, (*waited_ms, waiting_for), last);
                 contradictions.insert(0, stuck);
             }
         }
@@ -145,7 +163,6 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
         RunEnd::ClientGone => {
             contradictions.extend(broken(scenario, &trace));
             if outcome == Outcome::Pass {
-                let last = words::last_of_client(scenario, &trace, ended.seq);
                 let mut gone = run(
                     format!("the client gave up for good before the scenario was over; {last}"),
                     "the client keeps trying until it is stopped",
@@ -202,10 +219,9 @@ fn stuck(
     trace: &Trace<'_>,
     ended: Moment,
     step: usize,
-    waited_ms: u64,
-    waiting_for: &str,
+    (waited_ms, waiting_for): (u64, &str),
+    last: String,
 ) -> Contradiction {
-    let last = words::last_of_client(scenario, trace, ended.seq);
     let waited = words::span(waited_ms);
     let waiting = scenario.steps.get(step).map(|step| &step.when);
     let last = match waiting {
@@ -230,6 +246,15 @@ fn stuck(
     );
     stuck.place = scenario.steps.get(step).map(|step| step.at);
     stuck
+}
+
+/// `configmaps`, `widgets.example.com`.
+fn collection_words(group: &str, plural: &str) -> String {
+    if group.is_empty() {
+        plural.to_owned()
+    } else {
+        format!("{plural}.{group}")
+    }
 }
 
 fn step_words(scenario: &Scenario, step: usize) -> String {

@@ -24,7 +24,7 @@ use crate::verdict::Contradiction;
 
 pub use clients::Apart;
 use clients::Clients;
-pub use fit::{Needs, needs};
+pub use fit::{Needs, grants, needs, takes};
 use window::{Subject, Window};
 
 /// After a request, what it left open has so long to be closed (CLOSE-01); a little later it can be judged.

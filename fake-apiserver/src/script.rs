@@ -19,6 +19,9 @@ use crate::scenario::{
     Trigger,
 };
 
+/// How long a client that reports nothing is given to take in what it was told, before the script goes on.
+const TIME_TO_TAKE_IN: Duration = Duration::from_millis(250);
+
 /// What a step's trigger may know of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked<'a> {
@@ -116,6 +119,8 @@ pub struct Script {
     first_met: Option<Duration>,
     /// Matching reports seen since the step was armed.
     emitted: u32,
+    /// The last of them, where they were only assumed.
+    assumed: Option<Duration>,
     /// When either side last did anything.
     active: Duration,
 }
@@ -132,6 +137,7 @@ impl Script {
             met: 0,
             first_met: None,
             emitted: 0,
+            assumed: None,
             active: Duration::ZERO,
         };
         script.arm(0, Duration::ZERO);
@@ -189,13 +195,23 @@ impl Script {
         expand: &dyn Fn(&Expected) -> Option<String>,
     ) {
         self.on_activity(now);
-        let Some(step) = self.armed() else { return };
-        let Trigger::Emitted(wanted) = &self.scenario.steps[step].when else {
-            return;
-        };
-        if report_meets(wanted, report, expand) {
+        if self.is_waited_for(report, expand) {
             self.emitted += 1;
         }
+    }
+
+    /// The bytes have left which make a client report this: taken for the report of a client that reports nothing.
+    pub fn on_told(&mut self, now: Duration, report: &Report, expand: &dyn Fn(&Expected) -> Option<String>) {
+        if self.is_waited_for(report, expand) {
+            self.emitted += 1;
+            self.assumed = Some(now);
+        }
+    }
+
+    /// Does the armed step wait for reports?
+    pub fn awaits_report(&self) -> bool {
+        let step = self.armed().map(|step| &self.scenario.steps[step].when);
+        matches!(step, Some(Trigger::Emitted(_)))
     }
 
     /// `Some(step)`: a step that waits for no request is due; call again until `None`.
@@ -257,18 +273,25 @@ impl Script {
         }
     }
 
+    fn is_waited_for(&self, report: &Report, expand: &dyn Fn(&Expected) -> Option<String>) -> bool {
+        let step = self.armed().map(|step| &self.scenario.steps[step].when);
+        matches!(step, Some(Trigger::Emitted(wanted)) if report_meets(wanted, report, expand))
+    }
+
     fn due_by_time(&self, step: usize, since: Duration) -> Option<Duration> {
         match self.scenario.steps[step].when {
             Trigger::Now => Some(since),
             Trigger::After(ms) => Some(since + Duration::from_millis(ms)),
             Trigger::Quiet(ms) => Some(self.active.max(since) + Duration::from_millis(ms)),
-            Trigger::Emitted(ref wanted) => (self.emitted >= wanted.nth).then_some(since),
+            Trigger::Emitted(ref wanted) => (self.emitted >= wanted.nth)
+                .then(|| self.assumed.map_or(since, |told| told + TIME_TO_TAKE_IN)),
             Trigger::Request(_) => None,
         }
     }
 
     fn arm(&mut self, step: usize, now: Duration) {
-        (self.met, self.first_met, self.emitted) = (0, None, 0);
+        (self.met, self.first_met) = (0, None);
+        (self.emitted, self.assumed) = (0, None);
         if step == self.scenario.steps.len() {
             self.standing = Standing::Done { since: now };
             return;

@@ -7,6 +7,7 @@
 mod act;
 mod answer;
 mod asking;
+mod assumed;
 mod compaction;
 mod control;
 mod exchange;

@@ -7,8 +7,8 @@ use tests::programs::program;
 
 /// Waits for a list; nothing in it needs reports.
 const PLAYABLE: &str = "scenarios/auth/a-forbidden-list-is-surfaced-and-retried.yaml";
-/// Waits for what a client reports.
-const NEEDS_ADAPTER: &str = "scenarios/watch/clean-ends-cost-no-list.yaml";
+/// A client has to be told how long its watches may live.
+const NEEDS_TELLING: &str = "scenarios/watch/server-timeout-is-no-error.yaml";
 
 fn run(arguments: &[&str]) -> Output {
     let mut command = program("fake-apiserver");
@@ -17,7 +17,8 @@ fn run(arguments: &[&str]) -> Output {
 }
 
 #[rstest]
-#[case::needs_an_adapter(&[NEEDS_ADAPTER, "--", "true"], 4, "needs an adapter: step 3 (line 17) waits for the client to report apply a")]
+#[case::needs_telling(&[NEEDS_TELLING, "--", "true"], 4, "needs a client that is told `timeout: 10s`")]
+#[case::needs_time(&["scenarios/bookmark", "--timeout", "2ms", "--", "false"], 1, "needs 71 s of real time: name its file to play it")]
 #[case::ends_by_itself(&[PLAYABLE, "--", "false"], 1, "the command ended by itself with exit code 1 before the scenario was over")]
 #[case::as_junit(&[PLAYABLE, "--format", "junit", "--", "false"], 1, "<failure type=\"crash\"")]
 #[case::as_json(&[PLAYABLE, "--format", "json", "--", "false"], 1, "\"outcome\":\"crash\"")]
@@ -40,4 +41,39 @@ fn what_cannot_be_done_is_said_with_a_code(
     let printed = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(code), "{printed}");
     assert!(printed.contains(said), "no {said:?} in\n{printed}");
+}
+
+/// Scripts that wait for reports, speak HTTP/2 over TLS and refuse connections, played to a command that reports nothing.
+#[test]
+fn a_command_nobody_adapted_passes_what_it_does_right() {
+    let scenarios = [
+        "bookmark/empty-version-is-no-place-to-resume",
+        "conn/a-graceful-goaway-lets-the-watch-run-on",
+        "conn/a-reset-watch-resumes-where-it-was",
+        "event/an-addition-of-a-known-object-replaces-it",
+        "gone/error-event-in-mid-stream-forces-a-relist",
+        "stream/large-events-are-read",
+        "watch/clean-ends-cost-no-list",
+    ];
+    let files: Vec<String> = scenarios.map(|id| format!("scenarios/{id}.yaml")).into();
+    let mut arguments: Vec<&str> = files.iter().map(String::as_str).collect();
+    arguments.extend(["--jobs", "7", "--", env!("CARGO_BIN_EXE_follow")]);
+    let ended = run(&arguments);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{printed}");
+    for id in scenarios {
+        assert!(printed.contains(&format!("✔ {id} ")), "no {id} in\n{printed}");
+    }
+}
+
+/// A server that is down does not listen, and comes back to the same place.
+#[test]
+fn a_command_outlives_a_server_that_is_down() {
+    let ended = run(&[
+        "scenarios/conn/an-outage-in-mid-watch-is-survived.yaml",
+        "--",
+        env!("CARGO_BIN_EXE_follow"),
+    ]);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{printed}");
 }

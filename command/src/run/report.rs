@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use conformance::verdict::Contradiction;
 use conformance::wire::Needs;
-use fake_apiserver::scenario::Scenario;
 use owo_colors::OwoColorize as _;
 use serde_json::json;
 
@@ -19,7 +18,6 @@ const SHOWN: usize = 3;
 pub(super) struct Report {
     format: Format,
     all: usize,
-    begun: usize,
     /// The line that moves can be drawn.
     moves: bool,
     colour: bool,
@@ -31,17 +29,15 @@ impl Report {
         Self {
             format,
             all,
-            begun: 0,
             moves: io::stderr().is_terminal(),
             colour: format == Format::Text && io::stdout().is_terminal() && !plain,
         }
     }
 
-    /// A scenario begins.
-    pub(super) fn begins(&mut self, scenario: &Scenario) {
-        self.begun += 1;
-        if self.moves {
-            eprint!("\r\x1b[K{}/{} playing {} …", self.begun, self.all, scenario.id);
+    /// So many are over, and others are on the way.
+    pub(super) fn moves(&self, over: usize) {
+        if self.moves && over < self.all {
+            eprint!("\r\x1b[K{over} of {} played …", self.all);
         }
     }
 
@@ -127,6 +123,7 @@ struct Counts {
     failed: usize,
     need_adapter: usize,
     need_telling: usize,
+    need_time: usize,
 }
 
 impl Counts {
@@ -141,11 +138,14 @@ impl Counts {
             need_telling: count(
                 &|one| matches!(&one.result, Err(skipped) if matches!(skipped.0, Needs::Told(_))),
             ),
+            need_time: count(
+                &|one| matches!(&one.result, Err(skipped) if matches!(skipped.0, Needs::Time(_))),
+            ),
         }
     }
 
     fn skipped(&self) -> usize {
-        self.need_adapter + self.need_telling
+        self.need_adapter + self.need_telling + self.need_time
     }
 }
 
@@ -162,6 +162,9 @@ fn summary(played: &[Played], counts: &Counts, run: &Run) -> String {
     }
     if counts.need_telling > 0 {
         why.push(format!("{} a client that is told something", counts.need_telling));
+    }
+    if counts.need_time > 0 {
+        why.push(format!("{} more time", counts.need_time));
     }
     if !why.is_empty() {
         let _ = write!(text, " ({})", why.join(", "));
@@ -190,9 +193,14 @@ fn again(run: &Run, played: &[&Played], traced: bool) -> String {
         .collect();
     let command: Vec<String> = run.command.iter().map(|word| quoted(word)).collect();
     format!(
-        "fake-apiserver run {} --seed {}{}{}{} -- {}",
+        "fake-apiserver run {} --seed {}{}{}{}{} -- {}",
         files.join(" "),
         run.seed,
+        if run.jobs.get() > 1 && played.len() > 1 {
+            format!(" --jobs {}", run.jobs)
+        } else {
+            String::new()
+        },
         if run.told { " --told" } else { "" },
         if run.tls { " --tls" } else { "" },
         if traced { " --trace" } else { "" },

@@ -1,7 +1,13 @@
 //! Whether a scenario can be played with a client nobody adapted: one that reports nothing and was told nothing.
 
-use fake_apiserver::scenario::{ClientMode, ClientSettings, InitialList, ListSemantic, Scenario, Trigger};
+use std::time::Duration;
+
+use fake_apiserver::scenario::{
+    ClientMode, ClientSettings, EmittedKind, InitialList, ListSemantic, Scenario, Times, Trigger,
+};
 use fake_apiserver::script::words_for_emitted;
+
+use crate::words::span;
 
 /// Why a scenario needs more than the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,13 +16,19 @@ pub enum Needs {
     Adapter(String),
     /// The client has to be told something first.
     Told(String),
+    /// Its script takes so long by itself: no time is virtual with a client nobody adapted.
+    Time(Duration),
 }
 
 impl Needs {
     /// What is needed, in words.
-    pub fn words(&self) -> &str {
+    pub fn words(&self) -> String {
         match self {
-            Self::Adapter(words) | Self::Told(words) => words,
+            Self::Adapter(words) | Self::Told(words) => words.clone(),
+            Self::Time(took) => format!(
+                "{} of real time: name its file to play it",
+                span(took.as_millis() as u64)
+            ),
         }
     }
 }
@@ -28,7 +40,15 @@ pub fn needs(scenario: &Scenario) -> Option<Needs> {
         .iter()
         .enumerate()
         .find_map(|(index, step)| match &step.when {
-            Trigger::Emitted(wanted) => Some((index, step.at.line, words_for_emitted(wanted))),
+            // What the wire tells a client is taken for its report (see `Limits::reports`).
+            Trigger::Emitted(wanted) => match wanted.kind {
+                EmittedKind::InitApply | EmittedKind::InitDone | EmittedKind::Apply | EmittedKind::Delete => {
+                    None
+                }
+                EmittedKind::Init | EmittedKind::Error => {
+                    Some((index, step.at.line, words_for_emitted(wanted)))
+                }
+            },
             Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_) => None,
         });
     if let Some((index, line, wanted)) = reported {
@@ -39,6 +59,28 @@ pub fn needs(scenario: &Scenario) -> Option<Needs> {
     }
     let told = told(&scenario.client);
     (!told.is_empty()).then(|| Needs::Told(format!("a client that is told {}", told.join(", "))))
+}
+
+/// How long the script takes by itself, whatever the client does: where it lets time pass, or waits for quiet.
+pub fn takes(scenario: &Scenario) -> Duration {
+    let steps = scenario.steps.iter().map(|step| {
+        let own_ms = match step.when {
+            Trigger::After(ms) | Trigger::Quiet(ms) => ms,
+            Trigger::Now | Trigger::Request(_) | Trigger::Emitted(_) => 0,
+        };
+        let held_ms = match step.times {
+            Times::For(ms) => ms,
+            Times::Count(_) => 0,
+        };
+        own_ms + held_ms
+    });
+    Duration::from_millis(steps.sum::<u64>() + scenario.expect.settle_ms)
+}
+
+/// How long the scenario lets its client take at most, beside what the script takes and where it says so itself.
+pub fn grants(scenario: &Scenario) -> Duration {
+    let steps = scenario.steps.iter().filter_map(|step| step.within_ms);
+    Duration::from_millis(steps.sum::<u64>() + scenario.expect.within_ms.unwrap_or_default())
 }
 
 /// What of the settings is no client's default.

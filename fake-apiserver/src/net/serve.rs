@@ -6,6 +6,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -302,6 +303,9 @@ impl Door {
     fn turned(self, shut: bool, address: SocketAddr) -> io::Result<Self> {
         match (self, shut) {
             (Self::Open(listener), true) => {
+                // A process that is just being started holds what we hold until it runs: dropping alone would leave the
+                // place taken for that moment.
+                SockRef::from(&listener).shutdown(std::net::Shutdown::Both)?;
                 drop(listener);
                 let place = if address.is_ipv4() {
                     TcpSocket::new_v4()?

@@ -177,6 +177,18 @@ fn reports_are_counted_from_when_the_step_is_armed() {
 }
 
 #[test]
+fn what_is_only_assumed_to_be_reported_is_given_time() {
+    let mut script = script(vec![emitted(EmittedKind::Apply, "a", 1)]);
+    assert!(script.awaits_report());
+    script.on_told(Duration::from_secs(1), &apply("b"), &|_| None);
+    assert_eq!(script.poll_timeout(), None);
+    script.on_told(Duration::from_secs(1), &apply("a"), &|_| None);
+    assert_eq!(script.poll(Duration::from_millis(1_249), false), None);
+    assert_eq!(script.poll_timeout(), Some(Duration::from_millis(1_250)));
+    assert_eq!(script.poll(Duration::from_millis(1_250), false), Some(0));
+}
+
+#[test]
 fn a_step_about_a_watch_waits_for_one() {
     let mut about_a_watch = emitted(EmittedKind::Apply, "a", 1);
     about_a_watch.actions = vec![Action::Say(crate::scenario::SayAction::Send(Vec::new()))];

@@ -158,6 +158,7 @@ impl Server {
         if let Some(at) = open.exchange.flush(now, way_out) {
             self.wakes.insert((at, stream));
         }
+        let told = before..self.log.records.len();
         if let Some(name) = &open.bind
             && let Some(binding) = self.log.records[before..]
                 .iter()
@@ -167,6 +168,7 @@ impl Server {
             open.bind = None;
             self.bind(now, &name, binding);
         }
+        self.assume_reports(now, stream, told);
         let Some(open) = self.open.get(&stream) else {
             return;
         };

@@ -23,7 +23,8 @@ pub struct Limits {
     /// More requests than this are a hot loop.
     pub requests: u64,
     /// Does the client report what it does? Without reports a run is complete once the client is at rest: it holds a watch,
-    /// and neither side did anything for the settle time.
+    /// and neither side did anything for the settle time; and what a step waits for is taken as reported soon after the
+    /// bytes have left that tell it.
     pub reports: bool,
     /// Does a run end at all? False while serving a scenario to whoever comes.
     pub ends: bool,
@@ -54,20 +55,22 @@ impl Limits {
         }
     }
 
-    /// Real time, and a client that reports nothing.
+    /// Real time, and a client that reports nothing: it may sit out its own delays between retries.
     pub fn wire() -> Self {
         Self {
+            step: Duration::from_secs(60),
+            convergence: Duration::from_secs(60),
             settle: Duration::from_secs(1),
             reports: false,
             ..Self::live()
         }
     }
 
-    /// Serving: nothing is ever stuck or over.
+    /// Serving: nothing is ever stuck or over, and nobody reports.
     pub fn endless() -> Self {
         Self {
             ends: false,
-            ..Self::live()
+            ..Self::wire()
         }
     }
 }
@@ -104,6 +107,11 @@ impl Goal {
             runaway: None,
             end: None,
         }
+    }
+
+    /// Does the client report what it does?
+    pub(super) fn hears_reports(&self) -> bool {
+        self.limits.reports
     }
 
     pub(super) fn finished(&self) -> Option<&RunEnd> {
