@@ -6,6 +6,12 @@
 //! $ cargo run --bin fake-apiserver -- run scenarios/gone -- target/debug/examples/follow
 //! ```
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example shows what it is told"
+)]
+
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{Api, Client, Config as ClientConfig};
