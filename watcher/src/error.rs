@@ -103,6 +103,13 @@ pub enum Error {
         /// How long was waited.
         after: Duration,
     },
+    /// One object is followed by its name in all namespaces, and several have an object of that name. The first that was
+    /// seen is followed.
+    #[error("{other} is not the object that is followed, but has its name")]
+    SeveralObjects {
+        /// Not the one that is followed.
+        other: Box<ObjectId>,
+    },
     /// Watches at this resourceVersion end as soon as they begin.
     #[error("watches at resourceVersion {resource_version} keep ending at once")]
     EndsAtOnce {
@@ -130,7 +137,7 @@ impl Error {
             | Self::NoInitialEventsEnd { .. }
             | Self::EndsAtOnce { .. } => Fault::Server,
             Self::Transport { .. } | Self::Silence { .. } | Self::Malformed { .. } => Fault::Network,
-            Self::Undecodable { .. } => Fault::Caller,
+            Self::Undecodable { .. } | Self::SeveralObjects { .. } => Fault::Caller,
         }
     }
 
@@ -148,6 +155,7 @@ impl Error {
             | Self::OldList { .. }
             | Self::EndlessList { .. }
             | Self::NoInitialEventsEnd { .. }
+            | Self::SeveralObjects { .. }
             | Self::EndsAtOnce { .. } => None,
         }
     }
@@ -156,6 +164,7 @@ impl Error {
     pub fn object(&self) -> Option<&ObjectId> {
         match self {
             Self::Undecodable { object, .. } | Self::BackInTime { object, .. } => Some(object),
+            Self::SeveralObjects { other } => Some(other),
             Self::NoResourceVersion { object, .. } => object.as_deref(),
             Self::Rejected { .. }
             | Self::ErrorEvent { .. }

@@ -8,7 +8,7 @@
 //! use kube_client::{Api, Client};
 //! use kube_runtime::controller::{Action, Controller};
 //! use kube_runtime::reflector;
-//! use watcher::interop::KubeRuntimeExt as _;
+//! use watcher::interop::{KubeRuntimeExt as _, NoBackoff};
 //! use watcher::{Config, WatchStreamExt as _, watcher};
 //!
 //! # #[derive(Debug, thiserror::Error)] #[error("never")] struct Never;
@@ -16,6 +16,7 @@
 //! let (reader, writer) = reflector::store();
 //! let events = watcher(Api::<ConfigMap>::all(client), Config::default()).kube_runtime_reflect(writer);
 //! Controller::for_stream(events.applied_objects().kube_runtime_objects(), reader)
+//!     .trigger_backoff(NoBackoff)
 //!     .run(
 //!         |object, _| async move {
 //!             println!("{:?}", object.metadata.name);
@@ -30,10 +31,12 @@
 //! ```
 
 use std::hash::Hash;
+use std::time::Duration;
 
 use futures::{Stream, StreamExt, TryStreamExt};
 use kube_runtime::reflector::Lookup as KubeLookup;
 use kube_runtime::reflector::store::Writer as KubeWriter;
+use kube_runtime::utils::Backoff;
 use kube_runtime::watcher::{Error as KubeError, Event as KubeEvent};
 
 use crate::error::{During, Error};
@@ -75,6 +78,25 @@ pub trait KubeRuntimeExt: Stream {
 
 impl<S: Stream> KubeRuntimeExt for S {}
 
+/// No delay after an error, for `Controller::trigger_backoff`.
+///
+/// This crate's streams wait by themselves, each for its own request. The controller's own backoff is one for all the
+/// streams it has: while it waits for the one that fails, it hears nothing from the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NoBackoff;
+
+impl Iterator for NoBackoff {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+}
+
+impl Backoff for NoBackoff {
+    fn reset(&mut self) {}
+}
+
 impl<K> From<Event<K>> for KubeEvent<K> {
     fn from(event: Event<K>) -> Self {
         match event {
@@ -97,7 +119,9 @@ impl From<Error> for KubeError {
                 at(during, kube_client::Error::Api(Box::new(to_kube(&status))))
             }
             Error::OldList { .. } | Error::EndlessList { .. } => at(During::List, wrapped(error)),
-            Error::BackInTime { .. } | Error::EndsAtOnce { .. } => at(During::Watch, wrapped(error)),
+            Error::BackInTime { .. } | Error::EndsAtOnce { .. } | Error::SeveralObjects { .. } => {
+                at(During::Watch, wrapped(error))
+            }
             Error::NoInitialEventsEnd { .. } => at(During::StreamingList, wrapped(error)),
             Error::Transport { during, .. }
             | Error::Silence { during, .. }

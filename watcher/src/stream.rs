@@ -2,6 +2,7 @@
 //! tells it what came. Decides nothing that the machine could decide.
 
 mod link;
+mod one;
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -18,6 +19,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, Sleep};
 
 use self::link::{Link, Target};
+use self::one::One;
 use crate::config::Config;
 use crate::decode::{self, Codec, Kinds};
 use crate::error::Error;
@@ -112,8 +114,9 @@ fn codec<K: DeserializeOwned + 'static>(config: &Config, metadata_only: bool) ->
 
 /// Follows one object: `Some` whenever it is there or changed, `None` when it is known not to be.
 ///
-/// Takes the collection and the object's name. An `Api` of all namespaces mixes the objects of that name in all of
-/// them: use a namespaced one. Objects of other names, from a server that ignores field selectors, are dropped.
+/// Takes the collection and the object's name. Where an `Api` of all namespaces finds the name in several of them, the
+/// first is followed until it is gone, and each event of another is [`Error::SeveralObjects`]: use a namespaced one.
+/// Objects of other names, from a server that ignores field selectors, are dropped.
 pub fn watch_object<K>(
     api: Api<K>,
     name: &str,
@@ -133,23 +136,11 @@ pub fn watch_object_with<K>(
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let wanted = name.to_owned();
-    let mut is_seen = false;
+    let mut one = One::new(name);
     watcher(api, config.fields(&format!("metadata.name={name}"))).filter_map(move |event| {
-        let is_wanted = |object: &K| object.meta().name.as_deref() == Some(&*wanted);
         let told = match event {
+            Ok(event) => one.take(event),
             Err(error) => Some(Err(error)),
-            Ok(Event::Init) => {
-                is_seen = false;
-                None
-            }
-            Ok(Event::InitApply(object)) => is_wanted(&object).then(|| {
-                is_seen = true;
-                Ok(Some(object))
-            }),
-            Ok(Event::InitDone) => (!is_seen).then_some(Ok(None)),
-            Ok(Event::Apply(object)) => is_wanted(&object).then_some(Ok(Some(object))),
-            Ok(Event::Delete(object)) => is_wanted(&object).then_some(Ok(None)),
         };
         futures::future::ready(told)
     })

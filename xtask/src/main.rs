@@ -12,6 +12,7 @@ mod bench;
 mod clients;
 mod columns;
 mod compared;
+mod defects;
 mod fidelity;
 mod fuzz;
 mod openapi;
@@ -38,6 +39,8 @@ struct Arguments {
 enum Chore {
     /// Plays scenarios against a client and says what passed, what failed and why.
     Scenarios(scenarios::Arguments),
+    /// Shows what kube-runtime gets wrong and our watcher does not, defect by defect.
+    Defects(defects::Arguments),
     /// Writes schema/scenario.v1.json, the JSON Schema of the scenario language, from its types.
     Schema,
     /// Checks what the compiler does not: forbidden dependencies, files without a reason, paths of one machine.
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         .init();
     match Arguments::parse().chore {
         Chore::Scenarios(arguments) => scenarios::run(&arguments),
+        Chore::Defects(arguments) => defects::run(&arguments),
         Chore::Schema => schema::write(),
         Chore::Tidy => tidy::run(),
         Chore::Fidelity(arguments) => fidelity::run(&arguments),
