@@ -100,6 +100,8 @@ pub(crate) struct Played {
     pub(crate) took: Duration,
     /// Whoever looks on wants no more.
     pub(crate) interrupted: bool,
+    /// It was cut short after so long, by `--timeout`.
+    pub(crate) cut: Option<Duration>,
 }
 
 /// Why a scenario was not played.
@@ -174,6 +176,7 @@ async fn play_or_skip(run: &Run, Loaded { scenario, named }: Loaded) -> Result<P
             last_words: Vec::new(),
             took: Duration::ZERO,
             interrupted: false,
+            cut: None,
         }),
     }
 }
@@ -206,7 +209,7 @@ async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure
     let edge = running.edge.clone();
     let longest = takes(&scenario) + grants(&scenario) + run.timeout;
     let mut forced = None;
-    let mut ended = None;
+    let (mut ended, mut cut) = (None, None);
     let heard = Commentator {
         judge: judge.clone(),
         shows_all: run.trace,
@@ -221,6 +224,7 @@ async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure
             _ = timeout_at(began + longest, std::future::pending::<()>()) => {
                 let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
                 forced = Some(timed_out(waiting, longest));
+                cut = Some(longest);
             }
         }
         edge.stop_requested();
@@ -256,6 +260,7 @@ async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure
         last_words: child.last_words(),
         took,
         interrupted,
+        cut,
     })
 }
 

@@ -108,6 +108,13 @@ impl Report {
                 {
                     let _ = writeln!(text, "  also   {more} more");
                 }
+                if let Some(longest) = played.cut {
+                    let _ = writeln!(
+                        text,
+                        "  cut    after {} s: --timeout lets a client take longer",
+                        longest.as_secs()
+                    );
+                }
                 for line in &played.last_words {
                     let _ = writeln!(text, "  said   {line}");
                 }
