@@ -179,7 +179,10 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                         }
                         // The object under another path: who may write it there is a matter of rights.
                         Some(_) if part == "approval" => Some(Some(Subresource::Status)),
-                        Some(_) if matches!(part, "ephemeralcontainers" | "resize") => Some(None),
+                        Some(_) if part == "ephemeralcontainers" => {
+                            Some(Some(Subresource::EphemeralContainers))
+                        }
+                        Some(_) if part == "resize" => Some(Some(Subresource::Resize)),
                         Some(_) => {
                             let posted = write::parse_posted(request, collection, &name, part, version);
                             let what = format!("{}/{part}", kind.qualified());

@@ -18,6 +18,7 @@ pub mod continue_token;
 mod convert;
 pub mod crd;
 pub(crate) mod defaults;
+mod found;
 mod json_path;
 pub mod list;
 mod naming;
@@ -32,6 +33,7 @@ mod store;
 mod table;
 mod texts;
 pub(crate) mod types;
+mod validation;
 pub mod watch;
 mod watch_cache;
 mod write;
@@ -43,7 +45,7 @@ use catalog::{Catalog, Kind};
 use crd::Installed;
 pub use list::{GetOutcome, ListOutcome, Page};
 pub use object::{Content, Stored, encode_json};
-pub use registry::Done;
+pub use registry::{Done, Refused};
 use store::{Objects, Store};
 pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
 use watch_cache::{Event, WatchCache};
@@ -108,6 +110,8 @@ pub struct Model {
     compacted: u64,
     /// Writes ever made; unlike revisions, never taken back.
     writes: u64,
+    /// Those that only pretended: who they create has a uid nobody else gets.
+    dry_runs: u64,
     bookmark_interval: Duration,
     watch_cache_capacity: usize,
     /// From 1970 to the start.
@@ -181,6 +185,7 @@ impl Model {
             revision,
             compacted: revision,
             writes: 0,
+            dry_runs: 0,
             bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms.max(1)),
             epoch: Duration::from_secs(settings.epoch_seconds),
             progress_notify: settings.progress_notify,
@@ -303,7 +308,7 @@ impl Model {
     ///
     /// # Errors
     /// What a real apiserver refuses it with: 403, 404, 409, 422, 500.
-    pub fn write(&mut self, now: Duration, request: &WriteRequest, seed: u64) -> Result<Done, Status> {
+    pub fn write(&mut self, now: Duration, request: &WriteRequest, seed: u64) -> Result<Done, Refused> {
         let mut done = registry::write(self, now, request, seed)?;
         done.written.extend(self.settle(now));
         Ok(done)

@@ -19,6 +19,7 @@ pub(crate) struct Normaliser {
     authority: String,
     pub(crate) keep_managed_fields: bool,
     pub(crate) hide_retry_after: bool,
+    pub(crate) causes_once: bool,
 }
 
 impl Normaliser {
@@ -84,6 +85,9 @@ impl Normaliser {
         });
         if !self.authority.is_empty() {
             out = out.replace(&self.authority, "<authority>");
+        }
+        if self.causes_once {
+            out = once(&out, "\"causes\":[");
         }
         collapse_runs(&self.patterns(&out))
     }
@@ -176,6 +180,25 @@ impl Normaliser {
         out.push_str(&text[copied..]);
         out
     }
+}
+
+/// Leaves equal objects out of the list that begins so.
+fn once(text: &str, list: &str) -> String {
+    let Some(start) = text.find(list).map(|place| place + list.len()) else {
+        return text.to_owned();
+    };
+    let mut kept: Vec<&str> = Vec::new();
+    let mut rest = &text[start..];
+    while rest.starts_with('{') {
+        let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<serde::de::IgnoredAny>();
+        let Some(Ok(_)) = objects.next() else { break };
+        let (object, after) = rest.split_at(objects.byte_offset());
+        if !kept.contains(&object) {
+            kept.push(object);
+        }
+        rest = after.strip_prefix(',').unwrap_or(after);
+    }
+    format!("{}{}{rest}", &text[..start], kept.join(","))
 }
 
 struct Token {

@@ -142,6 +142,8 @@ pub(crate) enum Rule {
     HideRetryAfter,
     /// Only the kinds of lines and how the stream ended, for streams cut at a random place.
     CountOnly,
+    /// What several checks of a real server find is one cause.
+    CausesOnce,
 }
 
 fn get() -> String {

@@ -14,6 +14,7 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
     let mut normaliser = Normaliser::new(authority);
     normaliser.keep_managed_fields = rule(Rule::KeepManagedFields);
     normaliser.hide_retry_after = rule(Rule::HideRetryAfter);
+    normaliser.causes_once = rule(Rule::CausesOnce);
     for value in played.captures.values() {
         match value.parse() {
             Ok(number) => normaliser.collect_version(number),

@@ -124,6 +124,10 @@ pub enum Subresource {
     Finalize,
     /// `scale`: how many replicas there shall be. Its bodies are of a Kind of their own.
     Scale,
+    /// `ephemeralcontainers` of a pod: what comes to look into it.
+    EphemeralContainers,
+    /// `resize` of a pod: what its containers may use.
+    Resize,
 }
 
 /// `fieldValidation`.
@@ -221,7 +225,13 @@ impl Asked<'_> {
     fn update(self, name: String, subresource: Option<Subresource>) -> Result<WriteRequest, Status> {
         let of = match subresource {
             Some(Subresource::Scale) => catalog::scale(),
-            None | Some(Subresource::Status | Subresource::Finalize) => self.collection.kind,
+            None
+            | Some(
+                Subresource::Status
+                | Subresource::Finalize
+                | Subresource::EphemeralContainers
+                | Subresource::Resize,
+            ) => self.collection.kind,
         };
         let (object, form, warnings) = self.object("UpdateOptions", of)?;
         check_name(&object, &name)?;
@@ -331,7 +341,10 @@ fn bounded(request: &HttpRequest) -> Result<(), Status> {
 }
 
 /// A body may leave its namespace out, and must not name another one.
-fn check_namespace(object: &Value, collection: &Collection) -> Result<(), Status> {
+///
+/// # Errors
+/// 400.
+pub(crate) fn check_namespace(object: &Value, collection: &Collection) -> Result<(), Status> {
     let sent = text(object, "namespace");
     if sent.is_empty() || sent == collection.namespace.as_deref().unwrap_or_default() {
         Ok(())

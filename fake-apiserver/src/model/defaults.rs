@@ -25,12 +25,16 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
 
 fn fill_struct(known: &'static Struct, object: &mut Map<String, Value>) {
     for rule in rules().get(known.name).into_iter().flatten() {
-        let (applies, values) = match (rule.get("when"), rule.get("then")) {
-            (Some(when), Some(then)) => (holds(object, when), then),
-            (_, _) => (true, rule),
+        let inner = rule.get("at").and_then(Value::as_str);
+        let about = match inner {
+            None => Some(&mut *object),
+            Some(field) => object.get_mut(field).and_then(Value::as_object_mut),
         };
-        if applies {
-            fill_absent(object, values);
+        let values = rule.get("then").unwrap_or(rule);
+        if let Some(about) = about
+            && rule.get("when").is_none_or(|when| holds(about, when))
+        {
+            fill_absent(about, values);
         }
     }
     for field in &known.fields {
@@ -270,12 +274,17 @@ mod tests {
         for (name, rules) in rules() {
             let known = types::named(name).unwrap_or_else(|| panic!("{name} is no struct"));
             for rule in rules {
-                let parts = match rule.get("then") {
-                    Some(then) => vec![&rule["when"], then],
-                    None => vec![rule],
+                let about = match rule.get("at").and_then(Value::as_str) {
+                    Some(field) => known.field(field).unwrap().holds.as_struct().unwrap(),
+                    None => known,
                 };
-                for field in parts.iter().flat_map(|part| part.as_object().unwrap().keys()) {
-                    assert!(known.field(field).is_some(), "{name} has no {field}");
+                let parts = match rule.get("then") {
+                    Some(then) => vec![rule.get("when"), Some(then)],
+                    None => vec![Some(rule)],
+                };
+                let parts = parts.into_iter().flatten();
+                for field in parts.flat_map(|part| part.as_object().unwrap().keys()) {
+                    assert!(about.field(field).is_some(), "{name} has no {field}");
                 }
             }
         }

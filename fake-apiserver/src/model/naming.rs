@@ -4,7 +4,6 @@
 
 use std::net::IpAddr;
 
-use crate::api::{Cause, go_text};
 use crate::scenario::Version;
 
 use super::catalog::NameRule;
@@ -33,8 +32,8 @@ pub(super) fn generate(prefix: &str, seed: &mut u64) -> String {
 }
 
 /// What is wrong with a name, as the server puts it.
-pub(super) fn faults(rule: NameRule, version: Version, name: &str) -> Vec<Cause> {
-    let why = match rule {
+pub(super) fn problems(rule: NameRule, version: Version, name: &str) -> Vec<String> {
+    match rule {
         NameRule::Subdomain => subdomain(name),
         NameRule::Label => label(name),
         NameRule::ServiceName if version >= Version::V1_36 => label(name),
@@ -46,14 +45,7 @@ pub(super) fn faults(rule: NameRule, version: Version, name: &str) -> Vec<Cause>
         }
         NameRule::PathSegment => path_segment(name),
         NameRule::IpAddress => ip_address(name),
-    };
-    why.into_iter()
-        .map(|why| Cause {
-            reason: "FieldValueInvalid".to_owned(),
-            message: format!("Invalid value: {}: {why}", go_text::quote(name)),
-            field: "metadata.name".to_owned(),
-        })
-        .collect()
+    }
 }
 
 /// A CronJob adds `-` and ten digits, and its jobs are labels.
@@ -78,7 +70,7 @@ pub(super) fn subdomain(name: &str) -> Vec<String> {
 }
 
 /// What is wrong with a DNS label (RFC 1123).
-fn label(name: &str) -> Vec<String> {
+pub(super) fn label(name: &str) -> Vec<String> {
     let mut why: Vec<String> = too_long(name, 63).into_iter().collect();
     if is_label(name, false) {
         return why;
@@ -109,7 +101,8 @@ pub(super) fn letter_label(name: &str) -> Vec<String> {
     why
 }
 
-fn path_segment(name: &str) -> Vec<String> {
+/// What is wrong with a name that stands in paths.
+pub(super) fn path_segment(name: &str) -> Vec<String> {
     if matches!(name, "." | "..") {
         return vec![format!("may not be '{name}'")];
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::write::{Subresource, WriteAction, WriteRequest, check_name};
+use crate::api::write::{Subresource, WriteAction, WriteRequest, check_name, check_namespace};
 use crate::api::{Cause, Collection, Status, go_text};
 
 use super::catalog::Kind;
@@ -49,7 +49,17 @@ struct Writer<'a> {
     model: &'a mut Model,
     now: Duration,
     request: &'a WriteRequest,
+    warnings: Vec<String>,
     written: Vec<Written>,
+}
+
+/// A write that was not done.
+#[derive(Debug)]
+pub struct Refused {
+    /// Why.
+    pub status: Status,
+    /// What is told in `Warning` headers beside it.
+    pub warnings: Vec<String>,
 }
 
 /// Does what `request` asks for, or refuses it. `seed` decides over generated names.
@@ -58,68 +68,87 @@ pub(super) fn write(
     now: Duration,
     request: &WriteRequest,
     seed: u64,
-) -> Result<Done, Status> {
+) -> Result<Done, Refused> {
     let mut writer = Writer {
         model,
         now,
         request,
+        warnings: request.warnings.clone(),
         written: Vec::new(),
     };
-    let mut warnings = request.warnings.clone();
-    let (status, body) = match &request.action {
-        WriteAction::Create { object } => writer.create(object, seed)?,
-        WriteAction::Update {
-            name,
-            subresource,
-            object,
-        } => writer.put(name, *subresource, object)?,
-        WriteAction::Patch {
-            name,
-            subresource,
-            patch,
-            duplicates,
-            validation,
-        } => {
-            writer.needs_namespace()?;
-            let current = writer.current(name)?;
-            let (of, whole) = match subresource {
-                Some(Subresource::Scale) => {
-                    let scale = scale_of(&current)?;
-                    (scale.kind, scale.json())
-                }
-                None | Some(Subresource::Status | Subresource::Finalize) => (writer.kind(), current.json()),
-            };
-            let (object, more) =
-                patch::patched(of, &whole, patch, duplicates, *validation, writer.model.version)?;
-            warnings.extend(more);
-            check_name(&object, name)?;
-            writer.update(&current, *subresource, &object)?
+    let done = writer.act(seed);
+    let Writer {
+        warnings, written, ..
+    } = writer;
+    match done {
+        Ok((status, body)) => {
+            let mut body = body.to_vec();
+            body.push(b'\n');
+            Ok(Done {
+                status,
+                body: body.into(),
+                warnings,
+                written,
+            })
         }
-        WriteAction::Apply {
-            name,
-            subresource,
-            config,
-            force,
-        } => writer.apply(name, *subresource, config, *force)?,
-        WriteAction::Delete { name, options } => writer.delete(name, options)?,
-        WriteAction::DeleteCollection { list, options } => writer.delete_collection(list, options)?,
-        WriteAction::Bind { name, node } => writer.bind(name, node)?,
-        WriteAction::Evict { name, options } => {
-            writer.delete(name, options)?;
-            (201, Bytes::from_static(DONE))
-        }
-    };
-    let mut body = body.to_vec();
-    body.push(b'\n');
-    Ok(Done {
-        status,
-        body: body.into(),
-        warnings,
-        written: writer.written,
-    })
+        Err(status) => Err(Refused { status, warnings }),
+    }
 }
 
 impl Writer<'_> {
+    fn act(&mut self, seed: u64) -> Result<(u16, Bytes), Status> {
+        match &self.request.action {
+            WriteAction::Create { object } => self.create(object, seed),
+            WriteAction::Update {
+                name,
+                subresource,
+                object,
+            } => self.put(name, *subresource, object),
+            WriteAction::Patch {
+                name,
+                subresource,
+                patch,
+                duplicates,
+                validation,
+            } => {
+                self.needs_namespace()?;
+                let current = self.current(name)?;
+                let (of, whole) = match subresource {
+                    Some(Subresource::Scale) => {
+                        let scale = scale_of(&current)?;
+                        (scale.kind, scale.json())
+                    }
+                    None
+                    | Some(
+                        Subresource::Status
+                        | Subresource::Finalize
+                        | Subresource::EphemeralContainers
+                        | Subresource::Resize,
+                    ) => (self.kind(), current.json()),
+                };
+                let (object, more) =
+                    patch::patched(of, &whole, patch, duplicates, *validation, self.model.version)?;
+                self.warnings.extend(more);
+                check_name(&object, name)?;
+                check_namespace(&object, self.collection())?;
+                self.update(&current, *subresource, &object)
+            }
+            WriteAction::Apply {
+                name,
+                subresource,
+                config,
+                force,
+            } => self.apply(name, *subresource, config, *force),
+            WriteAction::Delete { name, options } => self.delete(name, options),
+            WriteAction::DeleteCollection { list, options } => self.delete_collection(list, options),
+            WriteAction::Bind { name, node } => self.bind(name, node),
+            WriteAction::Evict { name, options } => {
+                self.delete(name, options)?;
+                Ok((201, Bytes::from_static(DONE)))
+            }
+        }
+    }
+
     fn kind(&self) -> &'static Kind {
         self.request.collection.kind
     }
@@ -136,6 +165,8 @@ impl Writer<'_> {
     fn ownership(&self, subresource: Option<Subresource>) -> Ownership<'_> {
         let part = match subresource {
             Some(Subresource::Status) => "status",
+            Some(Subresource::EphemeralContainers) => "ephemeralcontainers",
+            Some(Subresource::Resize) => "resize",
             Some(Subresource::Finalize | Subresource::Scale) | None => "",
         };
         Ownership::new(
@@ -173,7 +204,9 @@ impl Writer<'_> {
             return Err(Status::already_bound(self.kind(), name, assigned));
         }
         object["spec"]["nodeName"] = node.into();
-        self.update(&current, None, &object)?;
+        let (kind, key) = (self.kind(), current.key.clone());
+        let outcome = write::replace(kind, &key, Some(&current), &object, self.time(), String::new());
+        self.commit(key, Some(&current), outcome);
         Ok((201, Bytes::from_static(DONE)))
     }
 
@@ -242,6 +275,21 @@ impl Writer<'_> {
         self.conformed(object)
     }
 
+    /// The object with the name it is written under, where it leaves that out.
+    fn identified(&self, object: &Value, name: &str, uid: &str) -> Value {
+        let mut object = object.clone();
+        let metadata = &mut object["metadata"];
+        let namespace = self.collection().namespace.as_deref();
+        for (field, value) in [("name", Some(name)), ("namespace", namespace), ("uid", Some(uid))] {
+            if metadata[field].as_str().is_none_or(str::is_empty)
+                && let Some(value) = value
+            {
+                metadata[field] = value.into();
+            }
+        }
+        object
+    }
+
     /// The object in the form of its kind. One that a script put there as it is, and that does not fit, stays so.
     fn conformed(&self, object: Value) -> Value {
         match types::conform(self.kind(), object.clone(), self.model.version) {
@@ -257,6 +305,7 @@ impl Writer<'_> {
     fn commit(&mut self, key: String, previous: Option<&Arc<Stored>>, outcome: Outcome) -> Bytes {
         let kind = self.kind();
         if self.request.dry_run {
+            self.model.dry_runs += 1;
             let revision = previous.map_or(0, |previous| previous.revision);
             return match (outcome, previous) {
                 (Outcome::Put(mut json) | Outcome::Released(mut json), _) => {

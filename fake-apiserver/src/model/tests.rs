@@ -23,6 +23,7 @@ mod requests;
 mod scales;
 mod selectors;
 mod starts;
+mod validation;
 mod writes;
 
 const CM: &str = "/api/v1/namespaces/probe/configmaps";

@@ -99,7 +99,6 @@ pub(crate) fn of(kind: &Kind) -> Option<&'static Struct> {
 }
 
 /// The struct of this name.
-#[cfg(test)]
 pub(crate) fn named(name: &str) -> Option<&'static Struct> {
     let structs = &types().structs;
     let index = structs.binary_search_by(|known| known.name.cmp(name)).ok()?;
@@ -139,6 +138,11 @@ impl Type {
             | Shape::List(_)
             | Shape::Map(_) => self,
         }
+    }
+
+    /// Is it a pointer?
+    pub(crate) fn is_pointer(&self) -> bool {
+        matches!(self.shape, Shape::Pointer(_))
     }
 
     /// The struct it is or points to.

@@ -26,7 +26,12 @@ impl Server {
                 }
                 self.answer(stream, answer);
             }
-            Err(status) => self.answer(stream, status.into_answer()),
+            Err(refused) => {
+                let mut answer = refused.status.into_answer();
+                let warnings = refused.warnings.iter().map(|warning| api::warning(warning));
+                answer.headers.extend(warnings);
+                self.answer(stream, answer);
+            }
         }
     }
 

@@ -7,9 +7,9 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Cause, go_text};
+use crate::api::Cause;
+use crate::model::found::Found;
 use crate::model::naming::{letter_label, subdomain};
-use crate::model::object::encode_json;
 
 use super::schema_check;
 use super::structural::texts;
@@ -17,65 +17,9 @@ use super::structural::texts;
 /// Types a printer column can have.
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 
-/// Faults as they are found.
-#[derive(Debug, Default)]
-pub(super) struct Found(Vec<Cause>);
-
-impl Found {
-    fn add(&mut self, reason: &str, field: &str, message: String) {
-        self.0.push(Cause {
-            reason: format!("FieldValue{reason}"),
-            message,
-            field: field.to_owned(),
-        });
-    }
-
-    pub(super) fn required(&mut self, field: &str, why: &str) {
-        let why = if why.is_empty() {
-            String::new()
-        } else {
-            format!(": {why}")
-        };
-        self.add("Required", field, format!("Required value{why}"));
-    }
-
-    pub(super) fn invalid(&mut self, field: &str, value: &Value, why: &str) {
-        self.add(
-            "Invalid",
-            field,
-            format!("Invalid value: {}: {why}", shown(value)),
-        );
-    }
-
-    pub(super) fn forbidden(&mut self, field: &str, why: &str) {
-        self.add("Forbidden", field, format!("Forbidden: {why}"));
-    }
-
-    pub(super) fn unsupported(&mut self, field: &str, value: &Value, known: &[&str]) {
-        let known: Vec<String> = known.iter().map(|word| go_text::quote(word)).collect();
-        let message = format!(
-            "Unsupported value: {}: supported values: {}",
-            shown(value),
-            known.join(", ")
-        );
-        self.add("NotSupported", field, message);
-    }
-
-    pub(super) fn extend(&mut self, more: Vec<Cause>) {
-        self.0.extend(more);
-    }
-
-    fn name(&mut self, field: &str, value: &Value, faults: fn(&str) -> Vec<String>) {
-        for why in faults(value.as_str().unwrap_or_default()) {
-            self.invalid(field, value, &why);
-        }
-    }
-}
-
-fn shown(value: &Value) -> String {
-    match value.as_str() {
-        Some(text) => go_text::quote(text),
-        None => String::from_utf8_lossy(&encode_json(value)).into_owned(),
+fn legal_name(found: &mut Found, field: &str, value: &Value, faults: fn(&str) -> Vec<String>) {
+    for why in faults(value.as_str().unwrap_or_default()) {
+        found.invalid(field, value, &why);
     }
 }
 
@@ -92,7 +36,7 @@ pub(crate) fn faults(definition: &Value) -> Vec<Cause> {
     if group.is_empty() {
         found.required("spec.group", "");
     } else {
-        found.name("spec.group", &spec["group"], subdomain);
+        legal_name(&mut found, "spec.group", &spec["group"], subdomain);
         if subdomain(group).is_empty() && !group.contains('.') {
             found.invalid(
                 "spec.group",
@@ -124,7 +68,7 @@ pub(crate) fn faults(definition: &Value) -> Vec<Cause> {
         );
         found.required(&format!("metadata.annotations[{APPROVAL}]"), &why);
     }
-    found.0
+    found.into_causes()
 }
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
@@ -139,7 +83,7 @@ fn versions(found: &mut Found, spec: &Value) {
     let alone = versions.len() == 1;
     for (index, version) in versions.iter().enumerate() {
         let at = format!("spec.versions[{index}]");
-        found.name(&format!("{at}.name"), &version["name"], letter_label);
+        legal_name(found, &format!("{at}.name"), &version["name"], letter_label);
         let place = |of_version: &str, of_spec: &str| {
             if alone {
                 format!("spec.{of_spec}")
@@ -205,7 +149,7 @@ fn versions(found: &mut Found, spec: &Value) {
         );
     }
     if let Some(first) = listed.first().filter(|first| !letter_label(first).is_empty()) {
-        found.name("spec.version", &(*first).into(), letter_label);
+        legal_name(found, "spec.version", &(*first).into(), letter_label);
     }
 }
 
@@ -313,12 +257,13 @@ fn names_of(found: &mut Found, names: &Value) {
                 found.invalid(&at, &names[field], &why);
             }
         } else {
-            found.name(&at, &names[field], letter_label);
+            legal_name(found, &at, &names[field], letter_label);
         }
     }
     for field in ["shortNames", "categories"] {
         for (index, name) in texts(&names[field]).into_iter().enumerate() {
-            found.name(
+            legal_name(
+                found,
                 &format!("spec.names.{field}[{index}]"),
                 &name.into(),
                 letter_label,
@@ -390,5 +335,5 @@ pub(crate) fn changes(definition: &Value, old: &Value) -> Vec<Cause> {
             found.invalid(&at, new.unwrap_or(&Value::Null), "field is immutable");
         }
     }
-    found.0
+    found.into_causes()
 }

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::scenario::Version;
 
-use super::check::Found;
 use super::prune::fill;
 use super::structural::{Schema, members};
 use super::validate;
+use crate::model::found::Found;
 
 /// Types a value can have.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];

@@ -53,6 +53,7 @@ impl Writer<'_> {
                 self.allocate(object, &text(current, "/metadata/uid"));
             }
             Some("apps/v1.DaemonSet") => count_template(current, object),
+            Some("core/v1.Pod") => tolerate_for_a_while(&mut object["spec"]),
             Some(_) | None => {}
         }
     }
@@ -73,6 +74,13 @@ impl Writer<'_> {
             spec["preemptionPolicy"] = preemption;
         }
         tolerate_for_a_while(spec);
+        // Whatever is negative is as short as can be.
+        if spec["terminationGracePeriodSeconds"]
+            .as_i64()
+            .is_some_and(|seconds| seconds < 0)
+        {
+            spec["terminationGracePeriodSeconds"] = 1.into();
+        }
         Ok(())
     }
 

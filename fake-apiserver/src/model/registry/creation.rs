@@ -5,9 +5,9 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::{Cause, Status};
+use crate::api::Status;
 use crate::model::catalog::Deletion;
-use crate::model::{crd, defaults, naming, ownership, write};
+use crate::model::{crd, defaults, naming, ownership, validation, write};
 
 use super::{Writer, is_terminating, remove, text};
 
@@ -33,13 +33,13 @@ impl Writer<'_> {
             }
         };
         let mut name = next();
-        self.check_new(object, &name)?;
         for _ in 1..ATTEMPTS {
             if !generated || self.find(&name).is_none() {
                 break;
             }
             name = next();
         }
+        let (object, uid) = self.prepared(&name, object)?;
         match self.find(&name) {
             Some(_) if generated => return Err(Status::no_name_left(kind, &name)),
             Some(current) => {
@@ -51,23 +51,35 @@ impl Writer<'_> {
             }
             None => {}
         }
-        self.create_as(&name, object)
+        self.store_new(&name, &object, uid)
     }
 
-    /// Creates what was found to be legal; its writer owns it.
+    /// Creates an object that is not there; its writer owns it.
     pub(super) fn create_as(&mut self, name: &str, object: &Value) -> Result<(u16, Bytes), Status> {
+        let (object, uid) = self.prepared(name, object)?;
+        self.store_new(name, &object, uid)
+    }
+
+    /// Creates what is complete, and knows its owners.
+    pub(super) fn create_owned(&mut self, name: &str, object: Value) -> Result<(u16, Bytes), Status> {
+        let (object, uid) = self.admitted(name, object)?;
+        self.store_new(name, &object, uid)
+    }
+
+    /// The object as it is to be stored, with the uid it gets; its writer owns it.
+    fn prepared(&self, name: &str, object: &Value) -> Result<(Value, String), Status> {
         let mut object = self.cleaned(object);
         if self.kind().defines {
             object = crd::prepared(object, None);
         }
         let before = self.conformed(ownership::nothing());
         self.ownership(None).note_update(&before, &mut object);
-        self.create_owned(name, object)
+        self.admitted(name, object)
     }
 
-    /// Creates what is complete, and knows its owners.
-    pub(super) fn create_owned(&mut self, name: &str, mut object: Value) -> Result<(u16, Bytes), Status> {
-        let (kind, key) = (self.kind(), self.key(name));
+    /// Adds what the server decides, and refuses what is not legal then.
+    fn admitted(&self, name: &str, mut object: Value) -> Result<(Value, String), Status> {
+        let kind = self.kind();
         match kind.first_status {
             None => {}
             Some("") => remove(&mut object, "status"),
@@ -79,31 +91,30 @@ impl Writer<'_> {
             object["spec"] = json!({ "finalizers": ["kubernetes"] });
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
         }
-        let uid = write::uid(self.model.writes, &key);
+        let uid = write::uid(self.model.writes + self.model.dry_runs, &self.key(name));
         self.admit_new(&mut object, name, &uid)?;
         defaults::fill(kind, &mut object);
         let mut object = self.conformed(object);
         if kind.defines {
             object = crd::prepared(object, None);
         }
-        let outcome = write::replace(kind, &key, None, &object, self.time(), uid);
+        self.check_new(&object, name, &uid)?;
+        Ok((object, uid))
+    }
+
+    fn store_new(&mut self, name: &str, object: &Value, uid: String) -> Result<(u16, Bytes), Status> {
+        let (kind, key) = (self.kind(), self.key(name));
+        let outcome = write::replace(kind, &key, None, object, self.time(), uid);
         Ok((201, self.commit(key, None, outcome)))
     }
 
-    /// A new object must have a legal name, and no version.
-    pub(super) fn check_new(&self, object: &Value, name: &str) -> Result<(), Status> {
-        let kind = self.kind();
-        if name.is_empty() {
-            let fault = Cause {
-                reason: "FieldValueRequired".to_owned(),
-                message: "Required value: name or generateName is required".to_owned(),
-                field: "metadata.name".to_owned(),
-            };
-            return Err(Status::invalid_object(kind, "", &[fault]));
-        }
-        let mut faults = naming::faults(kind.names, self.model.version, name);
+    /// A new object must be legal, and have no version.
+    fn check_new(&self, object: &Value, name: &str, uid: &str) -> Result<(), Status> {
+        let (kind, version) = (self.kind(), self.model.version);
+        let identified = self.identified(object, name, uid);
+        let mut faults = validation::new_faults(kind, &identified, name, version);
         faults.extend(self.kind_fault(object));
-        faults.extend(crd::new_faults(kind, object, self.model.version));
+        faults.extend(crd::new_faults(kind, object, version));
         if !faults.is_empty() {
             return Err(Status::invalid_object(kind, name, &faults));
         }

@@ -12,7 +12,7 @@ use crate::api::{Cause, Status, go_text};
 use crate::model::catalog::{Deletion, Kind};
 use crate::model::crd;
 use crate::model::object::Stored;
-use crate::model::{ownership, types, write};
+use crate::model::{ownership, types, validation, write};
 
 use super::{Writer, finalizers, is_terminating, remove, text};
 
@@ -28,10 +28,12 @@ impl Writer<'_> {
     ) -> Result<(u16, Bytes), Status> {
         self.needs_namespace()?;
         match self.find(name) {
-            Some(current) => self.update(&current, subresource, object),
+            Some(current) => {
+                self.check_uid(&current, object)?;
+                self.update(&current, subresource, object)
+            }
             None if self.kind().update_creates && subresource.is_none() => {
                 self.takes_content(name)?;
-                self.check_new(object, name)?;
                 self.create_as(name, object)
             }
             None => Err(Status::not_found(self.kind(), name)),
@@ -66,7 +68,6 @@ impl Writer<'_> {
             None if subresource.is_none() => {
                 let object = merged(&self.conformed(ownership::nothing()))?;
                 self.takes_content(name)?;
-                self.check_new(&object, name)?;
                 let object = self.completed(object);
                 self.create_owned(name, object)
             }
@@ -94,7 +95,7 @@ impl Writer<'_> {
         object: &Value,
         applied: bool,
     ) -> Result<(u16, Bytes), Status> {
-        self.check_identity(current, object)?;
+        self.check_version(current, object)?;
         let kind = self.kind();
         if let Some(fault) = self.kind_fault(object) {
             return Err(Status::invalid_object(kind, current.name(), &[fault]));
@@ -106,7 +107,9 @@ impl Writer<'_> {
             (self.cleaned(object), None)
         };
         let mut manifest = match subresource {
-            None | Some(Subresource::Scale) => main_part(kind, &stored, object),
+            None | Some(Subresource::Scale | Subresource::EphemeralContainers | Subresource::Resize) => {
+                main_part(kind, &stored, object)
+            }
             Some(Subresource::Status) => status_part(kind, &stored, object),
             Some(Subresource::Finalize) => {
                 let mut finalized = stored.clone();
@@ -124,11 +127,28 @@ impl Writer<'_> {
             Some(owned) => ownership::copy(owned, &mut manifest),
             None => self.ownership(subresource).note_update(&stored, &mut manifest),
         }
-        if subresource.is_none() {
+        let part_of_whole = matches!(
+            subresource,
+            None | Some(Subresource::EphemeralContainers | Subresource::Resize)
+        );
+        if part_of_whole {
             self.admit_update(&stored, &mut manifest);
             manifest = self.conformed(manifest);
         }
-        let faults = crd::changed_faults(kind, &manifest, &stored, subresource, self.model.version);
+        let mut faults = validation::changed_faults(
+            kind,
+            &self.identified(&manifest, current.name(), &current.uid),
+            &self.completed(stored.clone()),
+            subresource,
+            self.model.version,
+        );
+        faults.extend(crd::changed_faults(
+            kind,
+            &manifest,
+            &stored,
+            subresource,
+            self.model.version,
+        ));
         if !faults.is_empty() {
             return Err(Status::invalid_object(kind, current.name(), &faults));
         }
@@ -159,8 +179,8 @@ impl Writer<'_> {
         Ok((200, self.commit(current.key.clone(), Some(current), outcome)))
     }
 
-    /// Is it the object the writer thinks it is, in the version it thinks?
-    fn check_identity(&self, current: &Stored, object: &Value) -> Result<(), Status> {
+    /// Is it the object the writer thinks it is? A patch is told later that it must not change that.
+    fn check_uid(&self, current: &Stored, object: &Value) -> Result<(), Status> {
         let (kind, name) = (self.kind(), current.name());
         let uid = text(object, "uid");
         if !uid.is_empty() && uid != current.uid {
@@ -176,6 +196,12 @@ impl Writer<'_> {
             );
             return Err(Status::conflict(kind, name, &why));
         }
+        Ok(())
+    }
+
+    /// Is it the version the writer thinks?
+    fn check_version(&self, current: &Stored, object: &Value) -> Result<(), Status> {
+        let (kind, name) = (self.kind(), current.name());
         let version = match text(object, "resourceVersion") {
             "" => 0,
             sent => go_text::parse_uint(sent).map_err(|error| Status::unreadable_version(&error))?,

@@ -289,7 +289,7 @@ fn a_definition_takes_its_objects_along() {
 #[test]
 fn events_are_the_same_in_both_their_groups() {
     let mut world = World::fixture(Version::V1_36);
-    let event = r#"{"metadata":{"name":"e"},"involvedObject":{"kind":"Pod"},"message":"m","reason":"R"}"#;
+    let event = r#"{"metadata":{"name":"e"},"involvedObject":{"kind":"Pod","namespace":"probe"},"message":"m","reason":"R"}"#;
     world.shown("POST", "/api/v1/namespaces/probe/events", event);
     let path = "/apis/events.k8s.io/v1/namespaces/probe/events";
     let shown: Value = world.object(&format!("{path}/e"));

@@ -27,7 +27,10 @@ impl World {
             body: ::bytes::Bytes::copy_from_slice(body.as_bytes()),
         };
         match parse(&request, self.model.catalog(), self.version)? {
-            Request::Write(write) => self.model.write(self.now, &write, 7).map_err(Status::into_answer),
+            Request::Write(write) => {
+                let done = self.model.write(self.now, &write, 7);
+                done.map_err(|refused| refused.status.into_answer())
+            }
             other @ (Request::List(_) | Request::Watch(_) | Request::Get(_) | Request::Document(_)) => {
                 panic!("no write: {other:?}")
             }
@@ -221,7 +224,7 @@ fn namespaces_are_needed_once_they_are_enforced() {
 #[test]
 fn a_pod_on_a_node_is_given_its_grace_period() {
     let mut world = World::fixture(Version::V1_36);
-    let pod = r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n","terminationGracePeriodSeconds":10},"status":{"phase":"Running"}}"#;
+    let pod = r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n","terminationGracePeriodSeconds":10,"containers":[{"name":"c","image":"i"}]},"status":{"phase":"Running"}}"#;
     let path = format!("{POD}/p");
     assert_eq!(
         world.shown("POST", POD, pod)["status"],

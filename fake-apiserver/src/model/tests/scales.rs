@@ -6,8 +6,17 @@ const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/probe/deployments";
 
 fn deployed() -> World {
     let mut world = World::fixture(Version::V1_36);
-    let body = r#"{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{}}}"#;
-    world.shown("POST", DEPLOYMENTS, body);
+    let body = json!({
+        "metadata": { "name": "d" },
+        "spec": {
+            "selector": { "matchLabels": { "a": "b" } },
+            "template": {
+                "metadata": { "labels": { "a": "b" } },
+                "spec": { "containers": [{ "name": "c", "image": "i" }] },
+            },
+        },
+    });
+    world.shown("POST", DEPLOYMENTS, &body.to_string());
     world
 }
 

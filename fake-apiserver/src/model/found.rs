@@ -1,0 +1,93 @@
+//! What is found to be wrong with an object, in the words of the server: the constructors of its field errors.
+//!
+//! Source: apimachinery `util/validation/field/errors.go`.
+
+use serde_json::Value;
+
+use crate::api::{Cause, go_text};
+
+use super::object::encode_json;
+
+/// Faults, in the order they are found.
+#[derive(Debug, Default)]
+pub(super) struct Found(Vec<Cause>);
+
+impl Found {
+    /// All of them.
+    pub(super) fn into_causes(self) -> Vec<Cause> {
+        self.0
+    }
+
+    /// The field says nothing, and must. `why` may be empty.
+    pub(super) fn required(&mut self, field: &str, why: &str) {
+        self.add("Required", field, with_reason("Required value", why));
+    }
+
+    /// The field has a value it must not have. `why` may be empty.
+    pub(super) fn invalid(&mut self, field: &str, value: &Value, why: &str) {
+        let what = format!("Invalid value: {}", shown(value));
+        self.add("Invalid", field, with_reason(&what, why));
+    }
+
+    /// The field must not be there, or not change.
+    pub(super) fn forbidden(&mut self, field: &str, why: &str) {
+        self.add("Forbidden", field, format!("Forbidden: {why}"));
+    }
+
+    /// The field has none of the values there are.
+    pub(super) fn unsupported(&mut self, field: &str, value: &Value, known: &[&str]) {
+        let known: Vec<String> = known.iter().map(|word| go_text::quote(word)).collect();
+        let message = format!(
+            "Unsupported value: {}: supported values: {}",
+            shown(value),
+            known.join(", ")
+        );
+        self.add("NotSupported", field, message);
+    }
+
+    /// Another item has it already. `why` may be empty.
+    pub(super) fn duplicate(&mut self, field: &str, value: &Value, why: &str) {
+        let what = format!("Duplicate value: {}", shown(value));
+        self.add("Duplicate", field, with_reason(&what, why));
+    }
+
+    /// The field names what is not there.
+    pub(super) fn not_found(&mut self, field: &str, value: &Value) {
+        self.add("NotFound", field, format!("Not found: {}", shown(value)));
+    }
+
+    /// The field has more than so many bytes.
+    pub(super) fn too_long(&mut self, field: &str, longest: usize) {
+        self.add(
+            "TooLong",
+            field,
+            format!("Too long: may not be more than {longest} bytes"),
+        );
+    }
+
+    pub(super) fn extend(&mut self, more: Vec<Cause>) {
+        self.0.extend(more);
+    }
+
+    fn add(&mut self, reason: &str, field: &str, message: String) {
+        self.0.push(Cause {
+            reason: format!("FieldValue{reason}"),
+            message,
+            field: field.to_owned(),
+        });
+    }
+}
+
+fn with_reason(what: &str, why: &str) -> String {
+    match why {
+        "" => what.to_owned(),
+        why => format!("{what}: {why}"),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => go_text::quote(text),
+        None => String::from_utf8_lossy(&encode_json(value)).into_owned(),
+    }
+}

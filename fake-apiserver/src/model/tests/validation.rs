@@ -1,0 +1,72 @@
+//! What is refused and what is not, where the recordings cannot tell: objects that a script put there as they are, and
+//! the paths that may change what an update may not.
+
+use rstest::rstest;
+
+use super::*;
+
+const PODS: &str = "/api/v1/namespaces/probe/pods";
+
+/// Seeded by a script, which may lie: a pod nobody could have created.
+fn with_impossible_pod() -> World {
+    let mut world = World::fixture(Version::V1_36);
+    let pod = json!({ "metadata": { "labels": { "a b": "x" } }, "spec": {} });
+    world.apply("", "pods", Some("probe"), "p", pod);
+    world
+}
+
+#[rstest]
+#[case::a_label("PATCH", r#"{"metadata":{"labels":{"c":"d"}}}"#, "200 1")]
+#[case::the_faults_stay("PATCH", r#"{"metadata":{"annotations":{"c":"d"}}}"#, "200 1")]
+#[case::a_fault_of_ones_own(
+    "PATCH",
+    r#"{"metadata":{"finalizers":["bad"]}}"#,
+    "422 Pod \"p\" is invalid: metadata.finalizers[0]: Invalid value: \"bad\": name is neither a standard finalizer name nor is it fully qualified"
+)]
+#[case::the_whole_object_again("PUT", r#"{"metadata":{"name":"p","labels":{"a b":"x"}},"spec":{}}"#, "200 1")]
+fn what_was_wrong_before_is_nobodys_fault(#[case] method: &str, #[case] body: &str, #[case] told: &str) {
+    assert_eq!(
+        with_impossible_pod().told(method, &format!("{PODS}/p"), body),
+        told
+    );
+}
+
+#[test]
+fn binding_and_the_parts_of_a_pod_change_what_an_update_may_not() {
+    let mut world = World::fixture(Version::V1_36);
+    let pod = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}"#;
+    assert_eq!(world.told("POST", PODS, pod), "201 1");
+    let at = |part: &str| format!("{PODS}/p{part}");
+    let moved = r#"{"spec":{"nodeName":"n"}}"#;
+    assert!(
+        world
+            .told("PATCH", &at(""), moved)
+            .starts_with("422 Pod \"p\" is invalid: spec: Forbidden")
+    );
+    let binding =
+        r#"{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}}"#;
+    assert_eq!(world.told("POST", &at("/binding"), binding), "201 1");
+    let guest = r#"{"spec":{"ephemeralContainers":[{"name":"e","image":"i"}]}}"#;
+    assert_eq!(world.told("PATCH", &at("/ephemeralcontainers"), guest), "200 1");
+    let more = r#"{"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}}"#;
+    assert_eq!(world.told("PATCH", &at("/resize"), more), "200 1");
+}
+
+#[test]
+fn a_service_is_bound_to_its_address_until_it_has_none() {
+    let mut world = World::fixture(Version::V1_36);
+    let services = "/api/v1/namespaces/probe/services";
+    let service = r#"{"metadata":{"name":"s"},"spec":{"clusterIP":"10.96.0.99","ports":[{"port":80}]}}"#;
+    assert_eq!(world.told("POST", services, service), "201 1");
+    let path = format!("{services}/s");
+    assert_eq!(
+        world.told(
+            "PATCH",
+            &path,
+            r#"{"spec":{"clusterIP":"10.96.0.98","clusterIPs":["10.96.0.98"]}}"#
+        ),
+        "422 Service \"s\" is invalid: spec.clusterIPs[0]: Invalid value: [\"10.96.0.98\"]: may not change once set"
+    );
+    let named = r#"{"spec":{"type":"ExternalName","externalName":"x.example.com","clusterIP":null,"clusterIPs":null,"ipFamilies":null,"ipFamilyPolicy":null,"internalTrafficPolicy":null}}"#;
+    assert_eq!(world.told("PATCH", &path, named), "200 1");
+}

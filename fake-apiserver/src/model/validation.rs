@@ -1,0 +1,75 @@
+//! Which objects a server refuses (422): what people forget or mistype when they write them by hand. It is not all that a
+//! real server checks; what is checked is told in its words, in its order.
+//!
+//! Most of it is data (`data/validation.yaml`); the functions here are for what needs more than one field. It must not
+//! know who writes, nor the store: it is given the object, complete, and the one it replaces.
+//!
+//! Source: kubernetes `pkg/apis/*/validation`; apimachinery `api/validation`.
+
+use serde_json::Value;
+
+use crate::api::Cause;
+use crate::api::write::Subresource;
+use crate::scenario::Version;
+
+use super::catalog::Kind;
+use super::found::Found;
+use super::types;
+
+mod changes;
+mod formats;
+mod metadata;
+mod network;
+mod objects;
+mod placement;
+mod pods;
+mod rules;
+mod schedule;
+mod workloads;
+
+use rules::Place;
+
+/// What is wrong with a new object of this name; empty: it can be stored.
+pub(super) fn new_faults(kind: &Kind, object: &Value, name: &str, version: Version) -> Vec<Cause> {
+    let mut found = Found::default();
+    metadata::new(kind, &object["metadata"], name, version, &mut found);
+    if let Some(known) = types::of(kind) {
+        pods::created(known, object, &mut found);
+        rules::check(known, &Place::of(object, known.name, version), &mut found);
+    }
+    found.into_causes()
+}
+
+/// What is wrong with `object`, which is to replace `old`; `part` is the path by which that is done.
+///
+/// What was wrong already is nobody's fault now: only a script can have put it there.
+pub(super) fn changed_faults(
+    kind: &Kind,
+    object: &Value,
+    old: &Value,
+    part: Option<Subresource>,
+    version: Version,
+) -> Vec<Cause> {
+    let mut found = Found::default();
+    metadata::changed(kind, &object["metadata"], &old["metadata"], version, &mut found);
+    let (rules_too, changes_too) = match part {
+        None => (true, true),
+        Some(Subresource::EphemeralContainers | Subresource::Resize) => (true, false),
+        Some(Subresource::Status | Subresource::Finalize | Subresource::Scale) => (false, false),
+    };
+    let Some(known) = types::of(kind).filter(|_| rules_too) else {
+        return found.into_causes();
+    };
+    let all = |object: &Value| {
+        let mut found = Found::default();
+        rules::check(known, &Place::of(object, known.name, version), &mut found);
+        found.into_causes()
+    };
+    let before = all(old);
+    let fresh = all(object).into_iter().filter(|cause| !before.contains(cause));
+    found.extend(fresh.collect());
+    if changes_too {
+        changes::check(known, object, old, &mut found);
+    }
+    found.into_causes()
+}

@@ -1,0 +1,388 @@
+//! Pods, and the templates of pods.
+
+use serde_json::Value;
+
+use crate::model::found::Found;
+use crate::model::types::Struct;
+use crate::scenario::Version;
+
+use super::formats::{is_port, qualified_name};
+use super::rules::{Place, list};
+
+/// What only a new pod must not have.
+pub(super) fn created(known: &Struct, object: &Value, found: &mut Found) {
+    if known.name != "core/v1.Pod" {
+        return;
+    }
+    let spec = &object["spec"];
+    if !list(spec, "ephemeralContainers").is_empty() {
+        found.forbidden("spec.ephemeralContainers", "cannot be set on create");
+    }
+    let placed = spec["nodeName"].as_str().is_some_and(|node| !node.is_empty());
+    if placed && !list(spec, "schedulingGates").is_empty() {
+        found.forbidden(
+            "spec.nodeName",
+            "cannot be set until all schedulingGates have been cleared",
+        );
+    }
+}
+
+/// In templates spaces may stand for something; in pods they may not.
+pub(super) fn images(place: &Place<'_>, found: &mut Found) {
+    for field in ["containers", "initContainers"] {
+        for (nth, container) in list(&place.value["spec"], field).iter().enumerate() {
+            let image = container["image"].as_str().unwrap_or_default();
+            if image.trim() != image {
+                found.invalid(
+                    &format!("spec.{field}[{nth}].image"),
+                    &container["image"],
+                    "must not have leading or trailing whitespace",
+                );
+            }
+        }
+    }
+}
+
+fn ports(spec: &Value) -> impl Iterator<Item = (String, &Value)> {
+    let containers = list(spec, "containers").iter().enumerate();
+    containers.flat_map(|(nth, container)| {
+        let ports = list(container, "ports").iter().enumerate();
+        ports.map(move |(port_nth, port)| (format!("containers[{nth}].ports[{port_nth}]"), port))
+    })
+}
+
+/// A port of the node can be given once.
+pub(super) fn host_ports(place: &Place<'_>, found: &mut Found) {
+    let mut taken: Vec<String> = Vec::new();
+    for (at, port) in ports(place.value) {
+        let Some(number) = port["hostPort"].as_i64().filter(|number| *number != 0) else {
+            continue;
+        };
+        let text = |field: &str| port[field].as_str().unwrap_or_default();
+        let key = format!("{}/{}/{number}", text("protocol"), text("hostIP"));
+        if taken.contains(&key) {
+            found.duplicate(&place.at(&format!("{at}.hostPort")), &key.into(), "");
+        } else {
+            taken.push(key);
+        }
+    }
+}
+
+pub(super) fn host_network(place: &Place<'_>, found: &mut Found) {
+    if place.value["hostNetwork"] != true {
+        return;
+    }
+    for (at, port) in ports(place.value) {
+        if port["hostPort"] != port["containerPort"] {
+            found.invalid(
+                &place.at(&format!("{at}.hostPort")),
+                &port["hostPort"],
+                "must match `containerPort` when `hostNetwork` is true",
+            );
+        }
+    }
+}
+
+pub(super) fn shared_processes(place: &Place<'_>, found: &mut Found) {
+    let is = |field: &str| place.value[field] == true;
+    if is("shareProcessNamespace") && is("hostPID") {
+        found.invalid(
+            &place.at("securityContext.shareProcessNamespace"),
+            &true.into(),
+            "ShareProcessNamespace and HostPID cannot both be enabled",
+        );
+    }
+}
+
+pub(super) fn dns_config(place: &Place<'_>, found: &mut Found) {
+    if place.text("dnsPolicy") == "None" && place.value["dnsConfig"].is_null() {
+        found.required(
+            &place.at("dnsConfig"),
+            "must provide `dnsConfig` when `dnsPolicy` is None",
+        );
+    }
+}
+
+/// What the sources of volumes cannot be without.
+const NEEDED: [(&str, &str); 4] = [
+    ("hostPath", "path"),
+    ("configMap", "name"),
+    ("secret", "secretName"),
+    ("persistentVolumeClaim", "claimName"),
+];
+
+pub(super) fn volume_source(place: &Place<'_>, found: &mut Found) {
+    let fields = place.value.as_object().into_iter().flatten();
+    let mut sources: Vec<&String> = fields
+        .map(|(field, _)| field)
+        .filter(|field| *field != "name")
+        .collect();
+    // It is looked at first.
+    sources.sort_by_key(|source| *source != "emptyDir");
+    for second in sources.iter().skip(1) {
+        found.forbidden(&place.at(second), "may not specify more than 1 volume type");
+    }
+    if let [only] = sources.as_slice() {
+        let needed = NEEDED.iter().find(|(source, _)| source == only);
+        for (source, field) in needed.into_iter() {
+            if place.value[*source][*field].as_str().is_none_or(str::is_empty) {
+                found.required(&place.at(&format!("{source}.{field}")), "");
+            }
+        }
+    }
+}
+
+pub(super) fn resources(place: &Place<'_>, found: &mut Found) {
+    let resources = &place.value["resources"];
+    let (limits, requests) = (&resources["limits"], &resources["requests"]);
+    for (field, amounts) in [("limits", limits), ("requests", requests)] {
+        for (name, amount) in amounts.as_object().into_iter().flatten() {
+            let at = place.at(&format!("resources.{field}[{name}]"));
+            resource_name(name, &at, place.version, found);
+            let text = amount.as_str().unwrap_or_default();
+            if text.starts_with('-') {
+                found.invalid(&at, amount, "must be greater than or equal to 0");
+            }
+            let limit = limits[name].as_str().filter(|_| field == "requests");
+            if let Some(limit) = limit.filter(|limit| amount_of(text) > amount_of(limit)) {
+                found.invalid(
+                    &place.at("resources.requests"),
+                    amount,
+                    &format!("must be less than or equal to {name} limit of {limit}"),
+                );
+            }
+        }
+    }
+}
+
+fn resource_name(name: &str, at: &str, version: Version, found: &mut Found) {
+    let mut why = qualified_name(name, version);
+    let known = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
+    if !name.contains('/') && !known {
+        if why.is_empty() {
+            why.push("must be a standard resource type or fully qualified".to_owned());
+        }
+        why.push("must be a standard resource for containers".to_owned());
+    }
+    for why in why {
+        found.invalid(at, &name.into(), &why);
+    }
+}
+
+/// A quantity as a number, near enough to compare two.
+fn amount_of(text: &str) -> f64 {
+    const SUFFIXES: [(&str, f64); 15] = [
+        ("Ki", 1024.0),
+        ("Mi", 1_048_576.0),
+        ("Gi", 1_073_741_824.0),
+        ("Ti", 1_099_511_627_776.0),
+        ("Pi", 1_125_899_906_842_624.0),
+        ("Ei", 1_152_921_504_606_846_976.0),
+        ("n", 1e-9),
+        ("u", 1e-6),
+        ("m", 1e-3),
+        ("k", 1e3),
+        ("M", 1e6),
+        ("G", 1e9),
+        ("T", 1e12),
+        ("P", 1e15),
+        ("E", 1e18),
+    ];
+    let known = SUFFIXES
+        .iter()
+        .find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)));
+    let (number, factor) = known.unwrap_or((text, &1.0));
+    number.parse::<f64>().unwrap_or_default() * factor
+}
+
+pub(super) fn liveness(place: &Place<'_>, found: &mut Found) {
+    for probe in ["livenessProbe", "startupProbe"] {
+        let threshold = &place.value[probe]["successThreshold"];
+        if threshold.as_i64().is_some_and(|number| number > 1) {
+            found.invalid(
+                &place.at(&format!("{probe}.successThreshold")),
+                threshold,
+                "must be 1",
+            );
+        }
+    }
+}
+
+pub(super) fn init_container(place: &Place<'_>, found: &mut Found) {
+    let name = place.text("name");
+    let same = |other: &Value| other["name"] == name;
+    let regular = list(place.pod, "containers");
+    if !name.is_empty() && regular.iter().chain(place.earlier).any(same) {
+        found.duplicate(&place.at("name"), &name.into(), "");
+    }
+    if place.text("restartPolicy") == "Always" {
+        return;
+    }
+    for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
+        if !place.value[field].is_null() {
+            found.forbidden(
+                &place.at(field),
+                "may not be set for init containers without restartPolicy=Always",
+            );
+        }
+    }
+}
+
+pub(super) fn host_port(place: &Place<'_>, found: &mut Found) {
+    let port = &place.value["hostPort"];
+    if port.as_i64().is_some_and(|number| number != 0) && !is_port(port) {
+        found.invalid(
+            &place.at("hostPort"),
+            port,
+            "must be between 1 and 65535, inclusive",
+        );
+    }
+}
+
+pub(super) fn value_source(place: &Place<'_>, found: &mut Found) {
+    let source = &place.value["valueFrom"];
+    let Some(sources) = source.as_object() else { return };
+    let at = place.at("valueFrom");
+    let nothing = Value::from("");
+    if sources.is_empty() {
+        let last = if place.version >= Version::V1_35 {
+            "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        } else {
+            "`configMapKeyRef` or `secretKeyRef`"
+        };
+        let why = format!("must specify one of: `fieldRef`, `resourceFieldRef`, {last}");
+        found.invalid(&at, &nothing, &why);
+    } else if !place.text("value").is_empty() {
+        found.invalid(&at, &nothing, "may not be specified when `value` is not empty");
+    } else if sources.len() > 1 {
+        found.invalid(
+            &at,
+            &nothing,
+            "may not have more than one field specified at a time",
+        );
+    }
+}
+
+pub(super) fn field_path(place: &Place<'_>, found: &mut Found) {
+    const FIELDS: [&str; 10] = [
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.uid",
+        "metadata.annotations",
+        "metadata.labels",
+        "spec.nodeName",
+        "spec.serviceAccountName",
+        "status.hostIP",
+        "status.hostIPs",
+        "status.podIP",
+    ];
+    let at = place.at("fieldPath");
+    match place.text("fieldPath") {
+        "" => found.required(&at, ""),
+        path if FIELDS.contains(&path) || path == "status.podIPs" || path.contains('[') => {}
+        path => {
+            let why = format!("error converting fieldPath: field label not supported: {path}");
+            found.invalid(&at, &path.into(), &why);
+        }
+    }
+}
+
+pub(super) fn variables_source(place: &Place<'_>, found: &mut Found) {
+    let sources = ["configMapRef", "secretRef"];
+    let sources: Vec<&str> = sources
+        .into_iter()
+        .filter(|field| !place.value[*field].is_null())
+        .collect();
+    for source in &sources {
+        if place.value[*source]["name"].as_str().is_none_or(str::is_empty) {
+            found.required(&place.at(&format!("{source}.name")), "");
+        }
+    }
+    // It is told of the whole list.
+    let at = place.path.rsplit_once('[').map_or(place.path, |(list, _)| list);
+    match sources.len() {
+        0 => found.invalid(
+            at,
+            &"".into(),
+            "must specify one of: `configMapRef` or `secretRef`",
+        ),
+        1 => {}
+        _ => found.invalid(
+            at,
+            &"".into(),
+            "may not have more than one field specified at a time",
+        ),
+    }
+}
+
+pub(super) fn mount(place: &Place<'_>, found: &mut Found) {
+    let (name, path) = (place.text("name"), place.text("mountPath"));
+    if name.is_empty() {
+        found.required(&place.at("name"), "");
+    }
+    let volumes = list(place.pod, "volumes");
+    // A StatefulSet adds the volumes of its claims.
+    let claims = list(&place.root["spec"], "volumeClaimTemplates");
+    let known = volumes.iter().any(|volume| volume["name"] == name)
+        || claims.iter().any(|claim| claim["metadata"]["name"] == name);
+    if name.is_empty() || !known {
+        found.not_found(&place.at("name"), &name.into());
+    }
+    if path.is_empty() {
+        found.required(&place.at("mountPath"), "");
+    }
+    if !path.is_empty() && place.earlier.iter().any(|other| other["mountPath"] == path) {
+        found.invalid(&place.at("mountPath"), &path.into(), "must be unique");
+    }
+    for field in ["subPath", "subPathExpr"] {
+        let sub = place.text(field);
+        // It is told of the whole list.
+        let list = place.path.rsplit_once('[').map_or(place.path, |(list, _)| list);
+        let at = format!("{list}.{field}");
+        if sub.starts_with('/') {
+            found.invalid(&at, &sub.into(), "must be a relative path");
+        }
+        if sub.split('/').any(|part| part == "..") {
+            found.invalid(&at, &sub.into(), "must not contain '..'");
+        }
+    }
+}
+
+/// A probe or a hook does one thing.
+pub(super) fn handler(place: &Place<'_>, found: &mut Found) {
+    let kinds = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
+    let mut done = kinds.into_iter().filter(|kind| !place.value[*kind].is_null());
+    let Some(first) = done.next() else {
+        return found.required(place.path, "must specify a handler type");
+    };
+    for second in done {
+        found.forbidden(&place.at(second), "may not specify more than 1 handler type");
+    }
+    let action = &place.value[first];
+    let at = |field: &str| place.at(&format!("{first}.{field}"));
+    match first {
+        "exec" if list(action, "command").is_empty() => found.required(&at("command"), ""),
+        "httpGet" => {
+            if action["path"].as_str().is_none_or(str::is_empty) {
+                found.required(&at("path"), "");
+            }
+            port_of(action, &at("port"), place.version, found);
+            let scheme = &action["scheme"];
+            if !matches!(scheme.as_str(), None | Some("HTTP" | "HTTPS")) {
+                found.unsupported(&at("scheme"), scheme, &["HTTP", "HTTPS"]);
+            }
+        }
+        "tcpSocket" => port_of(action, &at("port"), place.version, found),
+        _ => {}
+    }
+}
+
+fn port_of(action: &Value, path: &str, version: Version, found: &mut Found) {
+    super::formats::check(
+        super::formats::Format::Port,
+        &action["port"],
+        path,
+        version,
+        found,
+    );
+}
