@@ -40,6 +40,7 @@ pub use request::{
     VersionMatch, WatchRequest,
 };
 pub use status::{Cause, Details, Status};
+pub use style::StyledText;
 pub use write::{Subresource, WriteRequest};
 
 /// Largest request body (apiserver `MaxRequestBodyBytes`, 3 MiB).

@@ -43,7 +43,7 @@ mod tests;
 
 use catalog::{Catalog, Kind};
 use crd::Installed;
-pub use list::{GetOutcome, ListOutcome, Page};
+pub use list::{GetOutcome, ListOutcome, Page, PageText};
 pub use object::{Content, Stored, encode_json};
 pub use registry::{Done, Refused};
 use store::{Objects, Store};

@@ -148,6 +148,8 @@ struct State {
 struct Answer {
     head: Option<Head>,
     pieces: VecDeque<Piece>,
+    /// The server wants to know when so many pieces more are taken.
+    fence: Option<usize>,
     /// The server has ended it; a [`Ending::Stall`] is no end for the client.
     over: bool,
     /// Its connection is to take no more requests.
@@ -507,6 +509,7 @@ fn lay_out(answers: &mut BTreeMap<StreamId, Answer>, output: Output, woken: &mut
     let stream = match &output {
         Output::Head { stream, .. }
         | Output::Data { stream, .. }
+        | Output::Fence { stream }
         | Output::Goaway { stream }
         | Output::End { stream, .. } => *stream,
     };
@@ -528,6 +531,7 @@ fn lay_out(answers: &mut BTreeMap<StreamId, Answer>, output: Output, woken: &mut
             })
         }
         Output::Data { bytes, .. } => answer.pieces.push_back(Piece::Data(bytes)),
+        Output::Fence { .. } => answer.fence = Some(answer.pieces.len()),
         Output::Goaway { .. } => answer.goaway = true,
         Output::End { how, .. } => {
             answer.over = how != Ending::Stall;
@@ -564,14 +568,29 @@ impl Ticket {
 
     /// The next piece of the body.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
-        self.poll(cx, |answer| answer.pieces.pop_front())
+        let mut reached = false;
+        let piece = self.poll(cx, |answer| {
+            // Whoever asks for the next piece has taken the ones before.
+            reached = answer.fence.take_if(|left| *left == 0).is_some();
+            let piece = answer.pieces.pop_front()?;
+            if let Some(left) = &mut answer.fence {
+                *left -= 1;
+            }
+            Some(piece)
+        });
+        if reached {
+            self.edge.hand_in(|_, _| Input::Taken(self.stream));
+        }
+        piece
     }
 
     /// Waits until something stands next, and says what; takes nothing.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
-        self.poll(cx, |answer| match answer.pieces.front()? {
-            Piece::End(Ending::Eof) => Some(Next::CleanEnd),
-            Piece::Data(_) | Piece::End(_) => Some(Next::Piece),
+        self.poll(cx, |answer| match answer.pieces.front() {
+            Some(Piece::End(Ending::Eof)) => Some(Next::CleanEnd),
+            Some(Piece::Data(_) | Piece::End(_)) => Some(Next::Piece),
+            // The server waits to be told that what was given is out.
+            None => answer.fence.map(|_| Next::Piece),
         })
     }
 

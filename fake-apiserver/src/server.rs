@@ -8,11 +8,13 @@ mod act;
 mod answer;
 mod asking;
 mod assumed;
+mod backlog;
 mod compaction;
 mod control;
 mod exchange;
 mod flow;
 mod goal;
+mod joined;
 mod names;
 mod rules;
 mod write;
@@ -23,11 +25,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::api::{
-    self, Access, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request, User,
+    self, Access, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request, StyledText, User,
 };
 use crate::fault::Ending;
 use crate::model::selector::{FieldSelector, LabelSelector, Selector};
-use crate::model::{Model, WatchSession};
+use crate::model::{Model, PageText, WatchSession};
 use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, Verb, What};
 use crate::report::Report;
 use crate::scenario::{ClientSettings, SharedScenario};
@@ -35,9 +37,10 @@ use crate::script::{Asked, Script, Standing};
 use asking::{collection_of, encode_query, form_of, verb};
 use compaction::Compaction;
 pub use control::{Control, StreamView};
-use exchange::{Exchange, Joined};
+use exchange::Exchange;
 use goal::Goal;
 pub use goal::Limits;
+use joined::Joined;
 use names::{Binding, expand};
 use rules::Rules;
 pub use rules::{RuleRefused, RuleView, Ruled};
@@ -75,6 +78,8 @@ pub enum Input {
         /// What was asked.
         request: HttpRequest,
     },
+    /// The connection took all that was handed over before an [`Output::Fence`] of this request.
+    Taken(StreamId),
     /// The client gave an answer up before its end.
     Abandoned(StreamId),
     /// The client under test reported something.
@@ -109,6 +114,11 @@ pub enum Output {
         stream: StreamId,
         /// The bytes.
         bytes: Bytes,
+    },
+    /// Say [`Input::Taken`] once the connection took all that came before this: until then there is not much more.
+    Fence {
+        /// The request.
+        stream: StreamId,
     },
     /// Take no more requests on the connection of this one; answers that are under way go on to their end. HTTP/2: a
     /// GOAWAY with NO_ERROR. HTTP/1.1: the connection closes behind the answer.
@@ -207,6 +217,11 @@ enum Source {
     WaitingGet { request: GetRequest, arrived: Duration },
     /// A watch session of the model.
     Watch(Box<WatchSession>),
+    /// A long list that is written out while it leaves, and what is recorded once it did.
+    Page {
+        text: Box<StyledText<PageText>>,
+        record: What,
+    },
     /// Everything there will be is queued.
     Decided,
 }
@@ -371,6 +386,7 @@ impl Server {
                 conn,
                 request,
             } => self.request(now, stream, conn, request),
+            Input::Taken(stream) => self.taken(stream),
             Input::Abandoned(stream) => self.abandoned(now, stream),
             Input::Report(report) => self.report(now, report),
             Input::StopRequested => self.log.push(now, What::StopRequested),

@@ -93,6 +93,7 @@ impl InProcess {
                         incoming.chunks.push_back(bytes);
                     }
                 }
+                Output::Fence { stream } => self.server.handle(self.now, Input::Taken(stream)),
                 Output::Goaway { .. } => {}
                 Output::End { stream, how } => {
                     if let Some(incoming) = self.streams.get_mut(&stream.0) {

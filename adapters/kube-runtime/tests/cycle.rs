@@ -111,7 +111,7 @@ impl Core for OneRelist {
             }
             Input::StopRequested => self.push(now, What::StopRequested),
             Input::LeftOpen(connections) => self.push(now, What::LeftOpen { connections }),
-            Input::Authenticated { .. } | Input::Control(_) | Input::Tick => {}
+            Input::Taken(_) | Input::Authenticated { .. } | Input::Control(_) | Input::Tick => {}
         }
     }
 

@@ -49,6 +49,8 @@ pub(super) struct Window {
     open: BTreeMap<StreamId, ConnId>,
     scenario: Scenario,
     records: Vec<Record>,
+    /// It is looked for what can be forgotten once there are so many records: that takes reading all of them.
+    trim_above: usize,
     /// Lines or items were left out since the last whole set.
     forgot: bool,
     /// Nothing can be said until a set begins.
@@ -72,6 +74,7 @@ impl Window {
             open: BTreeMap::new(),
             scenario,
             records: Vec::new(),
+            trim_above: 0,
             forgot: false,
             blind: false,
             found: BTreeSet::new(),
@@ -105,8 +108,9 @@ impl Window {
             self.forgot = true;
         }
         self.records.push(record);
-        if self.records.len() > share {
+        if self.records.len() > share.max(self.trim_above) {
             self.trim(share);
+            self.trim_above = self.records.len() * 2;
         }
     }
 

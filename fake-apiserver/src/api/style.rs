@@ -6,6 +6,7 @@
 
 use std::io::Write as _;
 
+use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
@@ -55,20 +56,75 @@ impl Answer {
     }
 
     fn compressed_for(mut self, request: &HttpRequest) -> Self {
-        let accepted = request.header("accept-encoding").unwrap_or_default();
-        let takes_gzip = accepted
-            .split(',')
-            .any(|encoding| encoding.split(';').next().unwrap_or_default().trim() == "gzip");
-        if request.method != http::Method::GET || !takes_gzip || self.body.len() <= COMPRESSED_ABOVE {
+        if !takes_gzip(request) || self.body.len() <= COMPRESSED_ABOVE {
             return self;
         }
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         let compressed = encoder.write_all(&self.body).and_then(|()| encoder.finish());
-        self.body = compressed.expect("writing into memory does not fail").into();
-        self.headers.extend([
-            ("Content-Encoding".to_owned(), "gzip".to_owned()),
-            ("Vary".to_owned(), "Accept-Encoding".to_owned()),
-        ]);
+        self.body = compressed.expect(IN_MEMORY).into();
+        self.headers.extend(gzip_headers());
         self
     }
+}
+
+/// A long JSON text, made piece by piece and compressed where the request takes that.
+#[derive(Debug)]
+pub struct StyledText<T> {
+    text: T,
+    /// `None` too once it is finished.
+    gzip: Option<GzEncoder<Vec<u8>>>,
+}
+
+impl<T: Iterator<Item = Bytes>> StyledText<T> {
+    /// The text, and the head it is answered with; `None` where the request wants it in a style that takes the whole
+    /// text, and where it wants no body.
+    pub fn new(text: T, request: &HttpRequest) -> Option<(Self, Answer)> {
+        if request.method != http::Method::GET || accept::writing(request) != Writing::Json {
+            return None;
+        }
+        let mut head = Answer::json(200, Bytes::new());
+        let gzip = takes_gzip(request).then(|| GzEncoder::new(Vec::new(), Compression::fast()));
+        if gzip.is_some() {
+            head.headers.extend(gzip_headers());
+        }
+        Some((Self { text, gzip }, head))
+    }
+}
+
+impl<T: Iterator<Item = Bytes>> Iterator for StyledText<T> {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let Some(encoder) = &mut self.gzip else {
+            return self.text.next();
+        };
+        while encoder.get_ref().len() < COMPRESSED_PIECE {
+            let Some(piece) = self.text.next() else {
+                let rest = self.gzip.take().map(GzEncoder::finish);
+                return rest.map(|rest| rest.expect(IN_MEMORY).into());
+            };
+            encoder.write_all(&piece).expect(IN_MEMORY);
+        }
+        Some(std::mem::take(encoder.get_mut()).into())
+    }
+}
+
+/// Bytes of a piece of a compressed text, at least.
+const COMPRESSED_PIECE: usize = 16 * 1024;
+
+const IN_MEMORY: &str = "writing into memory does not fail";
+
+fn takes_gzip(request: &HttpRequest) -> bool {
+    let accepted = request.header("accept-encoding").unwrap_or_default();
+    request.method == http::Method::GET
+        && accepted
+            .split(',')
+            .any(|encoding| encoding.split(';').next().unwrap_or_default().trim() == "gzip")
+}
+
+fn gzip_headers() -> [(String, String); 2] {
+    [
+        ("Content-Encoding".to_owned(), "gzip".to_owned()),
+        ("Vary".to_owned(), "Accept-Encoding".to_owned()),
+    ]
 }

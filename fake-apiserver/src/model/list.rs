@@ -56,6 +56,12 @@ pub enum GetOutcome {
     },
 }
 
+/// Bytes of items above which a page is long.
+const LONG: usize = 1024 * 1024;
+
+/// Bytes of a piece of a long page, about.
+const PIECE: usize = 64 * 1024;
+
 /// One page of a list.
 #[derive(Debug, Clone)]
 pub struct Page {
@@ -85,24 +91,32 @@ impl Page {
             out.push(b'\n');
             return out.into();
         }
-        // A list can be the largest thing there is: it must not be made room for twice.
+        let (before, after) = self.frame();
         let items = self.items.iter().map(|item| item.encoded(self.form).len() + 1);
-        let mut out = Vec::with_capacity(items.sum::<usize>() + 512);
-        for (index, (key, value)) in self.envelope().iter().enumerate() {
-            out.push(if index == 0 { b'{' } else { b',' });
-            out.extend_from_slice(&encode_json(key));
-            out.push(b':');
-            if key == "items" && matches!(self.form, Form::Metadata(_)) && self.items.is_empty() {
-                // Nothing was appended to the Go slice.
-                out.extend_from_slice(b"null");
-            } else if key == "items" {
-                self.write_items(&mut out);
-            } else {
-                out.extend_from_slice(&encode_json(value));
-            }
+        let mut out = Vec::with_capacity(before.len() + items.sum::<usize>() + after.len());
+        out.extend_from_slice(&before);
+        for index in 0..self.items.len() {
+            self.write_item(index, &mut out);
         }
-        out.extend_from_slice(b"}\n");
+        out.extend_from_slice(&after);
         out.into()
+    }
+
+    /// Is it so long that it is better made while it leaves? A table is not: its columns are as wide as its cells.
+    pub fn is_long(&self) -> bool {
+        let table = matches!(self.form, Form::Table(_));
+        !table && self.items.iter().map(|item| item.length()).sum::<usize>() > LONG
+    }
+
+    /// The same bytes as [`Page::encode`], but for tables, made while they are taken.
+    pub fn into_text(self) -> PageText {
+        let (before, after) = self.frame();
+        PageText {
+            page: self,
+            written: 0,
+            out: before,
+            after,
+        }
     }
 
     /// As JSON value, in the order of the wire, for a script that edits it; [`encode_json`] and a newline make the
@@ -161,15 +175,63 @@ impl Page {
         }
     }
 
-    fn write_items(&self, out: &mut Vec<u8>) {
-        out.push(b'[');
-        for (index, item) in self.items.iter().enumerate() {
-            if index > 0 {
-                out.push(b',');
+    /// What stands before and behind the items.
+    fn frame(&self) -> (Vec<u8>, Vec<u8>) {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let mut out = &mut before;
+        for (index, (key, value)) in self.envelope().iter().enumerate() {
+            out.push(if index == 0 { b'{' } else { b',' });
+            out.extend_from_slice(&encode_json(key));
+            out.push(b':');
+            if key != "items" {
+                out.extend_from_slice(&encode_json(value));
+                continue;
             }
-            item.write_item(self.form, out);
+            if matches!(self.form, Form::Metadata(_)) && self.items.is_empty() {
+                // Nothing was appended to the Go slice.
+                out.extend_from_slice(b"null");
+            } else {
+                out.push(b'[');
+                out = &mut after;
+                out.push(b']');
+            }
         }
-        out.push(b']');
+        out.extend_from_slice(b"}\n");
+        (before, after)
+    }
+
+    fn write_item(&self, index: usize, out: &mut Vec<u8>) {
+        if index > 0 {
+            out.push(b',');
+        }
+        self.items[index].write_item(self.form, out);
+    }
+}
+
+/// A page on its way out.
+#[derive(Debug)]
+pub struct PageText {
+    page: Page,
+    /// Items that are written.
+    written: usize,
+    /// What is written and not taken.
+    out: Vec<u8>,
+    after: Vec<u8>,
+}
+
+impl Iterator for PageText {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        while self.out.len() < PIECE && self.written < self.page.items.len() {
+            self.page.write_item(self.written, &mut self.out);
+            self.written += 1;
+        }
+        if self.written == self.page.items.len() {
+            self.out.append(&mut self.after);
+        }
+        let piece = std::mem::take(&mut self.out);
+        (!piece.is_empty()).then(|| piece.into())
     }
 }
 

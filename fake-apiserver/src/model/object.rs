@@ -167,6 +167,11 @@ impl Stored {
         decode(&self.full)
     }
 
+    /// How many bytes the whole object is.
+    pub(super) fn length(&self) -> usize {
+        self.full.len()
+    }
+
     /// About how many bytes of memory it takes.
     pub(super) fn weight(&self) -> usize {
         self.full.len() + 512

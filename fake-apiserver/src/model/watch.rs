@@ -182,6 +182,19 @@ impl WatchSession {
         self.deadline
     }
 
+    /// Is there nothing more to say to a client that could not take it in time: has the watch's own time passed, or is
+    /// it so far behind that what it missed is forgotten?
+    pub fn is_past(&self, model: &Model, now: Duration) -> bool {
+        let behind = match self.state {
+            State::Live { position } | State::Initial { position, .. } => {
+                let resource = model.resource(self.collection.kind);
+                resource.cache(self.door).overran(position)
+            }
+            State::Waiting { .. } | State::Refused(_) | State::Over => false,
+        };
+        behind || now >= self.deadline
+    }
+
     /// The next line, if there is one. Call until it is pending or over, after every change of the model and at
     /// `wake`.
     pub fn poll(&mut self, model: &Model, now: Duration) -> WatchPoll {

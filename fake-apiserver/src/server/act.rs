@@ -444,6 +444,7 @@ impl Server {
             | Source::Waiting { .. }
             | Source::WaitingGet { .. }
             | Source::Watch(_)
+            | Source::Page { .. }
             | Source::Decided => Vec::new(),
         }
     }

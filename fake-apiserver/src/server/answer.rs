@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::exchange::{Exchange, Head};
 use super::{AskedBy, Server, Source};
 use crate::api::websocket;
-use crate::api::{self, Answer, Document, GetRequest, HttpRequest, ListRequest, Request, Status};
+use crate::api::{self, Answer, Document, GetRequest, HttpRequest, ListRequest, Request, Status, StyledText};
 use crate::fault::Ending;
 use crate::model::{GetOutcome, ListOutcome, Page};
 use crate::record::{Door, ObjectRef, StreamId, What};
@@ -29,7 +29,7 @@ impl Server {
         }
         match std::mem::replace(&mut open.source, Source::Decided) {
             Source::Decided => {}
-            Source::Watch(session) => open.source = Source::Watch(session),
+            source @ (Source::Watch(_) | Source::Page { .. }) => open.source = source,
             Source::Refused(refusal) => self.answer(stream, refusal),
             Source::Undecided(Request::Watch(_)) if self.refuses_upgrade(stream) => {}
             Source::Undecided(Request::Watch(request)) => {
@@ -77,7 +77,7 @@ impl Server {
     fn decide_list(&mut self, now: Duration, stream: StreamId, request: ListRequest, arrived: Duration) {
         match self.model.list_at(self.door_at(stream), now, arrived, &request) {
             ListOutcome::Page(page) => match self.fits(stream, |asked| api::page_fits(asked, page.kind)) {
-                Ok(()) => self.answer_page(stream, &page),
+                Ok(()) => self.answer_page(stream, page),
                 Err(status) => self.answer(stream, status.into_answer()),
             },
             ListOutcome::Refused(status) => self.answer(stream, status.into_answer()),
@@ -127,11 +127,14 @@ impl Server {
             .insert((until.max(now + Duration::from_millis(1)), stream));
     }
 
-    fn answer_page(&mut self, stream: StreamId, page: &Page) {
+    fn answer_page(&mut self, stream: StreamId, page: Page) {
         let edit = self.open.get_mut(&stream).and_then(|open| open.edit.take());
+        if edit.is_none() && page.is_long() && self.answer_long_page(stream, &page) {
+            return;
+        }
         let (bytes, record) = match edit {
-            None => (page.encode(), page_record(stream, page)),
-            Some(edit) => self.edited_page(stream, page, &edit),
+            None => (page.encode(), page_record(stream, &page)),
+            Some(edit) => self.edited_page(stream, &page, &edit),
         };
         self.with(stream, |open| {
             let answer = api::ok(bytes).in_the_style_of(&open.asked.request);
@@ -142,6 +145,27 @@ impl Server {
             });
             open.exchange.set_body(answer.body, record);
         });
+    }
+
+    /// Lets a page be written while it leaves; false where that cannot be.
+    fn answer_long_page(&mut self, stream: StreamId, page: &Page) -> bool {
+        let Some(open) = self.open.get_mut(&stream).filter(|open| open.exchange.is_free()) else {
+            return false;
+        };
+        let Some((text, head)) = StyledText::new(page.clone().into_text(), &open.asked.request) else {
+            return false;
+        };
+        open.exchange.set_head(Head {
+            status: head.status,
+            headers: all_headers(stream, &open.asked, head.headers),
+            scripted: false,
+        });
+        open.source = Source::Page {
+            text: Box::new(text),
+            record: page_record(stream, page),
+        };
+        self.touched.insert(stream);
+        true
     }
 
     /// A document is written as its request wants it already, and may announce its length, however long it is.

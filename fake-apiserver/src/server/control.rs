@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::compaction::Compaction;
-use super::exchange::Joined;
+use super::joined::Joined;
 use super::rules::Rules;
 use super::{Limits, Server, header};
 use crate::api::write::WriteAction;

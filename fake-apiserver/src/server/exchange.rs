@@ -13,6 +13,9 @@ use crate::record::{ConnId, Frame, FrameType, Side, StreamId, What};
 use crate::scenario::RuleAction;
 use crate::server::{Log, Output};
 
+use super::backlog::Backlog;
+use super::joined::{JOINED_BYTES_MAX, Joined};
+
 /// Go's server announces the length of what fits into one buffer of its (`net/http`, `bufferBeforeChunkingSize`) and
 /// sends the rest in chunks.
 const LONGEST_ANNOUNCED: u64 = 2048;
@@ -41,6 +44,8 @@ pub(super) enum Meaning {
     Line(Frame),
     /// A whole body; the record to append once it is out.
     Whole(What),
+    /// A part of a body that is not the last one.
+    Part,
 }
 
 #[derive(Debug)]
@@ -54,53 +59,6 @@ impl Piece {
     /// A whole line that is the truth.
     fn may_be_joined(&self) -> bool {
         self.sent == 0 && matches!(&self.meaning, Meaning::Line(frame) if !frame.scripted)
-    }
-}
-
-/// The most bytes of lines that leave as one write.
-const JOINED_BYTES_MAX: usize = 256 * 1024;
-
-/// How many writes of several lines are remembered.
-const JOINED_MAX: usize = 16;
-
-/// Lines that left together in this turn, and their bytes.
-///
-/// By default none do: a scenario counts writes, and tears them apart.
-#[derive(Debug, Default)]
-pub(super) struct Joined {
-    allowed: bool,
-    writes: VecDeque<(Vec<Bytes>, Bytes)>,
-}
-
-impl Joined {
-    /// Of a server that has no story to tell, and perhaps thousands of watches.
-    pub(super) fn allowed() -> Self {
-        Self {
-            allowed: true,
-            writes: VecDeque::new(),
-        }
-    }
-
-    /// The bytes of these lines: those that others were sent in this turn, if it was the same lines.
-    fn of(&mut self, lines: Vec<Bytes>) -> Bytes {
-        let same = |(known, _): &&(Vec<Bytes>, Bytes)| {
-            let pairs = || known.iter().zip(&lines);
-            known.len() == lines.len() && pairs().all(|(known, line)| known.as_ptr() == line.as_ptr())
-        };
-        if let Some((_, bytes)) = self.writes.iter().find(same) {
-            return bytes.clone();
-        }
-        let bytes = Bytes::from(lines.concat());
-        if self.writes.len() == JOINED_MAX {
-            self.writes.pop_front();
-        }
-        self.writes.push_back((lines, bytes.clone()));
-        bytes
-    }
-
-    /// The turn is over.
-    pub(super) fn forget(&mut self) {
-        self.writes.clear();
     }
 }
 
@@ -213,6 +171,7 @@ pub(super) struct Exchange {
     pub(super) pace: Option<Pace>,
     cut: Option<(Cut, Ending)>,
     pub(super) rules: EventRules,
+    backlog: Backlog,
 }
 
 impl Exchange {
@@ -231,6 +190,7 @@ impl Exchange {
             pace: None,
             cut: None,
             rules: EventRules::default(),
+            backlog: Backlog::default(),
         }
     }
 
@@ -267,6 +227,25 @@ impl Exchange {
         self.whole = true;
         self.queue.push_back(Piece {
             bytes,
+            sent: 0,
+            meaning: Meaning::Whole(record),
+        });
+        self.ending.get_or_insert(Ending::Eof);
+    }
+
+    /// Queues a part of a body that more follows.
+    pub(super) fn push_part(&mut self, bytes: Bytes) {
+        self.queue.push_back(Piece {
+            bytes,
+            sent: 0,
+            meaning: Meaning::Part,
+        });
+    }
+
+    /// Queues the end of a body that came in parts.
+    pub(super) fn end_parts(&mut self, record: What) {
+        self.queue.push_back(Piece {
+            bytes: Bytes::new(),
             sent: 0,
             meaning: Meaning::Whole(record),
         });
@@ -316,6 +295,30 @@ impl Exchange {
         self.ended
     }
 
+    /// Has the script nothing to say of how this answer leaves?
+    pub(super) fn is_free(&self) -> bool {
+        self.pace.is_none() && self.cut.is_none() && !self.announced && self.ending.is_none()
+    }
+
+    /// How many bytes more may be queued: a client that does not read is not kept more than that for.
+    pub(super) fn room(&self) -> usize {
+        if matches!(self.pace, Some(Pace::Coalesce { .. })) {
+            // It waits for so many events, however long they are.
+            return usize::MAX;
+        }
+        let queued: usize = self
+            .queue
+            .iter()
+            .map(|piece| piece.bytes.len() - piece.sent)
+            .sum();
+        self.backlog.room().saturating_sub(queued)
+    }
+
+    /// The connection took what was before the last fence. True if another one is to follow.
+    pub(super) fn taken(&mut self) -> bool {
+        self.backlog.taken()
+    }
+
     /// Sends all that may leave at `now`. Returns when to come back for more, if it is a matter of time.
     pub(super) fn flush(
         &mut self,
@@ -346,10 +349,9 @@ impl Exchange {
                 }
                 continue;
             };
-            if joined.allowed && self.may_join() {
+            if joined.is_allowed() && self.may_join() {
                 let bytes = self.join(now, log, joined);
-                let stream = self.id;
-                outputs.push_back(Output::Data { stream, bytes });
+                self.give(bytes, outputs);
                 continue;
             }
             self.write(now, count, log, outputs);
@@ -445,10 +447,17 @@ impl Exchange {
         if let Some((Cut::AfterBytes(left), _)) = &mut self.cut {
             *left -= bytes.len() as u64;
         }
-        outputs.push_back(Output::Data {
-            stream: self.id,
-            bytes,
-        });
+        self.give(bytes, outputs);
+    }
+
+    fn give(&mut self, bytes: Bytes, outputs: &mut VecDeque<Output>) {
+        let (stream, length) = (self.id, bytes.len());
+        if length > 0 || self.whole {
+            outputs.push_back(Output::Data { stream, bytes });
+        }
+        if self.backlog.gave(length) {
+            outputs.push_back(Output::Fence { stream });
+        }
     }
 
     /// Are several truthful lines due at once, and has the script nothing to say of how they leave?
@@ -523,6 +532,7 @@ impl Exchange {
 fn record(now: Duration, stream: StreamId, piece: Piece, log: &mut Log) {
     let (sent, bytes) = (piece.sent as u64, piece.bytes.len() as u64);
     match piece.meaning {
+        Meaning::Part => {}
         Meaning::Line(_) if sent == 0 => {}
         Meaning::Line(frame) => log.push(
             now,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::answer::watch_head;
 use super::exchange::Fate;
 use super::names::binding_of;
-use super::{Open, Server, Source};
+use super::{Open, Output, Server, Source};
 use crate::fault::Ending;
 use crate::model::WatchPoll;
 use crate::record::{ObjectRef, StreamId, What};
@@ -25,8 +25,10 @@ impl Server {
             self.run_step(now, step, None);
         }
         self.pump_due(now);
-        let at_rest = self.watches_target().then(|| self.script.quiet_since());
-        self.goal.on_rest(at_rest);
+        if self.goal.can_end() {
+            let at_rest = self.watches_target().then(|| self.script.quiet_since());
+            self.goal.on_rest(at_rest);
+        }
         // A frame that just left may have been the client's last word on a step that waits for quiet; nothing else
         // that pumping does can arm a step.
         self.goal.advance(now, &self.script, &mut self.log);
@@ -61,20 +63,50 @@ impl Server {
 
     /// Moves what the truth has to say into the queue, and what may leave out of it.
     pub(super) fn pump(&mut self, now: Duration, stream: StreamId) {
-        self.refill(now, stream);
-        self.flush(now, stream);
+        loop {
+            let more = self.refill(now, stream);
+            self.flush(now, stream);
+            let open = self.open.get(&stream);
+            if !more || open.is_none_or(|open| open.exchange.room() == 0) {
+                break;
+            }
+        }
     }
 
-    fn refill(&mut self, now: Duration, stream: StreamId) {
+    /// The connection took what was handed over; what waited for room goes on in this turn.
+    pub(super) fn taken(&mut self, stream: StreamId) {
+        if let Some(open) = self.open.get_mut(&stream) {
+            if open.exchange.taken() {
+                self.outputs.push_back(Output::Fence { stream });
+            }
+            self.touched.insert(stream);
+        }
+    }
+
+    /// True if the source has more than there is room for.
+    fn refill(&mut self, now: Duration, stream: StreamId) -> bool {
+        let mut more = false;
         let Some(open) = self.open.get_mut(&stream) else {
-            return;
+            return more;
         };
+        let mut room = open.exchange.room();
         match &mut open.source {
             Source::Undecided(_) | Source::Refused(_) | Source::Decided => {}
             Source::Waiting { .. } | Source::WaitingGet { .. } => self.decide(now, stream),
+            Source::Page { .. } => more = open.refill_page(room),
             Source::Watch(session) => loop {
+                if room == 0 && !session.is_past(&self.model, now) {
+                    let deadline = session.deadline();
+                    if open.wake.is_none() {
+                        open.wake = Some(deadline);
+                        self.wakes.insert((deadline, stream));
+                    }
+                    more = true;
+                    break;
+                }
                 match session.poll(&self.model, now) {
                     WatchPoll::Frame(frame) => {
+                        room = room.saturating_sub(frame.line.len());
                         if frame.kind.is_change() {
                             self.script.on_activity(now);
                         }
@@ -134,6 +166,7 @@ impl Server {
             },
         }
         self.begin_watch(stream);
+        more
     }
 
     /// Sends the head of a watch that no longer waits.
@@ -211,5 +244,30 @@ impl Server {
             .rev()
             .find(|(_, open)| matches!(open.source, Source::Watch(_)) && !open.exchange.is_over())
             .map(|(stream, _)| *stream)
+    }
+}
+
+impl Open {
+    /// Moves parts of a page into the queue. True if there are more than there is room for.
+    fn refill_page(&mut self, mut room: usize) -> bool {
+        let Source::Page { text, .. } = &mut self.source else {
+            return false;
+        };
+        while room > 0 {
+            match text.next() {
+                Some(bytes) => {
+                    room = room.saturating_sub(bytes.len());
+                    self.exchange.push_part(bytes);
+                }
+                None => {
+                    if let Source::Page { record, .. } = std::mem::replace(&mut self.source, Source::Decided)
+                    {
+                        self.exchange.end_parts(record);
+                    }
+                    return false;
+                }
+            }
+        }
+        true
     }
 }

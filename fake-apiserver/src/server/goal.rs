@@ -124,6 +124,11 @@ impl Goal {
         self.compare(now);
     }
 
+    /// Is there anything that this run can end by?
+    pub(super) fn can_end(&self) -> bool {
+        self.limits.ends
+    }
+
     /// Since when the client holds a watch and neither side does anything; `None`: it holds none.
     pub(super) fn on_rest(&mut self, since: Option<Duration>) {
         self.at_rest_since = since;

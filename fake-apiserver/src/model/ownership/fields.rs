@@ -254,10 +254,10 @@ pub(super) fn compare(schema: Option<&Schema>, old: &Value, new: &Value) -> Chan
     changes
 }
 
-fn differ(
+fn differ<'v>(
     schema: Option<&Schema>,
-    old: Option<&Value>,
-    new: Option<&Value>,
+    old: Option<&'v Value>,
+    new: Option<&'v Value>,
     path: &mut Path,
     changes: &mut Changes,
 ) {
@@ -279,35 +279,28 @@ fn differ(
     let (of_old, of_new) = (of_old.unwrap_or_default(), of_new.unwrap_or_default());
     let names: BTreeSet<&String> = of_old.iter().chain(&of_new).map(|(name, _)| name).collect();
     for name in names {
-        let find = |parts: &[(String, Value)]| {
-            parts
-                .iter()
-                .find(|(other, _)| other == name)
-                .map(|(_, value)| value.clone())
+        let find = |parts: &[(String, &'v Value)]| {
+            let found = parts.iter().find(|(other, _)| other == name);
+            found.map(|(_, value)| *value)
         };
         let (old, new) = (find(&of_old), find(&of_new));
         path.push(name.clone());
-        differ(below(schema, name), old.as_ref(), new.as_ref(), path, changes);
+        differ(below(schema, name), old, new, path, changes);
         path.pop();
     }
 }
 
 /// The parts by element; `None` for what is owned as a whole. Nothing at all has no parts.
-fn named_parts(schema: Option<&Schema>, value: Option<&Value>) -> Option<Vec<(String, Value)>> {
+fn named_parts<'v>(schema: Option<&Schema>, value: Option<&'v Value>) -> Option<Vec<(String, &'v Value)>> {
     match parts(schema, value?) {
         Parts::Leaf => None,
         Parts::Entries(entries) => Some(
             entries
                 .iter()
-                .map(|(name, value)| (format!("f:{name}"), value.clone()))
+                .map(|(name, value)| (format!("f:{name}"), value))
                 .collect(),
         ),
-        Parts::Items(items) => Some(
-            items
-                .into_iter()
-                .map(|(element, value)| (element, value.clone()))
-                .collect(),
-        ),
+        Parts::Items(items) => Some(items),
     }
 }
 
