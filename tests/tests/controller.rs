@@ -4,13 +4,12 @@
 //! Real sockets and real time, and no sleep: a test waits for what the controller or the stream says.
 
 use std::future::Future;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fake_apiserver::net::{Edge, ListenerLimits, serve};
+use fake_apiserver::net::Standalone;
 use fake_apiserver::scenario::ServerSettings;
-use fake_apiserver::server::{Control, Server};
+use fake_apiserver::server::Control;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{Stream, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -21,7 +20,6 @@ use kube_runtime::controller::{Action, Controller};
 use kube_runtime::reflector::{self as kube_reflector, ObjectRef};
 use kube_runtime::watcher::Event as KubeEvent;
 use serde_json::json;
-use tokio::net::TcpListener;
 use watcher::ext::PredicateConfig;
 use watcher::interop::KubeRuntimeExt as _;
 use watcher::{
@@ -33,32 +31,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server with nothing in it, and a client of it.
 struct World {
-    edge: Edge,
+    server: Standalone,
     client: Client,
 }
 
 impl World {
     async fn new() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        let server = Standalone::start(ServerSettings::default())
             .await
             .expect("a port is free");
-        let address = listener.local_addr().expect("it has an address");
-        let edge = Edge::new(Server::standalone(ServerSettings::default(), 0));
-        let served = edge.clone();
-        tokio::spawn(async move {
-            let endless = std::future::pending::<()>();
-            tokio::join!(
-                async {
-                    serve(listener, served.clone(), ListenerLimits::default(), endless)
-                        .await
-                        .expect("it serves")
-                },
-                served.keep_time()
-            );
-        });
-        let url = format!("http://{address}").parse().expect("an address is a URL");
+        let url = server.url().parse().expect("an address is a URL");
         let client = Client::try_from(kube_client::Config::new(url)).expect("plain HTTP needs nothing");
-        Self { edge, client }
+        Self { server, client }
     }
 
     fn maps(&self) -> Api<ConfigMap> {
@@ -105,8 +89,8 @@ impl World {
 
     /// Every watch ends and its version is gone: whoever follows must read the set anew.
     fn expire(&self) {
-        self.edge.control(Control::Compact);
-        self.edge.control(Control::RestartWatchCaches);
+        self.server.edge().control(Control::Compact);
+        self.server.edge().control(Control::RestartWatchCaches);
     }
 }
 

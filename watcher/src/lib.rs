@@ -1,15 +1,19 @@
 //! Keeps a program in step with a Kubernetes collection: LIST, WATCH, and everything that can go wrong with them.
 //!
-//! ```no_run
+//! ```
 //! use futures::StreamExt;
 //! use k8s_openapi::api::core::v1::Pod;
 //! use kube_client::{Api, Client};
 //! use watcher::{Config, Event, watcher};
 //!
-//! # async fn pods(client: Client) {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = fake_apiserver::net::Standalone::start(Default::default()).await?;
+//! # let client = Client::try_from(kube_client::Config::new(server.url().parse()?))?;
 //! let pods: Api<Pod> = Api::namespaced(client, "apps");
 //! let mut events = std::pin::pin!(watcher(pods, Config::default().labels("app=web")));
 //! while let Some(event) = events.next().await {
+//! #   let pods_are_known = matches!(event, Ok(Event::InitDone));
 //!     match event {
 //!         Ok(Event::Init) => println!("a snapshot begins"),
 //!         Ok(Event::InitApply(pod)) => println!("exists: {:?}", pod.metadata.name),
@@ -18,7 +22,9 @@
 //!         Ok(Event::Delete(pod)) => println!("deleted: {:?}", pod.metadata.name),
 //!         Err(error) => eprintln!("will be retried: {error}"),
 //!     }
+//! #   if pods_are_known { break }
 //! }
+//! # Ok(())
 //! # }
 //! ```
 //!

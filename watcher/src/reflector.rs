@@ -1,14 +1,17 @@
 //! A local copy of a collection, kept by a watcher's events: [`Store`] to read it, [`Writer`] to write it,
 //! [`Subscriber`]s to hear what changes. It must not know where the events come from.
 //!
-//! ```no_run
+//! ```
 //! use futures::TryStreamExt;
 //! use k8s_openapi::api::core::v1::Pod;
 //! use kube_client::{Api, Client};
 //! use watcher::reflector::{self, ObjectRef};
 //! use watcher::{Config, WatchStreamExt, watcher};
 //!
-//! # async fn pods(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = fake_apiserver::net::Standalone::start(Default::default()).await?;
+//! # let client = Client::try_from(kube_client::Config::new(server.url().parse()?))?;
 //! let (pods, writer) = reflector::store();
 //! let events = watcher(Api::<Pod>::namespaced(client, "apps"), Config::default()).reflect(writer);
 //! tokio::spawn(events.try_for_each(|_| async { Ok(()) }));
