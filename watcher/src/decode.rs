@@ -4,6 +4,7 @@
 //! its type, and a bad object can be told apart from bad bytes.
 
 mod codec;
+mod cut;
 #[cfg(feature = "client")]
 mod dynamic;
 mod envelope;
@@ -44,17 +45,28 @@ impl WatchDecoder {
         }
     }
 
-    /// Takes more of the body and tells what became whole. After bytes that are no JSON nothing more is told: where the
-    /// next event begins is unknown.
-    pub fn push<K>(
+    /// Takes more of the body. What was pushed before must have been read by [`next`](Self::next).
+    pub fn push(&mut self, chunk: Bytes) {
+        self.values.push(chunk);
+    }
+
+    /// Tells the next event; `false` when more bytes are needed. After bytes that are no JSON nothing more is told: where
+    /// the next event begins is unknown.
+    ///
+    /// One at a time, so that a consumer has done with one object before the next takes memory.
+    pub fn next<K>(
         &mut self,
-        chunk: Bytes,
         codec: &Codec<K>,
         kinds: &mut Kinds,
         mut tell: impl FnMut(Answer<'_, K>),
-    ) {
-        self.values.push(chunk);
-        while self.values.next(|cut| tell_cut(&cut, codec, kinds, &mut tell)) {}
+    ) -> bool {
+        let mut is_told = false;
+        self.values.next(|cut| {
+            let is_taken = tell_cut(&cut, codec, kinds, &mut tell);
+            is_told |= is_taken;
+            is_taken
+        });
+        is_told
     }
 
     /// The body ended: tells a last event that is whole but for its newline. A torn one is dropped; returns how many

@@ -1,5 +1,9 @@
 //! Objects that are kept as the bytes they came in, and decoded when they are used: the compact form of a cache.
 
+#[cfg(feature = "compress")]
+mod packed;
+
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -18,7 +22,11 @@ use crate::object::Identity;
 /// used, not when it comes: [`get`](Self::get) then says so. A watcher of lazy objects tells whole values from torn ones,
 /// and tells nothing that has no metadata.
 pub struct Lazy<K> {
-    json: Box<str>,
+    /// Its JSON; or its names, and behind them its JSON compressed.
+    bytes: Box<[u8]>,
+    /// What it is compressed against.
+    #[cfg(feature = "compress")]
+    model: Option<packed::Model>,
     name: Span,
     namespace: Span,
     uid: Span,
@@ -27,7 +35,7 @@ pub struct Lazy<K> {
     decoded: Mutex<Weak<K>>,
 }
 
-/// A part of the JSON.
+/// A part of the bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Span {
     start: u32,
@@ -47,10 +55,14 @@ impl Span {
         })
     }
 
-    fn cut(self, whole: &str) -> &str {
+    fn cut(self, whole: &[u8]) -> &str {
         let start = self.start as usize;
-        &whole[start..start + self.length as usize]
+        text(&whole[start..start + self.length as usize])
     }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("it was text when it came")
 }
 
 impl<K> Lazy<K> {
@@ -71,34 +83,40 @@ impl<K> Lazy<K> {
             namespace: span(&id.namespace)?,
             uid: span(&id.uid)?,
             resource_version: span(&id.resource_version)?,
-            json: json.into(),
+            bytes: json.as_bytes().into(),
+            #[cfg(feature = "compress")]
+            model: None,
             decoded: Mutex::new(Weak::new()),
         })
     }
 
     /// `metadata.name`.
     pub fn name(&self) -> &str {
-        self.name.cut(&self.json)
+        self.name.cut(&self.bytes)
     }
 
     /// `metadata.namespace`; empty for cluster-scoped objects.
     pub fn namespace(&self) -> &str {
-        self.namespace.cut(&self.json)
+        self.namespace.cut(&self.bytes)
     }
 
     /// `metadata.uid`.
     pub fn uid(&self) -> &str {
-        self.uid.cut(&self.json)
+        self.uid.cut(&self.bytes)
     }
 
     /// `metadata.resourceVersion`.
     pub fn resource_version(&self) -> &str {
-        self.resource_version.cut(&self.json)
+        self.resource_version.cut(&self.bytes)
     }
 
     /// The JSON, as it came.
-    pub fn json(&self) -> &str {
-        &self.json
+    pub fn json(&self) -> Cow<'_, str> {
+        #[cfg(feature = "compress")]
+        if let Some(model) = &self.model {
+            return Cow::Owned(model.unpack(&self.bytes[self.names_length()..]));
+        }
+        Cow::Borrowed(text(&self.bytes))
     }
 
     #[cfg(feature = "client")]
@@ -122,11 +140,14 @@ impl<K: DeserializeOwned> Lazy<K> {
         if let Some(object) = decoded.upgrade() {
             return Ok(object);
         }
-        let object = Arc::new(serde_json::from_str::<K>(&self.json)?);
+        let object = Arc::new(serde_json::from_str::<K>(&self.json())?);
         *decoded = Arc::downgrade(&object);
         Ok(object)
     }
 }
+
+#[cfg(feature = "compress")]
+pub(crate) use packed::codec as packed_codec;
 
 /// The codec of lazy objects. What `prune` names is cut out of their text.
 #[cfg(feature = "client")]
@@ -134,14 +155,19 @@ pub(crate) fn codec<K: 'static>(prune: Prune) -> Codec<Lazy<K>> {
     if prune.is_empty() {
         return Codec::new(Lazy::new);
     }
-    let values = Codec::<serde_json::Value>::typed(prune);
-    Codec::new(move |json| Lazy::new(&values.decode(json)?.to_string()))
+    let values = Codec::<serde_json::Value>::typed(prune.clone());
+    Codec::new(move |json| match prune.cut(json) {
+        Some(cut) => Lazy::new(&cut),
+        None => Lazy::new(&values.decode(json)?.to_string()),
+    })
 }
 
 impl<K> Clone for Lazy<K> {
     fn clone(&self) -> Self {
         Self {
-            json: self.json.clone(),
+            bytes: self.bytes.clone(),
+            #[cfg(feature = "compress")]
+            model: self.model.clone(),
             name: self.name,
             namespace: self.namespace,
             uid: self.uid,
@@ -160,7 +186,7 @@ impl<K> fmt::Debug for Lazy<K> {
             .field("namespace", &self.namespace())
             .field("name", &self.name())
             .field("resource_version", &self.resource_version())
-            .field("bytes", &self.json.len())
+            .field("bytes", &self.bytes.len())
             .finish()
     }
 }

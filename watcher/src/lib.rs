@@ -92,6 +92,8 @@ pub use predicates::Predicate;
 pub use progress::{Progress, Synced};
 #[cfg(feature = "client")]
 pub use reflector::reflector;
+#[cfg(feature = "compress")]
+pub use stream::packed_watcher;
 #[cfg(feature = "client")]
 pub use stream::{
     Watcher, lazy_watcher, metadata_watcher, store_watcher, watch_object, watch_object_with, watcher,

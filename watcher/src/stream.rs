@@ -18,7 +18,7 @@ use kube_core::metadata::PartialObjectMeta;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, Sleep};
 
-use self::link::{Link, Target};
+use self::link::{Link, Read, Target};
 use self::one::One;
 use crate::config::Config;
 use crate::decode::{self, Codec, Kinds};
@@ -58,6 +58,18 @@ where
     K: Resource + DeserializeOwned + Send + 'static,
 {
     let codec = lazy::codec(config.prune.clone());
+    let target = Target::new(&api, K::metadata_api());
+    Watcher::new(api.into_client(), target, config, codec, Lazy::identity)
+}
+
+/// Like [`lazy_watcher()`], of objects whose text is kept compressed, each against the first one: a store of them takes a
+/// small part of their JSON, and decoding one takes a little longer.
+#[cfg(feature = "compress")]
+pub fn packed_watcher<K>(api: Api<K>, config: Config) -> Watcher<Lazy<K>>
+where
+    K: Resource + DeserializeOwned + Send + 'static,
+{
+    let codec = lazy::packed_codec(config.prune.clone());
     let target = Target::new(&api, K::metadata_api());
     Watcher::new(api.into_client(), target, config, codec, Lazy::identity)
 }
@@ -270,7 +282,7 @@ impl<K> Watcher<K> {
     }
 
     /// Reads what is there of the current answer; `Pending` when there is nothing, or no request.
-    fn poll_link(&mut self, now: Duration, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_link(&mut self, now: Duration, cx: &mut Context<'_>) -> Poll<Read> {
         let Some(link) = &mut self.link else {
             return Poll::Pending;
         };
@@ -279,11 +291,10 @@ impl<K> Watcher<K> {
         let read = link.poll_read(cx, &self.codec, &mut self.kinds, |answer| {
             machine.handle(now, Input::Answer { request, answer });
         });
-        read.map(|is_over| {
-            if is_over {
-                self.link = None;
-            }
-        })
+        if read == Poll::Ready(Read::Over) {
+            self.link = None;
+        }
+        read
     }
 
     /// Ready when the machine's time has come.
@@ -326,20 +337,27 @@ impl<K> Stream for Watcher<K> {
         } else {
             1
         };
-        for _ in 0..READS_MAX {
+        let mut reads = 0;
+        while reads < READS_MAX {
             this.carry_out();
             if this.told.len() >= told_max {
                 break;
             }
-            if this.poll_link(now, cx).is_ready() {
-                this.heard = this.started.and_then(|started| started.checked_add(now));
-                now = this.now();
-                continue;
+            match this.poll_link(now, cx) {
+                Poll::Ready(Read::Told) => continue,
+                Poll::Ready(Read::Bytes | Read::Over) => {
+                    reads += 1;
+                    now = this.now();
+                    this.heard = this.started.and_then(|started| started.checked_add(now));
+                    continue;
+                }
+                Poll::Pending => {}
             }
             // Only a side that has nothing to say can be silent for too long.
             if this.poll_timer(now, cx).is_ready() {
                 now = this.now();
                 this.machine.handle(now, Input::Timeout);
+                reads += 1;
                 continue;
             }
             if this.told.is_empty() {

@@ -353,6 +353,19 @@ pub(crate) const GROUPS: &[Group] = &[
         )],
     ),
     list(
+        Objects::PackedPods,
+        Use::Store,
+        Reading::Pages,
+        // An aim alone was set: compressing must not cost memory.
+        &[at_most(
+            "L5",
+            "store, a lazy Pod compressed / typed",
+            Figure::Kept,
+            0.15,
+            0.05,
+        )],
+    ),
+    list(
         Objects::Pods,
         Use::List,
         Reading::Streaming,

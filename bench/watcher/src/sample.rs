@@ -189,7 +189,16 @@ async fn ours(sample: &Sample, client: Client) -> io::Result<Taken> {
             stored(sample, stream, || store.len()).await
         }
         Objects::LazyPods => follow(sample, watcher::lazy_watcher(Api::<Pod>::all(client), config)).await,
-        Objects::PackedPods => Err(io::Error::other("not there")),
+        Objects::PackedPods if stores => {
+            let (store, writer) = reflector::store();
+            let stream = watcher::packed_watcher(Api::<Pod>::all(client), config);
+            let stream = watcher::WatchStreamExt::reflect(stream, writer);
+            stored(sample, stream, || store.len()).await
+        }
+        Objects::PackedPods => {
+            let stream = watcher::packed_watcher(Api::<Pod>::all(client), config);
+            follow(sample, stream).await
+        }
     }
 }
 

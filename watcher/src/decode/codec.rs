@@ -19,26 +19,44 @@ type Decode<O> = dyn Fn(&str) -> Result<O, serde_json::Error> + Send + Sync;
 impl<O: DeserializeOwned + 'static> Codec<O> {
     /// The object's own type, without what `prune` names.
     pub fn typed(prune: Prune) -> Self {
-        #[cfg(feature = "client")]
-        if TypeId::of::<O>() == TypeId::of::<kube_core::DynamicObject>() {
-            return Self::new(move |json| {
-                super::dynamic::decode(json, &prune).map(|object| {
-                    let mut object: Option<kube_core::DynamicObject> = Some(object);
-                    let object: &mut dyn Any = &mut object;
-                    let object = object.downcast_mut::<Option<O>>().and_then(Option::take);
-                    object.expect("the two are one type: that was asked above")
-                })
-            });
-        }
+        let decode = decoding::<O>();
         if prune.is_empty() {
-            return Self::new(|json| serde_json::from_str(json));
+            return Self::new(move |json| decode(json, &prune));
         }
+        let nothing = Prune::nothing();
         Self::new(move |json| {
-            let mut values = serde_json::Deserializer::from_str(json);
-            let object = O::deserialize(Pruned::new(&mut values, prune.root()))?;
-            values.end()?;
-            Ok(object)
+            if let Some(cut) = prune.cut(json)
+                && let Ok(object) = decode(&cut, &nothing)
+            {
+                return Ok(object);
+            }
+            // Whatever is odd about it, or wrong with it.
+            decode(json, &prune)
         })
+    }
+}
+
+/// How a type is decoded, without what is left out.
+fn decoding<O: DeserializeOwned + 'static>() -> fn(&str, &Prune) -> Result<O, serde_json::Error> {
+    #[cfg(feature = "client")]
+    if TypeId::of::<O>() == TypeId::of::<kube_core::DynamicObject>() {
+        return |json, prune| {
+            super::dynamic::decode(json, prune).map(|object| {
+                let mut object: Option<kube_core::DynamicObject> = Some(object);
+                let object: &mut dyn Any = &mut object;
+                let object = object.downcast_mut::<Option<O>>().and_then(Option::take);
+                object.expect("the two are one type: that was asked above")
+            })
+        };
+    }
+    |json, prune| {
+        if prune.is_empty() {
+            return serde_json::from_str(json);
+        }
+        let mut values = serde_json::Deserializer::from_str(json);
+        let object = O::deserialize(Pruned::new(&mut values, prune.root()))?;
+        values.end()?;
+        Ok(object)
     }
 }
 

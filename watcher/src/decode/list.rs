@@ -1,7 +1,7 @@
 //! Decodes one page of a LIST while it is still arriving, item by item: an item that does not fit its type is named, and
 //! the others are told. What is held of a page is one item, however long the page.
 
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use serde::Deserialize;
 
 use super::envelope::{Head, Text, text};
@@ -18,9 +18,12 @@ use crate::status::Status;
 /// resources with their items. `items` may be empty, null or missing, and items may come without their type.
 #[derive(Debug)]
 pub struct ListDecoder {
-    bytes: BytesMut,
+    /// The beginning of a value whose end has not come.
+    begun: BytesMut,
+    /// What came last, behind `begun`.
+    chunk: Bytes,
     place: Place,
-    /// The end of the value that begins at the beginning of `bytes`.
+    /// The search for the end of the value that is next; `begun` was searched.
     end: ValueEnd,
     /// What is no item, as JSON.
     outer: String,
@@ -29,13 +32,15 @@ pub struct ListDecoder {
     limit: usize,
 }
 
-/// Where in the body `bytes` begin.
+/// What is next in the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     /// Before the list.
     Start,
     /// Before a key, or the end of the list.
     Key,
+    /// Behind this key.
+    Colon(String),
     /// Before the value of this key.
     Value(String),
     /// Before an item, or the end of the items.
@@ -53,7 +58,8 @@ impl ListDecoder {
     /// A decoder that refuses items longer than so many bytes.
     pub fn new(max_item_bytes: usize) -> Self {
         Self {
-            bytes: BytesMut::new(),
+            begun: BytesMut::new(),
+            chunk: Bytes::new(),
             place: Place::Start,
             end: ValueEnd::default(),
             outer: String::new(),
@@ -63,30 +69,45 @@ impl ListDecoder {
         }
     }
 
-    /// Takes more of the body and tells the items that became whole. After bytes that are no list nothing is told.
-    pub fn push<K>(
-        &mut self,
-        chunk: &[u8],
-        codec: &Codec<K>,
-        kinds: &mut Kinds,
-        tell: &mut impl FnMut(Answer<'_, K>),
-    ) {
-        if self.place == Place::Broken {
-            return;
-        }
-        self.bytes.extend_from_slice(chunk);
-        while self.place != Place::Broken && self.step(codec, kinds, tell) {}
-        if self.bytes.len() > self.limit && self.place != Place::Broken {
-            self.give_up(Malformed::TooLong { limit: self.limit }, tell);
+    /// Takes more of the body. What was pushed before must have been read by [`next`](Self::next).
+    pub fn push(&mut self, chunk: Bytes) {
+        if self.place != Place::Broken {
+            self.gather();
+            self.chunk = chunk;
         }
     }
 
+    /// Tells the next item; `false` when more bytes are needed. After bytes that are no list nothing is told.
+    pub fn next<K>(
+        &mut self,
+        codec: &Codec<K>,
+        kinds: &mut Kinds,
+        mut tell: impl FnMut(Answer<'_, K>),
+    ) -> bool {
+        let mut is_told = false;
+        let mut tell = |answer: Answer<'_, K>| {
+            is_told = true;
+            tell(answer);
+        };
+        while self.place != Place::Broken {
+            match self.step(codec, kinds, &mut tell) {
+                Step::On => {}
+                Step::Told => break,
+                Step::More if self.begun.len() > self.limit => {
+                    self.give_up(Malformed::TooLong { limit: self.limit }, &mut tell);
+                }
+                Step::More => break,
+            }
+        }
+        is_told
+    }
+
     /// The body ended: tells [`Answer::PageEnd`], or what the body is in place of a list.
-    pub fn finish<K>(self, kinds: &mut Kinds, tell: &mut impl FnMut(Answer<'_, K>)) {
+    pub fn finish<K>(self, kinds: &mut Kinds, mut tell: impl FnMut(Answer<'_, K>)) {
         match &self.place {
             Place::Broken => return,
             Place::End => {}
-            Place::Start | Place::Key | Place::Value(_) | Place::Item => {
+            Place::Start | Place::Key | Place::Colon(_) | Place::Value(_) | Place::Item => {
                 return tell(Answer::Malformed(Malformed::NotJson));
             }
         }
@@ -109,25 +130,21 @@ impl ListDecoder {
         }));
     }
 
-    /// Takes what is next of the body; `false` when more bytes are needed.
-    fn step<K>(&mut self, codec: &Codec<K>, kinds: &mut Kinds, tell: &mut impl FnMut(Answer<'_, K>)) -> bool {
-        self.skip_whitespace();
-        let Some(&first) = self.bytes.first() else {
-            return false;
+    /// Takes what is next of the body.
+    fn step<K>(&mut self, codec: &Codec<K>, kinds: &mut Kinds, tell: &mut impl FnMut(Answer<'_, K>)) -> Step {
+        let Some(first) = self.first() else {
+            return Step::More;
         };
-        match (&self.place, first) {
+        match (&mut self.place, first) {
             (Place::Start, b'{') => self.go(1, Place::Key),
             (Place::Start, b'[' | b'"') => self.give_up(Malformed::NotExpected { kind: None }, tell),
             (Place::Key, b',') if !self.outer.is_empty() || self.has_items => self.go(1, Place::Key),
             (Place::Key, b'}') => self.go(1, Place::End),
-            (Place::Key, b'"') => match self.key() {
-                Some(Ok(key)) => {
-                    self.place = Place::Value(key);
-                    true
-                }
-                Some(Err(why)) => self.give_up(why, tell),
-                None => false,
-            },
+            (Place::Key, b'"') => self.key(tell),
+            (Place::Colon(key), b':') => {
+                let key = std::mem::take(key);
+                self.go(1, Place::Value(key))
+            }
             (Place::Value(key), b'[') if key == "items" && !self.has_items => {
                 self.has_items = true;
                 if let Err(why) = self.check_kind_early(kinds) {
@@ -139,67 +156,60 @@ impl ListDecoder {
             (Place::Item, b']') => self.go(1, Place::Key),
             (Place::Item, b',') => self.go(1, Place::Item),
             (Place::Item, _) => self.item(codec, kinds, tell),
-            (Place::Start | Place::Key | Place::End | Place::Broken, _) => {
+            (Place::Start | Place::Key | Place::Colon(_) | Place::End | Place::Broken, _) => {
                 self.give_up(Malformed::NotJson, tell)
             }
         }
     }
 
-    /// A key and its colon.
-    fn key(&mut self) -> Option<Result<String, Malformed>> {
-        let end = self.end.clone().advance(&self.bytes)?;
-        let colon = end
-            + self.bytes[end..]
-                .iter()
-                .position(|byte| !byte.is_ascii_whitespace())?;
-        let key = serde_json::from_slice::<String>(&self.bytes[..end]);
-        let result = match key {
-            Ok(key) if self.bytes[colon] == b':' => Ok(key),
-            Ok(_) | Err(_) => Err(Malformed::NotJson),
+    fn key<K>(&mut self, tell: &mut impl FnMut(Answer<'_, K>)) -> Step {
+        let Some(length) = self.whole_value() else {
+            return Step::More;
         };
-        self.bytes.advance(colon + 1);
-        Some(result)
+        match serde_json::from_slice::<String>(&self.front()[..length]) {
+            Ok(key) => self.go(length, Place::Colon(key)),
+            Err(_) => self.give_up(Malformed::NotJson, tell),
+        }
     }
 
     /// A value that is no item: kept to be read at the end.
-    fn value<K>(&mut self, tell: &mut impl FnMut(Answer<'_, K>)) -> bool {
-        let Some(end) = self.end.advance(&self.bytes) else {
-            return false;
+    fn value<K>(&mut self, tell: &mut impl FnMut(Answer<'_, K>)) -> Step {
+        let Some(length) = self.whole_value() else {
+            return Step::More;
         };
         let Place::Value(key) = &self.place else {
-            return false;
+            return Step::More;
         };
-        self.has_items |= key == "items" && self.bytes[..end] == *b"null";
-        let kept = std::str::from_utf8(&self.bytes[..end])
+        let bytes = &self.front()[..length];
+        let kept = std::str::from_utf8(bytes)
             .ok()
             .filter(|value| serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok());
         let Some(value) = kept else {
             return self.give_up(Malformed::NotJson, tell);
         };
-        if key != "items" && self.outer.len() + value.len() <= OUTER_BYTES_MAX {
-            if !self.outer.is_empty() {
-                self.outer.push(',');
-            }
-            self.outer
-                .push_str(&serde_json::Value::from(key.as_str()).to_string());
-            self.outer.push(':');
-            self.outer.push_str(value);
+        if key == "items" {
+            self.has_items |= value == "null";
+        } else if self.outer.len() + value.len() <= OUTER_BYTES_MAX {
+            let comma = if self.outer.is_empty() { "" } else { "," };
+            let field = format!("{comma}{}:{value}", serde_json::Value::from(key.as_str()));
+            self.outer.push_str(&field);
         }
-        self.go(end, Place::Key)
+        self.go(length, Place::Key)
     }
 
-    fn item<K>(&mut self, codec: &Codec<K>, kinds: &mut Kinds, tell: &mut impl FnMut(Answer<'_, K>)) -> bool {
-        let Some(end) = self.end.advance(&self.bytes) else {
-            return false;
+    fn item<K>(&mut self, codec: &Codec<K>, kinds: &mut Kinds, tell: &mut impl FnMut(Answer<'_, K>)) -> Step {
+        let Some(length) = self.whole_value() else {
+            return Step::More;
         };
-        let Ok(json) = std::str::from_utf8(&self.bytes[..end]) else {
+        let Ok(json) = std::str::from_utf8(&self.front()[..length]) else {
             return self.give_up(Malformed::NotJson, tell);
         };
         match decode_item(json, codec, kinds) {
             Ok(answer) => tell(answer),
             Err(why) => return self.give_up(why, tell),
         }
-        self.go(end, Place::Item)
+        self.go(length, Place::Item);
+        Step::Told
     }
 
     /// Where the kind came before the items, nothing of another kind is told.
@@ -228,31 +238,71 @@ impl ListDecoder {
         }
     }
 
-    fn skip_whitespace(&mut self) {
-        // The end that is looked for is counted from the first byte.
-        if self.end.is_fresh() {
-            let blank = self
-                .bytes
-                .iter()
-                .take_while(|byte| byte.is_ascii_whitespace())
-                .count();
-            self.bytes.advance(blank);
+    /// The first byte of what is next that is no blank.
+    fn first(&mut self) -> Option<u8> {
+        if let Some(&first) = self.begun.first() {
+            return Some(first);
+        }
+        let blank = self.chunk.iter().take_while(|byte| byte.is_ascii_whitespace());
+        let blank = blank.count();
+        self.chunk.advance(blank);
+        self.chunk.first().copied()
+    }
+
+    /// Where what is next lies.
+    fn front(&self) -> &[u8] {
+        if self.begun.is_empty() {
+            &self.chunk
+        } else {
+            &self.begun
         }
     }
 
-    fn go(&mut self, length: usize, place: Place) -> bool {
-        self.bytes.advance(length);
-        self.place = place;
-        self.end = ValueEnd::default();
-        true
+    /// The length of the value at the front, once it is whole and in one place.
+    fn whole_value(&mut self) -> Option<usize> {
+        let Some(end) = self.end.advance(&self.chunk) else {
+            self.gather();
+            return None;
+        };
+        if self.begun.is_empty() {
+            return Some(end);
+        }
+        self.begun.extend_from_slice(&self.chunk[..end]);
+        self.chunk.advance(end);
+        Some(self.begun.len())
     }
 
-    fn give_up<K>(&mut self, why: Malformed, tell: &mut impl FnMut(Answer<'_, K>)) -> bool {
+    /// Puts everything into one place.
+    fn gather(&mut self) {
+        self.begun.extend_from_slice(&self.chunk);
+        self.chunk.clear();
+    }
+
+    fn go(&mut self, length: usize, place: Place) -> Step {
+        if self.begun.is_empty() {
+            self.chunk.advance(length);
+        } else {
+            self.begun.advance(length);
+        }
+        self.place = place;
+        self.end = ValueEnd::default();
+        Step::On
+    }
+
+    fn give_up<K>(&mut self, why: Malformed, tell: &mut impl FnMut(Answer<'_, K>)) -> Step {
         tell(Answer::Malformed(why));
         self.place = Place::Broken;
-        self.bytes.clear();
-        false
+        self.begun.clear();
+        self.chunk.clear();
+        Step::Told
     }
+}
+
+/// What became of what is next.
+enum Step {
+    More,
+    On,
+    Told,
 }
 
 /// `Err`: these bytes are no JSON, so where the next item begins is unknown.

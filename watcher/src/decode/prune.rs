@@ -8,6 +8,8 @@ use std::fmt;
 use serde::de::value::CowStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::cut::cut;
+
 /// What is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prune {
@@ -72,6 +74,11 @@ impl Prune {
     pub(super) fn root(&self) -> &Node {
         &self.root
     }
+
+    /// The object's text without what is left out, where that is found without reading it.
+    pub(crate) fn cut<'a>(&self, json: &'a str) -> Option<Cow<'a, str>> {
+        cut(json, &self.root)
+    }
 }
 
 enum Part<'a> {
@@ -106,7 +113,12 @@ impl<'a> Iterator for Parts<'a> {
 }
 
 impl Node {
-    fn keeps(&self, field: &str) -> bool {
+    /// Is nothing left out below?
+    pub(super) fn is_leaf(&self) -> bool {
+        self.only.is_none() && self.fields.is_empty() && self.items.is_none()
+    }
+
+    pub(super) fn keeps(&self, field: &str) -> bool {
         let is_named = self
             .only
             .as_ref()
@@ -114,8 +126,12 @@ impl Node {
         is_named && self.fields.get(field).is_none_or(|node| !node.is_dropped)
     }
 
-    fn below(&self, field: &str) -> Option<&Self> {
+    pub(super) fn below(&self, field: &str) -> Option<&Self> {
         self.fields.get(field)
+    }
+
+    pub(super) fn items(&self) -> Option<&Self> {
+        self.items.as_deref()
     }
 }
 
@@ -395,7 +411,13 @@ mod tests {
             removed(&mut expected, &["a", "b"]);
             removed(&mut expected, &["b", "[]", "a"]);
             let prune = Prune::nothing().field("a.b").field("b[].a");
-            prop_assert_eq!(pruned(&json, &prune), expected);
+            prop_assert_eq!(pruned(&json, &prune), expected.clone());
+            let text = json.to_string();
+            if let Some(cut) = prune.cut(&text) {
+                prop_assert_eq!(serde_json::from_str::<Value>(&cut).unwrap(), expected);
+            } else {
+                prop_assert!(!json.is_object() || text.contains('\\'), "{}", text);
+            }
         }
     }
 }

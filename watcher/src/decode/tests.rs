@@ -58,7 +58,8 @@ fn decode_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>
     let (mut decoder, mut kinds, mut words) = (WatchDecoder::new(1 << 20), Kinds::new(), Vec::new());
     for chunk in chunks {
         let chunk = Bytes::copy_from_slice(chunk);
-        decoder.push(chunk, &codec(), &mut kinds, |answer| words.push(word(answer)));
+        decoder.push(chunk);
+        while decoder.next(&codec(), &mut kinds, |answer| words.push(word(answer))) {}
     }
     let torn = decoder.finish(&codec(), &mut kinds, |answer| words.push(word(answer)));
     (words, torn)
@@ -94,7 +95,8 @@ fn an_event_spread_over_lines_is_told_when_its_brace_closes() {
     for byte in spread.as_bytes() {
         assert!(words.is_empty());
         let byte = Bytes::copy_from_slice(&[*byte]);
-        decoder.push(byte, &codec(), &mut kinds, |answer| words.push(word(answer)));
+        decoder.push(byte);
+        while decoder.next(&codec(), &mut kinds, |answer| words.push(word(answer))) {}
     }
     assert_eq!(words, [A_WORD]);
 }
@@ -234,9 +236,8 @@ fn a_torn_line_with_events_after_it_is_noticed() {
 fn a_long_event_is_refused_before_it_ends() {
     let (mut decoder, mut kinds, mut words) = (WatchDecoder::new(1000), Kinds::new(), Vec::new());
     let mut push = |chunk: String| {
-        decoder.push(chunk.into(), &codec(), &mut kinds, |answer| {
-            words.push(word(answer))
-        });
+        decoder.push(chunk.into());
+        while decoder.next(&codec(), &mut kinds, |answer| words.push(word(answer))) {}
     };
     push(format!("{A}\n{{\"type\":\""));
     for _ in 0..200 {
@@ -251,6 +252,9 @@ fn invalid_utf8_is_malformed_and_a_cut_inside_a_character_is_torn() {
     let middle = text.find('é').unwrap() + 1;
     let (words, torn) = decode_chunks([&text.as_bytes()[..middle]]);
     assert_eq!((words, torn), (vec![], middle));
+    let after_another = format!("{A}{text}").into_bytes();
+    let (words, torn) = decode_chunks([&after_another[..A.len() + middle]]);
+    assert_eq!((words, torn), (vec![A_WORD.to_owned()], middle));
     let mut bad = text.clone().into_bytes();
     bad[middle] = b'x';
     bad.push(b'\n');
@@ -280,11 +284,10 @@ fn list(body: &str) -> Vec<String> {
 fn list_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let (mut decoder, mut kinds, mut words) = (ListDecoder::new(1 << 20), Kinds::new(), Vec::new());
     for chunk in chunks {
-        decoder.push(chunk, &codec(), &mut kinds, &mut |answer| {
-            words.push(word(answer))
-        });
+        decoder.push(Bytes::copy_from_slice(chunk));
+        while decoder.next(&codec(), &mut kinds, |answer| words.push(word(answer))) {}
     }
-    decoder.finish(&mut kinds, &mut |answer| words.push(word(answer)));
+    decoder.finish(&mut kinds, |answer| words.push(word(answer)));
     words
 }
 

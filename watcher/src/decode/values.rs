@@ -103,8 +103,11 @@ impl Values {
         }
         let text = match std::str::from_utf8(&self.begun) {
             Ok(text) => text,
-            // Cut inside a character: torn. Anything else is no UTF-8.
-            Err(error) if error.error_len().is_none() => return false,
+            // Cut inside a character: what is before it may be whole. Anything else is no UTF-8.
+            Err(error) if error.error_len().is_none() => {
+                let whole = &self.begun[..error.valid_up_to()];
+                std::str::from_utf8(whole).unwrap_or_default()
+            }
             Err(_) => {
                 take(Cut::Malformed(Malformed::NotJson));
                 return self.give_up();

@@ -73,6 +73,17 @@ enum Opening {
     },
 }
 
+/// What [`Link::poll_read`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Read {
+    /// It told what had come before.
+    Told,
+    /// Bytes came.
+    Bytes,
+    /// The answer is over.
+    Over,
+}
+
 /// More of an error page is not read.
 const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
 /// Nor is it waited for longer: the code is known, and it is what matters.
@@ -112,14 +123,14 @@ impl Link {
         self.id
     }
 
-    /// Tells what came; ready with `true` when the answer is over.
+    /// Tells what is next: one event or item, or that bytes came.
     pub(super) fn poll_read<K>(
         &mut self,
         cx: &mut Context<'_>,
         codec: &Codec<K>,
         kinds: &mut Kinds,
         mut tell: impl FnMut(Answer<'_, K>),
-    ) -> Poll<bool> {
+    ) -> Poll<Read> {
         match &mut self.stage {
             Stage::Asking { is_watch, head } => {
                 let response = match ready!(head.as_mut().poll(cx)) {
@@ -134,11 +145,11 @@ impl Link {
                             status,
                             retry_after,
                         });
-                        return Poll::Ready(true);
+                        return Poll::Ready(Read::Over);
                     }
                     Err(error) => {
                         tell(Answer::TransportError(TransportError::new(error)));
-                        return Poll::Ready(true);
+                        return Poll::Ready(Read::Over);
                     }
                 };
                 let encoding = response
@@ -148,7 +159,7 @@ impl Link {
                 if let Some(encoding) = encoding {
                     let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
                     tell(Answer::Malformed(Malformed::Encoded(encoding)));
-                    return Poll::Ready(true);
+                    return Poll::Ready(Read::Over);
                 }
                 let body = response.into_body();
                 if *is_watch {
@@ -164,41 +175,44 @@ impl Link {
                         decoder: ListDecoder::new(self.max_event_bytes),
                     };
                 }
-                Poll::Ready(false)
+                Poll::Ready(Read::Bytes)
             }
-            Stage::List { body, decoder } => match ready!(poll_data(body, cx)) {
-                Some(Ok(data)) => {
-                    tell(Answer::Progress);
-                    decoder.push(&data, codec, kinds, &mut tell);
-                    Poll::Ready(false)
+            Stage::List { body, decoder } => {
+                if decoder.next(codec, kinds, &mut tell) {
+                    return Poll::Ready(Read::Told);
                 }
-                Some(Err(error)) => {
-                    tell(Answer::TransportError(TransportError::new(error)));
-                    Poll::Ready(true)
+                match ready!(poll_data(body, cx)) {
+                    Some(Ok(data)) => {
+                        tell(Answer::Progress);
+                        decoder.push(data);
+                        return Poll::Ready(Read::Bytes);
+                    }
+                    Some(Err(error)) => tell(Answer::TransportError(TransportError::new(error))),
+                    None => std::mem::replace(decoder, ListDecoder::new(0)).finish(kinds, tell),
                 }
-                None => {
-                    let decoder = std::mem::replace(decoder, ListDecoder::new(0));
-                    decoder.finish(kinds, &mut tell);
-                    Poll::Ready(true)
+                Poll::Ready(Read::Over)
+            }
+            Stage::Watch { body, decoder } => {
+                if decoder.next(codec, kinds, &mut tell) {
+                    return Poll::Ready(Read::Told);
                 }
-            },
-            Stage::Watch { body, decoder } => match ready!(poll_data(body, cx)) {
-                Some(Ok(data)) => {
-                    tell(Answer::Progress);
-                    decoder.push(data, codec, kinds, tell);
-                    Poll::Ready(false)
+                match ready!(poll_data(body, cx)) {
+                    Some(Ok(data)) => {
+                        tell(Answer::Progress);
+                        decoder.push(data);
+                        return Poll::Ready(Read::Bytes);
+                    }
+                    Some(Err(error)) => {
+                        finish(decoder, codec, kinds, &mut tell);
+                        tell(Answer::TransportError(TransportError::new(error)));
+                    }
+                    None => {
+                        finish(decoder, codec, kinds, &mut tell);
+                        tell(Answer::Eof);
+                    }
                 }
-                Some(Err(error)) => {
-                    finish(decoder, codec, kinds, &mut tell);
-                    tell(Answer::TransportError(TransportError::new(error)));
-                    Poll::Ready(true)
-                }
-                None => {
-                    finish(decoder, codec, kinds, &mut tell);
-                    tell(Answer::Eof);
-                    Poll::Ready(true)
-                }
-            },
+                Poll::Ready(Read::Over)
+            }
         }
     }
 }
