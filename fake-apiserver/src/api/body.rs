@@ -44,7 +44,7 @@ pub(super) fn media_type(request: &HttpRequest, kind: &Kind) -> Result<MediaType
     match content_type(request).as_deref() {
         None | Some("" | "application/json") => Ok(MediaType::Json),
         Some("application/yaml") => Ok(MediaType::Yaml),
-        Some(PROTOBUF) if !kind.custom && kind.group != "apiextensions.k8s.io" => Ok(MediaType::Protobuf),
+        Some(PROTOBUF) if !kind.custom => Ok(MediaType::Protobuf),
         Some(PROTOBUF) => Err(Status::unknown_format(&["application/json", "application/yaml"])),
         Some(_) if kind.custom => Err(Status::unknown_format(&["application/json", "application/yaml"])),
         Some(_) => Err(Status::unknown_format(&[

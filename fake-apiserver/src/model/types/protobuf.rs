@@ -16,6 +16,8 @@ use super::{Field, Shape, Struct, Type, of, types};
 use crate::model::catalog::Kind;
 use crate::model::write::timestamp;
 
+mod schema;
+
 /// The object in a message of its kind, without `apiVersion` and `kind`, which are in the envelope.
 ///
 /// # Errors
@@ -54,6 +56,9 @@ fn fields(
     Ok(())
 }
 
+/// The field of a definition that JSON takes as it comes.
+const SCHEMA: &str = "openAPIV3Schema";
+
 /// One occurrence of a field: lists and maps grow by it.
 fn set(field: &Field, wire: &Wire<'_>, out: &mut Map<String, Value>) -> Result<(), String> {
     match &field.holds.target().shape {
@@ -84,7 +89,12 @@ fn set(field: &Field, wire: &Wire<'_>, out: &mut Map<String, Value>) -> Result<(
         | Shape::Any
         | Shape::Struct(_)
         | Shape::Pointer(_) => {
-            out.insert(field.name.to_owned(), value(&field.holds, wire)?);
+            let value = if let (SCHEMA, Wire::Bytes(message)) = (field.name, wire) {
+                schema::schema(message)?
+            } else {
+                value(&field.holds, wire)?
+            };
+            out.insert(field.name.to_owned(), value);
         }
     }
     Ok(())

@@ -1,0 +1,257 @@
+//! The schema of a definition out of protobuf. In JSON it is taken as it comes; only its message needs to be known.
+//!
+//! What says nothing (an empty text, a false) is left out, as Go leaves it out of the JSON; behind a pointer it stays.
+//!
+//! Source: apiextensions `apis/apiextensions/v1/generated.proto` and the JSON names in `types_jsonschema.go`.
+
+use serde_json::{Map, Value};
+
+use super::{Wire, entries, raw, text, wrong_wire};
+
+/// What a field of a schema holds.
+#[derive(Clone, Copy)]
+enum Holds {
+    Text,
+    /// Behind a pointer.
+    TextOrNone,
+    Texts,
+    Flag,
+    /// Behind a pointer.
+    FlagOrNone,
+    Count,
+    Number,
+    Json,
+    Jsons,
+    Schema,
+    Schemas,
+    SchemaMap,
+    /// Message of a schema or a list of them.
+    Items,
+    /// Message of a truth value or a schema.
+    Allowed,
+    /// A map of messages of a schema or names.
+    Dependencies,
+    Documentation,
+    Rules,
+}
+
+/// The fields by number, from 1.
+const FIELDS: [(&str, Holds); 44] = [
+    ("id", Holds::Text),
+    ("$schema", Holds::Text),
+    ("$ref", Holds::TextOrNone),
+    ("description", Holds::Text),
+    ("type", Holds::Text),
+    ("format", Holds::Text),
+    ("title", Holds::Text),
+    ("default", Holds::Json),
+    ("maximum", Holds::Number),
+    ("exclusiveMaximum", Holds::Flag),
+    ("minimum", Holds::Number),
+    ("exclusiveMinimum", Holds::Flag),
+    ("maxLength", Holds::Count),
+    ("minLength", Holds::Count),
+    ("pattern", Holds::Text),
+    ("maxItems", Holds::Count),
+    ("minItems", Holds::Count),
+    ("uniqueItems", Holds::Flag),
+    ("multipleOf", Holds::Number),
+    ("enum", Holds::Jsons),
+    ("maxProperties", Holds::Count),
+    ("minProperties", Holds::Count),
+    ("required", Holds::Texts),
+    ("items", Holds::Items),
+    ("allOf", Holds::Schemas),
+    ("oneOf", Holds::Schemas),
+    ("anyOf", Holds::Schemas),
+    ("not", Holds::Schema),
+    ("properties", Holds::SchemaMap),
+    ("additionalProperties", Holds::Allowed),
+    ("patternProperties", Holds::SchemaMap),
+    ("dependencies", Holds::Dependencies),
+    ("additionalItems", Holds::Allowed),
+    ("definitions", Holds::SchemaMap),
+    ("externalDocs", Holds::Documentation),
+    ("example", Holds::Json),
+    ("nullable", Holds::Flag),
+    ("x-kubernetes-preserve-unknown-fields", Holds::FlagOrNone),
+    ("x-kubernetes-embedded-resource", Holds::Flag),
+    ("x-kubernetes-int-or-string", Holds::Flag),
+    ("x-kubernetes-list-map-keys", Holds::Texts),
+    ("x-kubernetes-list-type", Holds::TextOrNone),
+    ("x-kubernetes-map-type", Holds::TextOrNone),
+    ("x-kubernetes-validations", Holds::Rules),
+];
+
+const DOCUMENTATION: [(&str, Holds); 2] = [("description", Holds::Text), ("url", Holds::Text)];
+
+const RULE: [(&str, Holds); 6] = [
+    ("rule", Holds::TextOrNone),
+    ("message", Holds::Text),
+    ("messageExpression", Holds::Text),
+    ("reason", Holds::TextOrNone),
+    ("fieldPath", Holds::Text),
+    ("optionalOldSelf", Holds::FlagOrNone),
+];
+
+/// The schema in a message.
+///
+/// # Errors
+/// Why it is none.
+pub(super) fn schema(message: &[u8]) -> Result<Value, String> {
+    message_of(&FIELDS, message)
+}
+
+fn message_of(known: &[(&str, Holds)], message: &[u8]) -> Result<Value, String> {
+    let mut out = Map::new();
+    for entry in entries(message) {
+        let (number, wire) = entry?;
+        let place = usize::try_from(number)
+            .ok()
+            .and_then(|number| number.checked_sub(1));
+        if let Some((name, holds)) = place.and_then(|place| known.get(place)) {
+            set(&mut out, name, *holds, &wire)?;
+        }
+    }
+    Ok(Value::Object(out))
+}
+
+fn set(out: &mut Map<String, Value>, name: &str, holds: Holds, wire: &Wire<'_>) -> Result<(), String> {
+    let grown = |out: &mut Map<String, Value>, item: Value| {
+        let list = out.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+        list.as_array_mut()
+            .expect("only lists are put under a list's name")
+            .push(item);
+    };
+    let value = match (holds, wire) {
+        (Holds::Text, Wire::Bytes([])) | (Holds::Flag, Wire::Varint(0)) => return Ok(()),
+        (Holds::Text | Holds::TextOrNone, Wire::Bytes(bytes)) => text(bytes)?.into(),
+        (Holds::Flag | Holds::FlagOrNone, Wire::Varint(number)) => (*number != 0).into(),
+        (Holds::Count, Wire::Varint(number)) => number.cast_signed().into(),
+        (Holds::Number, Wire::Fixed64(bits)) => number(f64::from_bits(*bits)),
+        (Holds::Json, Wire::Bytes(message)) => raw(message)?,
+        (Holds::Schema, Wire::Bytes(message)) => schema(message)?,
+        (Holds::Items, Wire::Bytes(message)) => either(message, &Value::Null)?,
+        (Holds::Allowed, Wire::Bytes(message)) => either(message, &false.into())?,
+        (Holds::Documentation, Wire::Bytes(message)) => message_of(&DOCUMENTATION, message)?,
+        (Holds::Texts, Wire::Bytes(bytes)) => {
+            grown(out, text(bytes)?.into());
+            return Ok(());
+        }
+        (Holds::Jsons, Wire::Bytes(message)) => {
+            grown(out, raw(message)?);
+            return Ok(());
+        }
+        (Holds::Schemas, Wire::Bytes(message)) => {
+            grown(out, schema(message)?);
+            return Ok(());
+        }
+        (Holds::Rules, Wire::Bytes(message)) => {
+            grown(out, message_of(&RULE, message)?);
+            return Ok(());
+        }
+        (Holds::SchemaMap | Holds::Dependencies, Wire::Bytes(entry)) => {
+            let (mut key, mut held): (String, &[u8]) = (String::new(), &[]);
+            for entry in entries(entry) {
+                match entry? {
+                    (1, Wire::Bytes(bytes)) => key = text(bytes)?,
+                    (2, Wire::Bytes(message)) => held = message,
+                    (_, _) => {}
+                }
+            }
+            let value = if matches!(holds, Holds::Dependencies) {
+                either(held, &Value::Null)?
+            } else {
+                schema(held)?
+            };
+            let map = out.entry(name).or_insert_with(|| Value::Object(Map::new()));
+            let map = map.as_object_mut().expect("only maps are put under a map's name");
+            map.insert(key, value);
+            return Ok(());
+        }
+        (_, _) => return Err(wrong_wire()),
+    };
+    out.insert(name.to_owned(), value);
+    Ok(())
+}
+
+/// A whole number is written as one.
+fn number(number: f64) -> Value {
+    #[expect(clippy::cast_possible_truncation, reason = "only what fits is written so")]
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        return (number as i64).into();
+    }
+    number.into()
+}
+
+/// A schema, or what stands in its place: a truth value, schemas, names. `otherwise` is what says nothing.
+fn either(message: &[u8], otherwise: &Value) -> Result<Value, String> {
+    let mut found = otherwise.clone();
+    let mut listed: Vec<Value> = Vec::new();
+    for entry in entries(message) {
+        match entry? {
+            (1, Wire::Varint(allowed)) => found = (allowed != 0).into(),
+            (1, Wire::Bytes(message)) => found = schema(message)?,
+            (2, Wire::Bytes(message)) if otherwise.is_boolean() => found = schema(message)?,
+            (2, Wire::Bytes(message)) => {
+                listed.push(schema(message).or_else(|_| text(message).map(Value::from))?)
+            }
+            (_, _) => {}
+        }
+    }
+    Ok(if listed.is_empty() { found } else { listed.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn within(number: u16, message: &[u8]) -> Vec<u8> {
+        let key = number << 3 | 2;
+        let length = u8::try_from(message.len()).unwrap();
+        let key = match u8::try_from(key) {
+            Ok(key) if key < 0x80 => vec![key],
+            _ => vec![(key & 0x7f) as u8 | 0x80, (key >> 7) as u8],
+        };
+        [&key[..], &[length], message].concat()
+    }
+
+    #[test]
+    fn a_schema_is_what_its_json_would_be() {
+        let size = [
+            within(5, b"integer"),
+            within(8, &within(1, b"3")),
+            vec![11 << 3 | 1],
+            1.0_f64.to_le_bytes().to_vec(),
+        ]
+        .concat();
+        let properties = within(29, &[within(1, b"size"), within(2, &size)].concat());
+        let open = [0xb0, 0x02, 1];
+        let message = [
+            within(1, b""),
+            within(5, b"object"),
+            properties,
+            within(23, b"size"),
+            within(30, &within(2, &within(5, b"string"))),
+            within(
+                44,
+                &[within(1, b"self.size > 0"), within(2, b"too small")].concat(),
+            ),
+            open.to_vec(),
+        ]
+        .concat();
+        assert_eq!(
+            schema(&message).unwrap(),
+            json!({
+                "type": "object",
+                "properties": { "size": { "type": "integer", "default": 3, "minimum": 1 } },
+                "required": ["size"],
+                "additionalProperties": { "type": "string" },
+                "x-kubernetes-validations": [{ "rule": "self.size > 0", "message": "too small" }],
+                "x-kubernetes-preserve-unknown-fields": true,
+            })
+        );
+    }
+}
