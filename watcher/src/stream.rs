@@ -90,7 +90,8 @@ where
         let known = decode::identity(json).and_then(|id| store.same(&id));
         match known {
             Some(object) => Ok(object),
-            None => decode.decode(json).map(Arc::new),
+            // What is decoded has room to grow in every list and string; a copy, which is to stay, has none.
+            None => decode.decode(json).map(|object| Arc::new(object.clone())),
         }
     });
     let watcher = Watcher::new(api.into_client(), target, config, shared, |object: &Arc<K>| {
