@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::api::Status;
 use crate::model::types;
 
-use super::Writer;
+use super::{Writer, remove};
 
 /// Where services get their addresses from: the range of kubeadm, 10.96.0.0/12.
 const SERVICE_ADDRESSES: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 96, 0, 0), 1 << 20);
@@ -49,6 +49,7 @@ impl Writer<'_> {
     pub(super) fn admit_update(&self, current: &Value, object: &mut Value) {
         match types::of(self.kind()).map(|known| known.name) {
             Some("core/v1.Service") => {
+                drop_what_goes_with_the_type(&current["spec"], &mut object["spec"]);
                 keep_addresses(current, object);
                 self.allocate(object, &text(current, "/metadata/uid"));
             }
@@ -202,6 +203,47 @@ fn count_template(current: &Value, object: &mut Value) {
         let changed = current.pointer("/spec/template") != object.pointer("/spec/template");
         let count = (counted + u64::from(changed)).to_string();
         object["metadata"]["annotations"][TEMPLATE_GENERATION] = count.into();
+    }
+}
+
+/// A service of another type loses what only the old one had, unless the update says something else about it.
+fn drop_what_goes_with_the_type(old: &Value, new: &mut Value) {
+    let is = |spec: &Value, kinds: &[&str]| spec["type"].as_str().is_some_and(|kind| kinds.contains(&kind));
+    let ported = |spec: &Value| is(spec, &["NodePort", "LoadBalancer"]);
+    let outside = |spec: &Value| {
+        ported(spec)
+            || is(spec, &["ClusterIP"]) && spec["externalIPs"].as_array().is_some_and(|ips| !ips.is_empty())
+    };
+    let node_ports = |spec: &Value| -> Vec<Value> {
+        let ports = spec["ports"].as_array().into_iter().flatten();
+        ports.filter_map(|port| port.get("nodePort").cloned()).collect()
+    };
+    let mut fields: Vec<&str> = Vec::new();
+    if is(new, &["ExternalName"]) && !is(old, &["ExternalName"]) {
+        fields.extend(["ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"]);
+        if new["clusterIP"] == old["clusterIP"] && new["clusterIPs"] == old["clusterIPs"] {
+            fields.extend(["clusterIP", "clusterIPs"]);
+        }
+    }
+    if ported(old) && !ported(new) && node_ports(old) == node_ports(new) {
+        for port in new["ports"].as_array_mut().into_iter().flatten() {
+            remove(port, "nodePort");
+        }
+    }
+    if is(old, &["LoadBalancer"]) && !is(new, &["LoadBalancer"]) {
+        fields.extend([
+            "allocateLoadBalancerNodePorts",
+            "loadBalancerClass",
+            "healthCheckNodePort",
+        ]);
+    }
+    if outside(old) && !outside(new) {
+        fields.push("externalTrafficPolicy");
+    }
+    for field in fields {
+        if new.get(field).is_some() && new.get(field) == old.get(field) {
+            remove(new, field);
+        }
     }
 }
 

@@ -52,6 +52,29 @@ fn binding_and_the_parts_of_a_pod_change_what_an_update_may_not() {
     assert_eq!(world.told("PATCH", &at("/resize"), more), "200 1");
 }
 
+/// Each row: a type of service that becomes another one, by nothing but its type.
+#[rstest]
+#[case("NodePort", "ClusterIP")]
+#[case("LoadBalancer", "ClusterIP")]
+#[case("LoadBalancer", "NodePort")]
+#[case("ClusterIP", "LoadBalancer")]
+fn a_service_of_another_type_loses_what_only_the_old_one_had(#[case] before: &str, #[case] after: &str) {
+    let mut world = World::fixture(Version::V1_36);
+    let services = "/api/v1/namespaces/probe/services";
+    let service =
+        json!({ "metadata": { "name": "s" }, "spec": { "type": before, "ports": [{ "port": 80 }] } });
+    world.shown("POST", services, &service.to_string());
+    let patch = json!({ "spec": { "type": after } }).to_string();
+    let spec = &world.shown("PATCH", &format!("{services}/s"), &patch)["spec"];
+    let ported = after != "ClusterIP";
+    assert_eq!(spec["ports"][0].get("nodePort").is_some(), ported);
+    assert_eq!(spec.get("externalTrafficPolicy").is_some(), ported);
+    assert_eq!(
+        spec.get("allocateLoadBalancerNodePorts").is_some(),
+        after == "LoadBalancer"
+    );
+}
+
 #[test]
 fn a_service_is_bound_to_its_address_until_it_has_none() {
     let mut world = World::fixture(Version::V1_36);
