@@ -156,8 +156,8 @@ pub(crate) fn codec<K: 'static>(prune: Prune) -> Codec<Lazy<K>> {
         return Codec::new(Lazy::new);
     }
     let values = Codec::<serde_json::Value>::typed(prune.clone());
-    Codec::new(move |json| match prune.cut(json) {
-        Some(cut) => Lazy::new(&cut),
+    Codec::new(move |json| match prune.cut(json, &mut String::new()) {
+        Some(cut) => Lazy::new(cut),
         None => Lazy::new(&values.decode(json)?.to_string()),
     })
 }

@@ -3,7 +3,7 @@
 #[cfg(feature = "client")]
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::de::DeserializeOwned;
 
@@ -23,13 +23,15 @@ impl<O: DeserializeOwned + 'static> Codec<O> {
         if prune.is_empty() {
             return Self::new(move |json| decode(json, &prune));
         }
-        let nothing = Prune::nothing();
+        let (nothing, kept) = (Prune::nothing(), Mutex::new(String::new()));
         Self::new(move |json| {
-            if let Some(cut) = prune.cut(json)
-                && let Ok(object) = decode(&cut, &nothing)
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(cut) = prune.cut(json, &mut kept)
+                && let Ok(object) = decode(cut, &nothing)
             {
                 return Ok(object);
             }
+            drop(kept);
             // Whatever is odd about it, or wrong with it.
             decode(json, &prune)
         })

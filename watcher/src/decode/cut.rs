@@ -1,18 +1,20 @@
 //! Leaves fields out of the text of an object, before it is decoded: brackets are counted several times faster than a
 //! field is read that nobody wants. Knows no types, and gives up on whatever is not written as API servers write JSON.
 
-use std::borrow::Cow;
-
 use super::prune::Node;
 use super::scan::ValueEnd;
 
 /// The object's text without what the node leaves out. `None` where there are blanks between its fields, escapes in
 /// their names, or anything but one object: to be left to a slower reader.
-pub(super) fn cut<'a>(json: &'a str, root: &Node) -> Option<Cow<'a, str>> {
+///
+/// What is kept lies in `kept`, which is to be used again: a text of some KB that is allocated for each object makes glibc
+/// merge all the small pieces that the object before has left, each time.
+pub(super) fn cut<'a>(json: &'a str, root: &Node, kept: &'a mut String) -> Option<&'a str> {
+    kept.clear();
     let mut scissors = Scissors {
         json,
         at: 0,
-        kept: String::new(),
+        kept,
         kept_to: 0,
     };
     scissors.value(Some(root))?;
@@ -20,22 +22,23 @@ pub(super) fn cut<'a>(json: &'a str, root: &Node) -> Option<Cow<'a, str>> {
         return None;
     }
     if scissors.kept_to == 0 {
-        return Some(Cow::Borrowed(json));
+        return Some(json);
     }
-    scissors.kept.push_str(&json[scissors.kept_to..]);
-    Some(Cow::Owned(scissors.kept))
+    let rest = &json[scissors.kept_to..];
+    kept.push_str(rest);
+    Some(kept)
 }
 
-struct Scissors<'a> {
+struct Scissors<'a, 'k> {
     json: &'a str,
     /// What comes next.
     at: usize,
     /// What is kept of the text up to `kept_to`.
-    kept: String,
+    kept: &'k mut String,
     kept_to: usize,
 }
 
-impl<'a> Scissors<'a> {
+impl<'a> Scissors<'a, '_> {
     fn next(&self) -> Option<u8> {
         self.json.as_bytes().get(self.at).copied()
     }
@@ -124,9 +127,6 @@ impl<'a> Scissors<'a> {
     }
 
     fn leave_out(&mut self, start: usize, end: usize) {
-        if self.kept_to == 0 {
-            self.kept.reserve(self.json.len());
-        }
         self.kept.push_str(&self.json[self.kept_to..start]);
         self.kept_to = end;
     }
@@ -158,6 +158,6 @@ mod tests {
     #[case::no_object("[]", None)]
     fn fields_are_cut_out(#[case] json: &str, #[case] expected: Option<&str>) {
         let prune = Prune::nothing().field("x").field("m.y").field("l[].z");
-        assert_eq!(cut(json, prune.root()).as_deref(), expected);
+        assert_eq!(cut(json, prune.root(), &mut String::new()), expected);
     }
 }
