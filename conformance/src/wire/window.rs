@@ -49,7 +49,9 @@ pub(super) struct Window {
     open: BTreeMap<StreamId, ConnId>,
     scenario: Scenario,
     records: Vec<Record>,
-    /// It is looked for what can be forgotten once there are so many records: that takes reading all of them.
+    /// How much that is: a page weighs as much as its items.
+    weight: usize,
+    /// It is looked for what can be forgotten once it is so much: that takes reading all of it.
     trim_above: usize,
     /// Lines or items were left out since the last whole set.
     forgot: bool,
@@ -74,6 +76,7 @@ impl Window {
             open: BTreeMap::new(),
             scenario,
             records: Vec::new(),
+            weight: 0,
             trim_above: 0,
             forgot: false,
             blind: false,
@@ -107,10 +110,12 @@ impl Window {
             items.shrink_to_fit();
             self.forgot = true;
         }
+        self.weight += weight(&record);
         self.records.push(record);
-        if self.records.len() > share.max(self.trim_above) {
+        if self.weight > share.max(self.trim_above) {
             self.trim(share);
-            self.trim_above = self.records.len() * 2;
+            self.weight = self.records.iter().map(weight).sum();
+            self.trim_above = self.weight * 2;
         }
     }
 
@@ -194,7 +199,7 @@ impl Window {
         if self.records.len() > share / 2 {
             self.leave_lines_out(share / 4);
         }
-        if self.records.len() > share.saturating_mul(PATIENCE) {
+        if self.records.iter().map(weight).sum::<usize>() > share.saturating_mul(PATIENCE) {
             self.records.clear();
             self.blind = true;
         }
@@ -275,6 +280,14 @@ fn each_listed_by_itself(trace: &Trace<'_>, found: &Contradiction) -> bool {
         exchange.conn == second.conn && exchange.asked.seq <= second.asked.seq && exchange.pinned().is_none()
     });
     first.conn != second.conn && listed
+}
+
+fn weight(record: &Record) -> usize {
+    if let What::Page { items, .. } = &record.what {
+        1 + items.len()
+    } else {
+        1
+    }
 }
 
 fn is_line(record: &Record) -> bool {

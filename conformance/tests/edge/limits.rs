@@ -1,13 +1,16 @@
 //! Clients that are slow on purpose are cut, on both protocols, by a clock that is not real.
 
+use std::io;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bytes::Bytes;
 use conformance::drive::pipe::{Pipe, pipe};
-use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, serve_connection};
+use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, serve, serve_connection};
 use http::Request;
 use rstest::rstest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::runtime;
 use crate::scripted::Out::{Data, End, Head};
@@ -130,5 +133,50 @@ fn an_http2_body_that_never_comes_resets_its_stream_alone() {
         connection.await.unwrap().unwrap();
         assert_eq!(edge.elapsed().as_secs(), 60 + 90);
         drop(send);
+    });
+}
+
+#[rstest]
+#[case::as_many_headers_as_may_be(1, 127, "HTTP/1.1 200 OK")]
+#[case::too_many_headers(1, 128, "HTTP/1.1 431 ")]
+#[case::too_many_bytes(2_000, 70, "HTTP/1.1 431 ")]
+fn a_head_is_bounded(#[case] value: usize, #[case] count: usize, #[case] begins: &str) {
+    runtime(true).block_on(async {
+        let (mut near, edge) = connected();
+        let header = format!("a: {}\r\n", "b".repeat(value));
+        let head = format!("GET /x HTTP/1.1\r\nhost: x\r\n{}\r\n", header.repeat(count));
+        near.write_all(head.as_bytes()).await.unwrap();
+        let (_, read) = over(&mut near, &edge).await;
+        let text = String::from_utf8_lossy(&read);
+        assert!(text.starts_with(begins), "{text}");
+    });
+}
+
+#[test]
+fn one_connection_too_many_is_reset() {
+    runtime(false).block_on(async {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let edge = Edge::new(Scripted::default());
+        let limits = ListenerLimits {
+            connections: 1,
+            ..limits()
+        };
+        tokio::spawn(serve(listener, edge.clone(), limits, std::future::pending()));
+        let first = TcpStream::connect(address).await.unwrap();
+        // It may be reset before it is known to be there.
+        let error = match TcpStream::connect(address).await {
+            Ok(mut second) => second.read_u8().await.unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(
+            matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof
+            ),
+            "{error}"
+        );
+        assert_eq!(edge.connections(), 1);
+        drop(first);
     });
 }

@@ -203,6 +203,10 @@ impl<T: Transport> AsyncRead for Wire<T> {
         if !self.read_before.is_empty() {
             let length = self.read_before.len().min(buf.remaining());
             buf.put_slice(&self.read_before.split_to(length));
+            if self.read_before.is_empty() {
+                // Even of nothing, it would hold the buffer for as long as the connection lives.
+                self.read_before = Bytes::new();
+            }
             self.flow.heard.store(true, Ordering::Relaxed);
             return Poll::Ready(Ok(()));
         }
