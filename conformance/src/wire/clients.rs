@@ -17,6 +17,10 @@ use fake_apiserver::record::{ConnId, Side};
 /// User agents remembered by name, and clients that are gone; whoever comes later is counted with the others.
 const KNOWN_MAX: usize = 1_000;
 
+/// Clients of a User-Agent that a new connection is held against, the newest: among thousands of watchers of one name a
+/// connection that comes back is rather a new client than a wrong one.
+const CANDIDATES_MAX: usize = 64;
+
 /// What later ones are counted as.
 const OTHERS: &str = "(others)";
 
@@ -102,7 +106,9 @@ impl Clients {
         }
         let same = || {
             let known = self.known.iter().rev();
-            known.filter(|(_, known)| known.agent == agent)
+            known
+                .filter(|(_, known)| known.agent == agent)
+                .take(CANDIDATES_MAX)
         };
         let found = match self.apart {
             Apart::ByAgent => same().next(),
