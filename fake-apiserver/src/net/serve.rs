@@ -153,8 +153,8 @@ impl ServeOptions {
                 Some((authority, acceptor))
             }
         };
-        let listener = TcpListener::bind(self.address)
-            .await
+        let listener = taken(self.address)
+            .and_then(|place| place.listen(BACKLOG))
             .map_err(|error| ServeError::Bind(self.address, error))?;
         let address = listener.local_addr().map_err(ServeError::Address)?;
         Ok(Listening {
@@ -292,6 +292,19 @@ async fn accept_until(
     }
 }
 
+/// A socket at this address that does not listen yet.
+fn taken(address: SocketAddr) -> io::Result<TcpSocket> {
+    let place = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    // Connections of before may still be open.
+    place.set_reuseaddr(true)?;
+    place.bind(address)?;
+    Ok(place)
+}
+
 /// A server that is down is one that does not listen.
 enum Door {
     Open(TcpListener),
@@ -307,15 +320,7 @@ impl Door {
                 // place taken for that moment.
                 SockRef::from(&listener).shutdown(std::net::Shutdown::Both)?;
                 drop(listener);
-                let place = if address.is_ipv4() {
-                    TcpSocket::new_v4()?
-                } else {
-                    TcpSocket::new_v6()?
-                };
-                // Connections of before may still be open.
-                place.set_reuseaddr(true)?;
-                place.bind(address)?;
-                Ok(Self::Shut(place))
+                taken(address).map(Self::Shut)
             }
             (Self::Shut(place), false) => place.listen(BACKLOG).map(Self::Open),
             (door @ (Self::Open(_) | Self::Shut(_)), _) => Ok(door),
