@@ -1,6 +1,6 @@
 //! Objects in the sizes that clusters have.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// A Pod that a server stores in about 2.7 KB of JSON, of which 1.1 KB are the managed fields of who created it.
 pub(crate) fn pod(number: u64) -> Vec<u8> {
