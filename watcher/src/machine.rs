@@ -8,6 +8,7 @@
 //!        `--streaming list--> InitialWatch -------------------initial-events-end------------'
 //!
 //!   Expired (410 by code or reason, at any door), too large RV, n failed starts on one RV -> Empty
+//!   ten minutes without a sign of the version watched -> Asking -> Watching, or Empty if the server went back
 //!   eof or fault inside InitialWatch -> Empty; refused or never marked -> list-watch
 //!   any error, and a watch that ended at once -> BackingOff{until, then}
 //! ```
@@ -18,6 +19,7 @@
 //! grows with each failure, whatever succeeds in between, until watches worked for two minutes on end: neither `Init`
 //! nor a LIST that is answered resets it, or a loop of LIST and 410 would never slow down.
 
+mod asking;
 mod initial_watch;
 mod input;
 mod listing;
@@ -28,6 +30,7 @@ mod watching;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use self::asking::Asking;
 use self::initial_watch::InitialWatch;
 pub use self::input::{Answer, Change, Input, PageMeta, RequestId};
 use self::listing::Listing;
@@ -75,6 +78,8 @@ enum State<O> {
     Listed(Listed),
     /// The watch is open.
     Watching(Watching),
+    /// The server is asked whether it is still there.
+    Asking(Box<Asking<O>>),
     /// Nothing is asked for until then.
     BackingOff { until: Duration, then: Then },
 }
@@ -88,6 +93,8 @@ enum Then {
     Listing(Box<Listing>),
     /// Watch from this version.
     Listed(ResourceVersion),
+    /// Ask whether the server is still at this version, and watch from there if it is.
+    Asking(ResourceVersion),
 }
 
 /// How long to pause.
@@ -148,6 +155,7 @@ impl<O> Machine<O> {
             State::InitialWatch(initial) => Some(initial.deadline()),
             State::Listed(listed) => Some(listed.deadline),
             State::Watching(watching) => Some(watching.deadline),
+            State::Asking(asking) => Some(asking.deadline),
             State::BackingOff { until, .. } => Some(*until),
         }
     }
@@ -157,8 +165,9 @@ impl<O> Machine<O> {
         match &self.state {
             State::Listed(listed) => Some(&listed.resume),
             State::Watching(watching) => Some(&watching.resume),
+            State::Asking(asking) => Some(&asking.resume),
             State::BackingOff {
-                then: Then::Listed(resume),
+                then: Then::Listed(resume) | Then::Asking(resume),
                 ..
             } => Some(resume),
             State::BackingOff {
@@ -181,6 +190,7 @@ impl<O> Machine<O> {
             State::InitialWatch(initial) => self.initial_watch_silent(now, &initial),
             State::Listed(listed) => self.watch_start_silent(now, listed),
             State::Watching(watching) => self.watch_silent(now, watching),
+            State::Asking(asking) => self.asking_silent(now, *asking),
             State::BackingOff { then, .. } => self.proceed(now, then),
         }
     }
@@ -195,6 +205,7 @@ impl<O> Machine<O> {
             State::InitialWatch(initial) => self.initial_watch_answered(now, initial, answer),
             State::Listed(listed) => self.watch_start_answered(now, listed, answer),
             State::Watching(watching) => self.watch_answered(now, watching, answer),
+            State::Asking(asking) => self.version_answered(now, asking, answer),
             // Neither has a request, so no answer gets here.
             state @ (State::Empty | State::BackingOff { .. }) => self.state = state,
         }
@@ -214,6 +225,7 @@ impl<O> Machine<O> {
             Then::Empty => self.start(now),
             Then::Listing(listing) => self.ask_for_page(now, listing),
             Then::Listed(resume) => self.start_watch(now, resume),
+            Then::Asking(resume) => self.start_asking(now, resume),
         }
     }
 
@@ -317,6 +329,7 @@ impl<O> State<O> {
             Self::InitialWatch(initial) => Some(initial.request),
             Self::Listed(listed) => Some(listed.request),
             Self::Watching(watching) => Some(watching.request),
+            Self::Asking(asking) => Some(asking.request),
         }
     }
 
@@ -328,6 +341,7 @@ impl<O> State<O> {
             Self::InitialWatch(initial) => initial.heard_at(now),
             Self::Listed(listed) => listed.deadline = now + listed.idle,
             Self::Watching(watching) => watching.deadline = now + watching.idle,
+            Self::Asking(asking) => asking.deadline = now + config.list_timeout,
         }
     }
 }
@@ -338,6 +352,7 @@ impl Then {
             Self::Empty => "read the set",
             Self::Listing(_) => "ask for the page again",
             Self::Listed(_) => "watch",
+            Self::Asking(_) => "ask for the version",
         }
     }
 }

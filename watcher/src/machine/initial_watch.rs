@@ -263,7 +263,7 @@ impl<O> Machine<O> {
         }
         self.tell_held(&mut initial);
         self.emit(Event::InitDone);
-        self.memory.adopt(version.clone());
+        self.memory.adopt(now, version.clone());
         self.memory.healthy_since.get_or_insert(now);
         self.state = State::Watching(Watching {
             request: initial.request,
@@ -272,6 +272,7 @@ impl<O> Machine<O> {
             idle: initial.idle,
             opened: initial.opened.unwrap_or(now),
             moved: true,
+            confirmed: true,
         });
     }
 

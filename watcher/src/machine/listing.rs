@@ -232,7 +232,7 @@ impl<O> Machine<O> {
         }
         self.announce(&mut listing);
         self.emit(Event::InitDone);
-        self.memory.adopt(version.clone());
+        self.memory.adopt(now, version.clone());
         self.start_watch(now, version);
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Memory {
     pub(super) disorders: u32,
     /// Since when watches work without a failure.
     pub(super) healthy_since: Option<Duration>,
+    /// When the server last showed that it had come to the version that is watched, to the end of a watch.
+    pub(super) confirmed: Duration,
 }
 
 /// Whether to ask for a streaming list, where the configuration wants one.
@@ -78,7 +80,8 @@ impl Memory {
 
     /// A set was read whole, and adopted: also where it is older than what was seen, for then the server itself went
     /// back (TL-03).
-    pub(super) fn adopt(&mut self, version: ResourceVersion) {
+    pub(super) fn adopt(&mut self, now: Duration, version: ResourceVersion) {
+        self.confirmed = now;
         if self.expired.as_ref().is_some_and(|expired| *expired != version) {
             self.expired = None;
         }

@@ -30,6 +30,8 @@ pub(super) struct Watching {
     pub(super) opened: Duration,
     /// `resume` moved on this stream.
     pub(super) moved: bool,
+    /// A bookmark said on this stream that the server is at `resume`.
+    pub(super) confirmed: bool,
 }
 
 /// A watch that ended earlier than this after it opened ended "at once": client-go's very short watch.
@@ -83,6 +85,7 @@ impl<O> Machine<O> {
                     idle,
                     opened: now,
                     moved: false,
+                    confirmed: false,
                 });
             }
             Answer::Rejected {
@@ -237,7 +240,8 @@ impl<O> Machine<O> {
     /// An empty bookmark, or an older one, never moves the resume point.
     fn bookmark(&mut self, watching: &mut Watching, resource_version: &str) {
         match watching.resume.compare(resource_version) {
-            Some(Ordering::Equal | Ordering::Greater) => return,
+            Some(Ordering::Equal) => return watching.confirmed = true,
+            Some(Ordering::Greater) => return,
             Some(Ordering::Less) | None => {}
         }
         if watching.resume.as_str() != resource_version && watching.resume.set(resource_version) {
@@ -251,19 +255,25 @@ impl<O> Machine<O> {
             resume,
             opened,
             moved,
+            confirmed,
             ..
         } = watching;
         let lived = now.saturating_sub(opened) >= LIVED;
+        if moved || confirmed {
+            self.memory.confirmed = now;
+        }
         match end {
             End::Eof if lived => {
                 self.memory.setbacks = 0;
-                self.pause(now, Pause::Skip, Then::Listed(resume));
+                let then = self.then_on(now, resume);
+                self.pause(now, Pause::Skip, then);
             }
             End::Eof | End::Silence | End::Cut(_) if lived || moved => {
                 // Cuts and silence come to all watchers of a server at once: each waits a little, by its own lot. A
                 // stream that brought something and ended at once must not spin, but is no reason to slow down for long.
                 self.memory.setbacks = 0;
-                self.pause(now, Pause::First, Then::Listed(resume));
+                let then = self.then_on(now, resume);
+                self.pause(now, Pause::First, then);
             }
             End::Cut(error) => {
                 self.report_if_repeated(now, error);
@@ -278,6 +288,15 @@ impl<O> Machine<O> {
                 );
                 self.setback(now, resume, Pause::STEP);
             }
+        }
+    }
+
+    /// The watch goes on, after a word of the server on its version where that is long overdue.
+    fn then_on(&self, now: Duration, resume: ResourceVersion) -> Then {
+        let silence = now.saturating_sub(self.memory.confirmed);
+        match self.config.trust_silence {
+            Some(longest) if silence > longest => Then::Asking(resume),
+            Some(_) | None => Then::Listed(resume),
         }
     }
 

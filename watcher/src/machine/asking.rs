@@ -1,0 +1,120 @@
+//! The part of the machine that asks a server whether it is still where its watches are.
+//!
+//! After a restore from a backup a server may be at an older version than its clients. It takes their watches, which then
+//! bring nothing until it has come back to that version: what happened in between is never told (kubernetes#107457). A
+//! quiet collection on a server without bookmarks looks the same, so that silence is no reason to read the set anew; it
+//! is one to ask for the version, by a LIST of one item.
+
+use std::time::Duration;
+
+use super::{Answer, Machine, PageMeta, Pause, RequestId, State, Then};
+use crate::error::{During, Error, Malformed};
+use crate::event::Event;
+use crate::request::{At, ListFrom, Request};
+use crate::version::ResourceVersion;
+
+/// A LIST of one item, for its version.
+#[derive(Debug)]
+pub(super) struct Asking<O> {
+    pub(super) request: RequestId,
+    pub(super) deadline: Duration,
+    /// Where the watch goes on if all is well.
+    pub(super) resume: ResourceVersion,
+    item: Option<O>,
+}
+
+impl<O> Machine<O> {
+    pub(super) fn start_asking(&mut self, now: Duration, resume: ResourceVersion) {
+        let request = self.ask(Request::List {
+            limit: Some(1),
+            from: ListFrom::Start(At::MostRecent),
+        });
+        self.state = State::Asking(Box::new(Asking {
+            request,
+            deadline: now + self.config.list_timeout,
+            resume,
+            item: None,
+        }));
+    }
+
+    pub(super) fn version_answered(
+        &mut self,
+        now: Duration,
+        mut asking: Box<Asking<O>>,
+        answer: Answer<'_, O>,
+    ) {
+        let during = During::List;
+        let (error, retry_after) = match answer {
+            Answer::Progress | Answer::Opened => return self.state = State::Asking(asking),
+            Answer::Item { payload } => {
+                asking.item = Some(payload);
+                return self.state = State::Asking(asking);
+            }
+            // The version counts; if the set must be read, this is met again.
+            Answer::Undecodable { .. } => return self.state = State::Asking(asking),
+            Answer::PageEnd(meta) => return self.version_read(now, *asking, &meta),
+            Answer::Rejected {
+                http,
+                status,
+                retry_after,
+            } => {
+                let retry_after = retry_after.max(status.retry_after);
+                let status = Box::new(status);
+                (Error::Rejected { during, http, status }, retry_after)
+            }
+            Answer::ErrorEvent(status) => {
+                let (retry_after, status) = (status.retry_after, Box::new(status));
+                (Error::ErrorEvent { during, status }, retry_after)
+            }
+            Answer::TransportError(source) => (Error::Transport { during, source }, None),
+            Answer::Malformed(why) => (Error::Malformed { during, why }, None),
+            Answer::Changed { .. } | Answer::Bookmark { .. } | Answer::Eof => {
+                let why = Malformed::NotExpected { kind: None };
+                (Error::Malformed { during, why }, None)
+            }
+        };
+        self.not_told(now, *asking, error, retry_after);
+    }
+
+    pub(super) fn asking_silent(&mut self, now: Duration, asking: Asking<O>) {
+        let error = Error::Silence {
+            during: During::List,
+            after: self.config.list_timeout,
+        };
+        self.not_told(now, asking, error, None);
+    }
+
+    /// The watch goes on, and the next one that ends is followed by the question again.
+    fn not_told(&mut self, now: Duration, asking: Asking<O>, error: Error, retry_after: Option<Duration>) {
+        self.cancel(asking.request);
+        self.report(error);
+        self.pause(now, Pause::Step { retry_after }, Then::Listed(asking.resume));
+    }
+
+    fn version_read(&mut self, now: Duration, asking: Asking<O>, meta: &PageMeta<'_>) {
+        let Asking { resume, item, .. } = asking;
+        let Some(listed) = ResourceVersion::new(&*meta.resource_version) else {
+            return self.start_watch(now, resume);
+        };
+        if resume.is_newer_than(listed.as_str()) {
+            tracing::info!(
+                watched = resume.as_str(),
+                listed = listed.as_str(),
+                "the server went back"
+            );
+            self.memory.unpinned = true;
+            return self.relist(now, Pause::Skip);
+        }
+        self.memory.confirmed = now;
+        if !meta.continue_token.is_empty() {
+            return self.start_watch(now, resume);
+        }
+        // One item or none is the whole set, and newer than what was told.
+        self.emit(Event::Init);
+        self.outputs
+            .extend(item.map(|item| super::Output::Event(Event::InitApply(item))));
+        self.emit(Event::InitDone);
+        self.memory.adopt(now, listed.clone());
+        self.start_watch(now, listed);
+    }
+}
