@@ -9,7 +9,7 @@ pub mod bench;
 pub mod live;
 pub mod pipe;
 pub mod sim;
-mod stack;
+pub mod stack;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;

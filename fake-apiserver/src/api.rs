@@ -41,6 +41,7 @@ pub use request::{
 };
 pub use status::{Cause, Details, Status};
 pub use style::StyledText;
+pub(crate) use style::{gzip_headers, gzip_member, takes_gzip};
 pub use write::{Subresource, WriteRequest};
 
 /// Largest request body (apiserver `MaxRequestBodyBytes`, 3 MiB).

@@ -263,6 +263,8 @@ pub struct ClientSettings {
     pub idle_timeout_ms: Option<u64>,
     /// Milliseconds the consumer takes an event; 0: none (slow consumer).
     pub consumer_delay_ms: u64,
+    /// Its HTTP client offers gzip where a request says nothing of encodings, and decodes it. Default false.
+    pub gzip: bool,
 }
 
 impl Default for ClientSettings {
@@ -279,6 +281,7 @@ impl Default for ClientSettings {
             bookmarks: true,
             idle_timeout_ms: None,
             consumer_delay_ms: 0,
+            gzip: false,
         }
     }
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use fake_apiserver::net::{Core, Edge, Listening, ServeError, ServeOptions};
 use fake_apiserver::record::Record;
-use fake_apiserver::scenario::{SharedScenario, Transport};
+use fake_apiserver::scenario::{Scenario, SharedScenario, Transport};
 use fake_apiserver::server::{self, Server};
 use hyper_util::client::legacy::connect::HttpConnector;
 use kube_client::client::ClientBuilder;
 use tokio::sync::oneshot;
+use tower_http::decompression::DecompressionLayer;
 
 use super::{Run, play, stack};
 use crate::client::Client;
@@ -75,7 +76,7 @@ async fn play_over_sockets(
     seed: u64,
 ) -> Result<Vec<Record>, LiveError> {
     let listening = ServeOptions::for_scenario(&scenario.server).bind().await?;
-    let kube = kube(&listening, scenario.server.transport)?;
+    let kube = kube(&listening, scenario)?;
 
     let edge = Edge::new(core);
     let time = edge.clone();
@@ -97,7 +98,8 @@ async fn play_over_sockets(
 }
 
 /// The client's own stack; it speaks no HTTP/2, so there it is given the one of `sim`, over sockets.
-fn kube(listening: &Listening, transport: Transport) -> Result<kube_client::Client, LiveError> {
+fn kube(listening: &Listening, scenario: &Scenario) -> Result<kube_client::Client, LiveError> {
+    let (transport, gzip) = (scenario.server.transport, scenario.client.gzip);
     let base: http::Uri = listening.url().parse()?;
     let authority = listening.authority().map(|authority| authority.certificate_der());
     if let (Some(authority), Transport::TlsHttp2) = (&authority, transport) {
@@ -106,10 +108,16 @@ fn kube(listening: &Listening, transport: Transport) -> Result<kube_client::Clie
         return Ok(stack::client(
             stack::with_tls(tcp, authority.clone(), transport),
             base,
+            gzip,
         ));
     }
     let mut config = kube_client::Config::new(base);
     config.root_cert = authority.map(|authority| vec![authority.to_vec()]);
     config.default_retry = false;
-    Ok(ClientBuilder::try_from(config).map_err(LiveError::Stack)?.build())
+    let builder = ClientBuilder::try_from(config).map_err(LiveError::Stack)?;
+    Ok(if gzip {
+        builder.with_layer(&DecompressionLayer::new()).build()
+    } else {
+        builder.build()
+    })
 }

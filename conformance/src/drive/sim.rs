@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fake_apiserver::net::tls::Protocols;
 use fake_apiserver::net::{ConnectionSettings, Core, Edge, ListenerLimits, serve_connection};
-use fake_apiserver::scenario::{ServerSettings, SharedScenario, Transport};
+use fake_apiserver::scenario::{Scenario, SharedScenario, Transport};
 use fake_apiserver::server::Server;
 use http::Uri;
 use hyper_util::rt::TokioIo;
@@ -57,7 +57,7 @@ pub fn sim_against(
             &edge,
             scenario,
             client,
-            kube(edge.clone(), &scenario.server),
+            kube(edge.clone(), scenario),
             seed,
             TIME_MAX,
         )
@@ -68,7 +68,8 @@ pub fn sim_against(
 }
 
 /// A `kube_client` whose connections are pipes to `edge`, without retries of its own.
-fn kube(edge: Edge, server: &ServerSettings) -> kube_client::Client {
+fn kube(edge: Edge, scenario: &Scenario) -> kube_client::Client {
+    let (server, gzip) = (&scenario.server, scenario.client.gzip);
     let protocols = match server.transport {
         Transport::Http1 => None,
         Transport::TlsHttp1 => Some(Protocols::Http1),
@@ -88,10 +89,10 @@ fn kube(edge: Edge, server: &ServerSettings) -> kube_client::Client {
     let dialer = Dialer::with_settings(edge, settings);
     // Requests of kube are relative; a made-up host is all the client needs, for nothing is resolved.
     if dialer.settings.tls.is_none() {
-        return stack::client(dialer, Uri::from_static("http://fake"));
+        return stack::client(dialer, Uri::from_static("http://fake"), gzip);
     }
     let dialer = stack::with_tls(dialer, stack::AUTHORITY.certificate_der(), server.transport);
-    stack::client(dialer, Uri::from_static("https://fake"))
+    stack::client(dialer, Uri::from_static("https://fake"), gzip)
 }
 
 /// Connects to the fake over a pipe.

@@ -16,22 +16,29 @@ use kube_client::client::middleware::BaseUriLayer;
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tower::Layer as _;
+use tower_http::decompression::DecompressionLayer;
 
 /// The authority of every server this process joins to a client in memory: what it takes to make one is no part of a run.
 pub(super) static AUTHORITY: LazyLock<Authority> =
     LazyLock::new(|| Authority::generate().expect("a system without randomness runs nothing"));
 
-/// A `kube_client` over `connector`, without retries of its own.
-pub(super) fn client<C>(connector: C, base: Uri) -> kube_client::Client
+/// A `kube_client` over `connector`, without retries of its own. `gzip`: it offers that, as kube_client's own stack does
+/// with the feature of this name.
+pub fn client<C>(connector: C, base: Uri, gzip: bool) -> kube_client::Client
 where
     C: Connect + Clone + Send + Sync + 'static,
 {
     let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
-    kube_client::Client::new(BaseUriLayer::new(base).layer(http), "default")
+    let http = BaseUriLayer::new(base).layer(http);
+    if gzip {
+        kube_client::Client::new(DecompressionLayer::new().layer(http), "default")
+    } else {
+        kube_client::Client::new(http, "default")
+    }
 }
 
 /// TLS over `connector`, with a server that has a certificate of `authority`.
-pub(super) fn with_tls<C>(
+pub fn with_tls<C>(
     connector: C,
     authority: CertificateDer<'static>,
     transport: Transport,

@@ -122,5 +122,8 @@ fn told(client: &ClientSettings) -> Vec<String> {
     if client.consumer_delay_ms != default.consumer_delay_ms {
         told.push(format!("`consumer_delay: {}ms`", client.consumer_delay_ms));
     }
+    if client.gzip != default.gzip {
+        told.push("`gzip: true`".to_owned());
+    }
     told
 }

@@ -59,9 +59,7 @@ impl Answer {
         if !takes_gzip(request) || self.body.len() <= COMPRESSED_ABOVE {
             return self;
         }
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        let compressed = encoder.write_all(&self.body).and_then(|()| encoder.finish());
-        self.body = compressed.expect(IN_MEMORY).into();
+        self.body = gzip_member(&self.body);
         self.headers.extend(gzip_headers());
         self
     }
@@ -114,7 +112,15 @@ const COMPRESSED_PIECE: usize = 16 * 1024;
 
 const IN_MEMORY: &str = "writing into memory does not fail";
 
-fn takes_gzip(request: &HttpRequest) -> bool {
+/// The text as one member of a gzip stream (RFC 1952).
+pub(crate) fn gzip_member(text: &[u8]) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let compressed = encoder.write_all(text).and_then(|()| encoder.finish());
+    compressed.expect(IN_MEMORY).into()
+}
+
+/// Does the request offer to read gzip?
+pub(crate) fn takes_gzip(request: &HttpRequest) -> bool {
     let accepted = request.header("accept-encoding").unwrap_or_default();
     request.method == http::Method::GET
         && accepted
@@ -122,7 +128,8 @@ fn takes_gzip(request: &HttpRequest) -> bool {
             .any(|encoding| encoding.split(';').next().unwrap_or_default().trim() == "gzip")
 }
 
-fn gzip_headers() -> [(String, String); 2] {
+/// What the head of a compressed answer says of it.
+pub(crate) fn gzip_headers() -> [(String, String); 2] {
     [
         ("Content-Encoding".to_owned(), "gzip".to_owned()),
         ("Vary".to_owned(), "Accept-Encoding".to_owned()),

@@ -1,7 +1,9 @@
 //! A server in the process that uses it, for tests and examples: one line to have it, and it is gone when it is dropped.
 
+use rustls::pki_types::CertificateDer;
 use tokio::task::JoinHandle;
 
+use super::tls::Authority;
 use super::{Edge, ServeError, ServeOptions};
 use crate::scenario::ServerSettings;
 use crate::server::Server;
@@ -20,6 +22,7 @@ use crate::server::Server;
 pub struct Standalone {
     edge: Edge,
     url: String,
+    authority: Option<CertificateDer<'static>>,
     serving: JoinHandle<()>,
 }
 
@@ -29,9 +32,22 @@ impl Standalone {
     /// # Errors
     /// If no port can be listened on.
     pub async fn start(settings: ServerSettings) -> Result<Self, ServeError> {
-        let listening = ServeOptions::default().bind().await?;
+        Self::with_options(settings, ServeOptions::default()).await
+    }
+
+    /// The same, served as `options` say: with TLS, or for those who have a token.
+    ///
+    /// # Errors
+    /// As [`ServeOptions::bind`].
+    pub async fn with_options(settings: ServerSettings, options: ServeOptions) -> Result<Self, ServeError> {
+        let mut server = Server::standalone(settings, 0);
+        if let Some(access) = &options.access {
+            server = server.with_access(access.clone());
+        }
+        let listening = options.bind().await?;
         let url = listening.url();
-        let edge = Edge::new(Server::standalone(settings, 0));
+        let authority = listening.authority().map(Authority::certificate_der);
+        let edge = Edge::new(server);
         let served = edge.clone();
         let serving = tokio::spawn(async move {
             let serve = listening.serve(served.clone(), std::future::pending());
@@ -40,12 +56,22 @@ impl Standalone {
                 () = served.keep_time() => {}
             }
         });
-        Ok(Self { edge, url, serving })
+        Ok(Self {
+            edge,
+            url,
+            authority,
+            serving,
+        })
     }
 
     /// Where clients find it: `http://127.0.0.1:…`.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The root to trust, where it has TLS.
+    pub fn authority(&self) -> Option<&CertificateDer<'static>> {
+        self.authority.as_ref()
     }
 
     /// The server itself, to change its truth and to let it lie.

@@ -74,6 +74,8 @@ pub enum ShapeAction {
     Delay(u64),
     /// How the body is cut into writes.
     Pace(Pace),
+    /// The body is compressed, where the request takes that.
+    Gzip,
     /// The request is never answered, not even with a head: the connection ends so, or stays silent.
     NoAnswer(Ending),
 }
@@ -160,6 +162,7 @@ impl Action {
                 ShapeAction::Pace(Pace::Drip { .. }) => "drip",
                 ShapeAction::Pace(Pace::SplitUtf8) => "split_utf8",
                 ShapeAction::Pace(Pace::Coalesce { .. }) => "coalesce",
+                ShapeAction::Gzip => "gzip",
                 ShapeAction::NoAnswer(_) => "no_answer",
             },
             Self::Rule(action) => match action {

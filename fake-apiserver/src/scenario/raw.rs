@@ -164,6 +164,8 @@ pub(crate) struct Client {
     pub(crate) idle_timeout: Option<At<Duration>>,
     /// Time the consumer takes for each event (a slow consumer). Default 0ms.
     pub(crate) consumer_delay: Option<At<Duration>>,
+    /// Its HTTP client offers gzip and decodes it, as kube_client's does with the feature `gzip`. Default false.
+    pub(crate) gzip: Option<At<bool>>,
 }
 
 /// Which entry point of the client is driven.

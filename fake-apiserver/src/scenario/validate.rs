@@ -416,6 +416,7 @@ impl Validator<'_> {
             consumer_delay_ms: self
                 .ms(client.consumer_delay.as_ref())
                 .unwrap_or(default.consumer_delay_ms),
+            gzip: client.gzip.as_ref().map_or(default.gzip, |gzip| gzip.value),
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::{Binding, expand};
 use super::{Open, Output, Server, Source};
-use crate::api::{Answer, Request, Status};
+use crate::api::{self, Answer, Request, Status};
 use crate::fault::Ending;
 use crate::model::continue_token::ContinueToken;
 use crate::model::{CacheTurn, Page, Stored, WatchFrame, Written, encode_json};
@@ -336,6 +336,11 @@ impl Server {
                 self.with(stream, |open| open.exchange.delay_until(at));
             }
             ShapeAction::Pace(pace) => self.with(stream, |open| open.exchange.pace = Some(*pace)),
+            ShapeAction::Gzip => self.with(stream, |open| {
+                if api::takes_gzip(&open.asked.request) {
+                    open.exchange.compress();
+                }
+            }),
             ShapeAction::NoAnswer(ending) => self.with(stream, |open| {
                 open.source = Source::Decided;
                 open.exchange.refuse_to_answer(*ending);

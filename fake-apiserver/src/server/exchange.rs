@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::api;
 use crate::fault::{Cut, Ending, Pace};
 use crate::model::WatchFrame;
 use crate::record::{ConnId, Frame, FrameType, Side, StreamId, What};
@@ -29,6 +30,11 @@ pub(super) struct Head {
 }
 
 impl Head {
+    fn is_encoded(&self) -> bool {
+        let mut names = self.headers.iter().map(|(name, _)| name);
+        names.any(|name| name.eq_ignore_ascii_case("content-encoding"))
+    }
+
     fn retry_after(&self) -> Option<String> {
         self.headers
             .iter()
@@ -171,6 +177,7 @@ pub(super) struct Exchange {
     pub(super) pace: Option<Pace>,
     cut: Option<(Cut, Ending)>,
     pub(super) rules: EventRules,
+    gzip: bool,
     backlog: Backlog,
 }
 
@@ -190,6 +197,7 @@ impl Exchange {
             pace: None,
             cut: None,
             rules: EventRules::default(),
+            gzip: false,
             backlog: Backlog::default(),
         }
     }
@@ -211,9 +219,19 @@ impl Exchange {
         }
     }
 
+    /// Every body and every line is a gzip member of its own from here on; to be said before there is a head.
+    pub(super) fn compress(&mut self) {
+        self.gzip = !self.decided();
+    }
+
     /// Sets the head, once.
-    pub(super) fn set_head(&mut self, head: Head) {
+    pub(super) fn set_head(&mut self, mut head: Head) {
         debug_assert!(self.head.is_none() && !self.head_sent, "an answer has one head");
+        // A long body comes compressed.
+        self.gzip &= !head.is_encoded();
+        if self.gzip {
+            head.headers.extend(api::gzip_headers());
+        }
         self.head = Some(head);
     }
 
@@ -226,7 +244,7 @@ impl Exchange {
     pub(super) fn set_body(&mut self, bytes: Bytes, record: What) {
         self.whole = true;
         self.queue.push_back(Piece {
-            bytes,
+            bytes: self.encoded(bytes),
             sent: 0,
             meaning: Meaning::Whole(record),
         });
@@ -254,18 +272,27 @@ impl Exchange {
 
     /// Queues one line of a watch stream.
     pub(super) fn push_line(&mut self, frame: &WatchFrame, scripted: bool) {
+        let bytes = self.encoded(frame.line.clone());
         let record = Frame {
             kind: frame.kind.clone(),
             object: frame.object.clone(),
-            bytes: frame.line.len() as u64,
+            bytes: bytes.len() as u64,
             sent: 0,
             scripted,
         };
         self.queue.push_back(Piece {
-            bytes: frame.line.clone(),
+            bytes,
             sent: 0,
             meaning: Meaning::Line(record),
         });
+    }
+
+    fn encoded(&self, bytes: Bytes) -> Bytes {
+        if self.gzip {
+            api::gzip_member(&bytes)
+        } else {
+            bytes
+        }
     }
 
     /// The answer ends so after what is queued; what was decided first stands, unless nothing of it was meant to end.
@@ -297,7 +324,8 @@ impl Exchange {
 
     /// Has the script nothing to say of how this answer leaves?
     pub(super) fn is_free(&self) -> bool {
-        self.pace.is_none() && self.cut.is_none() && !self.announced && self.ending.is_none()
+        let untouched = self.pace.is_none() && self.cut.is_none() && !self.gzip;
+        untouched && !self.announced && self.ending.is_none()
     }
 
     /// How many bytes more may be queued: a client that does not read is not kept more than that for.

@@ -222,6 +222,9 @@ pub(crate) struct ActionKeys {
     /// So many events are sent in one write.
     #[schemars(range(min = 2, max = 10_000))]
     pub(crate) coalesce: Option<At<u64>>,
+    /// The body is compressed where the request takes gzip, however short it is; of a watch, event by event.
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) gzip: Option<At<()>>,
     /// The body is cut there and ends so.
     pub(crate) truncate: Option<At<Truncate>>,
     /// The request is never answered, not even with a head: the connection is closed (`fin`), reset (`rst`), or silent
@@ -262,6 +265,7 @@ impl Words for ActionKeys {
         "bookmark",
         "no_bookmarks",
         "split_utf8",
+        "gzip",
         "eof",
         "fin",
         "rst",

@@ -278,6 +278,9 @@ impl Validator<'_> {
         if keys.split_utf8.is_some() {
             return Some(Action::Shape(ShapeAction::Pace(Pace::SplitUtf8)));
         }
+        if keys.gzip.is_some() {
+            return Some(Action::Shape(ShapeAction::Gzip));
+        }
         if let Some(truncate) = &keys.truncate {
             let raw::Truncate {
                 after_bytes,
@@ -438,6 +441,7 @@ impl ActionKeys {
         "drip",
         "split_utf8",
         "coalesce",
+        "gzip",
         "truncate",
         "no_answer",
         "end",
@@ -480,6 +484,7 @@ impl ActionKeys {
             at(&self.drip),
             at(&self.split_utf8),
             at(&self.coalesce),
+            at(&self.gzip),
             at(&self.truncate),
             at(&self.no_answer),
             at(&self.end),

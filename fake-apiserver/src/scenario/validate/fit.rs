@@ -55,7 +55,7 @@ impl Validator<'_> {
                     | "end_marker"
                     | "coalesce"
             );
-        let on_request = matches!(word, "reply" | "edit_page" | "delay" | "no_answer");
+        let on_request = matches!(word, "reply" | "edit_page" | "delay" | "gzip" | "no_answer");
         let on_end = matches!(
             word,
             "end" | "eof" | "fin" | "rst" | "stall" | "no_close_notify" | "rst_stream"

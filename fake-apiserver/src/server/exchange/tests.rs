@@ -279,3 +279,46 @@ fn bookmarks_obey_rules_of_their_own(
         "a bookmark is no event: it is not dropped as one"
     );
 }
+
+#[rstest]
+#[case::plain(Vec::new(), true)]
+#[case::compressed_already(vec![("content-encoding".to_owned(), "gzip".to_owned())], false)]
+fn a_compressed_watch_has_a_gzip_member_for_each_line(
+    #[case] headers: Vec<(String, String)>,
+    #[case] compressed: bool,
+) {
+    let mut exchange = Exchange::new(STREAM, ConnId(1));
+    exchange.compress();
+    exchange.set_head(Head {
+        status: 200,
+        headers,
+        scripted: false,
+    });
+    let lines = [line("a"), line("b")];
+    for line in &lines {
+        exchange.push_line(line, false);
+    }
+    let (mut log, mut outputs, mut joined) = (Log::default(), VecDeque::new(), Joined::default());
+    exchange.flush(Duration::ZERO, (&mut log, &mut outputs, &mut joined));
+    let mut body = Vec::new();
+    for output in outputs {
+        match output {
+            Output::Head { headers, .. } => {
+                let encodings = headers
+                    .iter()
+                    .filter(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
+                assert_eq!(encodings.count(), 1);
+            }
+            Output::Data { bytes, .. } => body.extend(bytes),
+            _ => {}
+        }
+    }
+    let expected: Vec<u8> = lines
+        .iter()
+        .flat_map(|line| match compressed {
+            true => api::gzip_member(&line.line),
+            false => line.line.clone(),
+        })
+        .collect();
+    assert_eq!(body, expected);
+}
