@@ -1,6 +1,7 @@
 //! What the played scenarios say of each requirement: kept, broken, or nothing. It reads verdicts only; why nothing is
-//! said of some is in the catalogue.
+//! said of some, or what shows them, is in the catalogue.
 
+use fake_apiserver::record::{Verb, What};
 use fake_apiserver::scenario::catalogue::{self, Level, Profile, Requirement};
 
 use crate::suite::Judged;
@@ -23,6 +24,10 @@ pub struct Covered<'a> {
 pub enum Said<'a> {
     /// Every scenario that covers it passed.
     Kept,
+    /// Nothing was asked of the client: in no scenario at all did it send the option that the requirement is about.
+    NotConcerned(&'static str, &'static str),
+    /// None covers it; this file shows it, by what it calls so.
+    Shown(&'static str, &'static str),
     /// These failed, and by what they name as broken.
     Broken(Vec<&'a str>),
     /// None covers it, and the catalogue says why.
@@ -61,9 +66,10 @@ fn said<'a>(requirement: &'static Requirement, results: &'a [Judged]) -> Said<'a
         .filter(|judged| covers(judged, &requirement.id))
         .collect();
     if covering.is_empty() {
-        return match &requirement.undecided {
-            Some(why) => Said::Undecided(why),
-            None => Said::Nothing,
+        return match (&requirement.shown_by, &requirement.undecided) {
+            (Some((file, word)), _) => Said::Shown(file, word),
+            (None, Some(why)) => Said::Undecided(why),
+            (None, None) => Said::Nothing,
         };
     }
     let broken: Vec<&str> = covering
@@ -71,11 +77,28 @@ fn said<'a>(requirement: &'static Requirement, results: &'a [Judged]) -> Said<'a
         .filter(|judged| breaks(judged, &requirement.id))
         .map(|judged| judged.scenario.id.as_str())
         .collect();
-    if broken.is_empty() {
-        Said::Kept
-    } else {
-        Said::Broken(broken)
+    match &requirement.concerns {
+        _ if !broken.is_empty() => Said::Broken(broken),
+        Some((name, value)) if !results.iter().any(|judged| lists_with(judged, name, value)) => {
+            Said::NotConcerned(name, value)
+        }
+        Some(_) | None => Said::Kept,
     }
+}
+
+/// Did the client send a LIST with this option?
+fn lists_with(judged: &Judged, name: &str, value: &str) -> bool {
+    judged.records.iter().any(|record| {
+        let What::Request {
+            verb: Verb::List,
+            query,
+            ..
+        } = &record.what
+        else {
+            return false;
+        };
+        query.iter().any(|(key, sent)| key == name && sent == value)
+    })
 }
 
 fn covers(judged: &Judged, requirement: &str) -> bool {

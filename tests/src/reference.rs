@@ -13,6 +13,7 @@ use fake_apiserver::scenario::{ClientMode, InitialList};
 use futures::StreamExt as _;
 use futures::channel::mpsc;
 use futures::stream::{self, BoxStream};
+use kube_client::client::Body;
 use serde_json::Value;
 
 mod list;
@@ -21,7 +22,7 @@ mod watch;
 mod wire;
 
 pub use self::mistake::Mistake;
-use self::wire::{escaped, text, version_of};
+use self::wire::{Trouble, escaped, text, version_of};
 
 /// The reference client, right or with one mistake.
 #[derive(Debug, Clone, Copy, Default)]
@@ -113,6 +114,8 @@ struct Run {
     starts: u32,
     /// Lists given up since the last complete one.
     aborted: u32,
+    /// When a list, an event or a bookmark last said that the server is where this client is.
+    heard: tokio::time::Instant,
     /// How long to wait before the next step, once everything is told.
     pause: Option<Duration>,
     over: bool,
@@ -137,6 +140,7 @@ impl Run {
             failures: 0,
             starts: 0,
             aborted: 0,
+            heard: watch::now(),
             pause: None,
             over: false,
             known: BTreeMap::new(),
@@ -208,6 +212,20 @@ impl Run {
             query.push(("fieldSelector", fields.clone()));
         }
         query
+    }
+
+    async fn ask(&mut self, query: Vec<(&'static str, String)>, list: bool) -> Result<Body, Trouble> {
+        // Decoders of HTTP clients read one gzip member, and a watch has one for each event.
+        let plain = !list && !self.is(Mistake::OffersGzipForWatches);
+        let encoding = plain.then_some("identity");
+        let mut answer = wire::get(&self.kube, &self.start, &self.written(query), list, encoding).await;
+        if let Err(trouble) = &mut answer
+            && trouble.code.is_some()
+            && self.is(Mistake::IgnoresRefusalBodies)
+        {
+            trouble.body.clear();
+        }
+        answer
     }
 
     /// A query as it goes into the URL.

@@ -56,3 +56,8 @@ pub fn known_failures(client: &str) -> Baseline {
         Err(error) => panic!("{error}"),
     }
 }
+
+/// Does this file of the repository have this word in it?
+pub fn says(file: &str, word: &str) -> bool {
+    std::fs::read_to_string(root().join(file)).is_ok_and(|text| text.contains(word))
+}

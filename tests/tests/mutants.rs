@@ -164,15 +164,37 @@ fn every_requirement_can_be_broken_or_says_why_not() {
             let by = of_the_world.iter().find(|judged| coverage::breaks(judged, id))?;
             Some(format!("kube-runtime in {}", by.scenario.id))
         };
-        match (by_mistake.or_else(by_another), &requirement.undecided) {
-            (Some(by), None) => writeln!(told, "{id}: {by}").unwrap(),
-            (None, Some(_)) => writeln!(told, "{id}: undecided").unwrap(),
-            (Some(by), Some(_)) => unbroken.push(format!("{id} is said to be undecided, but: {by}")),
-            (None, None) => unbroken.push(format!("{id} is broken by none")),
+        let by = by_mistake.or_else(by_another);
+        match (by, &requirement.shown_by, &requirement.undecided) {
+            (Some(by), None, None) => writeln!(told, "{id}: {by}").unwrap(),
+            (None, Some((file, word)), None) if repository::says(file, word) => {
+                writeln!(told, "{id}: {word} in {file}").unwrap();
+            }
+            (None, Some((file, word)), _) => unbroken.push(format!("{id}: there is no {word} in {file}")),
+            (None, None, Some(_)) => writeln!(told, "{id}: undecided").unwrap(),
+            (Some(by), _, _) => unbroken.push(format!("{id} is said to be for no scenario, but: {by}")),
+            (None, None, None) => unbroken.push(format!("{id} is broken by none")),
         }
     }
     assert_eq!(unbroken, Vec::<String>::new());
     insta::assert_snapshot!("requirements", told);
+}
+
+#[test]
+fn what_a_client_never_sends_does_not_concern_it() {
+    let scenario = repository::scenario("list/an-exact-list-that-is-newer-is-not-taken-for-exact");
+    let said = |mistake| {
+        let judged = [play(&scenario, Reference { mistake })];
+        let covered = coverage::of_caching_clients(&judged);
+        let of_exact_lists = covered.iter().find(|one| one.requirement.id == "LIST-08");
+        format!("{:?}", of_exact_lists.map(|one| &one.said))
+    };
+    assert_eq!(
+        said(None),
+        r#"Some(NotConcerned("resourceVersionMatch", "Exact"))"#
+    );
+    let broken = format!("Some(Broken([{:?}]))", scenario.id);
+    assert_eq!(said(Some(Mistake::TrustsExactLists)), broken);
 }
 
 fn is_heavy(judged: &Judged) -> bool {

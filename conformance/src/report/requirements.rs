@@ -6,9 +6,9 @@ use fake_apiserver::scenario::catalogue::Level;
 
 use crate::coverage::{Covered, Said};
 
-/// A row for MUST and one for SHOULD, then those that are not kept, by name.
+/// A row for MUST and one for SHOULD, then those that no scenario shows kept, by name.
 pub fn table(covered: &[Covered<'_>]) -> String {
-    let mut text = String::from("requirements  kept  broken  undecided\n");
+    let mut text = String::from("requirements  kept  elsewhere  broken  undecided\n");
     for level in [Level::Must, Level::Should] {
         let count = |is: fn(&Said<'_>) -> bool| {
             let of_level = covered.iter().filter(|one| one.requirement.level == level);
@@ -19,9 +19,10 @@ pub fn table(covered: &[Covered<'_>]) -> String {
         };
         let _infallible = writeln!(
             text,
-            "{:<12}  {:>4}  {:>6}  {:>9}",
+            "{:<12}  {:>4}  {:>9}  {:>6}  {:>9}",
             level.word(),
             count(|said| *said == Said::Kept),
+            count(|said| matches!(said, Said::Shown(..) | Said::NotConcerned(..))),
             count(|said| matches!(said, Said::Broken(_))),
             count(|said| matches!(said, Said::Undecided(_) | Said::Nothing)),
         );
@@ -30,6 +31,13 @@ pub fn table(covered: &[Covered<'_>]) -> String {
         let id = &one.requirement.id;
         let _infallible = match &one.said {
             Said::Kept => Ok(()),
+            Said::Shown(file, word) => writeln!(text, "elsewhere {id}: {word} in {file}"),
+            Said::NotConcerned(name, value) => {
+                writeln!(
+                    text,
+                    "elsewhere {id}: the client sent no list with {name}={value}"
+                )
+            }
             Said::Broken(by) => writeln!(text, "broken    {id}: {}", by.join(", ")),
             Said::Undecided(why) => writeln!(text, "undecided {id}: {why}"),
             Said::Nothing => writeln!(text, "undecided {id}: no scenario covers it"),

@@ -59,7 +59,11 @@ pub struct Requirement {
     pub profile: Profile,
     /// What it says, one sentence.
     pub text: String,
-    /// Why no scenario decides it.
+    /// It concerns only clients that send a LIST with this option: a name and a value of its query.
+    pub concerns: Option<(String, String)>,
+    /// What decides it where no scenario can: a file of this repository, and what in it (`path: word`).
+    pub shown_by: Option<(String, String)>,
+    /// Why nothing decides it.
     pub undecided: Option<String>,
 }
 
@@ -110,6 +114,8 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
             level: entry.level,
             profile: entry.profile,
             text: entry.text,
+            concerns: entry.concerns.map(|option| split(&option, "=")),
+            shown_by: entry.shown_by.map(|place| split(&place, ": ")),
             undecided: entry.undecided,
         })
     });
@@ -122,6 +128,11 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
         invariants: invariants.collect(),
     }
 });
+
+fn split(text: &str, at: &str) -> (String, String) {
+    let (before, after) = text.split_once(at).unwrap_or((text, ""));
+    (before.to_owned(), after.to_owned())
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -136,6 +147,8 @@ struct Entry {
     level: Level,
     profile: Profile,
     text: String,
+    concerns: Option<String>,
+    shown_by: Option<String>,
     undecided: Option<String>,
 }
 
@@ -153,6 +166,9 @@ mod tests {
                 .strip_prefix(&requirement.family)
                 .and_then(|rest| rest.strip_prefix('-'));
             assert!(number.is_some_and(|n| n.len() == 2), "{}", requirement.id);
+            let pairs = [&requirement.concerns, &requirement.shown_by];
+            let whole = |(before, after): &(String, String)| !before.is_empty() && !after.is_empty();
+            assert!(pairs.into_iter().flatten().all(whole), "{}", requirement.id);
             let sentences = [Some(&requirement.text), requirement.undecided.as_ref()];
             assert!(
                 sentences.into_iter().flatten().all(|text| text.ends_with('.')),

@@ -4,13 +4,14 @@ use fake_apiserver::report::{Report, ReportedObject};
 use fake_apiserver::scenario::ListSemantic;
 use serde_json::Value;
 
-use super::wire::{self, collect, text};
+use super::watch::now;
+use super::wire::{collect, text};
 use super::{Listing, Mistake, Phase, Run, newest_of};
 
 impl Run {
     pub(super) async fn list(&mut self, mut listing: Listing) {
         let query = self.list_query(&listing);
-        let body = match wire::get(&self.kube, &self.start, &self.written(query), true).await {
+        let body = match self.ask(query, true).await {
             Ok(body) => body,
             Err(trouble) => {
                 self.surface(&trouble.body, trouble.code);
@@ -47,7 +48,12 @@ impl Run {
             return self.back_off(None);
         }
         if is_last {
-            return self.publish(listing.found, version);
+            let believed = if self.seen_any && self.is(Mistake::TrustsExactLists) {
+                self.resource_version.clone()
+            } else {
+                version
+            };
+            return self.publish(listing.found, believed);
         }
         if listing.continue_token.as_ref() == Some(&next) {
             self.surface("the list does not advance", None);
@@ -73,8 +79,10 @@ impl Run {
         let settings = &self.start.settings;
         let is_later = listing.continue_token.is_some();
         let mut query = self.selectors(is_later);
+        let exactly = self.seen_any && self.is(Mistake::TrustsExactLists);
         if let Some(limit) = settings.page_size
             && listing.paged
+            && !exactly
             && !(is_later && self.is(Mistake::ForgetsLimit))
         {
             query.push(("limit", limit.to_string()));
@@ -91,6 +99,9 @@ impl Run {
             {
                 query.push(("resourceVersion", version.clone()));
             }
+        } else if exactly {
+            query.push(("resourceVersion", self.resource_version.clone()));
+            query.push(("resourceVersionMatch", "Exact".to_owned()));
         } else if from_cache {
             query.push(("resourceVersion", "0".to_owned()));
             query.push(("resourceVersionMatch", "NotOlderThan".to_owned()));
@@ -129,6 +140,7 @@ impl Run {
             self.resource_version = newest.to_string();
         }
         self.seen_any = true;
+        self.heard = now();
         self.aborted = 0;
         self.starts = 0;
         self.phase = Phase::Open { initial: false };

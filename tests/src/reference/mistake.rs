@@ -100,11 +100,19 @@ pub enum Mistake {
     IgnoresChangesOfUnknown,
     /// Takes an older event as it comes, and resumes behind the newest all the same.
     ResumesFromHighest,
+    /// Lets its HTTP client offer gzip for a watch too, which reads no further than the first member.
+    OffersGzipForWatches,
+    /// Takes nothing from the body of a refusal.
+    IgnoresRefusalBodies,
+    /// Relists at exactly its last version, and takes whatever comes for that.
+    TrustsExactLists,
+    /// Takes a watch that brings nothing for one of a quiet collection, however long.
+    TrustsSilence,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 52] = [
         Self::ResumesFromItem,
         Self::KeepsPageOneLeftovers,
         Self::IgnoresGoneStatus,
@@ -153,5 +161,9 @@ impl Mistake {
         Self::IgnoresAdditionsOfKnown,
         Self::IgnoresChangesOfUnknown,
         Self::ResumesFromHighest,
+        Self::OffersGzipForWatches,
+        Self::IgnoresRefusalBodies,
+        Self::TrustsExactLists,
+        Self::TrustsSilence,
     ];
 }

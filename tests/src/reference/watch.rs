@@ -8,11 +8,14 @@ use http_body_util::BodyExt as _;
 use kube_client::client::Body;
 use serde_json::Value;
 
-use super::wire::{self, Trouble, between, key, text, version_of};
+use super::wire::{Trouble, between, key, text, version_of};
 use super::{Chunks, DISTRUST, Mistake, Phase, Reading, Run, newest_of};
 
 /// A watch that ended sooner ended at once.
 const SHORT: Duration = Duration::from_secs(1);
+
+/// So long a version is trusted of which the server says nothing: it may have gone back behind it.
+const TRUST: Duration = Duration::from_secs(600);
 
 /// What is longer, as nothing is in a Kubernetes cluster, has no end.
 const LINE_MAX: usize = 16 << 20;
@@ -36,7 +39,7 @@ impl Run {
         } else {
             query.push(("resourceVersion", self.version_to_send()));
         }
-        match wire::get(&self.kube, &self.start, &self.written(query), false).await {
+        match self.ask(query, false).await {
             Ok(body) => {
                 self.phase = Phase::Read(Box::new(Reading {
                     chunks: chunks(body),
@@ -162,6 +165,12 @@ impl Run {
             return self.back_off(None);
         }
         self.failures = 0;
+        if reading.brought > 0 {
+            self.heard = now();
+        }
+        if now() - self.heard > TRUST && !self.is(Mistake::TrustsSilence) {
+            return self.start_over();
+        }
         self.phase = Phase::Open { initial: false };
     }
 
@@ -375,7 +384,7 @@ fn chunks(body: Body) -> Chunks {
         .boxed()
 }
 
-fn now() -> tokio::time::Instant {
+pub(super) fn now() -> tokio::time::Instant {
     #[expect(
         clippy::disallowed_methods,
         reason = "the runtime's clock, virtual in sim; this is the client's edge"

@@ -17,6 +17,7 @@ pub(super) async fn get(
     start: &Start,
     query: &str,
     list: bool,
+    accept_encoding: Option<&str>,
 ) -> Result<Body, Trouble> {
     let target = &start.target;
     let base = if target.group.is_empty() {
@@ -36,8 +37,11 @@ pub(super) async fn get(
         (true, false) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
         (false, _) => "application/json",
     };
-    let request = http::Request::get(uri)
-        .header("accept", accept)
+    let mut request = http::Request::get(uri).header("accept", accept);
+    if let Some(accepted) = accept_encoding {
+        request = request.header("accept-encoding", accepted);
+    }
+    let request = request
         .body(Body::empty())
         .expect("a path and a query that were just escaped make a request");
     let answer = tokio::time::timeout(PATIENCE, kube.send(request)).await;
