@@ -87,15 +87,22 @@ pub trait WatchStreamExt: Stream {
 
     /// Keeps a store by the events that pass: each is in the store before it is given on.
     ///
-    /// ```no_run
+    /// ```
     /// # use futures::TryStreamExt;
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use watcher::{Config, WatchStreamExt, reflector, watcher};
-    /// # async fn example(api: kube_client::Api<ConfigMap>) -> Result<(), watcher::Error> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = fake_apiserver::net::Standalone::start(Default::default()).await?;
+    /// # let client = kube_client::Client::try_from(kube_client::Config::new(server.url().parse()?))?;
+    /// # let api = kube_client::Api::<ConfigMap>::namespaced(client, "default");
+    /// # let map = serde_json::from_value(serde_json::json!({"metadata": {"name": "a"}}))?;
+    /// # api.create(&Default::default(), &map).await?;
     /// let (reader, writer) = reflector::store();
     /// let mut changed = std::pin::pin!(watcher(api, Config::default()).reflect(writer).applied_objects());
     /// while let Some(object) = changed.try_next().await? {
     ///     println!("{:?} changed; there are {}", object.metadata.name, reader.len());
+    /// #   break;
     /// }
     /// # Ok(())
     /// # }
@@ -121,12 +128,18 @@ pub trait WatchStreamExt: Stream {
     /// Keeps a store, and tells what changes in it: old and new state, and the deletes that no event told of, because
     /// they fell into a gap between two watches.
     ///
-    /// ```no_run
+    /// ```
     /// # use futures::TryStreamExt;
     /// # use k8s_openapi::api::core::v1::Pod;
     /// # use watcher::reflector::{self, Delta};
     /// # use watcher::{Config, WatchStreamExt, watcher};
-    /// # async fn example(api: kube_client::Api<Pod>) -> Result<(), watcher::Error> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = fake_apiserver::net::Standalone::start(Default::default()).await?;
+    /// # let client = kube_client::Client::try_from(kube_client::Config::new(server.url().parse()?))?;
+    /// # let api = kube_client::Api::<Pod>::namespaced(client, "default");
+    /// # let pod = serde_json::json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    /// # api.create(&Default::default(), &serde_json::from_value(pod)?).await?;
     /// let (_pods, writer) = reflector::store();
     /// let mut deltas = std::pin::pin!(watcher(api, Config::default()).deltas(writer));
     /// while let Some(delta) = deltas.try_next().await? {
@@ -135,6 +148,7 @@ pub trait WatchStreamExt: Stream {
     ///         Delta::Modified { old, new } => println!("{:?} -> {:?}", old.status, new.status),
     ///         Delta::Deleted { last, inferred } => println!("- {:?} ({inferred})", last.metadata.name),
     ///     }
+    /// #   break;
     /// }
     /// # Ok(())
     /// # }

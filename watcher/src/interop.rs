@@ -1,7 +1,7 @@
 //! For programs that keep kube-runtime's `Controller`: this crate's streams in kube-runtime's types. Nothing else here
 //! knows kube-runtime.
 //!
-//! ```no_run
+//! ```
 //! use std::sync::Arc;
 //! use futures::StreamExt;
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -12,7 +12,12 @@
 //! use watcher::{Config, WatchStreamExt as _, watcher};
 //!
 //! # #[derive(Debug, thiserror::Error)] #[error("never")] struct Never;
-//! # async fn example(client: Client) {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = fake_apiserver::net::Standalone::start(Default::default()).await?;
+//! # let client = Client::try_from(kube_client::Config::new(server.url().parse()?))?;
+//! # let map = serde_json::from_value(serde_json::json!({"metadata": {"name": "a"}}))?;
+//! # Api::<ConfigMap>::namespaced(client.clone(), "default").create(&Default::default(), &map).await?;
 //! let (reader, writer) = reflector::store();
 //! let events = watcher(Api::<ConfigMap>::all(client), Config::default()).kube_runtime_reflect(writer);
 //! Controller::for_stream(events.applied_objects().kube_runtime_objects(), reader)
@@ -25,8 +30,10 @@
 //!         |_, _, _| Action::await_change(),
 //!         Arc::new(()),
 //!     )
+//! #   .take(1)
 //!     .for_each(|_| async {})
 //!     .await;
+//! # Ok(())
 //! # }
 //! ```
 
