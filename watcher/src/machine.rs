@@ -147,6 +147,22 @@ impl<O> Machine<O> {
         self.outputs.pop_front()
     }
 
+    /// The event, where it is all there is to do: the common case, in which it is not moved again.
+    #[cfg(feature = "client")]
+    pub(crate) fn poll_only_event(&mut self) -> Option<Event<O>> {
+        if self.outputs.len() > 1 {
+            return None;
+        }
+        match self.outputs.pop_front()? {
+            Output::Event(event) => Some(event),
+            output
+            @ (Output::Request { .. } | Output::Cancel(_) | Output::Error(_) | Output::Wait { .. }) => {
+                self.outputs.push_back(output);
+                None
+            }
+        }
+    }
+
     /// When to come back with [`Input::Timeout`] if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Duration> {
         match &self.state {

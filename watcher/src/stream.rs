@@ -39,7 +39,11 @@ pub fn watcher<K>(api: Api<K>, config: Config) -> Watcher<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    typed(api, config, K::metadata_api())
+    let (target, codec) = (
+        Target::new(&api, K::metadata_api()),
+        codec(&config, K::metadata_api()),
+    );
+    Watcher::new(api.into_client(), target, config, codec, object::identity)
 }
 
 /// Like [`watcher()`], but asks the server for metadata only.
@@ -49,7 +53,8 @@ pub fn metadata_watcher<K>(api: Api<K>, config: Config) -> Watcher<PartialObject
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    typed(api, config, true)
+    let (target, codec) = (Target::new(&api, true), Codec::metadata(config.prune.clone()));
+    Watcher::new(api.into_client(), target, config, codec, object::identity)
 }
 
 /// Like [`watcher()`], but objects are decoded when they are used: see [`Lazy`].
@@ -103,16 +108,6 @@ where
             writer.apply_shared(event.clone());
         }
     })
-}
-
-fn typed<A, K>(api: Api<A>, config: Config, metadata_only: bool) -> Watcher<K>
-where
-    A: Resource,
-    K: Resource + DeserializeOwned + Send + 'static,
-{
-    let target = Target::new(&api, metadata_only);
-    let codec = codec(&config, metadata_only);
-    Watcher::new(api.into_client(), target, config, codec, object::identity)
 }
 
 fn codec<K: DeserializeOwned + 'static>(config: &Config, metadata_only: bool) -> Codec<K> {
@@ -340,6 +335,13 @@ impl<K> Stream for Watcher<K> {
         };
         let mut reads = 0;
         while reads < READS_MAX {
+            if this.told.is_empty()
+                && told_max == 1
+                && let Some(event) = this.machine.poll_only_event()
+            {
+                this.taken = Some(now);
+                return Poll::Ready(Some(Ok(event)));
+            }
             this.carry_out();
             if this.told.len() >= told_max {
                 break;

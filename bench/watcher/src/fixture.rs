@@ -110,12 +110,22 @@ impl Template {
         }
     }
 
+    /// Bytes of an object: all have as many.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Gives another version to an object that was written.
+    pub(crate) fn set_version(&self, object: &mut [u8], version: u64) {
+        fill(object, &self.versions, VERSION.len(), version);
+    }
+
     /// Appends the object of this number and version.
     pub(crate) fn write(&self, number: u64, version: u64, to: &mut Vec<u8>) {
         let start = to.len();
         to.extend_from_slice(self.text.as_bytes());
         fill(&mut to[start..], &self.numbers, NUMBER.len(), number);
-        fill(&mut to[start..], &self.versions, VERSION.len(), version);
+        self.set_version(&mut to[start..], version);
         let mut digest = number;
         for &place in &self.digests {
             digest = mixed(digest);

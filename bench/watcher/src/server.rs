@@ -1,7 +1,7 @@
 //! A writer of bytes that looks like an API server: it parses nothing it need not, and is several times faster than any
 //! client, so that clients are measured and not it.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use crate::fixture::{EVENT_VERSIONS, Fixture, LIST_VERSIONS, Template};
@@ -57,9 +57,10 @@ struct Connection {
     socket: TcpStream,
     /// What came and was not read.
     read: Vec<u8>,
+    /// What is to be written and is not yet a whole piece.
     piece: Vec<u8>,
-    /// A piece as it goes over the wire.
-    frame: Vec<u8>,
+    /// Made before it is asked for: clients list before they watch, and are measured from then on.
+    tape: Option<Tape>,
 }
 
 impl Connection {
@@ -69,7 +70,7 @@ impl Connection {
             socket,
             read: Vec::new(),
             piece: Vec::with_capacity(2 * PIECE),
-            frame: Vec::with_capacity(2 * PIECE),
+            tape: None,
         })
     }
 
@@ -124,12 +125,25 @@ impl Connection {
             self.write_text("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"too old resource version\",\"reason\":\"Expired\",\"code\":410}}\n")?;
             return self.end();
         }
-        let event = collection.fixture.event("MODIFIED");
-        for number in 0..collection.events {
-            self.write(&event, number % WATCHED, EVENT_VERSIONS + number)?;
-        }
+        self.flush()?;
         // The watch stays open: its client leaves when it has what it wants.
-        self.flush()
+        self.events(collection)
+    }
+
+    fn events(&mut self, collection: &Collection) -> io::Result<()> {
+        if collection.events == 0 {
+            return Ok(());
+        }
+        let mut tape = self.tape.take().unwrap_or_else(|| Tape::new(collection));
+        let mut told = 0;
+        while told < collection.events {
+            let count = WATCHED.min(collection.events - told);
+            for piece in tape.lines(count, EVENT_VERSIONS + told).chunks(PIECE) {
+                write_chunk(&mut self.socket, piece)?;
+            }
+            told += count;
+        }
+        Ok(())
     }
 
     fn list(&mut self, collection: &Collection, query: &str) -> io::Result<()> {
@@ -160,6 +174,9 @@ impl Connection {
             self.write(&item, number, LIST_VERSIONS + number)?;
         }
         self.write_text("]}\n")?;
+        if collection.events > 0 {
+            self.tape = Some(Tape::new(collection));
+        }
         self.end()
     }
 
@@ -180,13 +197,10 @@ impl Connection {
         Ok(())
     }
 
-    /// One chunk of the transfer encoding.
     fn write_piece(&mut self, length: usize) -> io::Result<()> {
-        self.frame.clear();
-        write!(self.frame, "{length:x}\r\n")?;
-        self.frame.extend(self.piece.drain(..length));
-        self.frame.extend_from_slice(b"\r\n");
-        self.socket.write_all(&self.frame)
+        write_chunk(&mut self.socket, &self.piece[..length])?;
+        self.piece.drain(..length);
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -199,6 +213,50 @@ impl Connection {
     fn end(&mut self) -> io::Result<()> {
         self.flush()?;
         self.socket.write_all(b"0\r\n\r\n")
+    }
+}
+
+/// One chunk of the transfer encoding.
+fn write_chunk(socket: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+    let head = format!("{:x}\r\n", bytes.len());
+    let mut parts = [head.as_bytes(), bytes, b"\r\n"].map(IoSlice::new);
+    let mut parts = &mut parts[..];
+    while !parts.is_empty() {
+        let written = socket.write_vectored(parts)?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        IoSlice::advance_slices(&mut parts, written);
+    }
+    Ok(())
+}
+
+/// The events of a watch, one for each object: they are written again and again, with new versions, so that a client that
+/// is fast does not wait for them to be made.
+struct Tape {
+    event: Template,
+    lines: Vec<u8>,
+}
+
+impl Tape {
+    fn new(collection: &Collection) -> Self {
+        let event = collection.fixture.event("MODIFIED");
+        let mut lines = Vec::new();
+        for number in 0..WATCHED.min(collection.events) {
+            event.write(number, EVENT_VERSIONS, &mut lines);
+        }
+        Self { event, lines }
+    }
+
+    /// The first events, from this version on.
+    fn lines(&mut self, count: u64, version: u64) -> &[u8] {
+        let mut end = 0;
+        for number in 0..count {
+            let line = &mut self.lines[end..end + self.event.len()];
+            self.event.set_version(line, version + number);
+            end += self.event.len();
+        }
+        &self.lines[..end]
     }
 }
 

@@ -14,12 +14,28 @@ pub struct Codec<O> {
     decode: Arc<Decode<O>>,
 }
 
+/// Decodes without what is left out.
+type Reading<O> = fn(&str, &Prune) -> Result<O, serde_json::Error>;
+
 type Decode<O> = dyn Fn(&str) -> Result<O, serde_json::Error> + Send + Sync;
 
 impl<O: DeserializeOwned + 'static> Codec<O> {
     /// The object's own type, without what `prune` names.
     pub fn typed(prune: Prune) -> Self {
-        let decode = decoding::<O>();
+        Self::pruning(prune, decoding::<O>())
+    }
+}
+
+#[cfg(feature = "client")]
+impl<K: 'static> Codec<kube_core::PartialObjectMeta<K>> {
+    /// The metadata of whatever object, without what `prune` names.
+    pub(crate) fn metadata(prune: Prune) -> Self {
+        Self::pruning(prune, super::dynamic::metadata)
+    }
+}
+
+impl<O: 'static> Codec<O> {
+    fn pruning(prune: Prune, decode: Reading<O>) -> Self {
         if prune.is_empty() {
             return Self::new(move |json| decode(json, &prune));
         }
@@ -39,11 +55,11 @@ impl<O: DeserializeOwned + 'static> Codec<O> {
 }
 
 /// How a type is decoded, without what is left out.
-fn decoding<O: DeserializeOwned + 'static>() -> fn(&str, &Prune) -> Result<O, serde_json::Error> {
+fn decoding<O: DeserializeOwned + 'static>() -> Reading<O> {
     #[cfg(feature = "client")]
     if TypeId::of::<O>() == TypeId::of::<kube_core::DynamicObject>() {
         return |json, prune| {
-            super::dynamic::decode(json, prune).map(|object| {
+            super::dynamic::object(json, prune).map(|object| {
                 let mut object: Option<kube_core::DynamicObject> = Some(object);
                 let object: &mut dyn Any = &mut object;
                 let object = object.downcast_mut::<Option<O>>().and_then(Option::take);

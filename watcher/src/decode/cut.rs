@@ -5,7 +5,10 @@ use super::prune::Node;
 use super::scan::ValueEnd;
 
 /// The object's text without what the node leaves out. `None` where there are blanks between its fields, escapes in
-/// their names, or anything but one object: to be left to a slower reader.
+/// their names, or, as far as it is looked at, anything but one object: to be left to a slower reader.
+///
+/// What is behind the last field to leave out is not looked at: that it is the rest of one object, and names no field
+/// twice, is for whoever decodes it to say.
 ///
 /// What is kept lies in `kept`, which is to be used again: a text of some KB that is allocated for each object makes glibc
 /// merge all the small pieces that the object before has left, each time.
@@ -16,9 +19,10 @@ pub(super) fn cut<'a>(json: &'a str, root: &Node, kept: &'a mut String) -> Optio
         at: 0,
         kept,
         kept_to: 0,
+        sought: root.dropped_once(),
     };
     scissors.value(Some(root))?;
-    if scissors.at != json.len() || !json.starts_with('{') {
+    if (scissors.at != json.len() && scissors.sought != Some(0)) || !json.starts_with('{') {
         return None;
     }
     if scissors.kept_to == 0 {
@@ -36,6 +40,8 @@ struct Scissors<'a, 'k> {
     /// What is kept of the text up to `kept_to`.
     kept: &'k mut String,
     kept_to: usize,
+    /// How many fields are still to be left out, where that is known.
+    sought: Option<usize>,
 }
 
 impl<'a> Scissors<'a, '_> {
@@ -73,6 +79,9 @@ impl<'a> Scissors<'a, '_> {
             self.pass(b':')?;
             let is_kept = node.keeps(name);
             self.value(node.below(name).filter(|_| is_kept))?;
+            if is_kept && self.sought == Some(0) {
+                return Some(());
+            }
             let is_last = match self.next()? {
                 b',' => false,
                 b'}' => true,
@@ -90,7 +99,7 @@ impl<'a> Scissors<'a, '_> {
             } else {
                 self.leave_out(start, self.at - 1);
             }
-            if is_last {
+            if is_last || self.sought == Some(0) {
                 return Some(());
             }
         }
@@ -129,6 +138,7 @@ impl<'a> Scissors<'a, '_> {
     fn leave_out(&mut self, start: usize, end: usize) {
         self.kept.push_str(&self.json[self.kept_to..start]);
         self.kept_to = end;
+        self.sought = self.sought.map(|sought| sought - 1);
     }
 }
 
@@ -158,6 +168,18 @@ mod tests {
     #[case::no_object("[]", None)]
     fn fields_are_cut_out(#[case] json: &str, #[case] expected: Option<&str>) {
         let prune = Prune::nothing().field("x").field("m.y").field("l[].z");
+        assert_eq!(cut(json, prune.root(), &mut String::new()), expected);
+    }
+
+    #[rstest]
+    #[case::first(r#"{"x":1,"a":2}"#, Some(r#"{"a":2}"#))]
+    #[case::last(r#"{"a":1,"x":2}"#, Some(r#"{"a":1}"#))]
+    #[case::alone(r#"{"x":1}"#, Some("{}"))]
+    #[case::with_one_below(r#"{"m":{"a":1,"y":2},"x":1,"b": 2}"#, Some(r#"{"m":{"a":1},"b": 2}"#))]
+    #[case::one_is_not_there(r#"{"x":1,"a":2}{}"#, None)]
+    #[case::what_follows_is_not_looked_at(r#"{"x":1,"m":{"y":2}, torn"#, Some(r#"{"m":{}, torn"#))]
+    fn nothing_is_looked_at_behind_the_last_cut(#[case] json: &str, #[case] expected: Option<&str>) {
+        let prune = Prune::nothing().field("x").field("m.y");
         assert_eq!(cut(json, prune.root(), &mut String::new()), expected);
     }
 }

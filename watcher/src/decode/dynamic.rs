@@ -1,21 +1,40 @@
-//! `DynamicObject` without the detour that `#[serde(flatten)]` takes: it keeps every unknown field as serde's own tree
-//! first, and builds the JSON value from that.
+//! `DynamicObject` and `PartialObjectMeta` without the detour that `#[serde(flatten)]` takes: it keeps every unknown
+//! field as serde's own tree first, and builds the JSON value from that.
 
 use std::fmt;
+use std::marker::PhantomData;
 
-use kube_core::{DynamicObject, ObjectMeta, TypeMeta};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use kube_core::{DynamicObject, ObjectMeta, PartialObjectMeta, TypeMeta};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::prune::{Prune, Pruned};
+use super::prune::{Name, Prune, Pruned};
 
 /// Decodes an object whose type is not known, as `serde_json::from_str` would, but for what is left out.
-pub(super) fn decode(json: &str, prune: &Prune) -> Result<DynamicObject, serde_json::Error> {
+pub(super) fn object(json: &str, prune: &Prune) -> Result<DynamicObject, serde_json::Error> {
+    read(json, prune, Object)
+}
+
+/// Decodes the type and the metadata of an object alike, and passes over the rest of it.
+pub(super) fn metadata<K>(json: &str, prune: &Prune) -> Result<PartialObjectMeta<K>, serde_json::Error> {
+    let (types, metadata) = read(json, prune, Metadata)?;
+    Ok(PartialObjectMeta {
+        types,
+        metadata,
+        _phantom: PhantomData,
+    })
+}
+
+fn read<'de, V: Visitor<'de>>(
+    json: &'de str,
+    prune: &Prune,
+    visitor: V,
+) -> Result<V::Value, serde_json::Error> {
     let mut values = serde_json::Deserializer::from_str(json);
     let object = if prune.is_empty() {
-        values.deserialize_map(Object)?
+        values.deserialize_map(visitor)?
     } else {
-        Pruned::new(&mut values, prune.root()).deserialize_map(Object)?
+        Pruned::new(&mut values, prune.root()).deserialize_map(visitor)?
     };
     values.end()?;
     Ok(object)
@@ -30,41 +49,53 @@ impl<'de> Visitor<'de> for Object {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DynamicObject, A::Error> {
-        let (mut api_version, mut kind, mut metadata) = (None, None, None);
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<DynamicObject, A::Error> {
         let mut data = Map::new();
-        while let Some(field) = map.next_key::<String>()? {
-            match field.as_str() {
-                "apiVersion" => api_version = Some(map.next_value::<Value>()?),
-                "kind" => kind = Some(map.next_value::<Value>()?),
-                "metadata" if metadata.is_some() => {
-                    return Err(serde::de::Error::duplicate_field("metadata"));
-                }
-                "metadata" => metadata = Some(map.next_value::<Metadata>()?.0),
-                _ => {
-                    data.insert(field, map.next_value()?);
-                }
-            }
-        }
-        let types = match (api_version, kind) {
-            (Some(Value::String(api_version)), Some(Value::String(kind))) => {
-                Some(TypeMeta { api_version, kind })
-            }
-            // One without the other is no type: kube keeps neither.
-            (_, _) => None,
-        };
+        let (types, metadata) = fields(map, |map, field| {
+            data.insert(field.into_owned(), map.next_value()?);
+            Ok(())
+        })?;
         Ok(DynamicObject {
             types,
-            metadata: metadata.unwrap_or_default(),
+            metadata,
             data: Value::Object(data),
         })
     }
 }
 
-struct Metadata(ObjectMeta);
+struct Metadata;
 
-impl<'de> Deserialize<'de> for Metadata {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        ObjectMeta::deserialize(deserializer).map(Self)
+impl<'de> Visitor<'de> for Metadata {
+    type Value = (Option<TypeMeta>, ObjectMeta);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
     }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        fields(map, |map, _| map.next_value::<IgnoredAny>().map(drop))
+    }
+}
+
+/// Reads an object, whose unknown fields `other` takes.
+fn fields<'de, A: MapAccess<'de>>(
+    mut map: A,
+    mut other: impl FnMut(&mut A, std::borrow::Cow<'de, str>) -> Result<(), A::Error>,
+) -> Result<(Option<TypeMeta>, ObjectMeta), A::Error> {
+    let (mut api_version, mut kind, mut metadata) = (None, None, None);
+    while let Some(Name(field)) = map.next_key()? {
+        match &*field {
+            "apiVersion" => api_version = Some(map.next_value::<Value>()?),
+            "kind" => kind = Some(map.next_value::<Value>()?),
+            "metadata" if metadata.is_some() => return Err(A::Error::duplicate_field("metadata")),
+            "metadata" => metadata = Some(map.next_value()?),
+            _ => other(&mut map, field)?,
+        }
+    }
+    let types = match (api_version, kind) {
+        (Some(Value::String(api_version)), Some(Value::String(kind))) => Some(TypeMeta { api_version, kind }),
+        // One without the other is no type: kube keeps neither.
+        (_, _) => None,
+    };
+    Ok((types, metadata.unwrap_or_default()))
 }

@@ -246,7 +246,11 @@ impl ListDecoder {
         let blank = self.chunk.iter().take_while(|byte| byte.is_ascii_whitespace());
         let blank = blank.count();
         self.chunk.advance(blank);
-        self.chunk.first().copied()
+        let first = self.chunk.first().copied();
+        if first.is_none() {
+            self.gather();
+        }
+        first
     }
 
     /// Where what is next lies.
@@ -275,7 +279,9 @@ impl ListDecoder {
     /// Puts everything into one place.
     fn gather(&mut self) {
         self.begun.extend_from_slice(&self.chunk);
-        self.chunk.clear();
+        // Not cleared but let go: an empty chunk still holds the buffer of the connection, which could not be read into
+        // again but would be allocated anew for each read.
+        self.chunk = Bytes::new();
     }
 
     fn go(&mut self, length: usize, place: Place) -> Step {
@@ -293,7 +299,7 @@ impl ListDecoder {
         tell(Answer::Malformed(why));
         self.place = Place::Broken;
         self.begun.clear();
-        self.chunk.clear();
+        self.chunk = Bytes::new();
         Step::Told
     }
 }

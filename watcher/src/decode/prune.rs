@@ -118,6 +118,18 @@ impl Node {
         self.only.is_none() && self.fields.is_empty() && self.items.is_none()
     }
 
+    /// How many fields are left out, where each is in one place of an object: `None` below the items of a list, and where
+    /// all but some are.
+    pub(super) fn dropped_once(&self) -> Option<usize> {
+        if self.is_dropped {
+            return Some(1);
+        }
+        if self.only.is_some() || self.items.is_some() {
+            return None;
+        }
+        self.fields.values().map(Self::dropped_once).sum()
+    }
+
     pub(super) fn keeps(&self, field: &str) -> bool {
         let is_named = self
             .only
@@ -334,7 +346,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for PrunedSeed<'_, S> {
 
 /// A key that borrows from its JSON where it has no escapes.
 #[derive(serde::Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(super) struct Name<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

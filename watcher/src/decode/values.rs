@@ -156,7 +156,9 @@ impl Values {
     /// Puts everything into one place.
     fn gather(&mut self) {
         self.begun.extend_from_slice(&self.chunk);
-        self.chunk.clear();
+        // Not cleared but let go: an empty chunk still holds the buffer of the connection, which could not be read into
+        // again but would be allocated anew for each read.
+        self.chunk = Bytes::new();
     }
 
     /// True when there is something else.
@@ -170,7 +172,7 @@ impl Values {
             }
             self.begun.clear();
             if self.chunk.iter().all(u8::is_ascii_whitespace) {
-                self.chunk.clear();
+                self.chunk = Bytes::new();
                 return false;
             }
             return self.skip_whitespace();
@@ -233,7 +235,7 @@ impl Values {
     fn give_up(&mut self) -> bool {
         self.is_broken = true;
         self.begun.clear();
-        self.chunk.clear();
+        self.chunk = Bytes::new();
         self.spread = None;
         self.searched = 0;
         false

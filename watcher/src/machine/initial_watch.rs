@@ -39,7 +39,7 @@ enum Initial<O> {
 
 /// Objects held back. A set of more is told while it arrives: what is held of a decoded Pod is eight times its JSON, and a
 /// delete in the moment before the marker costs no more than reading the set again.
-const HELD_MAX: usize = 16;
+const HELD_MAX: usize = 4;
 /// Streams that may end before their marker, in a row, before LIST and WATCH take over.
 const UNMARKED_MAX: u32 = 3;
 
