@@ -35,6 +35,8 @@ use tests::story::story;
 #[case::one_chunk("stream/events-in-one-chunk-are-all-read")]
 #[case::split_characters("stream/characters-split-across-chunks-stay-whole")]
 #[case::large("stream/large-events-are-read")]
+#[case::gzip_members("conn/a-watch-in-gzip-members-is-read-to-its-end")]
+#[case::gzip("conn/compressed-lists-and-refusals-are-read")]
 #[case::two_lines("stream/an-event-over-two-lines-is-not-lost")]
 // What is refused, and what is nonsense.
 #[case::gone_in_stream("gone/error-event-in-mid-stream-forces-a-relist")]
