@@ -21,7 +21,7 @@ use crate::state::{State, StateFile};
 /// Records of the trace that are kept at least; older ones are forgotten, so that a server may run for weeks.
 pub(crate) const RECORDS_KEPT: usize = 100_000;
 
-/// Records taken out of the server at a time: it stands still meanwhile.
+/// Records that are heard at a time: the server stands still meanwhile.
 const RECORDS_AT_A_TIME: usize = 1_000;
 
 /// After so much silence whoever hears is told that time passed.
@@ -287,14 +287,14 @@ async fn hear_all(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, 
 
 /// Hands on some records, if there are any.
 fn hear_some(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Record])) -> bool {
-    let records = edge.read_records(*heard, |records| {
-        records[..records.len().min(RECORDS_AT_A_TIME)].to_vec()
-    });
-    if let Some(last) = records.last() {
-        *heard = last.seq + 1;
-        hear(last.at, &records);
-    }
-    !records.is_empty()
+    edge.read_records(*heard, |records| {
+        let records = &records[..records.len().min(RECORDS_AT_A_TIME)];
+        if let Some(last) = records.last() {
+            *heard = last.seq + 1;
+            hear(last.at, records);
+        }
+        !records.is_empty()
+    })
 }
 
 /// A certificate of someone who may do everything.

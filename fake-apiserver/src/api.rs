@@ -3,6 +3,8 @@
 //!
 //! Nothing here looks at the store: what a request is refused for here, any server would refuse.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::Method;
 
@@ -254,6 +256,9 @@ pub fn violations(
     catalog: &Catalog,
     version: Version,
 ) -> Vec<String> {
+    if method != Method::GET || query.is_empty() {
+        return Vec::new();
+    }
     let watch_path = match path::route(path, catalog) {
         Route::Collection { watch, .. } => watch,
         Route::Object { watch: true, .. } => true,
@@ -263,9 +268,6 @@ pub fn violations(
         | Route::Unknown
         | Route::UnknownText => return Vec::new(),
     };
-    if method != Method::GET {
-        return Vec::new();
-    }
     let options = match ListOptions::read(query) {
         Ok(mut options) => {
             options.set_defaults(version);
@@ -297,7 +299,8 @@ pub fn query_pairs(query: &str) -> Vec<(String, String)> {
         .filter(|pair| !pair.is_empty())
         .map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (percent_decoded(name, true), percent_decoded(value, true))
+            let decoded = |text| percent_decoded(text, true).into_owned();
+            (decoded(name), decoded(value))
         })
         .collect()
 }
@@ -510,7 +513,10 @@ fn check_timeout(query: &[(String, String)]) -> Result<(), Status> {
 }
 
 /// Percent-decoding; `+` is a space in queries. What is no escape stays as it is.
-fn percent_decoded(text: &str, query: bool) -> String {
+fn percent_decoded(text: &str, query: bool) -> Cow<'_, str> {
+    if !text.bytes().any(|byte| byte == b'%' || query && byte == b'+') {
+        return text.into();
+    }
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -531,5 +537,5 @@ fn percent_decoded(text: &str, query: bool) -> String {
         }
         at += 1;
     }
-    String::from_utf8_lossy(&decoded).into_owned()
+    String::from_utf8_lossy(&decoded).into_owned().into()
 }

@@ -21,6 +21,7 @@ pub(crate) mod defaults;
 mod found;
 mod json_path;
 pub mod list;
+mod namespaces;
 mod naming;
 pub mod object;
 mod ownership;
@@ -584,7 +585,7 @@ impl Model {
             let old = current.as_ref().map(|current| current.json());
             crd::prepared(manifest.clone(), old.as_ref())
         });
-        let manifest = prepared.as_ref().unwrap_or(manifest);
+        let manifest = prepared.unwrap_or_else(|| manifest.clone());
         let outcome = write::replace(kind, &key, current.as_ref(), manifest, self.epoch + now, uid);
         self.carry_out(kind, key, current, outcome)
     }

@@ -133,7 +133,7 @@ enum Transform {
 }
 
 fn choose(accept: &str) -> Option<Chosen> {
-    if accept.is_empty() {
+    if accept.is_empty() || accept == JSON {
         return Some(Chosen {
             writing: Writing::Json,
             pretty: false,

@@ -110,7 +110,7 @@ fn refusal(request: &HttpRequest, user: &str) -> Option<Status> {
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             };
             let discovery = user != ANONYMOUS && DISCOVERY.iter().any(below);
-            if request.method == Method::GET && (discovery || PUBLIC.contains(&path.as_str())) {
+            if request.method == Method::GET && (discovery || PUBLIC.contains(&&*path)) {
                 return None;
             }
             let verb = request.method.as_str().to_ascii_lowercase();

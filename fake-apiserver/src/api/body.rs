@@ -140,7 +140,7 @@ pub(crate) fn fitting(
         }
         problems.extend(unknown.iter().map(|field| format!("unknown field \"{field}\"")));
     }
-    let object = types::conform(kind, object, version)?;
+    let object = types::conform(kind, &object, version)?.unwrap_or(object);
     match validation {
         FieldValidation::Strict if !problems.is_empty() => {
             Err(format!("strict decoding error: {}", problems.join(", ")))

@@ -41,15 +41,21 @@ pub(super) enum Route {
     UnknownText,
 }
 
+/// Nearly no path has more.
+const SEGMENTS: usize = 8;
+
 /// Where `path` leads. Every segment is percent-decoded.
 pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
     let path = percent_decoded(path, false);
-    let exact: Vec<&str> = path.strip_prefix('/').unwrap_or(&path).split('/').collect();
+    let mut exact = Vec::with_capacity(SEGMENTS);
+    exact.extend(path.strip_prefix('/').unwrap_or(&path).split('/'));
     if let Some(document) = Document::named(&exact) {
         return Route::Document(document);
     }
-    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
-    match segments.as_slice() {
+    // Slashes at either end mean nothing from here on.
+    let before = exact.iter().take_while(|name| name.is_empty()).count();
+    let behind = exact.iter().rev().take_while(|name| name.is_empty()).count();
+    match exact.get(before..exact.len() - behind).unwrap_or_default() {
         ["api"] => Route::Document(Document::Discovery(Discovery::Versions)),
         ["apis"] => Route::Document(Document::Discovery(Discovery::Groups)),
         ["api", "v1", rest @ ..] => below_version("", "v1", rest, catalog),

@@ -16,14 +16,15 @@ use super::catalog::Kind;
 use super::types::{self, Struct, Type};
 
 /// Fills in what is left out. The object has the form of its struct ([`types::conform`]), and its order may be another
-/// one afterwards.
-pub(crate) fn fill(kind: &Kind, object: &mut Value) {
-    if let Some((known, object)) = types::of(kind).zip(object.as_object_mut()) {
-        fill_struct(known, object);
-    }
+/// one afterwards. False: nothing was left out, and nothing is changed.
+pub(crate) fn fill(kind: &Kind, object: &mut Value) -> bool {
+    types::of(kind)
+        .zip(object.as_object_mut())
+        .is_some_and(|(known, object)| fill_struct(known, object))
 }
 
-fn fill_struct(known: &'static Struct, object: &mut Map<String, Value>) {
+fn fill_struct(known: &'static Struct, object: &mut Map<String, Value>) -> bool {
+    let mut filled = false;
     for rule in rules().get(known.name).into_iter().flatten() {
         let inner = rule.get("at").and_then(Value::as_str);
         let about = match inner {
@@ -34,7 +35,7 @@ fn fill_struct(known: &'static Struct, object: &mut Map<String, Value>) {
         if let Some(about) = about
             && rule.get("when").is_none_or(|when| holds(about, when))
         {
-            fill_absent(about, values);
+            filled |= fill_absent(about, values);
         }
     }
     for field in &known.fields {
@@ -42,31 +43,35 @@ fn fill_struct(known: &'static Struct, object: &mut Map<String, Value>) {
             && is_absent(object.get(field.name))
         {
             object.insert(field.name.to_owned(), default.into());
+            filled = true;
         }
     }
-    compute(known.name, object);
+    filled |= compute(known.name, object);
     for field in &known.fields {
         if let Some(value) = object.get_mut(field.name) {
-            fill_below(&field.holds, value);
+            filled |= fill_below(&field.holds, value);
         }
     }
+    filled
 }
 
-fn fill_below(of: &Type, value: &mut Value) {
+fn fill_below(of: &Type, value: &mut Value) -> bool {
     match value {
         Value::Object(object) => {
             if let Some(known) = of.as_struct() {
-                fill_struct(known, object);
+                fill_struct(known, object)
             } else if let Some(values) = of.values() {
-                object.values_mut().for_each(|value| fill_below(values, value));
+                let all = object.values_mut();
+                all.fold(false, |filled, value| fill_below(values, value) || filled)
+            } else {
+                false
             }
         }
-        Value::Array(items) => {
-            if let Some(of) = of.items() {
-                items.iter_mut().for_each(|item| fill_below(of, item));
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Value::Array(items) => of.items().is_some_and(|of| {
+            let all = items.iter_mut();
+            all.fold(false, |filled, item| fill_below(of, item) || filled)
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
@@ -90,14 +95,19 @@ fn holds(object: &Map<String, Value>, when: &Value) -> bool {
     })
 }
 
-fn fill_absent(object: &mut Map<String, Value>, values: &Value) {
+fn fill_absent(object: &mut Map<String, Value>, values: &Value) -> bool {
+    let mut filled = false;
     for (name, value) in values.as_object().into_iter().flatten() {
         match object.get_mut(name) {
-            Some(Value::Object(below)) if value.is_object() => fill_absent(below, value),
-            current if is_absent(current.as_deref()) => drop(object.insert(name.clone(), value.clone())),
+            Some(Value::Object(below)) if value.is_object() => filled |= fill_absent(below, value),
+            current if is_absent(current.as_deref()) => {
+                object.insert(name.clone(), value.clone());
+                filled = true;
+            }
             Some(_) | None => {}
         }
     }
+    filled
 }
 
 fn is_absent(value: Option<&Value>) -> bool {
@@ -109,8 +119,8 @@ fn is_absent(value: Option<&Value>) -> bool {
     }
 }
 
-/// What depends on other fields.
-fn compute(name: &str, object: &mut Map<String, Value>) {
+/// What depends on other fields. False: nothing of this struct does.
+fn compute(name: &str, object: &mut Map<String, Value>) -> bool {
     match name {
         "core/v1.Container" | "core/v1.EphemeralContainer" => pull_policy(object, "image", "imagePullPolicy"),
         "core/v1.ImageVolumeSource" => pull_policy(object, "reference", "pullPolicy"),
@@ -173,8 +183,9 @@ fn compute(name: &str, object: &mut Map<String, Value>) {
             };
             object.insert("policyTypes".to_owned(), types);
         }
-        _ => {}
+        _ => return false,
     }
+    true
 }
 
 fn pull_policy(object: &mut Map<String, Value>, image: &str, policy: &str) {

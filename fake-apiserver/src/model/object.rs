@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::{fmt, io};
 
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::ser::Formatter;
 use serde_json::{Map, Value};
@@ -165,6 +166,22 @@ impl Stored {
     /// kept.
     pub fn json(&self) -> Value {
         decode(&self.full)
+    }
+
+    /// Was it told to go? Asked at every write into a namespace, hence without a tree of values.
+    pub(super) fn is_terminating(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Marked {
+            metadata: Mark,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Mark {
+            deletion_timestamp: Option<IgnoredAny>,
+        }
+        // What has no metadata was put there by a script, and told nothing.
+        serde_json::from_slice::<Marked>(&self.full)
+            .is_ok_and(|marked| marked.metadata.deletion_timestamp.is_some())
     }
 
     /// How many bytes the whole object is.

@@ -66,18 +66,15 @@ impl<'a> Ownership<'a> {
     /// Writes into `object`, which replaces `live`, who owns its fields now.
     pub(super) fn note_update(&self, live: &Value, object: &mut Value) {
         let mut owners = owners::read(live);
-        let changes = self.changes(live, object);
-        if !changes.is_empty() {
-            let written = changes.written();
-            for owner in &mut owners {
-                owner.fields.take_away(&written);
-                owner.fields.take_away(&changes.removed);
-            }
-            if !written.is_empty() {
-                let own = self.own(&mut owners, Operation::Update);
-                own.time = Some(self.now.clone());
-                own.fields.add(&written);
-            }
+        let Changes { written, removed } = self.changes(live, object);
+        for owner in &mut owners {
+            owner.fields.take_away(&written);
+            owner.fields.take_away(&removed);
+        }
+        if !written.is_empty() {
+            let own = self.own(&mut owners, Operation::Update);
+            own.time = Some(self.now.clone());
+            own.fields.add(written);
         }
         owners::write(object, owners);
     }
@@ -102,8 +99,7 @@ impl<'a> Ownership<'a> {
             .collect();
         fields::remove(schema, &mut object, &orphaned);
 
-        let changes = self.changes(live, &object);
-        let written = changes.written();
+        let Changes { written, removed } = self.changes(live, &object);
         let mut conflicts = Vec::new();
         for owner in owners
             .iter_mut()
@@ -115,12 +111,12 @@ impl<'a> Ownership<'a> {
                 continue;
             }
             owner.fields.take_away(&taken);
-            owner.fields.take_away(&changes.removed);
+            owner.fields.take_away(&removed);
         }
         if !conflicts.is_empty() {
             return Err(conflict(&conflicts));
         }
-        if !changes.is_empty() {
+        if !(written.is_empty() && removed.is_empty()) {
             self.own(&mut owners, Operation::Apply).time = Some(self.now.clone());
         }
         owners::write(&mut object, owners);
@@ -138,30 +134,26 @@ impl<'a> Ownership<'a> {
     fn changes(&self, live: &Value, object: &Value) -> Changes {
         let changes = fields::compare(self.schema(), live, object);
         Changes {
-            added: self.counted(changes.added),
-            modified: self.counted(changes.modified),
+            written: self.counted(changes.written),
             removed: self.counted(changes.removed),
         }
     }
 
     /// Without what nobody owns, because the server decides it or this path does not write it.
-    fn counted(&self, fields: Fields) -> Fields {
+    fn counted(&self, mut fields: Fields) -> Fields {
+        fields.keep(|path| {
+            let first = path.first().map_or("", String::as_str);
+            let second = path.get(1).map_or("", String::as_str);
+            let status = first == "f:status";
+            let server_owned = matches!(first, "f:kind" | "f:apiVersion")
+                || first == "f:metadata" && (path.len() == 1 || UNOWNED.contains(&second));
+            let elsewhere = match self.subresource {
+                "status" => !status,
+                _ => status && self.kind.status,
+            };
+            !server_owned && !elsewhere
+        });
         fields
-            .iter()
-            .filter(|path| {
-                let first = path.first().map_or("", String::as_str);
-                let second = path.get(1).map_or("", String::as_str);
-                let status = first == "f:status";
-                let server_owned = matches!(first, "f:kind" | "f:apiVersion")
-                    || first == "f:metadata" && (path.len() == 1 || UNOWNED.contains(&second));
-                let elsewhere = match self.subresource {
-                    "status" => !status,
-                    _ => status && self.kind.status,
-                };
-                !server_owned && !elsewhere
-            })
-            .cloned()
-            .collect()
     }
 
     /// What is applied to one path does not reach the others.

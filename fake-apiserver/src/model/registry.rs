@@ -17,7 +17,7 @@ use crate::api::{Cause, Collection, Status, go_text};
 
 use super::catalog::Kind;
 use super::object::{self, Stored};
-use super::ownership::{self, Ownership};
+use super::ownership::Ownership;
 use super::scale::of as scale_of;
 use super::write::{self, Outcome};
 use super::{Model, Written, defaults, patch, table, types};
@@ -205,7 +205,7 @@ impl Writer<'_> {
         }
         object["spec"]["nodeName"] = node.into();
         let (kind, key) = (self.kind(), current.key.clone());
-        let outcome = write::replace(kind, &key, Some(&current), &object, self.time(), String::new());
+        let outcome = write::replace(kind, &key, Some(&current), object, self.time(), String::new());
         self.commit(key, Some(&current), outcome);
         Ok((201, Bytes::from_static(DONE)))
     }
@@ -239,7 +239,7 @@ impl Writer<'_> {
     /// And it must not be on its way out.
     fn takes_content(&self, name: &str) -> Result<(), Status> {
         match self.needs_namespace()? {
-            Some(namespace) if is_terminating(&namespace.json()) => {
+            Some(namespace) if namespace.is_terminating() => {
                 let namespace = namespace.name();
                 let cause = Cause {
                     reason: "NamespaceTerminating".to_owned(),
@@ -255,29 +255,26 @@ impl Writer<'_> {
         }
     }
 
-    /// The object without what a writer cannot say, and with what goes without saying.
-    fn cleaned(&self, object: &Value) -> Value {
-        let mut object = object.clone();
-        ownership::without(&mut object);
-        self.completed(object)
-    }
-
     /// The object with what goes without saying.
     fn completed(&self, mut object: Value) -> Value {
+        self.filled(&mut object);
+        self.conformed(object)
+    }
+
+    /// Fills in what goes without saying. False: the object said it all, and has the form it had.
+    fn filled(&self, object: &mut Value) -> bool {
         if !object["metadata"].is_object() {
             object["metadata"] = json!({});
         }
         if self.kind().custom {
             // Of built-in kinds the struct leaves these out.
-            object::without_empty_metadata(&mut object);
+            object::without_empty_metadata(object);
         }
-        defaults::fill(self.kind(), &mut object);
-        self.conformed(object)
+        defaults::fill(self.kind(), object)
     }
 
     /// The object with the name it is written under, where it leaves that out.
-    fn identified(&self, object: &Value, name: &str, uid: &str) -> Value {
-        let mut object = object.clone();
+    fn identified(&self, mut object: Value, name: &str, uid: &str) -> Value {
         let metadata = &mut object["metadata"];
         let namespace = self.collection().namespace.as_deref();
         for (field, value) in [("name", Some(name)), ("namespace", namespace), ("uid", Some(uid))] {
@@ -292,8 +289,8 @@ impl Writer<'_> {
 
     /// The object in the form of its kind. One that a script put there as it is, and that does not fit, stays so.
     fn conformed(&self, object: Value) -> Value {
-        match types::conform(self.kind(), object.clone(), self.model.version) {
-            Ok(object) => object,
+        match types::conform(self.kind(), &object, self.model.version) {
+            Ok(conformed) => conformed.unwrap_or(object),
             Err(why) => {
                 tracing::warn!(why, "an object in the store does not fit its kind");
                 object

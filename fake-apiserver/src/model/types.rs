@@ -24,8 +24,8 @@ pub(crate) use strict::{duplicates, strict_problems};
 /// The table.
 #[derive(Debug)]
 struct Types {
-    /// By `apps/v1 Deployment`.
-    kinds: BTreeMap<String, usize>,
+    /// By group, version and Kind.
+    kinds: BTreeMap<(&'static str, &'static str, &'static str), usize>,
     structs: Vec<Struct>,
 }
 
@@ -92,9 +92,7 @@ pub(crate) fn of(kind: &Kind) -> Option<&'static Struct> {
         return None;
     }
     let types = types();
-    let index = types
-        .kinds
-        .get(&format!("{} {}", kind.api_version(), kind.kind))?;
+    let index = types.kinds.get(&(kind.group, kind.version, kind.kind))?;
     Some(&types.structs[*index])
 }
 
@@ -194,7 +192,8 @@ fn read(text: &'static str) -> Types {
             Some("kind") => {
                 let mut next = || words.next().expect("a kind has three words");
                 let (api_version, kind, name) = (next(), next(), next());
-                types.kinds.insert(format!("{api_version} {kind}"), names[name]);
+                let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+                types.kinds.insert((group, version, kind), names[name]);
             }
             Some("struct") => types.structs.push(Struct {
                 name: words.next().expect("a struct has a name"),

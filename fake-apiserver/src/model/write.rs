@@ -15,7 +15,7 @@ use super::object::{Stored, canonical};
 pub(super) enum Outcome {
     /// Nothing changes.
     Same(Arc<Stored>),
-    /// The object becomes this, in the order of the wire.
+    /// The object becomes this, put into the order of the wire.
     Put(Value),
     /// The object goes.
     Gone,
@@ -28,12 +28,15 @@ pub(super) fn replace(
     kind: &'static Kind,
     key: &str,
     current: Option<&Arc<Stored>>,
-    manifest: &Value,
+    manifest: Value,
     time: Duration,
     uid: String,
 ) -> Outcome {
-    let mut object = manifest.as_object().cloned().unwrap_or_default();
-    let mut metadata = match object.remove("metadata") {
+    let mut object = match manifest {
+        Value::Object(object) => object,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    };
+    let mut metadata = match object.get_mut("metadata").map(Value::take) {
         Some(Value::Object(metadata)) => metadata,
         Some(_) | None => Map::new(),
     };
@@ -76,10 +79,10 @@ pub(super) fn replace(
         }
     }
     object.insert("metadata".to_owned(), Value::Object(metadata));
-    let mut object = canonical(kind, Value::Object(object));
     let Some((current, old)) = current.zip(old.as_ref()) else {
-        return Outcome::Put(object);
+        return Outcome::Put(Value::Object(object));
     };
+    let mut object = canonical(kind, Value::Object(object));
     if *old == object {
         return Outcome::Same(Arc::clone(current));
     }

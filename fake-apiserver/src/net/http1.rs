@@ -26,9 +26,6 @@ use crate::api::{BODY_BYTES_MAX, HttpRequest, Status, common_headers};
 use crate::fault::Ending;
 use crate::record::{ConnId, Side};
 
-/// Most headers a request may have.
-const HEADERS_MAX: usize = 128;
-
 /// What a connection without a request under way is waited for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Awaited {
@@ -54,7 +51,6 @@ pub(crate) async fn serve_http1<T: Transport>(
         service_fn(|request| respond(edge.clone(), conn, flow.clone(), body_wait, &upgrade, request));
     let mut connection = pin!(
         http1::Builder::new()
-            .max_headers(HEADERS_MAX)
             .max_header_size(HEAD_BYTES_MAX)
             .auto_date_header(false)
             .serve_connection(TokioIo::new(wire), service)

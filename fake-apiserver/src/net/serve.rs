@@ -55,7 +55,7 @@ pub struct TlsOptions {
     pub protocols: Protocols,
 }
 
-/// What a listener bears. Request heads are bounded to 128 KiB and 128 headers, bodies to 3 MiB.
+/// What a listener bears. Request heads are bounded to 128 KiB and 100 headers (hyper's own bound), bodies to 3 MiB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerLimits {
     /// Connections open at one time; more are reset.

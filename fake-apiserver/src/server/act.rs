@@ -428,7 +428,7 @@ impl Server {
                 headers,
                 body: Bytes::from(body),
             };
-            self.answer_with(&mut open.exchange, &open.asked, answer, true);
+            open.answer_with(answer, true);
         }
         self.open.insert(stream, open);
         self.touched.insert(stream);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::exchange::{Exchange, Head};
-use super::{AskedBy, Server, Source};
+use super::exchange::Head;
+use super::{AskedBy, Open, Server, Source};
 use crate::api::websocket;
 use crate::api::{self, Answer, Document, GetRequest, HttpRequest, ListRequest, Request, Status, StyledText};
 use crate::fault::Ending;
@@ -170,7 +170,7 @@ impl Server {
 
     /// A document is written as its request wants it already, and may announce its length, however long it is.
     fn answer_document(&mut self, stream: StreamId, document: &Document) {
-        let Some(mut open) = self.open.remove(&stream) else {
+        let Some(open) = self.open.get_mut(&stream) else {
             return;
         };
         let mut answer = document.answer(
@@ -183,25 +183,20 @@ impl Server {
         if answer.headers.len() < before {
             open.exchange.announce_length();
         }
-        self.answer_with(&mut open.exchange, &open.asked, answer, false);
-        self.open.insert(stream, open);
+        open.answer_with(answer, false);
     }
 
     pub(super) fn answer(&mut self, stream: StreamId, answer: Answer) {
-        let Some(mut open) = self.open.remove(&stream) else {
-            return;
-        };
-        self.answer_with(&mut open.exchange, &open.asked, answer, false);
-        self.open.insert(stream, open);
+        if let Some(open) = self.open.get_mut(&stream) {
+            open.answer_with(answer, false);
+        }
     }
+}
 
-    pub(super) fn answer_with(
-        &mut self,
-        exchange: &mut Exchange,
-        asked: &AskedBy,
-        answer: Answer,
-        scripted: bool,
-    ) {
+impl Open {
+    /// Puts an answer on the exchange: as the request wants it written, or, where it is `scripted`, as it is.
+    pub(super) fn answer_with(&mut self, answer: Answer, scripted: bool) {
+        let Self { exchange, asked, .. } = self;
         // Of a success there is nothing to say but its length, and reading it would cost more than answering.
         let told = body_record(exchange.id, &answer.body, scripted || answer.status >= 400);
         let answer = match scripted {

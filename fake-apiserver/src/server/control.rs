@@ -14,7 +14,7 @@ use super::{Limits, Server, header};
 use crate::api::write::WriteAction;
 use crate::api::{Access, Collection, Form, Status, WriteRequest};
 use crate::model::catalog::Kind;
-use crate::model::{CacheTurn, Model};
+use crate::model::{CacheTurn, Model, types};
 use crate::record::{ConnId, Door, StreamId};
 use crate::scenario::{Manifest, Place, Scenario, ServerSettings};
 
@@ -121,7 +121,8 @@ impl Server {
         server.joined = Joined::allowed();
         server.compaction = Some(Compaction::new(server.model.revision()));
         for name in NAMESPACES {
-            server.create_namespace(json!({ "name": name }));
+            let manifest = server.model.founded(name);
+            server.apply(Duration::ZERO, &manifest);
         }
         server
     }
@@ -193,6 +194,10 @@ impl Server {
 
     /// Creates an object of a kind without namespaces, as a client would.
     fn create(&mut self, kind: &'static Kind, object: Value) -> Result<(), Status> {
+        let version = self.scenario.server.version;
+        let object = types::conform(kind, &object, version)
+            .map_err(Status::bad_request)?
+            .unwrap_or(object);
         let request = WriteRequest {
             collection: Collection {
                 kind,

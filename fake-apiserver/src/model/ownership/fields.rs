@@ -21,22 +21,9 @@ pub(super) struct Fields(BTreeSet<Path>);
 /// What two objects differ in.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    pub(super) added: Fields,
-    pub(super) modified: Fields,
-    pub(super) removed: Fields,
-}
-
-impl Changes {
-    pub(super) fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
-    }
-
     /// What is new or has another value.
-    pub(super) fn written(&self) -> Fields {
-        let mut written = self.added.clone();
-        written.add(&self.modified);
-        written
-    }
+    pub(super) written: Fields,
+    pub(super) removed: Fields,
 }
 
 impl FromIterator<Path> for Fields {
@@ -79,8 +66,12 @@ impl Fields {
         self.0.iter()
     }
 
-    pub(super) fn add(&mut self, others: &Self) {
-        self.0.extend(others.0.iter().cloned());
+    pub(super) fn add(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+
+    pub(super) fn keep(&mut self, counts: impl FnMut(&Path) -> bool) {
+        self.0.retain(counts);
     }
 
     pub(super) fn take_away(&mut self, others: &Self) {
@@ -263,7 +254,7 @@ fn differ<'v>(
 ) {
     match (old, new) {
         (None, None) => return,
-        (None, Some(_)) if !path.is_empty() => drop(changes.added.0.insert(path.clone())),
+        (None, Some(_)) if !path.is_empty() => drop(changes.written.0.insert(path.clone())),
         (Some(_), None) if !path.is_empty() => drop(changes.removed.0.insert(path.clone())),
         (Some(old), Some(new)) if old == new => return,
         (_, _) => {}
@@ -272,7 +263,7 @@ fn differ<'v>(
     let of_new = named_parts(schema, new);
     if let (None, None) = (&of_old, &of_new) {
         if old.is_some() && new.is_some() {
-            changes.modified.0.insert(path.clone());
+            changes.written.0.insert(path.clone());
         }
         return;
     }

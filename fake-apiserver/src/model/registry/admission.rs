@@ -28,11 +28,11 @@ const SYSTEM_PRIORITIES: [(&str, i64); 2] = [
 ];
 
 impl Writer<'_> {
-    /// Completes a new object.
+    /// Completes a new object. False: nothing about it is for the server to decide.
     ///
     /// # Errors
     /// 403 for a pod with a priority class that is not there.
-    pub(super) fn admit_new(&self, object: &mut Value, name: &str, uid: &str) -> Result<(), Status> {
+    pub(super) fn admit_new(&self, object: &mut Value, name: &str, uid: &str) -> Result<bool, Status> {
         match types::of(self.kind()).map(|known| known.name) {
             Some("core/v1.Pod") => self.admit_pod(object, name)?,
             Some("core/v1.Service") => self.allocate(object, uid),
@@ -40,9 +40,9 @@ impl Writer<'_> {
             Some("apps/v1.DaemonSet") => {
                 object["metadata"]["annotations"][TEMPLATE_GENERATION] = "1".into();
             }
-            Some(_) | None => {}
+            Some(_) | None => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Keeps what the server gave an object, where an update does not say otherwise.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::Status;
 use crate::model::catalog::Deletion;
-use crate::model::{crd, defaults, naming, ownership, validation, write};
+use crate::model::{crd, naming, ownership, validation, write};
 
 use super::{Writer, is_terminating, remove, text};
 
@@ -51,34 +51,40 @@ impl Writer<'_> {
             }
             None => {}
         }
-        self.store_new(&name, &object, uid)
+        self.store_new(&name, object, uid)
     }
 
     /// Creates an object that is not there; its writer owns it.
     pub(super) fn create_as(&mut self, name: &str, object: &Value) -> Result<(u16, Bytes), Status> {
         let (object, uid) = self.prepared(name, object)?;
-        self.store_new(name, &object, uid)
+        self.store_new(name, object, uid)
     }
 
     /// Creates what is complete, and knows its owners.
     pub(super) fn create_owned(&mut self, name: &str, object: Value) -> Result<(u16, Bytes), Status> {
-        let (object, uid) = self.admitted(name, object)?;
-        self.store_new(name, &object, uid)
+        let (object, uid) = self.admitted(name, object, false)?;
+        self.store_new(name, object, uid)
     }
 
-    /// The object as it is to be stored, with the uid it gets; its writer owns it.
+    /// The object as it is to be stored, with the uid it gets; its writer owns it. It came in the form of its kind.
     fn prepared(&self, name: &str, object: &Value) -> Result<(Value, String), Status> {
-        let mut object = self.cleaned(object);
+        let mut object = object.clone();
+        ownership::without(&mut object);
+        let filled = self.filled(&mut object);
+        if filled {
+            object = self.conformed(object);
+        }
         if self.kind().defines {
             object = crd::prepared(object, None);
         }
         let before = self.conformed(ownership::nothing());
         self.ownership(None).note_update(&before, &mut object);
-        self.admitted(name, object)
+        self.admitted(name, object, !filled)
     }
 
-    /// Adds what the server decides, and refuses what is not legal then.
-    fn admitted(&self, name: &str, mut object: Value) -> Result<(Value, String), Status> {
+    /// Adds what the server decides, and refuses what is not legal then. `complete`: nothing goes without saying, unless
+    /// it comes with what is added.
+    fn admitted(&self, name: &str, mut object: Value, complete: bool) -> Result<(Value, String), Status> {
         let kind = self.kind();
         match kind.first_status {
             None => {}
@@ -92,27 +98,29 @@ impl Writer<'_> {
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
         }
         let uid = write::uid(self.model.writes + self.model.dry_runs, &self.key(name));
-        self.admit_new(&mut object, name, &uid)?;
-        defaults::fill(kind, &mut object);
-        let mut object = self.conformed(object);
+        let admitted = self.admit_new(&mut object, name, &uid)?;
+        let decided = admitted || kind.first_status.is_some() || kind.deletion == Deletion::WhenEmpty;
+        if decided || !complete || kind.defines {
+            object = self.completed(object);
+        }
         if kind.defines {
             object = crd::prepared(object, None);
         }
-        self.check_new(&object, name, &uid)?;
+        let object = self.identified(object, name, &uid);
+        self.check_new(&object, name)?;
         Ok((object, uid))
     }
 
-    fn store_new(&mut self, name: &str, object: &Value, uid: String) -> Result<(u16, Bytes), Status> {
+    fn store_new(&mut self, name: &str, object: Value, uid: String) -> Result<(u16, Bytes), Status> {
         let (kind, key) = (self.kind(), self.key(name));
         let outcome = write::replace(kind, &key, None, object, self.time(), uid);
         Ok((201, self.commit(key, None, outcome)))
     }
 
     /// A new object must be legal, and have no version.
-    fn check_new(&self, object: &Value, name: &str, uid: &str) -> Result<(), Status> {
+    fn check_new(&self, object: &Value, name: &str) -> Result<(), Status> {
         let (kind, version) = (self.kind(), self.model.version);
-        let identified = self.identified(object, name, uid);
-        let mut faults = validation::new_faults(kind, &identified, name, version);
+        let mut faults = validation::new_faults(kind, object, name, version);
         faults.extend(self.kind_fault(object));
         faults.extend(crd::new_faults(kind, object, version));
         if !faults.is_empty() {

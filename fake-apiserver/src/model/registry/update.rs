@@ -58,7 +58,8 @@ impl Writer<'_> {
         }
         let merged = |live: &Value| {
             let object = self.ownership(subresource).apply(live, config, force)?;
-            types::conform(kind, object, version).map_err(Status::unexplained)
+            let conformed = types::conform(kind, &object, version).map_err(Status::unexplained)?;
+            Ok(conformed.unwrap_or(object))
         };
         match self.find(name) {
             Some(current) => {
@@ -104,7 +105,9 @@ impl Writer<'_> {
         let (object, owned) = if applied {
             (self.completed(object.clone()), Some(object))
         } else {
-            (self.cleaned(object), None)
+            let mut object = object.clone();
+            ownership::without(&mut object);
+            (self.completed(object), None)
         };
         let mut manifest = match subresource {
             None | Some(Subresource::Scale | Subresource::EphemeralContainers | Subresource::Resize) => {
@@ -137,7 +140,7 @@ impl Writer<'_> {
         }
         let mut faults = validation::changed_faults(
             kind,
-            &self.identified(&manifest, current.name(), &current.uid),
+            &self.identified(manifest.clone(), current.name(), &current.uid),
             &self.completed(stored.clone()),
             subresource,
             self.model.version,
@@ -172,7 +175,7 @@ impl Writer<'_> {
             kind,
             &current.key,
             Some(current),
-            &manifest,
+            manifest,
             self.time(),
             String::new(),
         );

@@ -12,15 +12,14 @@ use crate::api::go_text;
 use crate::model::catalog::Kind;
 use crate::scenario::Version;
 
-/// The object in the form of its struct; a custom resource as it is.
+/// The object in the form of its struct; `None` for a custom resource, which stays as it is.
 ///
 /// # Errors
 /// Go's words for the first value that does not fit: `json: cannot unmarshal string into Go struct field …`.
-pub(crate) fn conform(kind: &Kind, object: Value, version: Version) -> Result<Value, String> {
-    match of(kind) {
-        Some(known) => Reader::of(known, version, Words::Json).object(object),
-        None => Ok(object),
-    }
+pub(crate) fn conform(kind: &Kind, object: &Value, version: Version) -> Result<Option<Value>, String> {
+    of(kind)
+        .map(|known| Reader::of(known, version, Words::Json).object(object))
+        .transpose()
 }
 
 /// Does the object fit its kind? A real server makes the outcome of a strategic merge patch an object without a detour
@@ -31,7 +30,7 @@ pub(crate) fn conform(kind: &Kind, object: Value, version: Version) -> Result<Va
 pub(crate) fn restorable(kind: &Kind, object: &Value) -> Result<(), String> {
     match of(kind) {
         Some(known) => Reader::of(known, Version::default(), Words::Unstructured)
-            .object(object.clone())
+            .object(object)
             .map(drop),
         None => Ok(()),
     }
@@ -88,12 +87,12 @@ impl Reader {
         }
     }
 
-    fn object(&mut self, object: Value) -> Result<Value, String> {
+    fn object(&mut self, object: &Value) -> Result<Value, String> {
         match object {
             Value::Object(fields) => self.fields(self.holder, fields).map(Value::Object),
             other
             @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-                Ok(other)
+                Ok(other.clone())
             }
         }
     }
@@ -101,13 +100,13 @@ impl Reader {
     fn fields(
         &mut self,
         known: &'static Struct,
-        mut fields: Map<String, Value>,
+        fields: &Map<String, Value>,
     ) -> Result<Map<String, Value>, String> {
         let holder = std::mem::replace(&mut self.holder, known);
-        let mut out = Map::new();
+        let mut out = Map::with_capacity(fields.len());
         for field in &known.fields {
             self.path.push(field.name);
-            let value = match fields.shift_remove(field.name) {
+            let value = match fields.get(field.name) {
                 Some(value) => self.value(&field.holds, value)?,
                 None => self.zero(&field.holds),
             };
@@ -120,38 +119,38 @@ impl Reader {
         Ok(out)
     }
 
-    fn value(&mut self, of: &Type, value: Value) -> Result<Value, String> {
+    fn value(&mut self, of: &Type, value: &Value) -> Result<Value, String> {
         match (&of.shape, value) {
-            (Shape::Any, value) => Ok(value),
+            (Shape::Any, value) => Ok(value.clone()),
             (_, Value::Null) => Ok(self.zero(of)),
             (Shape::Pointer(target), value) => self.value(target, value),
             (Shape::Text, value @ Value::String(_))
             | (Shape::Duration, value @ Value::String(_))
             | (Shape::Bool, value @ Value::Bool(_))
             | (Shape::IntOrString, value @ Value::String(_))
-            | (Shape::Float, value @ Value::Number(_)) => Ok(value),
-            (Shape::Int32 | Shape::IntOrString, value) if fits::<i32>(&value) => Ok(value),
-            (Shape::Int64, value) if fits::<i64>(&value) => Ok(value),
+            | (Shape::Float, value @ Value::Number(_)) => Ok(value.clone()),
+            (Shape::Int32 | Shape::IntOrString, value) if fits::<i32>(value) => Ok(value.clone()),
+            (Shape::Int64, value) if fits::<i64>(value) => Ok(value.clone()),
             (Shape::Time | Shape::MicroTime, Value::String(text)) => time(text),
             (Shape::Bytes, Value::String(text)) => bytes(text),
-            (Shape::Quantity, value) => quantity(&value),
+            (Shape::Quantity, value) => quantity(value),
             (Shape::Struct(index), Value::Object(fields)) => {
                 Ok(Value::Object(self.fields(&types().structs[*index], fields)?))
             }
             (Shape::List(items), Value::Array(values)) => {
-                let values: Result<_, _> = values.into_iter().map(|value| self.value(items, value)).collect();
+                let values: Result<_, _> = values.iter().map(|value| self.value(items, value)).collect();
                 Ok(Value::Array(values?))
             }
             (Shape::Map(values), Value::Object(entries)) => {
-                let mut out = Map::new();
+                let mut out = Map::with_capacity(entries.len());
                 for (key, value) in entries {
-                    out.insert(key, self.value(values, value)?);
+                    out.insert(key.clone(), self.value(values, value)?);
                 }
                 // Go writes maps sorted.
                 out.sort_keys();
                 Ok(Value::Object(out))
             }
-            (_, value) => Err(self.misfit(of, &value)),
+            (_, value) => Err(self.misfit(of, value)),
         }
     }
 
@@ -260,7 +259,7 @@ fn fits<T: TryFrom<i64>>(value: &Value) -> bool {
     value.as_i64().is_some_and(|number| T::try_from(number).is_ok())
 }
 
-fn bytes(text: String) -> Result<Value, String> {
+fn bytes(text: &str) -> Result<Value, String> {
     // Line breaks are passed over.
     let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     match STANDARD.decode(&compact) {
@@ -281,7 +280,7 @@ fn illegal_byte(text: &str) -> usize {
 }
 
 /// RFC 3339, as far as a typing error would break it.
-fn time(text: String) -> Result<Value, String> {
+fn time(text: &str) -> Result<Value, String> {
     let bytes = text.as_bytes();
     let digits = |from: usize, to: usize| {
         bytes
@@ -441,7 +440,7 @@ mod tests {
         let kind = Catalog::builtin(Version::V1_36)
             .find("apps", "deployments")
             .unwrap();
-        conform(kind, json!({ "metadata": {}, "spec": spec }), Version::V1_36)
+        conform(kind, &json!({ "metadata": {}, "spec": spec }), Version::V1_36).map(Option::unwrap)
     }
 
     #[rstest]
@@ -495,7 +494,7 @@ mod tests {
     #[case("abc", 0)]
     fn base64_is_blamed_where_go_blames_it(#[case] text: &str, #[case] at: usize) {
         assert_eq!(
-            bytes(text.to_owned()),
+            bytes(text),
             Err(format!("illegal base64 data at input byte {at}"))
         );
     }

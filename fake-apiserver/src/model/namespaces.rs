@@ -1,0 +1,88 @@
+//! The namespaces that are there from the start, as an apiserver makes them: written out, because to work them out takes
+//! the tables of every type, and nobody who starts a server is to wait for these.
+//!
+//! It must not know which there are.
+
+use serde_json::json;
+
+use crate::scenario::{Manifest, Place};
+
+use super::{Model, write};
+
+impl Model {
+    /// The namespace of this name as kube-apiserver itself creates it: to be applied before any time has passed.
+    pub fn founded(&self, name: &str) -> Manifest {
+        let labels = json!({ "kubernetes.io/metadata.name": name });
+        let founder = json!({
+            "manager": "kube-apiserver",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "time": write::timestamp(self.epoch),
+            "fieldsType": "FieldsV1",
+            "fieldsV1": { "f:metadata": { "f:labels": { ".": {}, "f:kubernetes.io/metadata.name": {} } } },
+        });
+        Manifest {
+            group: String::new(),
+            plural: "namespaces".to_owned(),
+            namespace: None,
+            name: name.to_owned(),
+            json: json!({
+                "metadata": { "labels": labels, "managedFields": [founder] },
+                "spec": { "finalizers": ["kubernetes"] },
+                "status": { "phase": "Active" },
+            }),
+            binds: None,
+            at: Place::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::api::write::{WriteAction, WriteRequest};
+    use crate::api::{Collection, Form};
+    use crate::scenario::ServerSettings;
+
+    /// The first namespace of a store, by `make`.
+    fn first(make: impl FnOnce(&mut Model)) -> Value {
+        let mut model = Model::standalone(&ServerSettings {
+            epoch_seconds: 1_700_000_000,
+            ..ServerSettings::default()
+        });
+        make(&mut model);
+        let namespaces = model.catalog().find("", "namespaces").unwrap();
+        let objects = model.resource(namespaces).store.current();
+        objects.get("n").unwrap().json()
+    }
+
+    #[test]
+    fn it_is_what_the_apiserver_would_make_of_a_create() {
+        let applied = first(|model| {
+            let manifest = model.founded("n");
+            model.apply(Duration::ZERO, &manifest).unwrap();
+        });
+        let created = first(|model| {
+            let kind = model.catalog().find("", "namespaces").unwrap();
+            let request = WriteRequest {
+                collection: Collection {
+                    kind,
+                    namespace: None,
+                },
+                action: WriteAction::Create {
+                    object: json!({ "metadata": { "name": "n" } }),
+                },
+                dry_run: false,
+                form: Form::Full,
+                manager: "kube-apiserver".to_owned(),
+                warnings: Vec::new(),
+            };
+            model.write(Duration::ZERO, &request, 0).unwrap();
+        });
+        assert_eq!(applied.to_string(), created.to_string());
+    }
+}
