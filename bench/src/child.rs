@@ -6,6 +6,9 @@ use std::path::Path;
 use std::process::{Child as Process, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 /// The core the servers run on; the clients run on the other.
 const CORE: &str = "0";
 
@@ -13,6 +16,8 @@ const CORE: &str = "0";
 pub(crate) struct Child {
     process: Process,
     pub(crate) address: SocketAddr,
+    /// The certificate of the authority it says to trust, as PEM.
+    pub(crate) authority: Option<Vec<u8>>,
     /// Held open: a server that says something more must not die of it.
     _stdout: BufReader<ChildStdout>,
 }
@@ -58,16 +63,17 @@ impl Child {
         let mut stdout = BufReader::new(stdout);
         let mut line = String::new();
         stdout.read_line(&mut line)?;
-        let address = address(&line).ok_or_else(|| {
+        let place = place(&line).ok_or_else(|| {
             io::Error::other(format!(
                 "{} said {line:?}, not where it listens",
                 program.display()
             ))
         });
-        match address {
-            Ok(address) => Ok(Self {
+        match place {
+            Ok((address, authority)) => Ok(Self {
                 process,
                 address,
+                authority,
                 _stdout: stdout,
             }),
             Err(error) => {
@@ -142,14 +148,17 @@ pub(crate) fn can_pin() -> bool {
     two && taskset.is_ok_and(|status| status.success())
 }
 
-fn address(line: &str) -> Option<SocketAddr> {
+fn place(line: &str) -> Option<(SocketAddr, Option<Vec<u8>>)> {
     let last = line.split_whitespace().next_back()?;
     if let Ok(address) = last.parse() {
-        return Some(address);
+        return Some((address, None));
     }
     let path = last.rsplit('=').next()?;
     let text = std::fs::read_to_string(path).ok()?;
     let kubeconfig: serde_json::Value = serde_json::from_str(&text).ok()?;
-    let url = kubeconfig.pointer("/clusters/0/cluster/server")?.as_str()?;
-    url.strip_prefix("http://")?.parse().ok()
+    let cluster = kubeconfig.pointer("/clusters/0/cluster")?;
+    let (_, address) = cluster["server"].as_str()?.split_once("://")?;
+    let authority = cluster["certificate-authority-data"].as_str();
+    let authority = authority.map(|data| STANDARD.decode(data)).transpose().ok()?;
+    Some((address.parse().ok()?, authority))
 }

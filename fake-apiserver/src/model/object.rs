@@ -424,10 +424,13 @@ fn sort_maps_below(value: &mut Value) {
     }
 }
 
+/// Room for a small object.
+const SHORT_TEXT: usize = 1024;
+
 /// JSON in the server's own spelling (Go `encoding/json`): compact, `<`, `>`, `&`, U+2028 and U+2029 escaped, no
 /// newline at the end.
 pub fn encode_json<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(SHORT_TEXT);
     let mut serializer = serde_json::Serializer::with_formatter(&mut out, GoFormatter);
     value
         .serialize(&mut serializer)

@@ -81,16 +81,12 @@ pub(super) fn write(
         warnings, written, ..
     } = writer;
     match done {
-        Ok((status, body)) => {
-            let mut body = body.to_vec();
-            body.push(b'\n');
-            Ok(Done {
-                status,
-                body: body.into(),
-                warnings,
-                written,
-            })
-        }
+        Ok((status, body)) => Ok(Done {
+            status,
+            body: [&body[..], b"\n"].concat().into(),
+            warnings,
+            written,
+        }),
         Err(status) => Err(Refused { status, warnings }),
     }
 }

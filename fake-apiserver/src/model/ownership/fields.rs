@@ -210,7 +210,7 @@ fn collect(schema: Option<&Schema>, value: &Value, path: &mut Path, fields: &mut
             // Only the entries of a map are there by themselves; a struct's fields always are.
             let is_struct = schema.is_some_and(|schema| schema.shape() == Shape::Object);
             for (name, value) in entries {
-                path.push(format!("f:{name}"));
+                path.push(["f:", name].concat());
                 let below = schema.and_then(|schema| schema.field(name));
                 let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
                 if empty || !(is_struct && below.is_some()) {
@@ -268,13 +268,16 @@ fn differ<'v>(
         return;
     }
     let (of_old, of_new) = (of_old.unwrap_or_default(), of_new.unwrap_or_default());
-    let names: BTreeSet<&String> = of_old.iter().chain(&of_new).map(|(name, _)| name).collect();
-    for name in names {
-        let find = |parts: &[(String, &'v Value)]| {
-            let found = parts.iter().find(|(other, _)| other == name);
-            found.map(|(_, value)| *value)
-        };
-        let (old, new) = (find(&of_old), find(&of_new));
+    let find = |parts: &[(String, &'v Value)], name: &String| {
+        let found = parts.iter().find(|(other, _)| other == name);
+        found.map(|(_, value)| *value)
+    };
+    let gone = of_old.iter().filter(|(name, _)| find(&of_new, name).is_none());
+    let gone = gone.map(|(name, old)| (name, Some(*old), None));
+    let there = of_new
+        .iter()
+        .map(|(name, new)| (name, find(&of_old, name), Some(*new)));
+    for (name, old, new) in gone.chain(there) {
         path.push(name.clone());
         differ(below(schema, name), old, new, path, changes);
         path.pop();
@@ -288,7 +291,7 @@ fn named_parts<'v>(schema: Option<&Schema>, value: Option<&'v Value>) -> Option<
         Parts::Entries(entries) => Some(
             entries
                 .iter()
-                .map(|(name, value)| (format!("f:{name}"), value))
+                .map(|(name, value)| (["f:", name].concat(), value))
                 .collect(),
         ),
         Parts::Items(items) => Some(items),

@@ -90,11 +90,12 @@ pub(super) fn write(object: &mut Value, mut owners: Vec<Owner>) {
                 Operation::Apply => "Apply",
                 Operation::Update => "Update",
             };
-            let mut entry = json!({
-                "manager": owner.manager,
-                "operation": operation,
-                "apiVersion": owner.api_version,
-            });
+            let mut entry = json!({});
+            if !owner.manager.is_empty() {
+                entry["manager"] = owner.manager.into();
+            }
+            entry["operation"] = operation.into();
+            entry["apiVersion"] = owner.api_version.into();
             if let Some(time) = owner.time {
                 entry["time"] = time.into();
             }
