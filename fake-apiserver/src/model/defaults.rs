@@ -56,23 +56,27 @@ fn fill_struct(known: &'static Struct, object: &mut Map<String, Value>) -> bool 
 }
 
 fn fill_below(of: &Type, value: &mut Value) -> bool {
+    let mut filled = false;
     match value {
         Value::Object(object) => {
             if let Some(known) = of.as_struct() {
-                fill_struct(known, object)
+                filled = fill_struct(known, object);
             } else if let Some(values) = of.values() {
-                let all = object.values_mut();
-                all.fold(false, |filled, value| fill_below(values, value) || filled)
-            } else {
-                false
+                for value in object.values_mut() {
+                    filled |= fill_below(values, value);
+                }
             }
         }
-        Value::Array(items) => of.items().is_some_and(|of| {
-            let all = items.iter_mut();
-            all.fold(false, |filled, item| fill_below(of, item) || filled)
-        }),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        Value::Array(items) => {
+            if let Some(of) = of.items() {
+                for item in items {
+                    filled |= fill_below(of, item);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+    filled
 }
 
 fn rules() -> &'static BTreeMap<String, Vec<Value>> {
