@@ -145,7 +145,17 @@ enum Verb {
         #[command(flatten)]
         which: words::Cache,
     },
-    /// Let the watch cache catch up.
+    /// Let the watch cache see every write so much later: an apiserver that lags.
+    ///
+    /// Example: fake-apiserver ctl lag 2s --door b
+    Lag {
+        /// By how much, e.g. 500ms.
+        #[arg(value_name = "TIME")]
+        by: String,
+        #[command(flatten)]
+        which: words::Cache,
+    },
+    /// Let the watch cache catch up, and follow at once again.
     Thaw {
         #[command(flatten)]
         which: words::Cache,
@@ -157,7 +167,7 @@ enum Verb {
         /// What for, as YAML or JSON; the outer braces may be left out.
         wait: String,
     },
-    /// Remove every rule, thaw every cache, let connections in.
+    /// Begin again: no rules, no stale caches, connections let in, and the objects of the beginning.
     Reset,
     /// Show the trace.
     Trace {
@@ -260,8 +270,9 @@ async fn steer(ctl: Ctl) -> Result<(), Failure> {
         Verb::Refuse { lasts } => {
             make(&client, &serde_json::json!({"do": {"refuse": lasts}}).to_string()).await
         }
-        Verb::Freeze { which } => make(&client, &which.rule("freeze_watch_cache")).await,
-        Verb::Thaw { which } => make(&client, &which.rule("thaw_watch_cache")).await,
+        Verb::Freeze { which } => make(&client, &which.rule("freeze_watch_cache", None)).await,
+        Verb::Lag { by, which } => make(&client, &which.rule("lag_watch_cache", Some(&by))).await,
+        Verb::Thaw { which } => make(&client, &which.rule("thaw_watch_cache", None)).await,
         Verb::Remove { rules, all } => {
             if all {
                 return say(&words::rules(

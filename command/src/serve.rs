@@ -106,6 +106,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     let listening = serve.listening;
     let mut server = Server::standalone(settings, listening.seed);
     let count = objects::put(&mut server, &serve.crd, &serve.objects)?;
+    server.begin_here();
     let limited_token = serve.limited_token;
     let access = serve.token.map(|token| Access { token, limited_token });
     if let Some(access) = access.clone() {

@@ -12,6 +12,7 @@ use crate::record::{Door, WriteOp};
 use crate::scenario::{Manifest, ObjectName, ServerSettings, Version};
 
 mod age;
+mod beginning;
 pub mod catalog;
 mod columns;
 pub mod continue_token;
@@ -33,6 +34,7 @@ pub mod selector;
 mod store;
 mod table;
 mod texts;
+mod turns;
 pub(crate) mod types;
 mod validation;
 pub mod watch;
@@ -42,12 +44,15 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use beginning::Beginning;
 use catalog::{Catalog, Kind};
 use crd::Installed;
 pub use list::{GetOutcome, ListOutcome, Page, PageText};
 pub use object::{Content, Stored, encode_json};
 pub use registry::{Done, Refused};
 use store::{Objects, Store};
+use turns::Lags;
+pub use turns::{CacheTurn, RestoreError};
 pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
 use watch_cache::{Event, WatchCache};
 use write::Outcome;
@@ -67,38 +72,6 @@ pub struct Written {
     pub stored: Arc<Stored>,
     /// The version before.
     pub previous: Option<Arc<Stored>>,
-}
-
-/// What is done to a watch cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CacheTurn {
-    /// It relists: its open watches end, older starts are too old.
-    Clear,
-    /// It stops following the store: what is read from it is stale, and watches are still.
-    Freeze,
-    /// It follows again. If what it missed is compacted, it relists, which ends its watches.
-    Thaw,
-}
-
-/// Why the store cannot go back.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RestoreError {
-    /// The revision is compacted.
-    #[error("revision {to} is compacted (the oldest left is {oldest})")]
-    Compacted {
-        /// Where to.
-        to: u64,
-        /// The oldest revision left.
-        oldest: u64,
-    },
-    /// The revision is not written yet.
-    #[error("revision {to} is in the future (the store is at {current})")]
-    Future {
-        /// Where to.
-        to: u64,
-        /// The store's revision.
-        current: u64,
-    },
 }
 
 /// The truth.
@@ -128,6 +101,8 @@ pub struct Model {
     resources: BTreeMap<(&'static str, &'static str), Resource>,
     /// Does every resource have the watch cache of a second apiserver?
     twin: bool,
+    beginning: Beginning,
+    lags: Lags,
 }
 
 /// One kind's objects and events.
@@ -153,6 +128,13 @@ impl Resource {
         let first = (door != Some(Door::B)).then_some(&mut self.cache);
         let second = self.twin.as_mut().filter(|_| door != Some(Door::A));
         first.into_iter().chain(second)
+    }
+
+    /// The watch caches begin anew from a list at `revision`.
+    fn relist(&mut self, revision: u64) {
+        let objects = self.store.current().clone();
+        self.caches(None)
+            .for_each(|cache| cache.relist(revision, &objects));
     }
 }
 
@@ -194,6 +176,8 @@ impl Model {
             installed: BTreeMap::new(),
             unsettled: BTreeSet::new(),
             resources: BTreeMap::new(),
+            beginning: Beginning::new(),
+            lags: Lags::default(),
         };
         for kind in catalog.kinds() {
             model.make_room(kind);
@@ -210,12 +194,13 @@ impl Model {
         } else {
             usize::MAX
         };
-        let twin = self.twin;
+        let (twin, lags) = (self.twin, &self.lags);
+        let new = |door| WatchCache::new(revision, capacity, lags.of(door));
         self.resources.entry(kind.storage()).or_insert_with(|| Resource {
             watch_cached: kind.watch_cached,
             store: Store::new(revision),
-            cache: WatchCache::new(revision, capacity),
-            twin: twin.then(|| WatchCache::new(revision, capacity)),
+            cache: new(Door::A),
+            twin: twin.then(|| new(Door::B)),
         });
     }
 
@@ -234,7 +219,7 @@ impl Model {
             } else {
                 usize::MAX
             };
-            resource.twin = Some(WatchCache::new(revision, capacity));
+            resource.twin = Some(WatchCache::new(revision, capacity, self.lags.of(Door::B)));
         }
     }
 
@@ -287,7 +272,7 @@ impl Model {
         } else {
             write::delete(&current, self.epoch + now)
         };
-        Ok(self.carry_out(kind, current.key.clone(), Some(current), outcome))
+        Ok(self.carry_out(now, kind, current.key.clone(), Some(current), outcome))
     }
 
     /// Changes labels; `None` removes one.
@@ -319,118 +304,6 @@ impl Model {
     /// established and served, or cleaned up. To be called after every write of a scenario; gives what was written.
     pub fn settle(&mut self, now: Duration) -> Vec<Written> {
         self.settle_definitions(now)
-    }
-
-    /// Forgets all history before the current revision, in the store and in every watch cache. Open watches go on.
-    pub fn compact(&mut self) {
-        self.compacted = self.revision;
-        tracing::debug!(revision = self.revision, "compacted");
-        for resource in self.resources.values_mut() {
-            resource.store.compact(self.compacted);
-            resource
-                .caches(None)
-                .for_each(|cache| cache.evict_all(self.compacted));
-        }
-    }
-
-    /// Forgets all history before the current revision in the store alone, as etcd does when it is compacted: exact
-    /// lists and continue tokens of before are too old, and so are watches where there is no watch cache.
-    pub fn compact_store(&mut self) {
-        self.compact_store_to(self.revision);
-    }
-
-    /// The same for the history before `revision`, as far as it is written yet.
-    pub fn compact_store_to(&mut self, revision: u64) {
-        self.compacted = self.compacted.max(revision.min(self.revision));
-        tracing::debug!(revision = self.compacted, "store compacted");
-        // The apiserver writes down what it compacted.
-        self.revision += 1;
-        for resource in self.resources.values_mut() {
-            resource.store.compact(self.compacted);
-            if !resource.watch_cached {
-                resource
-                    .caches(None)
-                    .for_each(|cache| cache.evict_until(self.compacted));
-            }
-        }
-    }
-
-    /// About how many bytes of memory would be free if all history were forgotten.
-    pub fn history_bytes(&self) -> usize {
-        let stores = self.resources.values().map(|resource| &resource.store);
-        stores.map(Store::superseded).sum()
-    }
-
-    /// Every watch cache starts anew from a list at the current revision, as when the apiserver restarts: all watches
-    /// end, and older starts are too old. Where there is no watch cache, watches end and can go on from where they
-    /// were.
-    pub fn restart_watch_caches(&mut self) {
-        let revision = self.revision;
-        tracing::debug!(revision, "watch caches restarted");
-        for resource in self.resources.values_mut() {
-            let (cached, objects) = (resource.watch_cached, resource.store.current().clone());
-            for cache in resource.caches(None) {
-                if cached {
-                    cache.relist(revision);
-                    cache.refreeze(revision, objects.clone());
-                } else {
-                    cache.end_watches();
-                }
-            }
-        }
-    }
-
-    /// Turns the watch cache of a resource, or of all; nothing where there is no watch cache. Those of one door, or of
-    /// both.
-    pub fn turn_watch_caches(&mut self, turn: CacheTurn, resource: Option<(&str, &str)>, door: Option<Door>) {
-        let (revision, compacted) = (self.revision, self.compacted);
-        for (stored, held) in &mut self.resources {
-            if !held.watch_cached || resource.is_some_and(|meant| meant != *stored) {
-                continue;
-            }
-            let objects = held.store.current().clone();
-            for cache in held.caches(door) {
-                match turn {
-                    CacheTurn::Clear => {
-                        cache.relist(revision);
-                        cache.refreeze(revision, objects.clone());
-                    }
-                    CacheTurn::Freeze => cache.freeze(revision, objects.clone()),
-                    CacheTurn::Thaw => cache.thaw(revision, compacted),
-                }
-            }
-        }
-    }
-
-    /// The store goes back to an earlier state and revision, as from a backup that was restored without raising the
-    /// revision (kubernetes#107457); every watch cache relists, which ends all watches.
-    ///
-    /// # Errors
-    /// When that state is not there: compacted, or not written yet.
-    pub fn restore(&mut self, to_revision: u64) -> Result<(), RestoreError> {
-        if to_revision > self.revision {
-            return Err(RestoreError::Future {
-                to: to_revision,
-                current: self.revision,
-            });
-        }
-        if to_revision < self.compacted {
-            return Err(RestoreError::Compacted {
-                to: to_revision,
-                oldest: self.compacted,
-            });
-        }
-        tracing::debug!(from = self.revision, to = to_revision, "restored");
-        self.revision = to_revision;
-        for resource in self.resources.values_mut() {
-            resource.store.rewind(to_revision);
-            let objects = resource.store.current().clone();
-            for cache in resource.caches(None) {
-                cache.relist(to_revision);
-                cache.refreeze(to_revision, objects.clone());
-            }
-        }
-        Ok(())
     }
 
     /// The objects of a resource as of `revision`, in key order; none where that state is not kept.
@@ -529,8 +402,8 @@ impl Model {
     /// Revision and objects that reads from the watch cache see.
     fn cached<'a>(&'a self, resource: &'a Resource, door: Door) -> (u64, &'a Objects) {
         let cache = resource.cache(door);
-        match cache.frozen() {
-            Some((revision, objects)) => (*revision, objects),
+        match cache.behind() {
+            Some(objects) => (cache.revision(), objects),
             None if self.progress_notify => (self.revision, resource.store.current()),
             None => (cache.revision(), resource.store.current()),
         }
@@ -540,7 +413,7 @@ impl Model {
     /// of writes to other resources. Gives the revision it is at then.
     fn catch_up(&self, resource: &Resource, door: Door, revision: u64) -> u64 {
         let cache = resource.cache(door);
-        if self.cached(resource, door).0 < revision && cache.frozen().is_none() {
+        if self.cached(resource, door).0 < revision {
             cache.progress(self.revision);
         }
         self.cached(resource, door).0
@@ -587,11 +460,12 @@ impl Model {
         });
         let manifest = prepared.unwrap_or_else(|| manifest.clone());
         let outcome = write::replace(kind, &key, current.as_ref(), manifest, self.epoch + now, uid);
-        self.carry_out(kind, key, current, outcome)
+        self.carry_out(now, kind, key, current, outcome)
     }
 
     fn carry_out(
         &mut self,
+        now: Duration,
         kind: &'static Kind,
         key: String,
         previous: Option<Arc<Stored>>,
@@ -620,14 +494,17 @@ impl Model {
             self.writes += 1;
             tracing::debug!(resource = kind.plural, key, revision, ?op, "written");
             self.unsettle(kind, &key);
+            let told = self.progress_notify.then_some(revision - 1);
             let resource = self.resource_mut(kind);
             match op {
                 WriteOp::Create | WriteOp::Update => resource.store.put(&stored),
                 WriteOp::Delete => resource.store.remove(&key, revision),
             }
             let event = Arc::new(Event::new(op, Arc::clone(&stored), previous.clone()));
+            let objects = resource.store.current().clone();
             for cache in resource.caches(None) {
-                cache.push(Arc::clone(&event));
+                told.iter().for_each(|revision| cache.progress(*revision));
+                cache.push(now, Arc::clone(&event), &objects);
             }
         }
         Written {

@@ -335,6 +335,7 @@ impl Server {
         for manifest in &scenario.objects {
             server.apply(Duration::ZERO, manifest);
         }
+        server.begin_here();
         let start = server.model.revision().to_string();
         server.bind(
             Duration::ZERO,
@@ -369,6 +370,9 @@ impl Server {
         let now = now.max(self.now);
         self.now = now;
         self.log.trim();
+        if self.model.follow(now) {
+            self.touched.extend(self.open.keys().copied());
+        }
         match input {
             Input::Connected { conn, door } => {
                 if door == Door::B {
@@ -408,7 +412,8 @@ impl Server {
         // A step that is due and still there waits for an open watch: no tick can help it.
         let script = self.script.poll_timeout().filter(|at| *at > self.now);
         let compaction = self.compaction.as_ref().map(Compaction::poll_timeout);
-        [self.wakes.first().map(|(at, _)| *at), script, goal, compaction]
+        let (wake, sight) = (self.wakes.first().map(|(at, _)| *at), self.model.poll_timeout());
+        [wake, script, goal, compaction, sight]
             .into_iter()
             .flatten()
             .min()

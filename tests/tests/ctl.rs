@@ -211,9 +211,64 @@ fn a_frozen_cache_is_stale_until_it_thaws() {
     serving.steer(&["apply", "apply: {configmap: {name: late}}"]);
     let stale = serving.get("/api/v1/configmaps?resourceVersion=0");
     assert!(!stale.contains("late"), "{stale}");
-    serving.steer(&["reset"]);
+    serving.steer(&["thaw"]);
     let fresh = serving.get("/api/v1/configmaps?resourceVersion=0");
     assert!(fresh.contains("late"), "{fresh}");
+}
+
+#[test]
+fn a_twin_that_lags_shows_the_past_to_who_hops_there() {
+    let serving = Serving::start(&["--twin"]);
+    assert_eq!(
+        serving.steer(&["lag", "1h", "--door", "b"]),
+        "done: lag_watch_cache\n"
+    );
+    serving.steer(&["apply", "apply: {configmap: {name: late}}"]);
+    let (_, about) = serving.control("GET", "/v1", "");
+    let twin = about["servers"][1]["url"].as_str().unwrap();
+    let at = |server: &str, path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        exchange(server.trim_start_matches("http://"), &request)
+    };
+    let cached = "/api/v1/configmaps?resourceVersion=0";
+    assert!(at(&serving.server, cached).contains("late"));
+    let past = at(twin, cached);
+    assert!(past.contains("200 OK") && !past.contains("late"), "{past}");
+    serving.steer(&["thaw", "--door", "b"]);
+    assert!(at(twin, cached).contains("late"));
+}
+
+#[test]
+fn a_reset_brings_back_the_objects_the_server_began_with() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("beginning.yaml");
+    let object = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
+    std::fs::write(&file, format!("{}---\n{}", object("kept"), object("lost"))).unwrap();
+    let serving = Serving::start(&["--objects", file.to_str().unwrap()]);
+    let (_, about) = serving.control("GET", "/v1", "");
+    let began = about["resourceVersion"].as_str().unwrap();
+    let mut events = serving.watch(&format!("/api/v1/configmaps?watch=1&resourceVersion={began}"));
+    serving.steer(&[
+        "apply",
+        "do: [{apply: {configmap: {name: new}}}, {delete: {name: lost, resource: configmaps}}]",
+    ]);
+    serving.steer(&["fail", "500", "--times", "9"]);
+    serving.steer(&["reset"]);
+    let told: Vec<String> = events
+        .by_ref()
+        .take(4)
+        .map(|line| {
+            let event: Value = serde_json::from_str(&line).unwrap();
+            let word = event["type"].as_str().unwrap();
+            format!("{word} {}", event["object"]["metadata"]["name"].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(told, ["ADDED new", "DELETED lost", "DELETED new", "ADDED lost"]);
+    let list = serving.get("/api/v1/configmaps");
+    assert!(list.starts_with("HTTP/1.1 200"), "the rule is gone: {list}");
+    assert!(
+        list.contains("lost") && list.contains("kept") && !list.contains("new"),
+        "{list}"
+    );
 }
 
 #[rstest]

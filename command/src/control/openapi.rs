@@ -57,7 +57,7 @@ pub(crate) fn document() -> Value {
                 "responses": {"200": {"description": "NDJSON, or text"}},
             }},
             "/v1/verdict": {"get": operation("What the clients did wrong so far", plain("the verdict"))},
-            "/v1/reset": {"post": operation("Remove every rule, thaw, let connections in", ok("State"))},
+            "/v1/reset": {"post": operation("Begin again: no rules, no stale caches, the objects of the beginning", ok("State"))},
             "/v1/openapi.json": {"get": {
                 "summary": "This document",
                 "security": [],

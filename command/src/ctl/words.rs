@@ -82,13 +82,13 @@ pub(super) struct Cache {
 
 impl Cache {
     /// The rule that does it.
-    pub(super) fn rule(self, action: &str) -> String {
+    pub(super) fn rule(self, action: &str, argument: Option<&str>) -> String {
         let from = From {
             resource: self.resource,
             door: self.door,
             ..From::default()
         };
-        rule(&from, None, 1, json!({ action: null }))
+        rule(&from, None, 1, json!({ action: argument }))
     }
 }
 

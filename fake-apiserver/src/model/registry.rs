@@ -317,7 +317,9 @@ impl Writer<'_> {
             Outcome::Released(json) => Some(Stored::as_is(kind, key.clone(), 0, json.clone())),
             Outcome::Put(_) | Outcome::Same(_) | Outcome::Gone => None,
         };
-        let written = self.model.carry_out(kind, key, previous.cloned(), outcome);
+        let written = self
+            .model
+            .carry_out(self.now, kind, key, previous.cloned(), outcome);
         let shown = match &released {
             Some(released) => self.shown(released),
             None => self.shown(&written.stored),

@@ -8,11 +8,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::api::{Answer, GetRequest, HttpRequest, ListRequest, Request, Status, WatchRequest, parse};
-use crate::record::FrameType;
+use crate::record::{Door, FrameType};
 use crate::scenario::{Manifest, ObjectName, Place, ServerSettings, Version};
 
 use super::{CacheTurn, GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession, Written};
 
+mod beginning;
 mod bytes;
 mod custom;
 mod events;
@@ -46,7 +47,8 @@ struct World {
 impl World {
     /// Turns the watch cache of the ConfigMaps.
     fn turn(&mut self, turn: CacheTurn) {
-        self.model.turn_watch_caches(turn, Some(("", "configmaps")), None);
+        self.model
+            .turn_watch_caches(self.now, turn, Some(("", "configmaps")), None);
     }
 
     fn empty(settings: &ServerSettings) -> Self {

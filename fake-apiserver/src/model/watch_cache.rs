@@ -3,10 +3,13 @@
 //! An event that left the window can no longer be *started* from, but a watch that is already open reads on behind the
 //! window, as a real watcher drains its own queue. A watch that falls further behind than [`LAG_MAX`] events is
 //! ended.
+//!
+//! A cache may stand still or lag: then it answers from the objects as they were, and knows what it has not seen yet.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -131,15 +134,21 @@ pub(super) struct WatchCache {
     /// The revision the cache knows it has seen everything up to: that of its last event or list, or what etcd told it
     /// when it asked. Asking is part of reading, hence the cell.
     revision: Cell<u64>,
-    /// The state the cache stopped at, while it does not follow the store.
-    frozen: Option<(u64, Objects)>,
+    /// The objects it answers from, while they are not the store's.
+    behind: Option<Objects>,
+    /// What it has not seen yet: when it was written, and the objects after it. The first is at `visible`.
+    missed: VecDeque<(Duration, Objects)>,
+    /// Does it stand still?
+    frozen: bool,
+    /// How late it sees a write.
+    lag: Duration,
     /// Where each generation of watches ended: one entry a relist.
     generation_ends: Vec<u64>,
 }
 
 impl WatchCache {
-    /// Listed at `revision`. `capacity` events can be replayed.
-    pub(super) fn new(revision: u64, capacity: usize) -> Self {
+    /// Listed at `revision`. `capacity` events can be replayed; a write is seen after `lag`.
+    pub(super) fn new(revision: u64, capacity: usize, lag: Duration) -> Self {
         Self {
             log: VecDeque::new(),
             first: 0,
@@ -149,16 +158,23 @@ impl WatchCache {
             listed: revision,
             evicted: false,
             revision: Cell::new(revision),
-            frozen: None,
+            behind: None,
+            missed: VecDeque::new(),
+            frozen: false,
+            lag,
             generation_ends: Vec::new(),
         }
     }
 
-    /// Takes in a write.
-    pub(super) fn push(&mut self, event: Arc<Event>) {
-        self.log.push_back(event);
-        if self.frozen.is_none() {
-            self.follow();
+    /// Takes in a write, made at `now`, that left these `objects`.
+    pub(super) fn push(&mut self, now: Duration, event: Arc<Event>, objects: &Objects) {
+        if self.frozen || !self.lag.is_zero() {
+            self.behind.get_or_insert_with(|| before(&event, objects));
+            self.missed.push_back((now, objects.clone()));
+            self.log.push_back(event);
+        } else {
+            self.log.push_back(event);
+            self.follow(self.end());
         }
     }
 
@@ -167,35 +183,75 @@ impl WatchCache {
         self.revision.get()
     }
 
-    /// etcd says that there is nothing more up to `revision`.
+    /// etcd says that there is nothing more up to `revision`. A cache that is behind does not hear it: it comes after
+    /// what is not seen yet.
     pub(super) fn progress(&self, revision: u64) {
-        self.revision.set(self.revision.get().max(revision));
-    }
-
-    /// The state the cache answers from, if it is not the store's.
-    pub(super) fn frozen(&self) -> Option<&(u64, Objects)> {
-        self.frozen.as_ref()
-    }
-
-    pub(super) fn freeze(&mut self, revision: u64, objects: Objects) {
-        if self.frozen.is_none() {
-            self.frozen = Some((revision, objects));
+        if self.behind.is_none() {
+            self.revision.set(self.revision.get().max(revision));
         }
     }
 
-    /// Follows the store again. If what it missed is compacted (`compacted`), it can only relist at `revision`, as a
-    /// real cache does when its own watch on etcd is refused.
-    pub(super) fn thaw(&mut self, revision: u64, compacted: u64) {
-        match self.frozen.take() {
-            Some((stopped, _)) if stopped < compacted => self.relist(revision),
-            Some(_) => self.follow(),
-            None => {}
-        }
+    /// The objects the cache answers from, if they are not the store's.
+    pub(super) fn behind(&self) -> Option<&Objects> {
+        self.behind.as_ref()
     }
 
-    /// Starts anew from a list at `revision`: every watch ends once it has what the cache already had.
-    pub(super) fn relist(&mut self, revision: u64) {
+    /// Stands still at `revision`, or where it is.
+    pub(super) fn freeze(&mut self, revision: u64, objects: &Objects) {
+        self.progress(revision);
+        self.behind.get_or_insert_with(|| objects.clone());
+        self.frozen = true;
+    }
+
+    /// From now on it sees a write so much later.
+    pub(super) fn lag(&mut self, now: Duration, lag: Duration) {
+        self.lag = lag;
+        self.see(now);
+    }
+
+    /// Can it be behind the store?
+    pub(super) fn lags(&self) -> bool {
+        !self.lag.is_zero()
+    }
+
+    /// Follows the store at once again. If what it missed while it stood still is compacted (`compacted`), it can only
+    /// relist at `revision`, as a real cache does when its own watch on etcd is refused.
+    pub(super) fn thaw(&mut self, now: Duration, (revision, objects): (u64, &Objects), compacted: u64) {
+        let stood_still = std::mem::take(&mut self.frozen);
+        if stood_still && self.revision() < compacted {
+            self.relist(revision, objects);
+        }
+        self.lag(now, Duration::ZERO);
+    }
+
+    /// Sees what is due at `now`. True if that was something.
+    pub(super) fn see(&mut self, now: Duration) -> bool {
+        if self.frozen || self.behind.is_none() {
+            return false;
+        }
+        let due = self.missed.partition_point(|(at, _)| *at + self.lag <= now);
+        let seen = self.missed.drain(..due).next_back();
+        if self.missed.is_empty() {
+            self.behind = None;
+            self.follow(self.end());
+        } else if let Some((_, objects)) = seen {
+            self.behind = Some(objects);
+            self.follow(self.visible + due as u64);
+        }
+        due > 0
+    }
+
+    /// When there will be something to see, if it is a matter of time.
+    pub(super) fn next_sight(&self) -> Option<Duration> {
+        let (at, _) = self.missed.front().filter(|_| !self.frozen)?;
+        Some(*at + self.lag)
+    }
+
+    /// Starts anew from a list of `objects` at `revision`: every watch ends once it has what the cache already had.
+    pub(super) fn relist(&mut self, revision: u64, objects: &Objects) {
         self.end_watches();
+        self.behind = self.frozen.then(|| objects.clone());
+        self.missed.clear();
         self.forget(revision);
     }
 
@@ -206,7 +262,7 @@ impl WatchCache {
 
     /// Everything up to `revision` can no longer be started from; open watches go on.
     pub(super) fn evict_all(&mut self, revision: u64) {
-        if self.frozen.is_some() {
+        if self.behind.is_some() {
             self.listed = revision;
             self.window = self.visible;
             self.evicted = false;
@@ -221,13 +277,6 @@ impl WatchCache {
         self.listed = self.listed.max(revision);
         self.evicted = false;
         self.trim();
-    }
-
-    /// While frozen, sets where.
-    pub(super) fn refreeze(&mut self, revision: u64, objects: Objects) {
-        if self.frozen.is_some() {
-            self.frozen = Some((revision, objects));
-        }
     }
 
     /// The oldest revision a watch can start from.
@@ -283,11 +332,12 @@ impl WatchCache {
         self.first + self.log.len() as u64
     }
 
-    fn follow(&mut self) {
-        self.visible = self.end();
-        if let Some(last) = self.log.back() {
-            self.progress(last.revision);
-        }
+    /// Has seen everything up to this position.
+    fn follow(&mut self, visible: u64) {
+        let last = visible.checked_sub(1).and_then(|last| self.event(last));
+        let revision = last.map_or(0, |last| last.revision);
+        self.visible = visible;
+        self.revision.set(self.revision.get().max(revision));
         let capacity = self.capacity as u64;
         if self.visible - self.window > capacity {
             self.window = self.visible - capacity;
@@ -311,4 +361,14 @@ impl WatchCache {
             self.first += 1;
         }
     }
+}
+
+/// The objects before a write that left these.
+fn before(event: &Event, after: &Objects) -> Objects {
+    let mut objects = after.clone();
+    match &event.previous {
+        Some(previous) => drop(objects.insert(previous.key.as_str().into(), Arc::clone(previous))),
+        None => drop(objects.remove(event.object.key.as_str())),
+    }
+    objects
 }

@@ -54,7 +54,12 @@ pub enum TruthAction {
     ClearWatchCache,
     /// The watch cache stops following the store: cached reads are stale, nothing new reaches watches.
     FreezeWatchCache,
-    /// It catches up again.
+    /// It follows the store, but sees every write so many milliseconds later.
+    LagWatchCache {
+        /// How many.
+        by_ms: u64,
+    },
+    /// It catches up, and follows at once again.
     ThawWatchCache,
     /// The store goes back to an earlier state and revision, as after restoring a backup.
     Restore {
@@ -152,6 +157,7 @@ impl Action {
                 TruthAction::Compact => "compact",
                 TruthAction::ClearWatchCache => "clear_watch_cache",
                 TruthAction::FreezeWatchCache => "freeze_watch_cache",
+                TruthAction::LagWatchCache { .. } => "lag_watch_cache",
                 TruthAction::ThawWatchCache => "thaw_watch_cache",
                 TruthAction::Restore { .. } => "restore",
             },

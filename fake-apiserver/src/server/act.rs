@@ -176,6 +176,10 @@ impl Server {
             }
             TruthAction::ClearWatchCache => self.turn_caches(now, CacheTurn::Clear, target, door),
             TruthAction::FreezeWatchCache => self.turn_caches(now, CacheTurn::Freeze, target, door),
+            TruthAction::LagWatchCache { by_ms } => {
+                let turn = CacheTurn::Lag(Duration::from_millis(*by_ms));
+                self.turn_caches(now, turn, target, door);
+            }
             TruthAction::ThawWatchCache => self.turn_caches(now, CacheTurn::Thaw, target, door),
             TruthAction::Restore { to } => self.restore(now, to),
         }
@@ -190,11 +194,12 @@ impl Server {
     ) {
         let resource = target.map(|(group, plural)| (group.as_str(), plural.as_str()));
         let done = match turn {
-            CacheTurn::Clear => "cleared",
-            CacheTurn::Freeze => "frozen",
-            CacheTurn::Thaw => "thawed",
+            CacheTurn::Clear => "cleared".to_owned(),
+            CacheTurn::Freeze => "frozen".to_owned(),
+            CacheTurn::Lag(by) => format!("lags by {} ms", by.as_millis()),
+            CacheTurn::Thaw => "thawed".to_owned(),
         };
-        self.model.turn_watch_caches(turn, resource, door);
+        self.model.turn_watch_caches(now, turn, resource, door);
         let of = match target {
             Some((_, plural)) => format!("watch cache of {plural}"),
             None => "every watch cache".to_owned(),

@@ -86,7 +86,7 @@ impl Server {
     }
 
     /// Opens a second apiserver over the same truth: connections that come to [`Door::B`] are answered from watch caches of
-    /// their own, which can be frozen.
+    /// their own, which can stand still or lag.
     #[must_use]
     pub fn with_twin(mut self) -> Self {
         self.model.open_twin();
@@ -103,12 +103,26 @@ impl Server {
         self.log.forgotten + self.log.records.len() as u64
     }
 
-    /// Tells the truth again: every rule is gone, watch caches follow the store, connections are let in.
+    /// What there is now is what [`Server::reset`] brings back: to be called once the objects a server begins with are
+    /// put. Otherwise it is a scenario's own objects, or none but the namespaces every cluster has.
+    pub fn begin_here(&mut self) {
+        self.model.begin_here();
+    }
+
+    /// Begins again: every rule is gone, watch caches follow the store, connections are let in, open answers leave as
+    /// they are meant, and the objects are those of the beginning, under new resourceVersions. The steps of a scenario
+    /// go on where they are, and what is ended or was withheld stays so.
     pub fn reset(&mut self, now: Duration) {
         self.rules = Rules::default();
         self.refused_until = Duration::ZERO;
-        self.model.turn_watch_caches(CacheTurn::Thaw, None, None);
-        self.turned(now, "reset: no rules, nothing frozen, nothing refused".to_owned());
+        self.model.turn_watch_caches(now, CacheTurn::Thaw, None, None);
+        for open in self.open.values_mut() {
+            open.exchange.release();
+        }
+        self.turned(now, "reset: no rules, nothing stale, nothing refused".to_owned());
+        let written = self.model.begin_again(now);
+        self.record_writes(now, written);
+        self.compact_if_due(now);
         self.touched.extend(self.open.keys().copied());
     }
 
@@ -124,6 +138,7 @@ impl Server {
             let manifest = server.model.founded(name);
             server.apply(Duration::ZERO, &manifest);
         }
+        server.begin_here();
         server
     }
 

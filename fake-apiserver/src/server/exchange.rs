@@ -224,6 +224,15 @@ impl Exchange {
         self.gzip = !self.decided();
     }
 
+    /// Nothing the script said of what is still to be sent holds any longer.
+    pub(super) fn release(&mut self) {
+        let rules = std::mem::take(&mut self.rules);
+        for frame in rules.held {
+            self.push_line(&frame, false);
+        }
+        (self.pace, self.cut, self.not_before) = (None, None, Duration::ZERO);
+    }
+
     /// Sets the head, once.
     pub(super) fn set_head(&mut self, mut head: Head) {
         debug_assert!(self.head.is_none() && !self.head_sent, "an answer has one head");

@@ -145,7 +145,7 @@ impl Model {
             let objects: Vec<_> = self.resource(of).store.current().values().cloned().collect();
             for object in objects {
                 let outcome = write::delete(&object, now);
-                let done = self.carry_out(object.kind, object.key.clone(), Some(object), outcome);
+                let done = self.carry_out(now, object.kind, object.key.clone(), Some(object), outcome);
                 written.extend(Some(done).filter(|done| done.op.is_some()));
             }
             if !self.resource(of).store.current().is_empty() {
@@ -154,7 +154,7 @@ impl Model {
             }
         }
         if only_cleanup {
-            written.push(self.carry_out(kind, stored.key.clone(), Some(last), Outcome::Gone));
+            written.push(self.carry_out(now, kind, stored.key.clone(), Some(last), Outcome::Gone));
         } else {
             self.unsettled.remove(&stored.key);
         }
@@ -170,8 +170,7 @@ impl Model {
         self.catalog.define(&gone.group, &gone.plural, &[]);
         if let Some(kind) = had.first() {
             let revision = self.revision;
-            let resource = self.resource_mut(kind);
-            resource.cache.relist(revision);
+            self.resource_mut(kind).relist(revision);
         }
         let left = self.catalog.groups();
         for group in groups.iter().filter(|group| group.name == gone.group) {
@@ -217,7 +216,7 @@ impl Model {
         {
             tracing::debug!(resource = kind.plural, "defined anew");
             let revision = self.revision;
-            self.resource_mut(kind).cache.relist(revision);
+            self.resource_mut(kind).relist(revision);
         }
     }
 
@@ -291,7 +290,7 @@ impl Model {
         let key = format!("{version}.{group}");
         if let Some(service) = self.current(kind, &key) {
             let outcome = write::delete(&service, now);
-            written.push(self.carry_out(kind, key, Some(service), outcome));
+            written.push(self.carry_out(now, kind, key, Some(service), outcome));
         }
     }
 
@@ -307,6 +306,7 @@ impl Model {
         let time = write::timestamp(self.epoch + now);
         Ownership::new(kind, self.version, ITSELF, "status", time).note_update(&last.json(), &mut definition);
         let done = self.carry_out(
+            now,
             kind,
             last.key.clone(),
             Some(Arc::clone(last)),

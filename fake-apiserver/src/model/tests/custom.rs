@@ -5,8 +5,8 @@ use rstest::rstest;
 use super::*;
 use crate::record::WriteOp;
 
-const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const GADGETS: &str = "/apis/x.example.com/v1/namespaces/probe/gadgets";
+pub(super) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(super) const GADGETS: &str = "/apis/x.example.com/v1/namespaces/probe/gadgets";
 const OLD_GADGETS: &str = "/apis/x.example.com/v1beta1/namespaces/probe/gadgets";
 
 /// A definition of gadgets with this schema for `spec`, in two versions.
@@ -38,7 +38,7 @@ fn sized() -> Value {
     } })
 }
 
-fn gadget(name: &str, spec: Value) -> String {
+pub(super) fn gadget(name: &str, spec: Value) -> String {
     let object = json!({
         "apiVersion": "x.example.com/v1",
         "kind": "Gadget",
@@ -50,7 +50,7 @@ fn gadget(name: &str, spec: Value) -> String {
 
 impl World {
     /// One object, as it is shown.
-    fn object(&self, target: &str) -> Value {
+    pub(super) fn object(&self, target: &str) -> Value {
         match self.model.get(self.now, self.now, &self.object_request(target)) {
             GetOutcome::Found { object, .. } => object.json(),
             other @ (GetOutcome::Refused(_) | GetOutcome::Wait { .. }) => panic!("{target}: {other:?}"),
@@ -58,7 +58,7 @@ impl World {
     }
 }
 
-fn defined() -> World {
+pub(super) fn defined() -> World {
     let mut world = World::fixture(Version::V1_36);
     // The definition, its APIServices, its names, its establishment.
     assert_eq!(

@@ -165,6 +165,73 @@ fn a_frozen_cache_lags_and_what_must_be_fresh_passes_it_by() {
 }
 
 #[test]
+fn a_cache_that_lags_shows_every_write_so_much_later() {
+    let mut world = World::fixture(Version::V1_36);
+    let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
+    let any = format!("{CM}?fieldSelector=metadata.name%3Dcm-5&resourceVersion=0");
+    let newest = format!("{CM}?fieldSelector=metadata.name%3Dcm-5");
+    world.turn(CacheTurn::Lag(seconds(2.0)));
+    world.delete("cm-5");
+    assert_eq!(world.list(&any), "1009: probe/cm-5");
+    assert_eq!(world.list(&newest), "wait 3s", "for the cache, as long as it may");
+    assert_eq!(world.model.poll_timeout(), Some(seconds(2.0)));
+
+    world.now = seconds(1.0);
+    assert!(!world.model.follow(world.now), "not yet");
+    world.put("cm-1", "2", None);
+    assert_eq!(world.drain(&mut watch), [""; 0]);
+
+    world.now = seconds(2.0);
+    assert!(world.model.follow(world.now));
+    assert_eq!(world.drain(&mut watch), ["DELETED probe/cm-5@1010"]);
+    assert_eq!(
+        world.list(&any),
+        "1010: ",
+        "the write of a second ago is still to come"
+    );
+    assert_eq!(
+        world.get(&format!("{CM}/cm-1?resourceVersion=0"), Duration::ZERO),
+        "1003 probe/cm-1"
+    );
+    assert_eq!(world.model.poll_timeout(), Some(seconds(3.0)));
+
+    world.turn(CacheTurn::Lag(seconds(60.0)));
+    assert_eq!(world.drain(&mut watch), [""; 0], "and now even later");
+    world.turn(CacheTurn::Thaw);
+    assert_eq!(world.drain(&mut watch), ["MODIFIED probe/cm-1@1011"]);
+    assert_eq!(world.list(&any), "1011: ");
+    world.put("cm-1", "3", None);
+    assert_eq!(world.drain(&mut watch), ["MODIFIED probe/cm-1@1012"]);
+    assert_eq!(world.model.poll_timeout(), None);
+}
+
+#[test]
+fn a_lag_is_one_doors_own_and_that_of_resources_to_come() {
+    let mut world = World::fixture(Version::V1_36);
+    world.model.open_twin();
+    let lag = CacheTurn::Lag(seconds(1.0));
+    world.model.turn_watch_caches(world.now, lag, None, Some(Door::B));
+    world.delete("cm-1");
+    let one = format!("{CM}?fieldSelector=metadata.name%3Dcm-1&resourceVersion=0");
+    let at = |world: &World, door| {
+        let request = world.list_request(&one);
+        match world.model.list_at(door, world.now, world.now, &request) {
+            ListOutcome::Page(page) => story(&page),
+            other @ (ListOutcome::Refused(_) | ListOutcome::Wait { .. }) => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(at(&world, Door::A), "1010: ");
+    assert_eq!(
+        at(&world, Door::B),
+        "1009: probe/cm-1",
+        "who hops there sees the past"
+    );
+    world.now = seconds(1.0);
+    world.model.follow(world.now);
+    assert_eq!(at(&world, Door::B), "1010: ");
+}
+
+#[test]
 fn a_cache_that_thaws_behind_a_compaction_relists() {
     let mut world = World::fixture(Version::V1_36);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));

@@ -176,7 +176,9 @@ pub(crate) struct ActionKeys {
     /// The watch cache stops following the store: cached reads are stale, watches get nothing new.
     #[serde(default, deserialize_with = "given")]
     pub(crate) freeze_watch_cache: Option<At<()>>,
-    /// The watch cache catches up again.
+    /// The watch cache sees every write so much later: cached reads and watches are that far behind.
+    pub(crate) lag_watch_cache: Option<At<Duration>>,
+    /// The watch cache catches up, and follows at once again.
     #[serde(default, deserialize_with = "given")]
     pub(crate) thaw_watch_cache: Option<At<()>>,
     /// The store goes back to the state it had at `$name`, as after restoring a backup.

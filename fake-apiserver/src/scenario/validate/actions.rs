@@ -154,6 +154,11 @@ impl Validator<'_> {
                 to: self.only_reference(restore),
             }));
         }
+        if keys.lag_watch_cache.is_some() {
+            return Some(Action::Truth(TruthAction::LagWatchCache {
+                by_ms: self.positive_ms(keys.lag_watch_cache.as_ref()).unwrap_or(0),
+            }));
+        }
         let words = [
             (&keys.compact, Action::Truth(TruthAction::Compact)),
             (
@@ -424,6 +429,7 @@ impl ActionKeys {
         "compact",
         "clear_watch_cache",
         "freeze_watch_cache",
+        "lag_watch_cache",
         "thaw_watch_cache",
         "restore",
         "reply",
@@ -467,6 +473,7 @@ impl ActionKeys {
             at(&self.compact),
             at(&self.clear_watch_cache),
             at(&self.freeze_watch_cache),
+            at(&self.lag_watch_cache),
             at(&self.thaw_watch_cache),
             at(&self.restore),
             at(&self.reply),

@@ -1,0 +1,95 @@
+//! The objects a server began with, and the way back to them.
+//!
+//! It is gone by writes, as anybody could make them: revisions go on, watches see what changed, and what did not change
+//! is not written. An object that comes back is the one it was, down to its uid, so that what names it as its owner
+//! belongs to it again; no client could tell that from a backup that was restored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::api::Form;
+
+use super::object::Stored;
+use super::store::Objects;
+use super::write::Outcome;
+use super::{Model, Written};
+
+/// The objects of each resource, by group and plural.
+pub(super) type Beginning = BTreeMap<(&'static str, &'static str), Objects>;
+
+/// The resource whose objects others are in.
+const NAMESPACES: (&str, &str) = ("", "namespaces");
+
+impl Model {
+    /// From now on, what there is now is the beginning. It costs what changes after it.
+    pub fn begin_here(&mut self) {
+        let resources = self.resources.iter();
+        self.beginning = resources
+            .map(|(stored, resource)| (*stored, resource.store.current().clone()))
+            .collect();
+    }
+
+    /// Brings the beginning back; gives what had to be written for it, in order. What came since goes at once, whatever
+    /// held it.
+    pub fn begin_again(&mut self, now: Duration) -> Vec<Written> {
+        let mut written = Vec::new();
+        let mut gone = self.strangers();
+        gone.sort_by_key(|object| (object.kind.storage() == NAMESPACES, object.kind.defines));
+        for object in gone {
+            written.push(self.carry_out(now, object.kind, object.key.clone(), Some(object), Outcome::Gone));
+        }
+        written.extend(self.settle(now));
+
+        let mut back: Vec<Arc<Stored>> = self
+            .beginning
+            .values()
+            .flat_map(Objects::values)
+            .cloned()
+            .collect();
+        // What is defined comes after its definition is settled.
+        back.sort_by_key(|then| (then.kind.custom, then.kind.storage() != NAMESPACES));
+        let defined = back.partition_point(|then| !then.kind.custom);
+        for then in &back[..defined] {
+            written.extend(self.put_back(now, then));
+        }
+        written.extend(self.settle(now));
+        for then in &back[defined..] {
+            written.extend(self.put_back(now, then));
+        }
+        written
+    }
+
+    /// The objects that were not there at the beginning, even if another had their name.
+    fn strangers(&self) -> Vec<Arc<Stored>> {
+        let mut found = Vec::new();
+        for (stored, resource) in &self.resources {
+            let then = self.beginning.get(stored);
+            let known = |object: &Stored| {
+                let then = then.and_then(|then| then.get(object.key.as_str()));
+                then.is_some_and(|then| then.uid == object.uid)
+            };
+            let objects = resource.store.current().values();
+            found.extend(objects.filter(|object| !known(object)).cloned());
+        }
+        found
+    }
+
+    fn put_back(&mut self, now: Duration, then: &Arc<Stored>) -> Option<Written> {
+        let resource = self.resources.get(&then.kind.storage())?;
+        let current = resource.store.current().get(then.key.as_str()).cloned();
+        let same = current.as_ref().is_some_and(|current| {
+            let at_its_revision = || then.at_revision(current.revision).encoded(Form::Full);
+            Arc::ptr_eq(current, then) || current.encoded(Form::Full) == at_its_revision()
+        });
+        (!same).then(|| {
+            self.carry_out(
+                now,
+                then.kind,
+                then.key.clone(),
+                current,
+                Outcome::Put(then.json()),
+            )
+        })
+    }
+}

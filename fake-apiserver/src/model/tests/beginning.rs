@@ -1,0 +1,82 @@
+//! Back to the beginning, and what watches see of it.
+
+use super::custom::{CRDS, GADGETS, defined, gadget};
+use super::*;
+
+fn again(world: &mut World) -> Vec<String> {
+    let written = world.model.begin_again(world.now);
+    let told = written.iter().map(|written| {
+        let op = written.op.map(|op| format!("{op:?}")).unwrap_or_default();
+        format!("{op} {} {}", written.stored.kind.plural, written.key)
+    });
+    told.collect()
+}
+
+#[test]
+fn what_changed_is_written_back_and_nothing_else() {
+    let mut world = World::fixture(Version::V1_36);
+    let first = world.object(&format!("{CM}/cm-2"));
+    world.model.begin_here();
+    world.put("cm-1", "2", None);
+    world.delete("cm-2");
+    world.put("new", "1", None);
+    world.delete("cm-3");
+    world.put("cm-3", "1", Some("x"));
+    world.put("cm-4", "2", None);
+    world.put("cm-4", "1", None);
+    let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1016"));
+    assert_eq!(world.model.revision(), 1016);
+    assert_eq!(
+        again(&mut world),
+        [
+            "Delete configmaps probe/cm-3",
+            "Delete configmaps probe/new",
+            "Update configmaps probe/cm-1",
+            "Create configmaps probe/cm-2",
+            "Create configmaps probe/cm-3",
+        ]
+    );
+    assert_eq!(
+        world.drain(&mut watch),
+        [
+            "DELETED probe/cm-3@1017",
+            "DELETED probe/new@1018",
+            "MODIFIED probe/cm-1@1019",
+            "ADDED probe/cm-2@1020",
+            "ADDED probe/cm-3@1021",
+        ]
+    );
+    let mut back = world.object(&format!("{CM}/cm-2"));
+    assert_eq!(back["metadata"]["resourceVersion"], "1020");
+    back["metadata"]["resourceVersion"] = first["metadata"]["resourceVersion"].clone();
+    assert_eq!(back, first, "the same one, uid and all");
+    assert_eq!(again(&mut world), [""; 0]);
+}
+
+#[test]
+fn what_holds_an_object_does_not_hold_it_now() {
+    let mut world = World::fixture(Version::V1_36);
+    world.model.begin_here();
+    let held = json!({ "metadata": { "finalizers": ["x.example.com/held"] } });
+    world.apply("", "configmaps", Some("probe"), "held", held);
+    world.delete("held");
+    assert_eq!(again(&mut world), ["Delete configmaps probe/held"]);
+}
+
+#[test]
+fn definitions_come_and_go_with_their_objects() {
+    let mut without = World::fixture(Version::V1_36);
+    without.model.begin_here();
+    let mut world = defined();
+    world.told("POST", GADGETS, &gadget("g", json!({ "size": 1 })));
+    world.model.begin_here();
+    world.told("DELETE", &format!("{CRDS}/gadgets.x.example.com"), "");
+    assert!(world.parse(GADGETS).is_err());
+    again(&mut world);
+    assert_eq!(world.object(&format!("{GADGETS}/g"))["spec"]["size"], 1);
+    assert_eq!(again(&mut world), [""; 0]);
+    world.model.beginning = without.model.beginning;
+    again(&mut world);
+    assert!(world.parse(GADGETS).is_err(), "it was not there");
+    assert_eq!(again(&mut world), [""; 0]);
+}

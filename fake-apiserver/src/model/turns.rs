@@ -1,0 +1,204 @@
+//! What is done to the store and to watch caches from outside: compaction, restarts, caches that stop or go on, and
+//! backups that are restored.
+//!
+//! It must not know who does it, or why.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::record::Door;
+
+use super::Model;
+use super::store::Store;
+use super::watch_cache::WatchCache;
+
+/// What is done to a watch cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheTurn {
+    /// It relists: its open watches end, older starts are too old.
+    Clear,
+    /// It stops following the store: what is read from it is stale, and watches are still.
+    Freeze,
+    /// It follows the store, but sees every write so much later.
+    Lag(Duration),
+    /// It follows at once again. If what it missed is compacted, it relists, which ends its watches.
+    Thaw,
+}
+
+/// How late watch caches see what is written.
+#[derive(Debug, Default)]
+pub(super) struct Lags {
+    /// Of resources that come later: as was said of all at a door.
+    by_door: BTreeMap<Door, Duration>,
+    /// Is any cache late?
+    any: bool,
+}
+
+impl Lags {
+    pub(super) fn of(&self, door: Door) -> Duration {
+        self.by_door.get(&door).copied().unwrap_or_default()
+    }
+}
+
+/// Why the store cannot go back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// The revision is compacted.
+    #[error("revision {to} is compacted (the oldest left is {oldest})")]
+    Compacted {
+        /// Where to.
+        to: u64,
+        /// The oldest revision left.
+        oldest: u64,
+    },
+    /// The revision is not written yet.
+    #[error("revision {to} is in the future (the store is at {current})")]
+    Future {
+        /// Where to.
+        to: u64,
+        /// The store's revision.
+        current: u64,
+    },
+}
+
+impl Model {
+    /// Forgets all history before the current revision, in the store and in every watch cache. Open watches go on.
+    pub fn compact(&mut self) {
+        self.compacted = self.revision;
+        tracing::debug!(revision = self.revision, "compacted");
+        for resource in self.resources.values_mut() {
+            resource.store.compact(self.compacted);
+            resource
+                .caches(None)
+                .for_each(|cache| cache.evict_all(self.compacted));
+        }
+    }
+
+    /// Forgets all history before the current revision in the store alone, as etcd does when it is compacted: exact
+    /// lists and continue tokens of before are too old, and so are watches where there is no watch cache.
+    pub fn compact_store(&mut self) {
+        self.compact_store_to(self.revision);
+    }
+
+    /// The same for the history before `revision`, as far as it is written yet.
+    pub fn compact_store_to(&mut self, revision: u64) {
+        self.compacted = self.compacted.max(revision.min(self.revision));
+        tracing::debug!(revision = self.compacted, "store compacted");
+        // The apiserver writes down what it compacted.
+        self.revision += 1;
+        for resource in self.resources.values_mut() {
+            resource.store.compact(self.compacted);
+            if !resource.watch_cached {
+                resource
+                    .caches(None)
+                    .for_each(|cache| cache.evict_until(self.compacted));
+            }
+        }
+    }
+
+    /// About how many bytes of memory would be free if all history were forgotten.
+    pub fn history_bytes(&self) -> usize {
+        let stores = self.resources.values().map(|resource| &resource.store);
+        stores.map(Store::superseded).sum()
+    }
+
+    /// Every watch cache starts anew from a list at the current revision, as when the apiserver restarts: all watches
+    /// end, and older starts are too old. Where there is no watch cache, watches end and can go on from where they
+    /// were.
+    pub fn restart_watch_caches(&mut self) {
+        let revision = self.revision;
+        tracing::debug!(revision, "watch caches restarted");
+        for resource in self.resources.values_mut() {
+            if resource.watch_cached {
+                resource.relist(revision);
+            } else {
+                resource.caches(None).for_each(WatchCache::end_watches);
+            }
+        }
+    }
+
+    /// Turns the watch cache of a resource, or of all; nothing where there is no watch cache. Those of one door, or of
+    /// both.
+    pub fn turn_watch_caches(
+        &mut self,
+        now: Duration,
+        turn: CacheTurn,
+        resource: Option<(&str, &str)>,
+        door: Option<Door>,
+    ) {
+        let lag = match turn {
+            CacheTurn::Lag(lag) => Some(lag),
+            CacheTurn::Thaw => Some(Duration::ZERO),
+            CacheTurn::Clear | CacheTurn::Freeze => None,
+        };
+        if let (Some(lag), None) = (lag, resource) {
+            let doors = [Door::A, Door::B].into_iter();
+            let meant = doors.filter(|at| door.is_none_or(|door| door == *at));
+            self.lags.by_door.extend(meant.map(|door| (door, lag)));
+        }
+        let (revision, compacted) = (self.revision, self.compacted);
+        for (stored, held) in &mut self.resources {
+            if !held.watch_cached || resource.is_some_and(|meant| meant != *stored) {
+                continue;
+            }
+            let objects = held.store.current().clone();
+            for cache in held.caches(door) {
+                match turn {
+                    CacheTurn::Clear => cache.relist(revision, &objects),
+                    CacheTurn::Freeze => cache.freeze(revision, &objects),
+                    CacheTurn::Lag(lag) => cache.lag(now, lag),
+                    CacheTurn::Thaw => cache.thaw(now, (revision, &objects), compacted),
+                }
+            }
+        }
+        let mut caches = self.resources.values_mut().flat_map(|held| held.caches(None));
+        self.lags.any = caches.any(|cache| cache.lags());
+    }
+
+    /// Lets watch caches that lag see what is due at `now`: to be called before anything else is done at that time. True
+    /// if one saw something.
+    pub fn follow(&mut self, now: Duration) -> bool {
+        if !self.lags.any {
+            return false;
+        }
+        let caches = self.resources.values_mut().flat_map(|held| held.caches(None));
+        caches.fold(false, |seen, cache| cache.see(now) | seen)
+    }
+
+    /// When a watch cache that lags will see something more.
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        if !self.lags.any {
+            return None;
+        }
+        let resources = self.resources.values();
+        let caches = resources.flat_map(|held| [Some(&held.cache), held.twin.as_ref()]);
+        caches.flatten().filter_map(WatchCache::next_sight).min()
+    }
+
+    /// The store goes back to an earlier state and revision, as from a backup that was restored without raising the
+    /// revision (kubernetes#107457); every watch cache relists, which ends all watches.
+    ///
+    /// # Errors
+    /// When that state is not there: compacted, or not written yet.
+    pub fn restore(&mut self, to_revision: u64) -> Result<(), RestoreError> {
+        if to_revision > self.revision {
+            return Err(RestoreError::Future {
+                to: to_revision,
+                current: self.revision,
+            });
+        }
+        if to_revision < self.compacted {
+            return Err(RestoreError::Compacted {
+                to: to_revision,
+                oldest: self.compacted,
+            });
+        }
+        tracing::debug!(from = self.revision, to = to_revision, "restored");
+        self.revision = to_revision;
+        for resource in self.resources.values_mut() {
+            resource.store.rewind(to_revision);
+            resource.relist(to_revision);
+        }
+        Ok(())
+    }
+}
