@@ -276,8 +276,12 @@ fn an_answer_given_up_before_its_head_is_told_too() {
     assert_eq!(*heard.lock().unwrap(), expected);
 }
 
-#[test]
-fn a_body_beyond_three_mebibytes_never_reaches_the_server() {
+#[rstest]
+#[case::http1(over_pipe)]
+#[case::http2(http2::over_pipe)]
+fn a_body_beyond_three_mebibytes_never_reaches_the_server(
+    #[case] client: fn(Scripted) -> Client<Dialer, Full<Bytes>>,
+) {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
         pieces: vec![Head(None), End(WHOLE)],
@@ -290,7 +294,7 @@ fn a_body_beyond_three_mebibytes_never_reaches_the_server() {
             .unwrap()
     };
     runtime(true).block_on(async {
-        let http = over_pipe(core);
+        let http = client(core);
         let limit = 3 * 1024 * 1024;
         assert_eq!(http.request(send(limit)).await.unwrap().status(), StatusCode::OK);
         let response = http.request(send(limit + 1)).await.unwrap();
