@@ -17,7 +17,7 @@ mod conform;
 mod protobuf;
 mod strict;
 
-pub(crate) use conform::{conform, restorable};
+pub(crate) use conform::{amount, conform, restorable};
 pub(crate) use protobuf::from_protobuf;
 pub(crate) use strict::{duplicates, strict_problems};
 

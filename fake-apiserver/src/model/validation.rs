@@ -25,6 +25,7 @@ mod placement;
 mod pods;
 mod rules;
 mod schedule;
+mod status;
 mod workloads;
 
 use rules::Place;
@@ -52,24 +53,32 @@ pub(super) fn changed_faults(
 ) -> Vec<Cause> {
     let mut found = Found::default();
     metadata::changed(kind, &object["metadata"], &old["metadata"], version, &mut found);
-    let (rules_too, changes_too) = match part {
-        None => (true, true),
-        Some(Subresource::EphemeralContainers | Subresource::Resize) => (true, false),
-        Some(Subresource::Status | Subresource::Finalize | Subresource::Scale) => (false, false),
-    };
-    let Some(known) = types::of(kind).filter(|_| rules_too) else {
+    let Some(known) = types::of(kind) else {
         return found.into_causes();
     };
     let all = |object: &Value| {
         let mut found = Found::default();
-        rules::check(known, &Place::of(object, known.name, version), &mut found);
+        match part {
+            None | Some(Subresource::EphemeralContainers | Subresource::Resize) => {
+                rules::check(known, &Place::of(object, known.name, version), &mut found);
+            }
+            Some(Subresource::Status) => status::check(known, object, version, &mut found),
+            Some(Subresource::Finalize | Subresource::Scale) => {}
+        }
         found.into_causes()
     };
     let before = all(old);
     let fresh = all(object).into_iter().filter(|cause| !before.contains(cause));
     found.extend(fresh.collect());
-    if changes_too {
-        changes::check(known, object, old, &mut found);
+    match part {
+        None => changes::check(known, object, old, &mut found),
+        Some(Subresource::Status) => status::check_change(known, object, old, &mut found),
+        Some(
+            Subresource::EphemeralContainers
+            | Subresource::Resize
+            | Subresource::Finalize
+            | Subresource::Scale,
+        ) => {}
     }
     found.into_causes()
 }

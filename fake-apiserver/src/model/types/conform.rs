@@ -340,6 +340,27 @@ fn quantity(value: &Value) -> Result<Value, String> {
     }
 }
 
+/// How much a quantity is, for comparing; 0 where there is none.
+pub(crate) fn amount(text: &str) -> f64 {
+    let (number, suffix) = text.split_at(text.find(char::is_alphabetic).unwrap_or(text.len()));
+    let number: f64 = number.parse().unwrap_or_default();
+    let thousands = |base: f64, letters: &str| {
+        let power = suffix.chars().next().and_then(|letter| letters.find(letter));
+        power.map(|power| base.powi(i32::try_from(power).unwrap_or_default() + 1))
+    };
+    let binary = suffix.ends_with('i');
+    let unit = match suffix {
+        "" => Some(1.0),
+        "n" => Some(1e-9),
+        "u" => Some(1e-6),
+        "m" => Some(1e-3),
+        _ if is_exponent(suffix) => return text.parse().unwrap_or_default(),
+        _ if binary => thousands(1024.0, "KMGTPE"),
+        _ => thousands(1000.0, "kMGTPE"),
+    };
+    number * unit.unwrap_or_default()
+}
+
 /// The largest suffix that leaves a whole number, as `Quantity.CanonicalizeBytes` has it.
 fn canonical_quantity(text: &str) -> String {
     let digits_end = text

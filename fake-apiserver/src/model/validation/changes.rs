@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::found::Found;
-use crate::model::types::Struct;
+use crate::model::types::{self, Struct};
 
 use super::metadata::IMMUTABLE;
 use super::rules::list;
@@ -20,6 +20,7 @@ pub(super) fn check(known: &Struct, object: &Value, old: &Value, found: &mut Fou
             immutable("type", &object["type"], &old["type"], found);
             sealed(object, old, &["data"], found);
         }
+        "core/v1.PersistentVolumeClaim" => claim(object, old, found),
         "core/v1.Service" => addresses(spec, old_spec, found),
         "apps/v1.Deployment" | "apps/v1.ReplicaSet" | "apps/v1.DaemonSet" => {
             immutable("spec.selector", &spec["selector"], &old_spec["selector"], found);
@@ -123,6 +124,43 @@ fn fixed(spec: &Value, old: &Value) -> Map<String, Value> {
         }
     }
     fixed
+}
+
+/// A claim is what it is from its creation on, but for the volume it gets, and for what a bound one may ask for more.
+fn claim(object: &Value, old: &Value, found: &mut Found) {
+    let (spec, was) = (&object["spec"], &old["spec"]);
+    let bound = object["status"]["phase"] == "Bound";
+    let fixed = |spec: &Value| {
+        let mut fixed = spec.as_object().cloned().unwrap_or_default();
+        fixed.retain(|field, _| match field.as_str() {
+            "volumeName" => !was["volumeName"].is_null(),
+            "volumeAttributesClassName" => !bound,
+            _ => true,
+        });
+        if bound && let Some(resources) = fixed.get_mut("resources").and_then(Value::as_object_mut) {
+            resources.remove("requests");
+        }
+        fixed
+    };
+    // A real server shows the difference behind it, in structs of its own.
+    if fixed(spec) != fixed(was) {
+        found.forbidden(
+            "spec",
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+        );
+    }
+    let amount = |at: &Value| types::amount(at["storage"].as_str().unwrap_or_default());
+    let (wanted, wanted_before) = (
+        amount(&spec["resources"]["requests"]),
+        amount(&was["resources"]["requests"]),
+    );
+    if bound && wanted < wanted_before && wanted < amount(&old["status"]["capacity"]) {
+        found.forbidden(
+            "spec.resources.requests.storage",
+            "field can not be less than status.capacity",
+        );
+    }
+    immutable("volumeMode", &spec["volumeMode"], &was["volumeMode"], found);
 }
 
 /// A service keeps its first address as long as it has one of its own.

@@ -35,6 +35,8 @@ pub(super) enum Format {
     Variable,
     ConfigKey,
     NotNegative,
+    /// The same in other words, for generations.
+    NoNegativeInteger,
     AboveZero,
     PositiveInt32,
     /// Of a user or group.
@@ -82,6 +84,7 @@ pub(super) fn check(format: Format, value: &Value, path: &str, version: Version,
         ),
         Format::ConfigKey => config_key(text),
         Format::NotNegative => unless(number >= 0, NOT_NEGATIVE),
+        Format::NoNegativeInteger => unless(number >= 0, "must be a non-negative integer"),
         Format::AboveZero => {
             let why = if path.ends_with("maxSkew") {
                 "must be greater than zero"

@@ -7,6 +7,7 @@ use crate::model::found::Found;
 use super::formats::{label_value, qualified_name};
 use super::objects::effect;
 use super::rules::{Place, list};
+use super::workloads::{key, operator_and_key};
 
 pub(super) fn scheduling_gate(place: &Place<'_>, found: &mut Found) {
     let name = place.text("name");
@@ -81,41 +82,16 @@ pub(super) fn toleration(place: &Place<'_>, found: &mut Found) {
 }
 
 pub(super) fn node_requirement(place: &Place<'_>, found: &mut Found) {
-    let values = place.list("values");
-    match place.text("operator") {
-        "In" | "NotIn" => {
-            if values.is_empty() {
-                found.required(
-                    &place.at("values"),
-                    "must be specified when `operator` is 'In' or 'NotIn'",
-                );
-            }
-        }
-        "Exists" | "DoesNotExist" => {
-            if !values.is_empty() {
-                found.forbidden(
-                    &place.at("values"),
-                    "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-                );
-            }
-        }
-        "Gt" | "Lt" => {
-            if values.len() != 1 {
-                found.required(
-                    &place.at("values"),
-                    "must be specified single value when `operator` is 'Lt' or 'Gt'",
-                );
-            }
-        }
-        other => found.invalid(
-            &place.at("operator"),
-            &other.into(),
-            "not a valid selector operator",
-        ),
+    if !matches!(place.text("operator"), "Gt" | "Lt") {
+        return operator_and_key(place, found);
     }
-    for why in qualified_name(place.text("key"), place.version) {
-        found.invalid(&place.at("key"), &place.text("key").into(), &why);
+    if place.list("values").len() != 1 {
+        found.required(
+            &place.at("values"),
+            "must be specified single value when `operator` is 'Lt' or 'Gt'",
+        );
     }
+    key(place, found);
 }
 
 pub(super) fn topology_key(place: &Place<'_>, found: &mut Found) {

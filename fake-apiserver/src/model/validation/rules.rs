@@ -11,7 +11,7 @@ use crate::model::types::{Struct, Type};
 use crate::scenario::Version;
 
 use super::formats::{self, Format};
-use super::{network, objects, placement, pods, workloads};
+use super::{network, objects, placement, pods, status, workloads};
 
 /// A struct somewhere in an object.
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +110,7 @@ struct Rule {
     one_of: Vec<String>,
     #[serde(default)]
     unique: bool,
+    at_most: Option<AtMost>,
     then: Option<String>,
     check: Option<Check>,
 }
@@ -119,6 +120,14 @@ struct Rule {
 enum Required {
     Plainly(bool),
     Because(String),
+}
+
+/// Another field of the same struct, and what is said when it is less.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AtMost {
+    field: String,
+    why: String,
 }
 
 impl Rule {
@@ -159,6 +168,11 @@ impl Rule {
             }
         } else {
             one(value, path, found);
+        }
+        if let Some(AtMost { field, why }) = &self.at_most
+            && value.as_i64() > Some(below(place.value, field).as_i64().unwrap_or_default())
+        {
+            found.invalid(path, value, why);
         }
         let same = |other: &Value| below(other, &self.field) == value;
         if self.unique && place.earlier.iter().any(same) {
@@ -291,6 +305,7 @@ checks! {
     taints => objects::taints,
     event => objects::event,
     priority => objects::priority,
+    condition_type => status::condition_type,
 }
 
 #[cfg(test)]

@@ -11,6 +11,17 @@ use super::rules::{self, Place, list};
 
 /// One requirement of a label selector.
 pub(super) fn requirement(place: &Place<'_>, found: &mut Found) {
+    operator_and_key(place, found);
+    let values = place.list("values");
+    for (nth, value) in values.iter().enumerate() {
+        for why in label_value(value.as_str().unwrap_or_default(), place.version) {
+            found.invalid(&place.at(&format!("values[{nth}]")), value, &why);
+        }
+    }
+}
+
+/// What requirements of labels and of nodes have in common.
+pub(super) fn operator_and_key(place: &Place<'_>, found: &mut Found) {
     let values = place.list("values");
     match place.text("operator") {
         "In" | "NotIn" => {
@@ -35,13 +46,13 @@ pub(super) fn requirement(place: &Place<'_>, found: &mut Found) {
             "not a valid selector operator",
         ),
     }
+    key(place, found);
+}
+
+/// What a requirement is about.
+pub(super) fn key(place: &Place<'_>, found: &mut Found) {
     for why in qualified_name(place.text("key"), place.version) {
         found.invalid(&place.at("key"), &place.text("key").into(), &why);
-    }
-    for (nth, value) in values.iter().enumerate() {
-        for why in label_value(value.as_str().unwrap_or_default(), place.version) {
-            found.invalid(&place.at(&format!("values[{nth}]")), value, &why);
-        }
     }
 }
 

@@ -1,0 +1,93 @@
+//! What a status must be when it is written, and what of it never goes back. A real server lets controllers say much, and
+//! looks at what only a mistake can say.
+//!
+//! Most of it is data, as for the rest of an object. It must not know what a status is true of.
+//!
+//! Source: the `Validate…StatusUpdate` functions of kubernetes `pkg/apis/*/validation`.
+
+use serde_json::Value;
+
+use crate::model::found::Found;
+use crate::model::types::{Struct, Type};
+use crate::scenario::Version;
+
+use super::formats::qualified_name;
+use super::metadata::IMMUTABLE;
+use super::rules::{self, Place, list};
+
+/// Asks what there is to ask of the status of an object.
+pub(super) fn check(known: &'static Struct, object: &Value, version: Version, found: &mut Found) {
+    let of = known.field("status").map(|field| &field.holds);
+    if let Some(of) = of.and_then(Type::as_struct) {
+        let whole = Place::of(object, known.name, version);
+        let status = Place {
+            value: &object["status"],
+            path: "status",
+            ..whole
+        };
+        rules::check(of, &status, found);
+    }
+}
+
+/// Checks what the status of `object` makes of that of `old`.
+pub(super) fn check_change(known: &Struct, object: &Value, old: &Value, found: &mut Found) {
+    let (status, before) = (&object["status"], &old["status"]);
+    match known.name {
+        "core/v1.Pod" => {
+            containers(object, before, found);
+            if !before["qosClass"].is_null() && status["qosClass"] != before["qosClass"] {
+                found.invalid("status.qosClass", &status["qosClass"], IMMUTABLE);
+            }
+        }
+        "apps/v1.Deployment" | "apps/v1.StatefulSet" | "apps/v1.DaemonSet"
+            if !before["collisionCount"].is_null() =>
+        {
+            not_less("collisionCount", "cannot be decremented", status, before, found);
+        }
+        "batch/v1.Job" => {
+            for counter in ["failed", "succeeded"] {
+                let why = format!("cannot decrease the {counter} counter");
+                not_less(counter, &why, status, before, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The type of a condition of a pod.
+pub(super) fn condition_type(place: &Place<'_>, found: &mut Found) {
+    let name = place.text("type");
+    for why in qualified_name(name, place.version) {
+        found.invalid(&place.at("Type"), &name.into(), &why);
+    }
+}
+
+/// A container that is not to run again does not.
+fn containers(object: &Value, before: &Value, found: &mut Found) {
+    let policy = &object["spec"]["restartPolicy"];
+    if policy == "Always" {
+        return;
+    }
+    let now = list(&object["status"], "containerStatuses");
+    for (nth, old) in list(before, "containerStatuses").iter().enumerate() {
+        let ended = &old["state"]["terminated"];
+        let failed = ended["exitCode"].as_i64().unwrap_or_default() != 0;
+        if ended.is_null() || failed && policy == "OnFailure" {
+            continue;
+        }
+        let mut same = now.iter().filter(|new| new["name"] == old["name"]);
+        if same.any(|new| new["state"]["terminated"].is_null()) {
+            found.forbidden(
+                &format!("status.containerStatuses[{nth}].state"),
+                "may not be transitioned to non-terminated state",
+            );
+        }
+    }
+}
+
+fn not_less(field: &str, why: &str, status: &Value, before: &Value, found: &mut Found) {
+    let count = |status: &Value| status[field].as_i64().unwrap_or_default();
+    if count(status) < count(before) {
+        found.invalid(&format!("status.{field}"), &count(status).into(), why);
+    }
+}
