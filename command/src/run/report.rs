@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use conformance::verdict::Contradiction;
 use conformance::wire::Needs;
 use owo_colors::OwoColorize as _;
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
 
 use super::{Format, Played, Run};
@@ -67,7 +68,7 @@ impl Report {
                     "skipped": counts.skipped(),
                 }})
             )),
-            Format::Junit => say(&junit(played, &counts, run)),
+            Format::Junit => say(&junit(played, run)?),
         }
     }
 
@@ -270,57 +271,40 @@ fn json_line(played: &Played, run: &Run) -> String {
     .to_string()
 }
 
-fn junit(played: &[Played], counts: &Counts, run: &Run) -> String {
-    let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n",
-        escaped(&run.command.join(" ")),
-        played.len(),
-        counts.failed,
-        counts.skipped()
-    );
+fn junit(played: &[Played], run: &Run) -> Result<String, Failure> {
+    let command = run.command.join(" ");
+    let mut suite = TestSuite::new(command.as_str());
     for one in played {
         let (group, name) = one.scenario.id.rsplit_once('/').unwrap_or(("", &one.scenario.id));
-        let _ = write!(
-            text,
-            "  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
-            escaped(group),
-            escaped(name),
-            one.took.as_secs_f64()
-        );
-        match &one.result {
+        let status = match &one.result {
             Err(skipped) => {
-                let _ = writeln!(
-                    text,
-                    "><skipped message=\"{}\"/></testcase>",
-                    escaped(&skipped.to_string())
-                );
+                let mut status = TestCaseStatus::skipped();
+                status.set_message(skipped.to_string());
+                status
             }
-            Ok(verdict) if verdict.passed() => text.push_str("/>\n"),
+            Ok(verdict) if verdict.passed() => TestCaseStatus::success(),
             Ok(verdict) => {
-                let all: Vec<String> = verdict
-                    .contradictions
-                    .iter()
+                let found = verdict.contradictions.iter();
+                let all: Vec<String> = found
                     .map(|found| format!("{}: {}", found.check, found.sentence))
                     .collect();
-                let _ = writeln!(
-                    text,
-                    "><failure type=\"{}\" message=\"{}\">{}</failure></testcase>",
-                    verdict.outcome.word(),
-                    escaped(verdict.message()),
-                    escaped(&all.join("\n"))
-                );
+                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+                status
+                    .set_type(verdict.outcome.word())
+                    .set_message(verdict.message())
+                    .set_description(all.join("\n"));
+                status
             }
-        }
+        };
+        let mut case = TestCase::new(name, status);
+        case.set_classname(group).set_time(one.took);
+        suite.add_test_case(case);
     }
-    text.push_str("</testsuite>\n");
-    text
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+    let mut report = quick_junit::Report::new(command);
+    report.add_test_suite(suite);
+    report
+        .to_string()
+        .map_err(|error| Failure::System("no JUnit report".to_owned(), io::Error::other(error)))
 }
 
 fn say(text: &str) -> Result<(), Failure> {
