@@ -7,8 +7,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::catalog::Kind;
-use super::object::Stored;
+use crate::scenario::Version;
+
+use super::catalog::{Catalog, Kind};
+use super::object::{Stored, canonical};
+use super::types;
+
+mod autoscaler;
 
 /// The names of an Event's fields in the core group, and in `events.k8s.io`.
 const EVENT_FIELDS: [(&str, &str); 7] = [
@@ -28,14 +33,49 @@ impl Stored {
         if self.kind == kind {
             return Arc::clone(self);
         }
+        Arc::new(self.converted(kind))
+    }
+
+    /// The same of a version that is not shared.
+    pub(super) fn converted(&self, kind: &'static Kind) -> Self {
         let mut json = self.json();
         if self.kind.group != kind.group && kind.kind == "Event" {
             json = event(json, kind);
         }
+        if is_other_words(kind) {
+            json = autoscaler::to_v1(json);
+            // Its fields are the same in all minors.
+            if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
+                json = conformed;
+            }
+            json = canonical(kind, json);
+        }
         if let Some(definition) = kind.definition {
             definition.receive(&mut json);
         }
-        Arc::new(Self::as_is(kind, self.key.clone(), self.revision, json))
+        Self::as_is(kind, self.key.clone(), self.revision, json)
+    }
+}
+
+/// Does this kind say what another version of its group stores in other words?
+fn is_other_words(kind: &Kind) -> bool {
+    !kind.custom && kind.shows.is_some_and(|(group, _)| group == kind.group)
+}
+
+/// The kind in whose words the objects of `kind` are stored.
+pub(super) fn in_storage(kind: &'static Kind, catalog: &Catalog) -> &'static Kind {
+    let stored = catalog
+        .find(kind.group, kind.plural)
+        .filter(|_| is_other_words(kind));
+    stored.unwrap_or(kind)
+}
+
+/// An object of `kind` in the words in which it is stored, and read by tables.
+pub(crate) fn received(kind: &Kind, object: Value) -> Value {
+    if is_other_words(kind) {
+        autoscaler::to_v2(object)
+    } else {
+        object
     }
 }
 

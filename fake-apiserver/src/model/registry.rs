@@ -6,6 +6,7 @@
 //! Source: apiserver `registry/generic/registry/store.go` and `registry/rest/{create,update,delete}.go`;
 //! kubernetes `plugin/admission/namespace/lifecycle`; the strategies of each kind, as columns of the catalog.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use super::object::{self, Stored};
 use super::ownership::Ownership;
 use super::scale::of as scale_of;
 use super::write::{self, Outcome};
-use super::{Model, Written, defaults, patch, table, types};
+use super::{Model, Written, convert, defaults, patch, table, types};
 
 mod admission;
 mod creation;
@@ -49,6 +50,8 @@ struct Writer<'a> {
     model: &'a mut Model,
     now: Duration,
     request: &'a WriteRequest,
+    /// In whose words the object is stored; the request may have others.
+    kind: &'static Kind,
     warnings: Vec<String>,
     written: Vec<Written>,
 }
@@ -70,6 +73,7 @@ pub(super) fn write(
     seed: u64,
 ) -> Result<Done, Refused> {
     let mut writer = Writer {
+        kind: convert::in_storage(request.collection.kind, &model.catalog),
         model,
         now,
         request,
@@ -94,12 +98,12 @@ pub(super) fn write(
 impl Writer<'_> {
     fn act(&mut self, seed: u64) -> Result<(u16, Bytes), Status> {
         match &self.request.action {
-            WriteAction::Create { object } => self.create(object, seed),
+            WriteAction::Create { object } => self.create(&self.received(object), seed),
             WriteAction::Update {
                 name,
                 subresource,
                 object,
-            } => self.put(name, *subresource, object),
+            } => self.put(name, *subresource, &self.received(object)),
             WriteAction::Patch {
                 name,
                 subresource,
@@ -120,21 +124,21 @@ impl Writer<'_> {
                         | Subresource::Finalize
                         | Subresource::EphemeralContainers
                         | Subresource::Resize,
-                    ) => (self.kind(), current.json()),
+                    ) => (self.asked(), current.as_kind(self.asked()).json()),
                 };
                 let (object, more) =
                     patch::patched(of, &whole, patch, duplicates, *validation, self.model.version)?;
                 self.warnings.extend(more);
                 check_name(&object, name)?;
                 check_namespace(&object, self.collection())?;
-                self.update(&current, *subresource, &object)
+                self.update(&current, *subresource, &self.received(&object))
             }
             WriteAction::Apply {
                 name,
                 subresource,
                 config,
                 force,
-            } => self.apply(name, *subresource, config, *force),
+            } => self.apply(name, *subresource, &self.received(config), *force),
             WriteAction::Delete { name, options } => self.delete(name, options),
             WriteAction::DeleteCollection { list, options } => self.delete_collection(list, options),
             WriteAction::Bind { name, node } => self.bind(name, node),
@@ -146,7 +150,21 @@ impl Writer<'_> {
     }
 
     fn kind(&self) -> &'static Kind {
+        self.kind
+    }
+
+    /// The kind in whose words the writer speaks.
+    fn asked(&self) -> &'static Kind {
         self.request.collection.kind
+    }
+
+    /// What the writer sent, in the words in which it is stored.
+    fn received<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
+        if self.asked() == self.kind() {
+            Cow::Borrowed(object)
+        } else {
+            Cow::Owned(convert::received(self.asked(), object.clone()))
+        }
     }
 
     fn collection(&self) -> &Collection {
@@ -332,8 +350,9 @@ impl Writer<'_> {
 
     /// The object in the form its writer asked for.
     fn shown(&self, stored: &Stored) -> Bytes {
+        let asked = (stored.kind != self.asked()).then(|| stored.converted(self.asked()));
         table::shown(
-            stored,
+            asked.as_ref().unwrap_or(stored),
             self.request.form,
             self.model.version,
             self.model.epoch + self.now,

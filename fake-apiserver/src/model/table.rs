@@ -15,6 +15,7 @@ use crate::scenario::Version;
 
 use super::catalog::Kind;
 use super::columns::{Columns, Row};
+use super::convert;
 use super::list::Page;
 use super::object::{Stored, encode_json};
 
@@ -25,7 +26,7 @@ pub(super) fn shown(stored: &Stored, form: Form, version: Version, now: Duration
         return stored.encoded(form);
     };
     let printer = Printer::new(stored.kind, table, version, now);
-    let object = stored.json();
+    let object = printed(stored);
     let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
     let mut out = printer.begin(&metadata, named);
     printer.row(&object, &stored.encoded(form), &mut out);
@@ -41,7 +42,7 @@ pub(super) fn page(page: &Page, table: TableForm, metadata: &Map<String, Value>)
         if index > 0 {
             out.push(b',');
         }
-        printer.row(&item.json(), &item.encoded(page.form), &mut out);
+        printer.row(&printed(item), &item.encoded(page.form), &mut out);
     }
     if page.items.is_empty() && printer.columns.is_plain() {
         // Nothing was appended to the Go slice.
@@ -51,6 +52,11 @@ pub(super) fn page(page: &Page, table: TableForm, metadata: &Map<String, Value>)
     }
     out.extend_from_slice(b"]}");
     out
+}
+
+/// The object in the words of the columns.
+fn printed(stored: &Stored) -> Value {
+    convert::received(stored.kind, stored.json())
 }
 
 /// The table of a bookmark: a row of an object that has nothing but a version, and `carried`, what the row carries of it.

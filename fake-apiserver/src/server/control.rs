@@ -189,7 +189,7 @@ impl Server {
             plural: kind.plural.to_owned(),
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
-            json: object.clone(),
+            json: crate::model::received(kind, object.clone()),
             binds: None,
             at: Place::default(),
         };
