@@ -46,6 +46,7 @@ mod tests;
 
 use beginning::Beginning;
 use catalog::{Catalog, Kind};
+pub(crate) use convert::received;
 use crd::Installed;
 pub use list::{GetOutcome, ListOutcome, Page, PageText};
 pub use object::{Content, Stored, encode_json};

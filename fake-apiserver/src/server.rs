@@ -15,8 +15,10 @@ mod exchange;
 mod flow;
 mod goal;
 mod joined;
+mod log;
 mod names;
 mod rules;
+mod truth;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -28,11 +30,11 @@ use crate::api::{
     self, Access, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request, StyledText, User,
 };
 use crate::fault::Ending;
-use crate::model::selector::{FieldSelector, LabelSelector, Selector};
+use crate::model::selector::Selector;
 use crate::model::{Model, PageText, WatchSession};
 use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, Verb, What};
 use crate::report::Report;
-use crate::scenario::{ClientSettings, SharedScenario};
+use crate::scenario::SharedScenario;
 use crate::script::{Asked, Script, Standing};
 use asking::{collection_of, encode_query, form_of, verb};
 use compaction::Compaction;
@@ -41,9 +43,11 @@ use exchange::Exchange;
 use goal::Goal;
 pub use goal::Limits;
 use joined::Joined;
+use log::Log;
 use names::{Binding, expand};
 use rules::Rules;
 pub use rules::{RuleRefused, RuleView, Ruled};
+use truth::selector;
 
 /// What happened.
 #[derive(Debug)]
@@ -134,74 +138,6 @@ pub enum Output {
         /// How.
         how: Ending,
     },
-}
-
-/// The append-only trace, of which the oldest records may be forgotten.
-#[derive(Debug, Default)]
-struct Log {
-    records: Vec<Record>,
-    forgotten: u64,
-    /// Records of this weight at least are kept, the newest; `None`: all.
-    kept: Option<usize>,
-    weight: usize,
-}
-
-/// Items of a list that weigh as much as a record.
-const ITEMS_A_RECORD: usize = 4;
-
-/// What a record weighs, in records: lists carry their items.
-fn weight(what: &What) -> usize {
-    match what {
-        What::Page { items, .. } => 1 + items.len() / ITEMS_A_RECORD,
-        What::Connected { .. }
-        | What::Goaway { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Request { .. }
-        | What::Head { .. }
-        | What::Body { .. }
-        | What::Torn { .. }
-        | What::Frame { .. }
-        | What::End { .. }
-        | What::Withheld { .. }
-        | What::Wrote(_)
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Rule { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::StopRequested
-        | What::LeftOpen { .. }
-        | What::RunEnded(_) => 1,
-    }
-}
-
-impl Log {
-    fn push(&mut self, at: Duration, what: What) {
-        tracing::debug!(at_ms = at.as_millis() as u64, what = what.name(), "recorded");
-        self.weight += weight(&what);
-        self.records.push(Record {
-            seq: self.forgotten + self.records.len() as u64,
-            at,
-            what,
-        });
-    }
-
-    /// Forgets what need not be kept, now and then: a record at a time would move all others each time.
-    fn trim(&mut self) {
-        let Some(kept) = self.kept.filter(|kept| self.weight > 2 * kept) else {
-            return;
-        };
-        let mut old = 0;
-        while self.weight > kept && old < self.records.len() {
-            self.weight -= weight(&self.records[old].what);
-            old += 1;
-        }
-        self.records.drain(..old);
-        self.forgotten += old as u64;
-    }
 }
 
 /// What an exchange is answered from.
@@ -644,16 +580,6 @@ impl Server {
         self.chance ^= self.chance << 25;
         self.chance ^= self.chance >> 27;
         self.chance.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33
-    }
-}
-
-/// What the client is told to select. A scenario's selectors were read once by its parser, so they can be read again.
-fn selector(client: &ClientSettings) -> Selector {
-    let labels = client.labels.as_deref().map(LabelSelector::parse);
-    let fields = client.fields.as_deref().map(FieldSelector::parse);
-    Selector {
-        labels: labels.and_then(Result::ok).unwrap_or_default(),
-        fields: fields.and_then(Result::ok).unwrap_or_default(),
     }
 }
 

@@ -1,9 +1,8 @@
-//! What the actions of a step do: to the truth, to an answer, to the socket.
+//! What the actions of a step do: to an answer, and to the socket; what they do to the truth, `truth.rs` knows.
 //!
 //! Actions run in the order written. Those on an answer first let out what the truth already had to say, except on a
 //! request the same step was just triggered by: there the script speaks first.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,15 +11,13 @@ use serde_json::{Map, Value, json};
 
 use super::names::{Binding, expand};
 use super::{Open, Output, Server, Source};
-use crate::api::{self, Answer, Request, Status};
+use crate::api::{self, Answer, Request};
 use crate::fault::Ending;
 use crate::model::continue_token::ContinueToken;
-use crate::model::{CacheTurn, Page, Stored, WatchFrame, Written, encode_json};
-use crate::record::{Door, FrameType, ObjectRef, StreamId, Truth, What, WriteOp};
-use crate::report::Version;
+use crate::model::{Page, WatchFrame, encode_json};
+use crate::record::{Door, FrameType, ObjectRef, StreamId, What};
 use crate::scenario::{
-    Action, Expected, ItemsShape, Manifest, PageEdit, RawFrame, Ref, Reply, ReplyBody, SayAction,
-    ShapeAction, StatusSpec, TruthAction,
+    Action, Expected, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, SayAction, ShapeAction, StatusSpec,
 };
 
 /// Whose answers actions concern.
@@ -137,200 +134,6 @@ impl Server {
                 .collect(),
         }
     }
-
-    // ---- the truth
-
-    fn change_truth(
-        &mut self,
-        now: Duration,
-        action: &TruthAction,
-        target: Option<&(String, String)>,
-        door: Option<Door>,
-    ) {
-        match action {
-            TruthAction::Apply(manifests) => {
-                for manifest in manifests {
-                    self.apply(now, manifest);
-                }
-            }
-            TruthAction::Delete { objects, binds } => {
-                for object in objects {
-                    let written = self.model.delete(now, object);
-                    self.wrote(now, &object.group, &object.plural, written);
-                }
-                self.bind_write(now, binds.as_deref());
-                self.settle(now);
-            }
-            TruthAction::Relabel {
-                object,
-                labels,
-                binds,
-            } => {
-                let written = self.model.relabel(now, object, labels);
-                self.wrote(now, &object.group, &object.plural, written);
-                self.bind_write(now, binds.as_deref());
-            }
-            TruthAction::Compact => {
-                self.model.compact();
-                self.turned(now, format!("compacted up to {}", self.model.revision()));
-            }
-            TruthAction::ClearWatchCache => self.turn_caches(now, CacheTurn::Clear, target, door),
-            TruthAction::FreezeWatchCache => self.turn_caches(now, CacheTurn::Freeze, target, door),
-            TruthAction::LagWatchCache { by_ms } => {
-                let turn = CacheTurn::Lag(Duration::from_millis(*by_ms));
-                self.turn_caches(now, turn, target, door);
-            }
-            TruthAction::ThawWatchCache => self.turn_caches(now, CacheTurn::Thaw, target, door),
-            TruthAction::Restore { to } => self.restore(now, to),
-        }
-    }
-
-    fn turn_caches(
-        &mut self,
-        now: Duration,
-        turn: CacheTurn,
-        target: Option<&(String, String)>,
-        door: Option<Door>,
-    ) {
-        let resource = target.map(|(group, plural)| (group.as_str(), plural.as_str()));
-        let done = match turn {
-            CacheTurn::Clear => "cleared".to_owned(),
-            CacheTurn::Freeze => "frozen".to_owned(),
-            CacheTurn::Lag(by) => format!("lags by {} ms", by.as_millis()),
-            CacheTurn::Thaw => "thawed".to_owned(),
-        };
-        self.model.turn_watch_caches(now, turn, resource, door);
-        let of = match target {
-            Some((_, plural)) => format!("watch cache of {plural}"),
-            None => "every watch cache".to_owned(),
-        };
-        let at = door.map(|door| format!(" of door {}", door.word()));
-        self.turned(now, format!("{of}{} {done}", at.unwrap_or_default()));
-    }
-
-    pub(super) fn apply(&mut self, now: Duration, manifest: &Manifest) {
-        let written = self.model.apply(now, manifest);
-        self.wrote(now, &manifest.group, &manifest.plural, written);
-        self.bind_write(now, manifest.binds.as_deref());
-        self.settle(now);
-    }
-
-    /// What the apiserver writes by itself, because of what was written.
-    fn settle(&mut self, now: Duration) {
-        let written = self.model.settle(now);
-        self.record_writes(now, written);
-    }
-
-    pub(super) fn wrote(
-        &mut self,
-        now: Duration,
-        group: &str,
-        plural: &str,
-        written: Result<Written, Status>,
-    ) {
-        let written = match written {
-            Ok(written) => written,
-            Err(status) => return self.turned(now, format!("write refused: {}", status.message)),
-        };
-        let Some(op) = written.op else { return };
-        self.script.on_activity(now);
-        let of_target = group == self.scenario.target.group && plural == self.scenario.target.plural;
-        let selected = of_target && self.selects(&written.stored);
-        if of_target {
-            let state = (selected && op != WriteOp::Delete).then(|| Version {
-                uid: written.uid.clone(),
-                resource_version: written.revision.to_string(),
-            });
-            self.goal.on_write(now, &written.key, state);
-        }
-        self.log.push(
-            now,
-            What::Wrote(Truth {
-                resource: plural.to_owned(),
-                object: ObjectRef {
-                    key: written.key,
-                    uid: written.uid,
-                    resource_version: written.revision.to_string(),
-                },
-                op,
-                selected,
-                content: written.stored.content(),
-            }),
-        );
-    }
-
-    fn bind_write(&mut self, now: Duration, name: Option<&str>) {
-        if let Some(name) = name {
-            let resource_version = self.model.revision().to_string();
-            self.bind(
-                now,
-                name,
-                Binding {
-                    resource_version,
-                    continue_token: None,
-                },
-            );
-        }
-    }
-
-    /// Is the object one the client was told to keep?
-    fn selects(&self, stored: &Stored) -> bool {
-        let scenario = &self.scenario;
-        let namespace = scenario.target.namespace.as_deref();
-        let here = namespace.is_none_or(|namespace| stored.key.split('/').next() == Some(namespace));
-        let named = scenario
-            .client
-            .object
-            .as_ref()
-            .is_none_or(|name| stored.key.rsplit('/').next() == Some(name));
-        here && named && self.selector.matches(stored)
-    }
-
-    fn restore(&mut self, now: Duration, to: &Ref) {
-        let wanted = Expected::Ref(to.clone());
-        let revision = self.value(&wanted).and_then(|text| text.parse::<u64>().ok());
-        let Some(revision) = revision else {
-            return self.turned(now, format!("restore refused: {to} stands for no revision"));
-        };
-        match self.model.restore(revision) {
-            Err(refused) => self.turned(now, format!("restore refused: {refused}")),
-            Ok(()) => {
-                self.script.on_activity(now);
-                let target = self.scenario.target.clone();
-                let truth: BTreeMap<String, Version> = self
-                    .model
-                    .objects_at(
-                        &target.group,
-                        &target.plural,
-                        target.namespace.as_deref(),
-                        revision,
-                    )
-                    .filter(|stored| self.selects(stored))
-                    .map(|stored| {
-                        let version = Version {
-                            uid: stored.uid.clone(),
-                            resource_version: stored.revision.to_string(),
-                        };
-                        (stored.key.clone(), version)
-                    })
-                    .collect();
-                self.goal.on_restore(now, truth);
-                self.log.push(now, What::Restored { to: revision });
-            }
-        }
-    }
-
-    pub(super) fn turned(&mut self, now: Duration, how: String) {
-        self.log.push(
-            now,
-            What::Turned {
-                how,
-                resource_version: self.model.revision(),
-            },
-        );
-    }
-
-    // ---- the answer
 
     fn shape(&mut self, now: Duration, stream: StreamId, action: &ShapeAction) {
         match action {
@@ -640,7 +443,7 @@ impl Server {
         self.with(stream, |open| open.exchange.push_line(frame, true));
     }
 
-    fn value(&self, wanted: &Expected) -> Option<String> {
+    pub(super) fn value(&self, wanted: &Expected) -> Option<String> {
         expand(&self.bindings, wanted)
     }
 }
