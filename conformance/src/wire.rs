@@ -11,11 +11,12 @@ mod fit;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fake_apiserver::record::line::line;
 use fake_apiserver::record::{ConnId, Record, Side, StreamId, Verb, What};
-use fake_apiserver::scenario::Named;
+use fake_apiserver::scenario::{ClientMode, Named, Scenario, ServerSettings};
 use serde::Serialize;
 
 use crate::invariants::ON_THE_WIRE;
@@ -47,15 +48,29 @@ const TOLD_MAX: usize = 200;
 pub struct WireJudge {
     clients: Clients,
     windows: BTreeMap<u64, Window>,
-    by_subject: BTreeMap<(u64, Subject), u64>,
+    /// The loops of each client, by what they read: thousands may read the same.
+    by_subject: BTreeMap<Arc<Subject>, BTreeMap<u64, u64>>,
     by_stream: BTreeMap<StreamId, u64>,
+    /// Open connections, and the loops that used them.
+    by_conn: BTreeSet<(ConnId, u64)>,
     /// When a loop has to be looked at though nothing happens.
     due: BTreeSet<(Duration, u64)>,
+    readers: Readers,
     excused: Vec<String>,
     made: u64,
     now: Moment,
+    /// Found in this turn.
+    news: Vec<Violation>,
     told: Vec<Violation>,
     counts: BTreeMap<(String, String), u64>,
+}
+
+/// What is assumed of those nobody knows anything of, once for all loops.
+#[derive(Debug)]
+struct Readers {
+    of_collections: Arc<Scenario>,
+    /// Whoever watches one object may know its version from reading it.
+    of_objects: Arc<Scenario>,
 }
 
 /// A client broke an invariant.
@@ -117,13 +132,16 @@ impl WireJudge {
             windows: BTreeMap::new(),
             by_subject: BTreeMap::new(),
             by_stream: BTreeMap::new(),
+            by_conn: BTreeSet::new(),
             due: BTreeSet::new(),
+            readers: Readers::new(),
             excused: Vec::new(),
             made: 0,
             now: Moment {
                 seq: 0,
                 at: Duration::ZERO,
             },
+            news: Vec::new(),
             told: Vec::new(),
             counts: BTreeMap::new(),
         }
@@ -139,7 +157,7 @@ impl WireJudge {
     /// Takes the next record. Gives what it proves.
     pub fn take(&mut self, record: &Record) -> Vec<Violation> {
         self.now = Moment::of(record);
-        let mut found = self.look_again();
+        self.look_again();
         match &record.what {
             What::Request {
                 stream,
@@ -154,16 +172,20 @@ impl WireJudge {
                 self.clients.on_request(agent, *verb != Verb::Other);
                 if *verb != Verb::Other {
                     let subject = Subject::of(&Named::by(path), query);
-                    let window = self.window_of(agent, *conn, &subject, query);
+                    let window = self.window_of(agent, *conn, subject, query);
                     self.by_stream.insert(*stream, window);
                     self.keep(window, record);
-                    self.due.insert((record.at + CLOSING, window));
-                    found.extend(self.look(window, window::ON_REQUEST));
+                    self.wait(window);
+                    if self.windows.get(&window).is_some_and(Window::is_worth_a_look) {
+                        self.look(window, window::ON_REQUEST);
+                    }
                 }
             }
             What::Head { stream, .. } => {
-                if let Some(window) = self.keep_of(*stream, record) {
-                    found.extend(self.look(window, window::ON_HEAD));
+                if let Some(window) = self.keep_of(*stream, record)
+                    && self.windows.get(&window).is_some_and(Window::is_worth_a_look)
+                {
+                    self.look(window, window::ON_HEAD);
                 }
             }
             What::Page { stream, .. }
@@ -181,7 +203,7 @@ impl WireJudge {
             What::StopRequested => {
                 for window in self.windows.keys().copied().collect::<Vec<_>>() {
                     self.keep(window, record);
-                    self.due.insert((record.at + CLOSING, window));
+                    self.wait(window);
                 }
             }
             What::Connected { .. }
@@ -198,13 +220,14 @@ impl WireJudge {
             | What::LeftOpen { .. }
             | What::RunEnded(_) => {}
         }
-        found
+        std::mem::take(&mut self.news)
     }
 
     /// Time passed, and nothing else happened. Gives what that proves.
     pub fn pass_time(&mut self, at: Duration) -> Vec<Violation> {
         self.now.at = self.now.at.max(at);
-        self.look_again()
+        self.look_again();
+        std::mem::take(&mut self.news)
     }
 
     /// What came out so far.
@@ -253,41 +276,50 @@ impl WireJudge {
     }
 
     /// The loop a read belongs to.
-    fn window_of(&mut self, agent: &str, conn: ConnId, subject: &Subject, query: &[(String, String)]) -> u64 {
-        let (windows, by_subject) = (&self.windows, &self.by_subject);
-        let of = |client: u64| windows.get(by_subject.get(&(client, subject.clone()))?);
+    fn window_of(&mut self, agent: &str, conn: ConnId, subject: Subject, query: &[(String, String)]) -> u64 {
+        let readers = self.by_subject.get_key_value(&subject);
+        let (windows, same_subject) = (&self.windows, readers.map(|(_, clients)| clients));
+        let subject = readers.map_or_else(|| Arc::new(subject), |(known, _)| Arc::clone(known));
         let given = window::asks_back(query);
         let client = self.clients.of_read(agent, conn, &|client| {
-            let known = of(client);
+            let known = same_subject.and_then(|clients| windows.get(clients.get(&client)?));
             clients::Fit {
                 was_given: given.is_some_and(|given| known.is_some_and(|window| window.gave(given))),
                 is_busy: known.is_some_and(Window::is_busy),
             }
         });
-        let key = (client, subject.clone());
-        if let Some(window) = self.by_subject.get(&key) {
+        if let Some(window) = same_subject.and_then(|clients| clients.get(&client)) {
             let window = *window;
-            if let Some(known) = self.windows.get_mut(&window) {
-                known.conns.insert(conn);
-            }
+            self.by_conn.insert((conn, window));
             return window;
         }
         self.made += 1;
         let window = self.made;
-        let mut made = Window::new(client, subject.clone());
-        made.conns.insert(conn);
-        self.windows.insert(window, made);
-        self.by_subject.insert(key, window);
+        self.by_conn.insert((conn, window));
+        let reader = self.readers.of(&subject);
+        self.by_subject
+            .entry(Arc::clone(&subject))
+            .or_default()
+            .insert(client, window);
+        self.windows.insert(window, Window::new(client, subject, reader));
         if self.windows.len() > LOOPS_MAX {
             self.forget_the_oldest();
         }
         window
     }
 
-    fn keep(&mut self, window: u64, record: &Record) {
+    fn keep(&mut self, id: u64, record: &Record) {
         let share = (RECORDS_MAX / self.windows.len().max(1)).clamp(SHARE_MIN, SHARE_MAX);
-        if let Some(known) = self.windows.get_mut(&window) {
-            known.keep(record, share);
+        let Some(window) = self.windows.get_mut(&id) else {
+            return;
+        };
+        window.keep(record);
+        if window.is_full(share) {
+            // What is forgotten must have been looked at.
+            self.look(id, &ON_THE_WIRE);
+            if let Some(window) = self.windows.get_mut(&id) {
+                window.trim(share);
+            }
         }
     }
 
@@ -299,41 +331,57 @@ impl WireJudge {
 
     fn disconnected(&mut self, conn: ConnId, by: Side, record: &Record) {
         self.clients.on_disconnected(conn, by);
-        let concerned: Vec<u64> = self
-            .windows
-            .iter_mut()
-            .filter_map(|(id, window)| window.conns.remove(&conn).then_some(*id))
-            .collect();
-        for window in concerned {
+        let concerned = self.by_conn.range((conn, 0)..=(conn, u64::MAX));
+        for (conn, window) in concerned.copied().collect::<Vec<_>>() {
+            self.by_conn.remove(&(conn, window));
             self.keep(window, record);
         }
     }
 
+    /// The loop is looked at once there was time to close what it left.
+    fn wait(&mut self, id: u64) {
+        let at = self.now.at + CLOSING;
+        if let Some(window) = self.windows.get_mut(&id)
+            && window.settles.replace(at).is_none()
+        {
+            self.due.insert((at, id));
+        }
+    }
+
     /// Judges the loops whose time has come.
-    fn look_again(&mut self) -> Vec<Violation> {
-        let mut found = Vec::new();
-        while let Some((at, window)) = self.due.first().copied()
+    fn look_again(&mut self) {
+        while let Some((at, id)) = self.due.first().copied()
             && at <= self.now.at
         {
             self.due.pop_first();
-            found.extend(self.look(window, window::AFTER_A_WHILE));
+            self.look(id, &ON_THE_WIRE);
+            let Some(window) = self.windows.get_mut(&id) else {
+                continue;
+            };
+            match window.settles {
+                // It went on meanwhile.
+                Some(later) if later > at => _ = self.due.insert((later, id)),
+                Some(_) | None => window.settles = None,
+            }
         }
-        found
     }
 
-    fn look(&mut self, id: u64, wanted: &[&'static str]) -> Vec<Violation> {
+    fn look(&mut self, id: u64, wanted: &[&'static str]) {
         let wanted: Vec<&str> = wanted
             .iter()
             .copied()
             .filter(|id| !self.excused.iter().any(|excused| excused == id))
             .collect();
         let Some(window) = self.windows.get_mut(&id) else {
-            return Vec::new();
+            return;
         };
-        let label = self.clients.label(window.client);
         let told_apart = self.clients.tells_by_connections();
-        let mut violations = Vec::new();
-        for found in window.look(&wanted, self.now, told_apart) {
+        let contradictions = window.look(&wanted, self.now, told_apart);
+        if contradictions.is_empty() {
+            return;
+        }
+        let label = self.clients.label(window.client);
+        for found in contradictions {
             let proof = window.record(&found).map(line).unwrap_or_default();
             let violation = Violation {
                 client: label.clone(),
@@ -350,9 +398,8 @@ impl WireJudge {
             if self.told.len() < TOLD_MAX {
                 self.told.push(violation.clone());
             }
-            violations.push(violation);
+            self.news.push(violation);
         }
-        violations
     }
 
     fn forget_the_oldest(&mut self) {
@@ -362,9 +409,35 @@ impl WireJudge {
             .filter(|(_, window)| !window.is_busy())
             .min_by_key(|(_, window)| window.last())
             .map(|(id, _)| *id);
-        if let Some(window) = oldest.and_then(|id| self.windows.remove(&id)) {
-            self.by_subject.remove(&(window.client, window.subject));
+        let Some(window) = oldest.and_then(|id| self.windows.remove(&id)) else {
+            return;
+        };
+        if let Some(clients) = self.by_subject.get_mut(&window.subject) {
+            clients.remove(&window.client);
+            if clients.is_empty() {
+                self.by_subject.remove(&window.subject);
+            }
         }
+    }
+}
+
+impl Readers {
+    fn new() -> Self {
+        let collection = Scenario::empty(ServerSettings::default());
+        let mut object = collection.clone();
+        object.client.mode = ClientMode::Object;
+        Self {
+            of_collections: Arc::new(collection),
+            of_objects: Arc::new(object),
+        }
+    }
+
+    fn of(&self, subject: &Subject) -> Arc<Scenario> {
+        Arc::clone(if subject.names_an_object() {
+            &self.of_objects
+        } else {
+            &self.of_collections
+        })
     }
 }
 

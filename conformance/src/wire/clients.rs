@@ -59,6 +59,8 @@ pub(super) struct Tally {
 pub(super) struct Clients {
     apart: Apart,
     known: BTreeMap<u64, Known>,
+    /// Those that closed their last connection themselves.
+    gone: BTreeSet<u64>,
     by_conn: BTreeMap<ConnId, u64>,
     tally: BTreeMap<String, Tally>,
     made: u64,
@@ -70,8 +72,6 @@ struct Known {
     /// From 1, among those of the same agent.
     number: u64,
     conns: BTreeSet<ConnId>,
-    /// It closed its last connection itself.
-    gone: bool,
 }
 
 impl Clients {
@@ -79,6 +79,7 @@ impl Clients {
         Self {
             apart,
             known: BTreeMap::new(),
+            gone: BTreeSet::new(),
             by_conn: BTreeMap::new(),
             tally: BTreeMap::new(),
             made: 0,
@@ -114,7 +115,7 @@ impl Clients {
             Apart::ByAgent => same().next(),
             Apart::ByConnections => same()
                 .find(|(id, _)| fit(**id).was_given)
-                .or_else(|| same().find(|(id, known)| !known.gone && !fit(**id).is_busy)),
+                .or_else(|| same().find(|(id, _)| !self.gone.contains(id) && !fit(**id).is_busy)),
         };
         let client = match found {
             Some((client, _)) => *client,
@@ -123,8 +124,8 @@ impl Clients {
         self.by_conn.insert(conn, client);
         if let Some(known) = self.known.get_mut(&client) {
             known.conns.insert(conn);
-            known.gone = false;
         }
+        self.gone.remove(&client);
         self.tally_of(&agent).connections += 1;
         client
     }
@@ -135,7 +136,9 @@ impl Clients {
         };
         if let Some(known) = self.known.get_mut(&client) {
             known.conns.remove(&conn);
-            known.gone = known.conns.is_empty() && by == Side::Client;
+            if known.conns.is_empty() && by == Side::Client {
+                self.gone.insert(client);
+            }
         }
     }
 
@@ -157,22 +160,15 @@ impl Clients {
         let tally = self.tally_of(agent);
         tally.instances += 1;
         let number = tally.instances;
-        let gone: Vec<u64> = self
-            .known
-            .iter()
-            .filter(|(_, known)| known.gone)
-            .map(|(id, _)| *id)
-            .collect();
-        if let Some(excess) = gone.len().checked_sub(KNOWN_MAX) {
-            for id in &gone[..excess] {
-                self.known.remove(id);
-            }
+        while self.gone.len() > KNOWN_MAX
+            && let Some(oldest) = self.gone.pop_first()
+        {
+            self.known.remove(&oldest);
         }
         let known = Known {
             agent: agent.to_owned(),
             number,
             conns: BTreeSet::new(),
-            gone: false,
         };
         self.known.insert(self.made, known);
         self.made

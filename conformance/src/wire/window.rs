@@ -5,9 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use fake_apiserver::record::{ConnId, Record, StreamId, What};
-use fake_apiserver::scenario::{ClientMode, Named, Scenario, ServerSettings};
+use fake_apiserver::scenario::{Named, Scenario};
 
 use crate::invariants;
 use crate::trace::{Moment, Trace};
@@ -19,8 +21,10 @@ pub(super) const ON_REQUEST: &[&str] = &[
 ];
 /// What is known once the server began to answer.
 pub(super) const ON_HEAD: &[&str] = &["INV-16"];
-/// What is known once the client had time to close what it left.
-pub(super) const AFTER_A_WHILE: &[&str] = &["INV-17", "INV-18"];
+
+/// Requests that are looked at one by one. Looking means reading all of them: of more, so large a part must be new.
+const ONE_BY_ONE: usize = 64;
+const NEW_PART: usize = 16;
 
 /// Items of a page that are remembered.
 const ITEMS_MAX: usize = 1_000;
@@ -42,13 +46,16 @@ pub(super) struct Subject {
 #[derive(Debug)]
 pub(super) struct Window {
     pub(super) client: u64,
-    pub(super) subject: Subject,
-    /// Connections it used that are open.
-    pub(super) conns: BTreeSet<ConnId>,
+    pub(super) subject: Arc<Subject>,
+    /// When what it asked for last can be judged, if it is not yet.
+    pub(super) settles: Option<Duration>,
     /// Its answers that are not over, and their connections.
     open: BTreeMap<StreamId, ConnId>,
-    scenario: Scenario,
+    scenario: Arc<Scenario>,
     records: Vec<Record>,
+    /// Requests among them, and how many there were when they were looked at.
+    requests: usize,
+    looked_at: usize,
     /// How much that is: a page weighs as much as its items.
     weight: usize,
     /// It is looked for what can be forgotten once it is so much: that takes reading all of it.
@@ -62,20 +69,16 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(client: u64, subject: Subject) -> Self {
-        let mut scenario = Scenario::empty(ServerSettings::default());
-        let mut fields = subject.fields.split(',');
-        if fields.any(|field| field.starts_with("metadata.name=")) {
-            // Whoever watches one object may know its version from reading it.
-            scenario.client.mode = ClientMode::Object;
-        }
+    pub(super) fn new(client: u64, subject: Arc<Subject>, scenario: Arc<Scenario>) -> Self {
         Self {
             client,
             subject,
-            conns: BTreeSet::new(),
+            settles: None,
             open: BTreeMap::new(),
             scenario,
             records: Vec::new(),
+            requests: 0,
+            looked_at: 0,
             weight: 0,
             trim_above: 0,
             forgot: false,
@@ -85,7 +88,7 @@ impl Window {
     }
 
     /// Remembers a record; of a long list only its first items.
-    pub(super) fn keep(&mut self, record: &Record, share: usize) {
+    pub(super) fn keep(&mut self, record: &Record) {
         if let What::Request { stream, conn, .. } = &record.what {
             self.open.insert(*stream, *conn);
         }
@@ -111,12 +114,18 @@ impl Window {
             self.forgot = true;
         }
         self.weight += weight(&record);
+        self.requests += usize::from(is_request(&record));
         self.records.push(record);
-        if self.weight > share.max(self.trim_above) {
-            self.trim(share);
-            self.weight = self.records.iter().map(weight).sum();
-            self.trim_above = self.weight * 2;
-        }
+    }
+
+    /// Is it time to look for what can be forgotten?
+    pub(super) fn is_full(&self, share: usize) -> bool {
+        self.weight > share.max(self.trim_above)
+    }
+
+    /// Is so much new that looking at all of it is worth its while?
+    pub(super) fn is_worth_a_look(&self) -> bool {
+        self.requests <= ONE_BY_ONE || self.requests > self.looked_at + self.looked_at / NEW_PART
     }
 
     /// Is a watch open, or a list under way?
@@ -156,6 +165,7 @@ impl Window {
 
     /// What is newly found. `apart`: it is not certain that all of this is one process.
     pub(super) fn look(&mut self, wanted: &[&str], now: Moment, apart: bool) -> Vec<Contradiction> {
+        self.looked_at = self.requests;
         let trace = Trace::as_of(&self.records, now);
         let mut news = Vec::new();
         for found in invariants::each(&self.scenario, &trace, wanted) {
@@ -182,7 +192,8 @@ impl Window {
         news
     }
 
-    fn trim(&mut self, share: usize) {
+    /// Forgets what is not needed to go on.
+    pub(super) fn trim(&mut self, share: usize) {
         let began = {
             let trace = Trace::new(&self.records);
             let sets = trace.snapshots.iter().rev();
@@ -206,6 +217,10 @@ impl Window {
         let oldest = self.records.first().map_or(u64::MAX, |first| first.seq);
         self.found
             .retain(|(_, first, last)| *last == 0 || *first >= oldest);
+        self.weight = self.records.iter().map(weight).sum();
+        self.trim_above = self.weight * 2;
+        self.requests = self.records.iter().filter(|record| is_request(record)).count();
+        self.looked_at = self.requests;
     }
 
     /// Keeps only so many of the newest lines.
@@ -234,6 +249,12 @@ impl Subject {
             labels: value("labelSelector"),
             fields: value("fieldSelector"),
         }
+    }
+
+    /// Is it one object, by its name?
+    pub(super) fn names_an_object(&self) -> bool {
+        let mut fields = self.fields.split(',');
+        fields.any(|field| field.starts_with("metadata.name="))
     }
 }
 
@@ -288,6 +309,10 @@ fn weight(record: &Record) -> usize {
     } else {
         1
     }
+}
+
+fn is_request(record: &Record) -> bool {
+    matches!(record.what, What::Request { .. })
 }
 
 fn is_line(record: &Record) -> bool {
