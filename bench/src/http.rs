@@ -2,8 +2,12 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use crate::dechunk::Dechunk;
+
+/// How long a server may be silent before a measurement is given up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection of its own.
 pub(crate) struct Connection {
@@ -39,8 +43,8 @@ pub(crate) struct Head {
 
 impl Connection {
     pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
-        let socket = TcpStream::connect(address)?;
-        socket.set_nodelay(true)?;
+        let socket = Self::open_quietly(address)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
         Ok(Self {
             socket,
             buffer: vec![0; 256 * 1024],
@@ -49,7 +53,7 @@ impl Connection {
 
     /// A bare socket, for who brings a buffer.
     pub(crate) fn open_quietly(address: SocketAddr) -> io::Result<TcpStream> {
-        let socket = TcpStream::connect(address)?;
+        let socket = TcpStream::connect_timeout(&address, PATIENCE)?;
         socket.set_nodelay(true)?;
         Ok(socket)
     }
@@ -114,11 +118,6 @@ impl Connection {
         self.send(request)?;
         self.receive(keep)
     }
-
-    /// The socket, for those who read it their own way.
-    pub(crate) fn into_socket(self) -> TcpStream {
-        self.socket
-    }
 }
 
 impl Answer {
@@ -151,6 +150,15 @@ pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
     request.extend_from_slice(b"\r\n");
     request.extend_from_slice(body);
     request
+}
+
+/// A request to watch, from others than those who set things up: the server takes who bears one name for one client.
+pub(crate) fn watch(path: &str, version: &str) -> Vec<u8> {
+    format!(
+        "GET {path}?watch=1&resourceVersion={version} HTTP/1.1\r\nHost: bench\r\nUser-Agent: watchers\r\nAccept: \
+         application/json\r\n\r\n"
+    )
+    .into_bytes()
 }
 
 /// Reads the head of an answer; `None` while it is not there whole.

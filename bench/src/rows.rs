@@ -12,7 +12,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::child::Child;
-use crate::http::{Answer, Connection, request};
+use crate::http::{Answer, Connection, request, watch};
 use crate::table::Measured;
 
 /// Where and how much.
@@ -148,9 +148,5 @@ pub(crate) fn current_version(connection: &mut Connection) -> io::Result<String>
 
 /// A watch of ConfigMaps from a version on.
 pub(crate) fn watch_from(version: &str) -> Vec<u8> {
-    request(
-        "GET",
-        &format!("{CONFIG_MAPS}?watch=1&resourceVersion={version}"),
-        b"",
-    )
+    watch(CONFIG_MAPS, version)
 }

@@ -1,6 +1,6 @@
 //! Many watchers in one thread. They count what they are sent and note when they have it.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::dechunk::Dechunk;
-use crate::http::{Connection, head};
+use crate::http::{Connection, PATIENCE, head};
 
-/// How long nothing may come before a measurement is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long all watchers together may take for one thing.
+const PATIENCE_WITH_ALL: Duration = Duration::from_secs(120);
 
 /// Open watches.
 pub(crate) struct Swarm {
@@ -39,9 +39,8 @@ impl Swarm {
             buffer: vec![0; 256 * 1024],
         };
         for number in 0..count {
-            let mut connection = Connection::open(address)?;
-            connection.send(request)?;
-            let socket = connection.into_socket();
+            let mut socket = Connection::open_quietly(address)?;
+            socket.write_all(request)?;
             socket.set_nonblocking(true)?;
             let mut socket = TcpStream::from_std(socket);
             swarm
@@ -60,13 +59,15 @@ impl Swarm {
             });
         }
         let mut left = count;
+        let given_up = now() + PATIENCE_WITH_ALL;
         while left > 0 {
-            swarm.turn(|watcher, _| {
+            let turn = swarm.turn(given_up, |watcher, _| {
                 left -= usize::from(watcher.headed && watcher.head.capacity() > 0);
                 if watcher.headed {
                     watcher.head = Vec::new();
                 }
-            })?;
+            });
+            turn.map_err(waiting_for(|| format!("the heads of {left} of {count} watches")))?;
         }
         Ok(swarm)
     }
@@ -76,13 +77,16 @@ impl Swarm {
         let behind = |watcher: &Watcher| watcher.body.content < content;
         let mut left = self.watchers.iter().filter(|watcher| behind(watcher)).count();
         let mut arrivals = Vec::with_capacity(left);
+        let given_up = now() + PATIENCE_WITH_ALL;
         while left > 0 {
-            self.turn(|watcher, before| {
+            let turn = self.turn(given_up, |watcher, before| {
                 if before < content && !behind(watcher) {
                     left -= 1;
                     arrivals.push(now());
                 }
-            })?;
+            });
+            let missing = || format!("{left} of {} watchers that miss events", self.watchers.len());
+            turn.map_err(waiting_for(missing))?;
         }
         Ok(arrivals)
     }
@@ -91,8 +95,12 @@ impl Swarm {
     pub(crate) fn reach_lines(&mut self, lines: u64) -> io::Result<Vec<Instant>> {
         let counted = |swarm: &Self| swarm.watchers.first().and_then(|first| first.body.lines);
         let mut arrivals = Vec::new();
+        let given_up = now() + PATIENCE_WITH_ALL;
         while counted(self).is_some_and(|counted| counted < lines) {
-            self.turn(|_, _| {})?;
+            let turn = self.turn(given_up, |_, _| {});
+            turn.map_err(waiting_for(|| {
+                format!("{lines} events, of which {} came", self.lines())
+            }))?;
             arrivals = vec![now()];
         }
         let content = self.watchers.first().map_or(0, |first| first.body.content);
@@ -134,14 +142,13 @@ impl Swarm {
             .unwrap_or(0)
     }
 
-    /// Reads what is there. `seen` is told of each watcher that was read, and of its content before.
-    fn turn(&mut self, mut seen: impl FnMut(&mut Watcher, u64)) -> io::Result<()> {
-        self.poll.poll(&mut self.events, Some(PATIENCE))?;
-        if self.events.is_empty() {
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "no watcher was sent anything any more",
-            ));
+    /// Reads what is there. `seen` is told of each watcher that was read, and of its content before. Fails when nothing comes
+    /// any more, and at `given_up`.
+    fn turn(&mut self, given_up: Instant, mut seen: impl FnMut(&mut Watcher, u64)) -> io::Result<()> {
+        let left = given_up.saturating_duration_since(now());
+        self.poll.poll(&mut self.events, Some(left.min(PATIENCE)))?;
+        if self.events.is_empty() || left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
         }
         for event in &self.events {
             let watcher = &mut self.watchers[event.token().0];
@@ -177,6 +184,11 @@ impl Watcher {
         }
         Ok(())
     }
+}
+
+/// Says what was waited for when it went wrong.
+fn waiting_for(what: impl Fn() -> String) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("waiting for {}: {error}", what()))
 }
 
 #[expect(

@@ -4,7 +4,7 @@ use std::io;
 
 use super::Ground;
 use crate::fixture::pod;
-use crate::http::{Connection, request};
+use crate::http::{Connection, request, watch};
 use crate::load::{self, Use};
 use crate::swarm::{Swarm, now};
 use crate::table::{Judged, Line, Measured, Row, median};
@@ -78,12 +78,7 @@ pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
         whole_floor.push(began.elapsed().as_secs_f64());
     }
 
-    let watch = request(
-        "GET",
-        &format!("{ALL_PODS}?watch=1&resourceVersion={version}"),
-        b"",
-    );
-    let mut swarm = Swarm::open(server.address, &watch, sizes.watchers)?;
+    let mut swarm = Swarm::open(server.address, &watch(ALL_PODS, &version), sizes.watchers)?;
     // Every watcher sees some Pods change while somebody lists all of them.
     let changes = 100;
     connection.send(&request("GET", ALL_PODS, b""))?;
