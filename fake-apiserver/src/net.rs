@@ -2,8 +2,8 @@
 //!
 //! [`Edge`] owns the server. Whatever happens is numbered, timed and handed in under one lock, so that the order of
 //! the trace is the order of arrival; whatever the server decides is laid out for the answer it belongs to before the
-//! lock is released. Connections pull from there: `answer` turns it into a response body, `wire` gives every piece a
-//! write of its own and carries out [`Ending`]s, [`serve`] accepts sockets.
+//! lock is released. Connections pull from there: `answer` turns it into a response body, `streamed` sends what has no end
+//! in sight, `wire` gives every piece a write of its own and carries out [`Ending`]s, [`serve`] accepts sockets.
 //!
 //! This module must not know what a scenario is, nor what the bytes mean.
 
@@ -15,6 +15,7 @@ mod http2;
 mod kubeconfig;
 mod serve;
 mod standalone;
+mod streamed;
 pub mod tls;
 mod websocket;
 mod wire;
@@ -604,6 +605,16 @@ impl Ticket {
             answer.and_then(|answer| answer.pieces.front()),
             Some(Piece::End(Ending::Eof))
         )
+    }
+
+    /// Is the end of the answer not decided yet?
+    pub(crate) fn is_open_ended(&self) -> bool {
+        let state = self.edge.lock();
+        let last = state
+            .answers
+            .get(&self.stream)
+            .and_then(|answer| answer.pieces.back());
+        !matches!(last, Some(Piece::End(_)))
     }
 
     fn poll<T>(&mut self, cx: &mut Context<'_>, take: impl FnOnce(&mut Answer) -> Option<T>) -> Poll<T> {

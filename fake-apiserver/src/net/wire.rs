@@ -47,6 +47,9 @@ impl<T: Transport> Transport for TlsStream<T> {
     }
 }
 
+/// Bytes that are kept of what a peer says before it is its turn.
+const READ_AHEAD: usize = 512;
+
 /// What the answers of a connection, the bytes under it and whoever drives it tell each other.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
@@ -191,6 +194,30 @@ impl<T> Wire<T> {
             flow,
             settles,
         }
+    }
+
+    /// These bytes are read again, before all others.
+    pub(crate) fn unread(&mut self, bytes: Bytes) {
+        debug_assert!(self.read_before.is_empty(), "what was read before was read on");
+        // Even of nothing, they would hold the buffer they are in.
+        self.read_before = if bytes.is_empty() { Bytes::new() } else { bytes };
+    }
+}
+
+impl<T: Transport> Wire<T> {
+    /// Ready once the peer is gone. What it says meanwhile is kept for who reads next; then no more is listened to.
+    pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.read_before.is_empty() {
+            return Poll::Pending;
+        }
+        let mut space = [0; READ_AHEAD];
+        let mut read = ReadBuf::new(&mut space);
+        let result = ready!(Pin::new(&mut self.transport).poll_read(cx, &mut read));
+        if result.is_err() || read.filled().is_empty() {
+            return Poll::Ready(());
+        }
+        self.read_before = Bytes::copy_from_slice(read.filled());
+        Poll::Pending
     }
 }
 

@@ -1,0 +1,181 @@
+//! An answer whose end is not in sight, written without hyper: of an idle watch nothing is to stay but its ticket, and
+//! hyper keeps a buffer to read into and one for heads for as long as it holds a connection.
+//!
+//! It must not know what the answer says. What leaves is what hyper would send: the head, then a chunk a piece (RFC 9112,
+//! section 7.1), each flushed before the next.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, Cursor, IoSlice, Write as _};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::header::{CONNECTION, HeaderValue, TRANSFER_ENCODING};
+use hyper::ext::ReasonPhrase;
+use tokio::io::AsyncWrite as _;
+
+use super::answer::{end_connection, response};
+use super::wire::{Transport, Wire};
+use super::{Head, Piece, Ticket};
+use crate::fault::Ending;
+
+/// The chunk that ends a body.
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// Room for the line that tells the size of a chunk.
+const SIZE_LINE: usize = 16;
+
+/// How an answer came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Streamed {
+    /// As it should.
+    Whole,
+    /// With the connection, whoever ended it.
+    Broken,
+}
+
+/// Whether a connection takes more requests.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Closing {
+    /// The server stops.
+    pub(crate) stopped: bool,
+    /// No more requests are to be taken, for this or another reason.
+    pub(crate) closes: bool,
+}
+
+/// Sends the answer of `ticket`, and notes meanwhile whether it is to be the last.
+pub(crate) async fn stream<T: Transport>(
+    wire: &mut Wire<T>,
+    head: Head,
+    mut ticket: Ticket,
+    closing: &mut Closing,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+) -> Streamed {
+    let mut due = Due::head(head, closing.closes);
+    // Is something being written? Is the end among it?
+    let (mut on_its_way, mut over) = (false, false);
+    let streamed = poll_fn(|cx| {
+        if !closing.stopped && stop.as_mut().poll(cx).is_ready() {
+            closing.stopped = true;
+        }
+        if wire.poll_gone(cx).is_ready() {
+            return Poll::Ready(Streamed::Broken);
+        }
+        loop {
+            if !on_its_way {
+                match ticket.poll_piece(cx) {
+                    Poll::Ready(Piece::Data(bytes)) => due.chunk(bytes),
+                    Poll::Ready(Piece::End(Ending::Eof)) => over = true,
+                    // The flush carries it out.
+                    Poll::Ready(Piece::End(how)) => end_connection(ticket.flow(), how, cx),
+                    Poll::Pending if due.is_out() => return Poll::Pending,
+                    Poll::Pending => {}
+                }
+                // The end may share a write with what comes last.
+                over |= ticket.ends_cleanly_now();
+                if over {
+                    due.end();
+                }
+                closing.closes |= closing.stopped | ticket.flow().take_goaway();
+                on_its_way = true;
+            }
+            if ready!(due.poll_out(wire, cx)).is_err() {
+                return Poll::Ready(Streamed::Broken);
+            }
+            if over {
+                return Poll::Ready(Streamed::Whole);
+            }
+            on_its_way = false;
+        }
+    })
+    .await;
+    ticket.flow().serves(false);
+    streamed
+}
+
+/// What leaves as one write: a head, a chunk, the end, or some of them.
+#[derive(Default)]
+struct Due {
+    /// The head, and the line that tells the size of the chunk.
+    before: Cursor<Vec<u8>>,
+    data: Bytes,
+    after: &'static [u8],
+}
+
+impl Due {
+    fn head(head: Head, closes: bool) -> Self {
+        let mut response = response(head, ());
+        let headers = response.headers_mut();
+        if closes {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        let status = response.status();
+        let words = response.extensions().get::<ReasonPhrase>();
+        let words = words.map_or_else(
+            || status.canonical_reason().unwrap_or("<none>").as_bytes(),
+            ReasonPhrase::as_bytes,
+        );
+        let start = [b"HTTP/1.1 ", status.as_str().as_bytes(), b" ", words, b"\r\n"];
+        let mut before = start.concat();
+        for (name, value) in response.headers() {
+            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                before.extend_from_slice(part);
+            }
+        }
+        before.extend_from_slice(b"\r\n");
+        Self {
+            before: Cursor::new(before),
+            ..Self::default()
+        }
+    }
+
+    /// Another chunk. One of nothing would be the last.
+    fn chunk(&mut self, data: Bytes) {
+        if data.is_empty() {
+            return;
+        }
+        let _to_memory = write!(self.before.get_mut(), "{:X}\r\n", data.len());
+        self.data = data;
+        self.after = b"\r\n";
+    }
+
+    fn end(&mut self) {
+        self.after = if self.after.is_empty() {
+            LAST_CHUNK
+        } else {
+            b"\r\n0\r\n\r\n"
+        };
+    }
+
+    fn is_out(&self) -> bool {
+        !self.before.has_remaining() && self.data.is_empty() && self.after.is_empty()
+    }
+
+    /// Writes and flushes.
+    fn poll_out<T: Transport>(&mut self, wire: &mut Wire<T>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.is_out() {
+            let parts = [
+                IoSlice::new(self.before.chunk()),
+                IoSlice::new(&self.data),
+                IoSlice::new(self.after),
+            ];
+            let mut written = ready!(Pin::new(&mut *wire).poll_write_vectored(cx, &parts))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            for part in [&mut self.before as &mut dyn Buf, &mut self.data, &mut self.after] {
+                let taken = written.min(part.remaining());
+                part.advance(taken);
+                written -= taken;
+            }
+        }
+        // While it is idle it is to hold neither its head nor the event it sent last.
+        self.data = Bytes::new();
+        self.before.set_position(0);
+        let before = self.before.get_mut();
+        before.clear();
+        before.shrink_to(SIZE_LINE);
+        Pin::new(wire).poll_flush(cx)
+    }
+}
