@@ -284,7 +284,8 @@ impl Writer<'_> {
             // Of built-in kinds the struct leaves these out.
             object::without_empty_metadata(object);
         }
-        defaults::fill(self.kind(), object)
+        // What was said in the words of another version has no form yet.
+        defaults::fill(self.kind(), object) || self.asked() != self.kind()
     }
 
     /// The object with the name it is written under, where it leaves that out.
