@@ -98,13 +98,19 @@ pub struct Model {
     installed: BTreeMap<String, Installed>,
     /// Definitions that changed, and were not looked at yet.
     unsettled: BTreeSet<String>,
-    /// By group and plural: all versions of a resource show the same objects.
-    resources: BTreeMap<(&'static str, &'static str), Resource>,
+    /// In the order in which room was made for them; none is ever taken back.
+    resources: Vec<Resource>,
+    /// Which of them, by group and plural: all versions of a resource show the same objects.
+    places: BTreeMap<(&'static str, &'static str), Place>,
     /// Does every resource have the watch cache of a second apiserver?
     twin: bool,
     beginning: Beginning,
     lags: Lags,
 }
+
+/// Which resource of a model: whoever asks for one at every event looks it up once.
+#[derive(Debug, Clone, Copy)]
+struct Place(usize);
 
 /// One kind's objects and events.
 #[derive(Debug)]
@@ -176,7 +182,8 @@ impl Model {
             namespaces_enforced: false,
             installed: BTreeMap::new(),
             unsettled: BTreeSet::new(),
-            resources: BTreeMap::new(),
+            resources: Vec::new(),
+            places: BTreeMap::new(),
             beginning: Beginning::new(),
             lags: Lags::default(),
         };
@@ -197,11 +204,14 @@ impl Model {
         };
         let (twin, lags) = (self.twin, &self.lags);
         let new = |door| WatchCache::new(revision, capacity, lags.of(door));
-        self.resources.entry(kind.storage()).or_insert_with(|| Resource {
-            watch_cached: kind.watch_cached,
-            store: Store::new(revision),
-            cache: new(Door::A),
-            twin: twin.then(|| new(Door::B)),
+        self.places.entry(kind.storage()).or_insert_with(|| {
+            self.resources.push(Resource {
+                watch_cached: kind.watch_cached,
+                store: Store::new(revision),
+                cache: new(Door::A),
+                twin: twin.then(|| new(Door::B)),
+            });
+            Place(self.resources.len() - 1)
         });
     }
 
@@ -214,7 +224,7 @@ impl Model {
     pub fn open_twin(&mut self) {
         let (revision, capacity) = (self.revision, self.watch_cache_capacity);
         self.twin = true;
-        for resource in self.resources.values_mut() {
+        for resource in &mut self.resources {
             let capacity = if resource.watch_cached {
                 capacity
             } else {
@@ -424,16 +434,22 @@ impl Model {
         self.catalog.find(group, plural).ok_or_else(Status::unknown_path)
     }
 
+    fn place(&self, kind: &'static Kind) -> Place {
+        let place = self.places.get(&kind.storage());
+        *place.expect("room is made for a kind before it is served, and never taken back")
+    }
+
+    fn at(&self, place: Place) -> &Resource {
+        &self.resources[place.0]
+    }
+
     fn resource(&self, kind: &'static Kind) -> &Resource {
-        self.resources
-            .get(&kind.storage())
-            .expect("room is made for a kind before it is served, and never taken back")
+        self.at(self.place(kind))
     }
 
     fn resource_mut(&mut self, kind: &'static Kind) -> &mut Resource {
-        self.resources
-            .get_mut(&kind.storage())
-            .expect("room is made for a kind before it is served, and never taken back")
+        let place = self.place(kind);
+        &mut self.resources[place.0]
     }
 
     fn existing(&self, name: &ObjectName) -> Result<(&'static Kind, Arc<Stored>), Status> {

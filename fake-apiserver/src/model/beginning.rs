@@ -24,9 +24,9 @@ const NAMESPACES: (&str, &str) = ("", "namespaces");
 impl Model {
     /// From now on, what there is now is the beginning. It costs what changes after it.
     pub fn begin_here(&mut self) {
-        let resources = self.resources.iter();
-        self.beginning = resources
-            .map(|(stored, resource)| (*stored, resource.store.current().clone()))
+        let places = self.places.iter();
+        self.beginning = places
+            .map(|(stored, place)| (*stored, self.at(*place).store.current().clone()))
             .collect();
     }
 
@@ -63,21 +63,21 @@ impl Model {
     /// The objects that were not there at the beginning, even if another had their name.
     fn strangers(&self) -> Vec<Arc<Stored>> {
         let mut found = Vec::new();
-        for (stored, resource) in &self.resources {
+        for (stored, place) in &self.places {
             let then = self.beginning.get(stored);
             let known = |object: &Stored| {
                 let then = then.and_then(|then| then.get(object.key.as_str()));
                 then.is_some_and(|then| then.uid == object.uid)
             };
-            let objects = resource.store.current().values();
+            let objects = self.at(*place).store.current().values();
             found.extend(objects.filter(|object| !known(object)).cloned());
         }
         found
     }
 
     fn put_back(&mut self, now: Duration, then: &Arc<Stored>) -> Option<Written> {
-        let resource = self.resources.get(&then.kind.storage())?;
-        let current = resource.store.current().get(then.key.as_str()).cloned();
+        let place = self.places.get(&then.kind.storage())?;
+        let current = self.at(*place).store.current().get(then.key.as_str()).cloned();
         let same = current.as_ref().is_some_and(|current| {
             let at_its_revision = || then.at_revision(current.revision).encoded(Form::Full);
             Arc::ptr_eq(current, then) || current.encoded(Form::Full) == at_its_revision()

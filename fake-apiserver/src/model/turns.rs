@@ -66,7 +66,7 @@ impl Model {
     pub fn compact(&mut self) {
         self.compacted = self.revision;
         tracing::debug!(revision = self.revision, "compacted");
-        for resource in self.resources.values_mut() {
+        for resource in &mut self.resources {
             resource.store.compact(self.compacted);
             resource
                 .caches(None)
@@ -86,7 +86,7 @@ impl Model {
         tracing::debug!(revision = self.compacted, "store compacted");
         // The apiserver writes down what it compacted.
         self.revision += 1;
-        for resource in self.resources.values_mut() {
+        for resource in &mut self.resources {
             resource.store.compact(self.compacted);
             if !resource.watch_cached {
                 resource
@@ -98,7 +98,7 @@ impl Model {
 
     /// About how many bytes of memory would be free if all history were forgotten.
     pub fn history_bytes(&self) -> usize {
-        let stores = self.resources.values().map(|resource| &resource.store);
+        let stores = self.resources.iter().map(|resource| &resource.store);
         stores.map(Store::superseded).sum()
     }
 
@@ -108,7 +108,7 @@ impl Model {
     pub fn restart_watch_caches(&mut self) {
         let revision = self.revision;
         tracing::debug!(revision, "watch caches restarted");
-        for resource in self.resources.values_mut() {
+        for resource in &mut self.resources {
             if resource.watch_cached {
                 resource.relist(revision);
             } else {
@@ -137,7 +137,8 @@ impl Model {
             self.lags.by_door.extend(meant.map(|door| (door, lag)));
         }
         let (revision, compacted) = (self.revision, self.compacted);
-        for (stored, held) in &mut self.resources {
+        for (stored, place) in &self.places {
+            let held = &mut self.resources[place.0];
             if !held.watch_cached || resource.is_some_and(|meant| meant != *stored) {
                 continue;
             }
@@ -151,7 +152,7 @@ impl Model {
                 }
             }
         }
-        let mut caches = self.resources.values_mut().flat_map(|held| held.caches(None));
+        let mut caches = self.resources.iter_mut().flat_map(|held| held.caches(None));
         self.lags.any = caches.any(|cache| cache.lags());
     }
 
@@ -161,7 +162,7 @@ impl Model {
         if !self.lags.any {
             return false;
         }
-        let caches = self.resources.values_mut().flat_map(|held| held.caches(None));
+        let caches = self.resources.iter_mut().flat_map(|held| held.caches(None));
         caches.fold(false, |seen, cache| cache.see(now) | seen)
     }
 
@@ -170,7 +171,7 @@ impl Model {
         if !self.lags.any {
             return None;
         }
-        let resources = self.resources.values();
+        let resources = self.resources.iter();
         let caches = resources.flat_map(|held| [Some(&held.cache), held.twin.as_ref()]);
         caches.flatten().filter_map(WatchCache::next_sight).min()
     }
@@ -195,7 +196,7 @@ impl Model {
         }
         tracing::debug!(from = self.revision, to = to_revision, "restored");
         self.revision = to_revision;
-        for resource in self.resources.values_mut() {
+        for resource in &mut self.resources {
             resource.store.rewind(to_revision);
             resource.relist(to_revision);
         }

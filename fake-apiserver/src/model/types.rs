@@ -24,7 +24,7 @@ pub(crate) use strict::{duplicates, strict_problems};
 /// The table.
 #[derive(Debug)]
 struct Types {
-    /// By group, version and Kind.
+    /// By Kind, group and version: what differs first is compared first.
     kinds: BTreeMap<(&'static str, &'static str, &'static str), usize>,
     structs: Vec<Struct>,
 }
@@ -92,7 +92,7 @@ pub(crate) fn of(kind: &Kind) -> Option<&'static Struct> {
         return None;
     }
     let types = types();
-    let index = types.kinds.get(&(kind.group, kind.version, kind.kind))?;
+    let index = types.kinds.get(&(kind.kind, kind.group, kind.version))?;
     Some(&types.structs[*index])
 }
 
@@ -193,7 +193,7 @@ fn read(text: &'static str) -> Types {
                 let mut next = || words.next().expect("a kind has three words");
                 let (api_version, kind, name) = (next(), next(), next());
                 let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-                types.kinds.insert((group, version, kind), names[name]);
+                types.kinds.insert((kind, group, version), names[name]);
             }
             Some("struct") => types.structs.push(Struct {
                 name: words.next().expect("a struct has a name"),

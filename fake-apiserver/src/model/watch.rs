@@ -27,7 +27,7 @@ use super::list::FRESH_WAIT;
 use super::object::{Stored, encode_json};
 use super::selector::Selector;
 use super::watch_cache::{Change, Event, line};
-use super::{Model, store, table};
+use super::{Model, Place, store, table};
 
 /// The annotation of the bookmark that ends the initial events (KEP-3157).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -64,6 +64,8 @@ pub enum WatchPoll {
 #[derive(Debug)]
 pub struct WatchSession {
     door: Door,
+    /// Where the events are.
+    place: Place,
     collection: Collection,
     selector: Selector,
     form: Form,
@@ -112,7 +114,8 @@ impl WatchSession {
         lifetime: Duration,
     ) -> Self {
         let kind = request.collection.kind;
-        let resource = model.resource(kind);
+        let place = model.place(kind);
+        let resource = model.at(place);
         let lifetime = match request.timeout_seconds {
             None | Some(0) => lifetime,
             // A negative timeout is a deadline that has passed.
@@ -121,6 +124,7 @@ impl WatchSession {
         let deadline = now.saturating_add(lifetime);
         let mut session = Self {
             door,
+            place,
             collection: request.collection.clone(),
             selector: request.selector.clone(),
             form: request.form,
@@ -187,7 +191,7 @@ impl WatchSession {
     pub fn is_past(&self, model: &Model, now: Duration) -> bool {
         let behind = match self.state {
             State::Live { position } | State::Initial { position, .. } => {
-                let resource = model.resource(self.collection.kind);
+                let resource = model.at(self.place);
                 resource.cache(self.door).overran(position)
             }
             State::Waiting { .. } | State::Refused(_) | State::Over => false,
@@ -215,7 +219,7 @@ impl WatchSession {
                     marked,
                 } => {
                     let (revision, until, marked) = (*revision, *until, *marked);
-                    let resource = model.resource(self.collection.kind);
+                    let resource = model.at(self.place);
                     let cached = model.catch_up(resource, self.door, revision);
                     if resource.cache(self.door).end_of(self.generation).is_some() {
                         self.state = State::Over;
@@ -261,7 +265,7 @@ impl WatchSession {
 
     /// One step of a live watch: `None` when the step had nothing to show and there may be more.
     fn live(&mut self, model: &Model, now: Duration, position: u64) -> Option<WatchPoll> {
-        let resource = model.resource(self.collection.kind);
+        let resource = model.at(self.place);
         let cache = resource.cache(self.door);
         let ended = cache.end_of(self.generation);
         if cache.overran(position) || ended.is_some_and(|end| position >= end) {
@@ -334,7 +338,7 @@ impl WatchSession {
 
     /// Begins with the state at `revision` or later, as soon as it is reached.
     fn wait(&mut self, model: &Model, now: Duration, revision: u64) -> State {
-        let cached = model.catch_up(model.resource(self.collection.kind), self.door, revision);
+        let cached = model.catch_up(model.at(self.place), self.door, revision);
         if cached >= revision {
             self.initial(model, true)
         } else if self.collection.kind.watch_cached {
@@ -350,7 +354,7 @@ impl WatchSession {
 
     /// Begins with the objects as they are.
     fn initial(&mut self, model: &Model, marked: bool) -> State {
-        let resource = model.resource(self.collection.kind);
+        let resource = model.at(self.place);
         let (revision, objects) = model.cached(resource, self.door);
         self.start_revision = revision;
         let kind = self.collection.kind;
@@ -367,7 +371,7 @@ impl WatchSession {
 
     /// Begins after `revision`, without objects.
     fn replay(&mut self, model: &Model, revision: u64) -> State {
-        let resource = model.resource(self.collection.kind);
+        let resource = model.at(self.place);
         self.start_revision = revision;
         if !self.collection.kind.watch_cached {
             if revision < model.compacted {
