@@ -16,6 +16,7 @@ mod kubeconfig;
 mod serve;
 mod standalone;
 mod streamed;
+mod ticket;
 pub mod tls;
 mod websocket;
 mod wire;
@@ -23,7 +24,7 @@ mod wire;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -35,6 +36,7 @@ pub use self::connection::{ConnectionSettings, serve_connection};
 pub use self::kubeconfig::{Credentials, Kubeconfig};
 pub use self::serve::{ListenerLimits, Listening, ServeError, ServeOptions, TlsOptions, serve};
 pub use self::standalone::Standalone;
+use self::ticket::{Next, Ticket};
 use self::wire::Flow;
 pub use self::wire::Transport;
 use crate::api::{HttpRequest, User};
@@ -175,15 +177,6 @@ pub(crate) enum Piece {
     End(Ending),
 }
 
-/// What stands next in an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Data, or an ending that is carried out when all before it is flushed.
-    Piece,
-    /// The clean end, which may share a write.
-    CleanEnd,
-}
-
 impl Edge {
     /// Takes the server over; its time starts now. Must be called inside a tokio runtime, and [`Edge::keep_time`]
     /// must be polled for as long as the server is to notice time.
@@ -281,11 +274,7 @@ impl Edge {
                 request,
             }
         });
-        Ticket {
-            edge: self.clone(),
-            stream,
-            flow,
-        }
+        Ticket::new(self.clone(), stream, flow)
     }
 
     /// The client under test reported something.
@@ -542,107 +531,6 @@ fn lay_out(answers: &mut BTreeMap<StreamId, Answer>, output: Output, woken: &mut
         }
     }
     woken.extend(answer.waiting.take());
-}
-
-/// The right to the answer of one request.
-pub(crate) struct Ticket {
-    edge: Edge,
-    stream: StreamId,
-    flow: Arc<Flow>,
-}
-
-impl Ticket {
-    /// The connection the answer goes over.
-    pub(crate) fn flow(&self) -> &Arc<Flow> {
-        &self.flow
-    }
-
-    /// The answer's head, or how the answer ends without one.
-    pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Ending>> {
-        self.poll(cx, |answer| match answer.head.take() {
-            Some(head) => Some(Ok(head)),
-            None => match answer.pieces.pop_front() {
-                Some(Piece::End(how)) => Some(Err(how)),
-                // A body without a head has no place to go.
-                Some(Piece::Data(_)) | None => None,
-            },
-        })
-    }
-
-    /// The next piece of the body.
-    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
-        let mut reached = false;
-        let piece = self.poll(cx, |answer| {
-            // Whoever asks for the next piece has taken the ones before.
-            reached = answer.fence.take_if(|left| *left == 0).is_some();
-            let piece = answer.pieces.pop_front()?;
-            if let Some(left) = &mut answer.fence {
-                *left -= 1;
-            }
-            Some(piece)
-        });
-        if reached {
-            self.edge.hand_in(|_, _| Input::Taken(self.stream));
-        }
-        piece
-    }
-
-    /// Waits until something stands next, and says what; takes nothing.
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
-        self.poll(cx, |answer| match answer.pieces.front() {
-            Some(Piece::End(Ending::Eof)) => Some(Next::CleanEnd),
-            Some(Piece::Data(_) | Piece::End(_)) => Some(Next::Piece),
-            // The server waits to be told that what was given is out.
-            None => answer.fence.map(|_| Next::Piece),
-        })
-    }
-
-    /// Is the clean end all that is left?
-    pub(crate) fn ends_cleanly_now(&self) -> bool {
-        let state = self.edge.lock();
-        let answer = state.answers.get(&self.stream);
-        matches!(
-            answer.and_then(|answer| answer.pieces.front()),
-            Some(Piece::End(Ending::Eof))
-        )
-    }
-
-    /// Is the end of the answer not decided yet?
-    pub(crate) fn is_open_ended(&self) -> bool {
-        let state = self.edge.lock();
-        let last = state
-            .answers
-            .get(&self.stream)
-            .and_then(|answer| answer.pieces.back());
-        !matches!(last, Some(Piece::End(_)))
-    }
-
-    fn poll<T>(&mut self, cx: &mut Context<'_>, take: impl FnOnce(&mut Answer) -> Option<T>) -> Poll<T> {
-        let mut state = self.edge.lock();
-        let answer = state
-            .answers
-            .get_mut(&self.stream)
-            .expect("an answer leaves only when its ticket is dropped");
-        if std::mem::take(&mut answer.goaway) {
-            self.flow.goaway();
-        }
-        match take(answer) {
-            Some(taken) => Poll::Ready(taken),
-            None => {
-                answer.waiting = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        let answer = self.edge.lock().answers.remove(&self.stream);
-        if answer.is_some_and(|answer| !answer.over) {
-            self.edge.hand_in(|_, _| Input::Abandoned(self.stream));
-        }
-    }
 }
 
 /// The text of a panic, where it has one.

@@ -1,0 +1,127 @@
+//! The right to the answer of one request: what its connection takes of what the server decided, and when there is more.
+//!
+//! It must not know how the answer leaves.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::wire::Flow;
+use super::{Answer, Edge, Head, Piece};
+use crate::fault::Ending;
+use crate::record::StreamId;
+use crate::server::Input;
+
+/// The right to the answer of one request.
+pub(crate) struct Ticket {
+    edge: Edge,
+    stream: StreamId,
+    flow: Arc<Flow>,
+}
+
+/// What stands next in an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Data, or an ending that is carried out when all before it is flushed.
+    Piece,
+    /// The clean end, which may share a write.
+    CleanEnd,
+}
+
+impl Ticket {
+    /// To the answer of `stream`, which has room among those of `edge`.
+    pub(super) fn new(edge: Edge, stream: StreamId, flow: Arc<Flow>) -> Self {
+        Self { edge, stream, flow }
+    }
+
+    /// The connection the answer goes over.
+    pub(crate) fn flow(&self) -> &Arc<Flow> {
+        &self.flow
+    }
+
+    /// The answer's head, or how the answer ends without one.
+    pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Ending>> {
+        self.poll(cx, |answer| match answer.head.take() {
+            Some(head) => Some(Ok(head)),
+            None => match answer.pieces.pop_front() {
+                Some(Piece::End(how)) => Some(Err(how)),
+                // A body without a head has no place to go.
+                Some(Piece::Data(_)) | None => None,
+            },
+        })
+    }
+
+    /// The next piece of the body.
+    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
+        let mut reached = false;
+        let piece = self.poll(cx, |answer| {
+            // Whoever asks for the next piece has taken the ones before.
+            reached = answer.fence.take_if(|left| *left == 0).is_some();
+            let piece = answer.pieces.pop_front()?;
+            if let Some(left) = &mut answer.fence {
+                *left -= 1;
+            }
+            Some(piece)
+        });
+        if reached {
+            self.edge.hand_in(|_, _| Input::Taken(self.stream));
+        }
+        piece
+    }
+
+    /// Waits until something stands next, and says what; takes nothing.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        self.poll(cx, |answer| match answer.pieces.front() {
+            Some(Piece::End(Ending::Eof)) => Some(Next::CleanEnd),
+            Some(Piece::Data(_) | Piece::End(_)) => Some(Next::Piece),
+            // The server waits to be told that what was given is out.
+            None => answer.fence.map(|_| Next::Piece),
+        })
+    }
+
+    /// Is the clean end all that is left?
+    pub(crate) fn ends_cleanly_now(&self) -> bool {
+        let state = self.edge.lock();
+        let answer = state.answers.get(&self.stream);
+        matches!(
+            answer.and_then(|answer| answer.pieces.front()),
+            Some(Piece::End(Ending::Eof))
+        )
+    }
+
+    /// Is the end of the answer not decided yet?
+    pub(crate) fn is_open_ended(&self) -> bool {
+        let state = self.edge.lock();
+        let last = state
+            .answers
+            .get(&self.stream)
+            .and_then(|answer| answer.pieces.back());
+        !matches!(last, Some(Piece::End(_)))
+    }
+
+    fn poll<T>(&mut self, cx: &mut Context<'_>, take: impl FnOnce(&mut Answer) -> Option<T>) -> Poll<T> {
+        let mut state = self.edge.lock();
+        let answer = state
+            .answers
+            .get_mut(&self.stream)
+            .expect("an answer leaves only when its ticket is dropped");
+        if std::mem::take(&mut answer.goaway) {
+            self.flow.goaway();
+        }
+        match take(answer) {
+            Some(taken) => Poll::Ready(taken),
+            None => {
+                answer.waiting = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let answer = self.edge.lock().answers.remove(&self.stream);
+        if answer.is_some_and(|answer| !answer.over) {
+            self.edge.hand_in(|_, _| Input::Abandoned(self.stream));
+        }
+    }
+}
