@@ -155,7 +155,7 @@ pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
 /// A request to watch, from others than those who set things up: the server takes who bears one name for one client.
 pub(crate) fn watch(path: &str, version: &str) -> Vec<u8> {
     format!(
-        "GET {path}?watch=1&resourceVersion={version} HTTP/1.1\r\nHost: bench\r\nUser-Agent: watchers\r\nAccept: \
+        "GET {path}?watch=true&resourceVersion={version} HTTP/1.1\r\nHost: bench\r\nUser-Agent: watchers\r\nAccept: \
          application/json\r\n\r\n"
     )
     .into_bytes()

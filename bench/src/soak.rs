@@ -176,7 +176,7 @@ impl Load {
             let version = current_version(&mut self.connection)?;
             let swarm = Swarm::open(self.address, &watch_from(&version), PASSING)?;
             self.passing.push((round + STAY, swarm));
-            let all = request("GET", &format!("{CONFIG_MAPS}?watch=1&timeoutSeconds=1"), b"");
+            let all = request("GET", &format!("{CONFIG_MAPS}?watch=true&timeoutSeconds=1"), b"");
             self.passing
                 .push((round + 1, Swarm::open(self.address, &all, 1)?));
         }

@@ -90,7 +90,7 @@ fn texts_per_event(accepts: &[&str], watchers: usize) -> io::Result<f64> {
         watches.insert(ask(
             &mut server,
             http::Method::GET,
-            "watch=1",
+            "watch=true",
             accept,
             Vec::new(),
         )?);

@@ -12,9 +12,9 @@ use crate::load::{self, Use};
 use crate::swarm::{Swarm, now};
 use crate::table::{Judged, Measured, Row};
 
-/// Sizes that the slowest peer ends with within seconds.
-const REQUESTS: u64 = 3_000;
-const OBJECTS: u64 = 1_000;
+/// Sizes that the slowest peer ends with within seconds: kmock looks through all requests so far at each.
+const REQUESTS: u64 = 200;
+const OBJECTS: u64 = 200;
 const WATCHERS: usize = 100;
 const EVENTS: u64 = 50;
 
@@ -38,7 +38,7 @@ pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
             .push("PEER: no peers are installed for this run".to_owned());
         return Ok(measured);
     };
-    let ours = served(&ground.ours()?, "0")?;
+    let ours = served(|| ground.ours(), "0")?;
     for (name, did) in [
         ("kmock", kmock(folder)),
         ("client-go's fake, in process", client_go(folder)),
@@ -69,9 +69,9 @@ fn rows(ours: &Did, name: &'static str, peer: &Did) -> [Row; 3] {
         ),
         row(
             format!("LIST of {OBJECTS} ConfigMaps of 1 KB"),
-            "s",
-            ours.list_seconds,
-            peer.list_seconds,
+            "ms",
+            ours.list_seconds * 1e3,
+            peer.list_seconds * 1e3,
         ),
         row(
             format!("creates one by one to {WATCHERS} watchers"),
@@ -84,8 +84,7 @@ fn rows(ours: &Did, name: &'static str, peer: &Did) -> [Row; 3] {
 
 fn kmock(folder: &Path) -> io::Result<Did> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/kmock_serve.py");
-    let server = Child::start(&folder.join("kmock/bin/python"), &[script])?;
-    served(&server, "")
+    served(|| Child::start(&folder.join("kmock/bin/python"), &[script]), "")
 }
 
 fn client_go(folder: &Path) -> io::Result<Did> {
@@ -94,23 +93,12 @@ fn client_go(folder: &Path) -> io::Result<Did> {
     serde_json::from_slice(&output.stdout).map_err(io::Error::other)
 }
 
-/// Asks a server that serves the API over HTTP. `version`: what a watch of an empty collection starts from.
-fn served(server: &Child, version: &str) -> io::Result<Did> {
+/// Asks a server that serves the API over HTTP, and another one for its watches: some peers are slow for good once
+/// watches were dropped. `version`: what a watch of an empty collection starts from.
+fn served(start: impl Fn() -> io::Result<Child>, version: &str) -> io::Result<Did> {
+    let deliveries_per_second = delivered(&start()?, version)?;
+    let server = start()?;
     let mut connection = Connection::open(server.address)?;
-    // Watches first: what is there at their start is not what is measured.
-    let mut swarm = Swarm::open(server.address, &watch_from(version), WATCHERS)?;
-    let began = now();
-    for n in 0..EVENTS {
-        create(
-            &mut connection,
-            CONFIG_MAPS,
-            &config_map(&format!("event-{n:05}"), "peer", LARGE, n),
-        )?;
-        swarm.reach_lines(n + 1)?;
-    }
-    let deliveries_per_second = (EVENTS * WATCHERS as u64) as f64 / began.elapsed().as_secs_f64();
-    drop(swarm);
-
     create(&mut connection, CONFIG_MAPS, &config_map("one", "one", SMALL, 0))?;
     let get = request("GET", &format!("{CONFIG_MAPS}/one"), b"");
     let took = load::run(server.address, 1, REQUESTS, Use::Kept, |_, out| {
@@ -118,7 +106,7 @@ fn served(server: &Child, version: &str) -> io::Result<Did> {
     })?;
     let gets_per_second = REQUESTS as f64 / took.as_secs_f64();
 
-    for n in EVENTS + 1..OBJECTS {
+    for n in 1..OBJECTS {
         create(
             &mut connection,
             CONFIG_MAPS,
@@ -134,4 +122,20 @@ fn served(server: &Child, version: &str) -> io::Result<Did> {
         list_seconds: began.elapsed().as_secs_f64(),
         deliveries_per_second,
     })
+}
+
+/// Events a second that watchers were told of, all of them of one before the next.
+fn delivered(server: &Child, version: &str) -> io::Result<f64> {
+    let mut connection = Connection::open(server.address)?;
+    let mut swarm = Swarm::open(server.address, &watch_from(version), WATCHERS)?;
+    let began = now();
+    for n in 0..EVENTS {
+        create(
+            &mut connection,
+            CONFIG_MAPS,
+            &config_map(&format!("event-{n:05}"), "peer", LARGE, n),
+        )?;
+        swarm.reach_lines(n + 1)?;
+    }
+    Ok((EVENTS * WATCHERS as u64) as f64 / began.elapsed().as_secs_f64())
 }
