@@ -7,6 +7,11 @@ use rstest::rstest;
 
 use super::{DEPLOYMENT, PODS, value};
 
+/// What stands at `path` of the deployment `web`.
+fn of_web(kubectl: &Kubectl, path: &str) -> String {
+    kubectl.ok(&["get", "deployment", "web", "-o", &format!("jsonpath={{{path}}}")])
+}
+
 #[rstest]
 fn apply_creates_leaves_alone_and_changes(#[values(Transport::Http, Transport::Tls)] transport: Transport) {
     let command = &["apply", "-f", "-"];
@@ -15,15 +20,7 @@ fn apply_creates_leaves_alone_and_changes(#[values(Transport::Http, Transport::T
         kubectl.ok_with(command, DEPLOYMENT),
         "deployment.apps/web created\n"
     );
-    let version = || {
-        kubectl.ok(&[
-            "get",
-            "deployment",
-            "web",
-            "-o",
-            "jsonpath={.metadata.resourceVersion}",
-        ])
-    };
+    let version = || of_web(&kubectl, ".metadata.resourceVersion");
     let before = version();
     assert_eq!(
         kubectl.ok_with(command, DEPLOYMENT),
@@ -32,26 +29,14 @@ fn apply_creates_leaves_alone_and_changes(#[values(Transport::Http, Transport::T
     assert_eq!(version(), before, "what changes nothing is no write");
     let two = DEPLOYMENT.replace("image: nginx", "image: nginx, env: [{name: A, value: b}]");
     assert_eq!(kubectl.ok_with(command, &two), "deployment.apps/web configured\n");
-    let env = kubectl.ok(&[
-        "get",
-        "deployment",
-        "web",
-        "-o",
-        "jsonpath={.spec.template.spec.containers[0].env[0].value}",
-    ]);
+    let env = of_web(&kubectl, ".spec.template.spec.containers[0].env[0].value");
     assert_eq!(env, "b");
     // What is no longer said is taken back.
     assert_eq!(
         kubectl.ok_with(command, DEPLOYMENT),
         "deployment.apps/web configured\n"
     );
-    let env = kubectl.ok(&[
-        "get",
-        "deployment",
-        "web",
-        "-o",
-        "jsonpath={.spec.template.spec.containers[0].env}",
-    ]);
+    let env = of_web(&kubectl, ".spec.template.spec.containers[0].env");
     assert_eq!(env, "");
 }
 
@@ -66,22 +51,11 @@ fn apply_on_the_servers_side_knows_who_owns_what(
     };
     let applied = "deployment.apps/web serverside-applied\n";
     assert_eq!(apply("one", DEPLOYMENT).out, applied);
-    let version = || {
-        kubectl.ok(&[
-            "get",
-            "deployment",
-            "web",
-            "-o",
-            "jsonpath={.metadata.resourceVersion}",
-        ])
-    };
+    let version = || of_web(&kubectl, ".metadata.resourceVersion");
     let before = version();
     assert_eq!(apply("one", DEPLOYMENT).out, applied);
     assert_eq!(version(), before, "what changes nothing is no write");
-    let env = || {
-        let path = "jsonpath={.spec.template.spec.containers[0].env[0].value}";
-        kubectl.ok(&["get", "deployment", "web", "-o", path])
-    };
+    let env = || of_web(&kubectl, ".spec.template.spec.containers[0].env[0].value");
     let two = DEPLOYMENT.replace("image: nginx", "image: nginx, env: [{name: A, value: b}]");
     assert_eq!(apply("one", &two).out, applied);
     assert_eq!(env(), "b");
