@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 #[cfg(feature = "client")]
 use crate::decode::{Codec, Prune};
-use crate::decode::{identity, is_one_value};
+use crate::decode::{from_str, identity, is_one_value};
 use crate::error::DecodeError;
 #[cfg(feature = "client")]
 use crate::object::Identity;
@@ -140,7 +140,7 @@ impl<K: DeserializeOwned> Lazy<K> {
         if let Some(object) = decoded.upgrade() {
             return Ok(object);
         }
-        let object = Arc::new(serde_json::from_str::<K>(&self.json())?);
+        let object = Arc::new(from_str::<K>(&self.json())?);
         *decoded = Arc::downgrade(&object);
         Ok(object)
     }

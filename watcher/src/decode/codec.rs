@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::de::DeserializeOwned;
 
+use super::plain;
 use super::prune::{Prune, Pruned};
 
 /// Turns the JSON of one object into what a consumer gets. Cheap to clone.
@@ -69,7 +70,7 @@ fn decoding<O: DeserializeOwned + 'static>() -> Reading<O> {
     }
     |json, prune| {
         if prune.is_empty() {
-            return serde_json::from_str(json);
+            return plain::from_str(json);
         }
         let mut values = serde_json::Deserializer::from_str(json);
         let object = O::deserialize(Pruned::new(&mut values, prune.root()))?;

@@ -8,6 +8,7 @@ use kube_core::{DynamicObject, ObjectMeta, PartialObjectMeta, TypeMeta};
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::plain;
 use super::prune::{Name, Prune, Pruned};
 
 /// Decodes an object whose type is not known, as `serde_json::from_str` would, but for what is left out.
@@ -25,11 +26,16 @@ pub(super) fn metadata<K>(json: &str, prune: &Prune) -> Result<PartialObjectMeta
     })
 }
 
-fn read<'de, V: Visitor<'de>>(
+fn read<'de, V: Visitor<'de> + Copy>(
     json: &'de str,
     prune: &Prune,
     visitor: V,
 ) -> Result<V::Value, serde_json::Error> {
+    if prune.is_empty()
+        && let Some(object) = plain::read(json, |values| values.deserialize_map(visitor))
+    {
+        return Ok(object);
+    }
     let mut values = serde_json::Deserializer::from_str(json);
     let object = if prune.is_empty() {
         values.deserialize_map(visitor)?
@@ -40,6 +46,7 @@ fn read<'de, V: Visitor<'de>>(
     Ok(object)
 }
 
+#[derive(Clone, Copy)]
 struct Object;
 
 impl<'de> Visitor<'de> for Object {
@@ -63,6 +70,7 @@ impl<'de> Visitor<'de> for Object {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Metadata;
 
 impl<'de> Visitor<'de> for Metadata {

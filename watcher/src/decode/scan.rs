@@ -81,19 +81,7 @@ impl ValueEnd {
 
     /// The same for many bytes inside of brackets; `Some` is how many of them belong to the value, when it ends.
     fn block(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
-        let Marks {
-            backslashes,
-            quotes,
-            opening,
-            closing,
-        } = Marks::of(block);
-        let escaped = self.escaped(backslashes);
-        let mut strings = prefix_xor(quotes & !escaped);
-        if self.state == State::InString {
-            strings = !strings;
-        }
-        let is_bracket = !(strings | escaped);
-        let (opening, closing) = (opening & is_bracket, closing & is_bracket);
+        let Brackets { opening, closing, .. } = self.brackets(block);
         if closing.count_ones() >= self.depth {
             let mut brackets = opening | closing;
             while brackets != 0 {
@@ -111,12 +99,33 @@ impl ValueEnd {
         } else {
             self.depth = self.depth + opening.count_ones() - closing.count_ones();
         }
+        None
+    }
+
+    /// Those of the next bytes that are in no string.
+    fn brackets(&mut self, block: &[u8; BLOCK]) -> Brackets {
+        let Marks {
+            backslashes,
+            quotes,
+            opening,
+            closing,
+        } = Marks::of(block);
+        let escaped = self.escaped(backslashes);
+        let mut strings = prefix_xor(quotes & !escaped);
+        if self.state == State::InString {
+            strings = !strings;
+        }
         self.state = if strings >> (BLOCK - 1) == 1 {
             State::InString
         } else {
             State::Between
         };
-        None
+        let between = !(strings | escaped);
+        Brackets {
+            opening: opening & between,
+            closing: closing & between,
+            between,
+        }
     }
 
     /// The bytes behind an odd backslash. As in simdjson: a run of backslashes is a subtraction that borrows.
@@ -136,6 +145,49 @@ impl ValueEnd {
     }
 }
 
+/// How far [`count_items`] looks: lists that are longer have large items, or so many that room for the others matters less.
+const COUNTED_BLOCKS: usize = 8;
+
+/// How many items a list has, given the bytes behind its bracket, where the first of them begins; of a long list, how many
+/// it has at least.
+pub(super) fn count_items(bytes: &[u8]) -> usize {
+    let mut values = ValueEnd {
+        state: State::Between,
+        ..ValueEnd::default()
+    };
+    let (mut items, mut depth) = (1, 0_usize);
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    let mut last = [0; BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    for block in blocks.iter().chain([&last]).take(COUNTED_BLOCKS) {
+        let Brackets {
+            opening,
+            closing,
+            between,
+        } = values.brackets(block);
+        let commas = bits_of(block, |bytes| bytes.simd_eq(u8x16::splat(b','))) & between;
+        if (closing.count_ones() as usize) < depth {
+            depth = depth + opening.count_ones() as usize - closing.count_ones() as usize;
+            continue;
+        }
+        let mut marks = opening | closing | commas;
+        while marks != 0 {
+            let mark = marks & marks.wrapping_neg();
+            marks ^= mark;
+            if opening & mark != 0 {
+                depth += 1;
+            } else if closing & mark == 0 {
+                items += usize::from(depth == 0);
+            } else if depth == 0 {
+                return items;
+            } else {
+                depth -= 1;
+            }
+        }
+    }
+    items
+}
+
 fn is_scalar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
@@ -148,26 +200,33 @@ struct Marks {
     closing: u64,
 }
 
+/// Where in a block the brackets are that count.
+struct Brackets {
+    opening: u64,
+    closing: u64,
+    /// Neither in a string nor behind a backslash.
+    between: u64,
+}
+
 impl Marks {
     fn of(block: &[u8; BLOCK]) -> Self {
-        let mut marks = Self {
-            backslashes: 0,
-            quotes: 0,
-            opening: 0,
-            closing: 0,
-        };
-        for (part, bytes) in block.as_chunks::<16>().0.iter().enumerate() {
-            let bytes = u8x16::new(*bytes);
-            // `{` and `[` differ in one bit, and so do `}` and `]`.
-            let bracket = bytes | u8x16::splat(0x20);
-            let bits = |found: u8x16| u64::from(found.to_bitmask()) << (16 * part);
-            marks.backslashes |= bits(bytes.simd_eq(u8x16::splat(b'\\')));
-            marks.quotes |= bits(bytes.simd_eq(u8x16::splat(b'"')));
-            marks.opening |= bits(bracket.simd_eq(u8x16::splat(b'{')));
-            marks.closing |= bits(bracket.simd_eq(u8x16::splat(b'}')));
+        // `{` and `[` differ in one bit, and so do `}` and `]`.
+        let bracket = |bytes: u8x16| bytes | u8x16::splat(0x20);
+        Self {
+            backslashes: bits_of(block, |bytes| bytes.simd_eq(u8x16::splat(b'\\'))),
+            quotes: bits_of(block, |bytes| bytes.simd_eq(u8x16::splat(b'"'))),
+            opening: bits_of(block, |bytes| bracket(bytes).simd_eq(u8x16::splat(b'{'))),
+            closing: bits_of(block, |bytes| bracket(bytes).simd_eq(u8x16::splat(b'}'))),
         }
-        marks
     }
+}
+
+/// A bit for each byte that `find` finds.
+fn bits_of(block: &[u8; BLOCK], find: impl Fn(u8x16) -> u8x16) -> u64 {
+    let parts = block.as_chunks::<16>().0;
+    parts.iter().rev().fold(0, |bits, part| {
+        bits << 16 | u64::from(find(u8x16::new(*part)).to_bitmask())
+    })
 }
 
 /// Each bit is the parity of those up to it: between two quotes, the second one not included, there is a string.
@@ -207,7 +266,37 @@ mod tests {
         (0..text.len()).find_map(step)
     }
 
+    #[rstest]
+    #[case("1]", 1)]
+    #[case(r#"{"a":[1,2],"b":"],{"},{}], [3, 4]"#, 2)]
+    #[case(r#""\",",",",3],5"#, 3)]
+    fn items_are_counted(#[case] text: &str, #[case] items: usize) {
+        assert_eq!(count_items(text.as_bytes()), items);
+    }
+
+    #[test]
+    fn a_long_list_is_counted_as_far_as_it_is_looked_at() {
+        let text = "{},".repeat(1000);
+        assert_eq!(
+            count_items(text.as_bytes()),
+            1 + COUNTED_BLOCKS * BLOCK / "{},".len()
+        );
+    }
+
     proptest! {
+        #[test]
+        fn items_are_counted_as_serde_counts_them(items in prop::collection::vec((".{0,9}", 0..3_usize), 1..12)) {
+            let items = items.into_iter().map(|(text, more)| serde_json::json!({"a": text, "b": vec![text.as_str(); more]}));
+            let list = serde_json::Value::from_iter(items);
+            let text = list.to_string() + ",[";
+            let counted = count_items(&text.as_bytes()[1..]);
+            if text.len() < COUNTED_BLOCKS * BLOCK {
+                prop_assert_eq!(Some(counted), list.as_array().map(Vec::len));
+            } else {
+                prop_assert!(list.as_array().is_some_and(|list| counted <= list.len()));
+            }
+        }
+
         #[test]
         fn serde_agrees(items in prop::collection::vec(".{0,8}", 0..4), number in any::<f64>()) {
             let value = serde_json::json!({"items": items, "n": number, "nested": {"again": items}}).to_string();

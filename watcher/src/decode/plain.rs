@@ -1,0 +1,577 @@
+//! Reads JSON into a consumer's type as `serde_json` does, in less time and into less memory: it reads what API servers
+//! write, and leaves the rest to `serde_json`. Knows nothing of objects.
+//!
+//! It never refuses: what it does not read, be it wrong or only rare, is read again by `serde_json`, whose answer and
+//! whose errors stand. So there is one thing to be sure of, that what it does read `serde_json` reads alike; the tests
+//! compare the two. What makes it faster is that it need not know what is wrong and where, keeps no position but one
+//! offset, looks at sixteen bytes of a string at once, and tells lists how many items they will have: a list that grows
+//! takes room for four, and a Pod has many lists of one.
+
+use std::fmt;
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::de::StrRead;
+use wide::u8x16;
+
+use super::scan::count_items;
+
+/// What `serde_json::from_str` gives, errors included.
+pub(crate) fn from_str<'de, T: Deserialize<'de>>(json: &'de str) -> Result<T, serde_json::Error> {
+    match read(json, |values| T::deserialize(values)) {
+        Some(value) => Ok(value),
+        None => serde_json::from_str(json),
+    }
+}
+
+/// The one value of this text. `None`: to be left to `serde_json`.
+pub(super) fn read<'de, T>(
+    json: &'de str,
+    value: impl FnOnce(&mut Plain<'de>) -> Result<T, Odd>,
+) -> Option<T> {
+    let mut values = Plain {
+        json,
+        at: 0,
+        depth: 0,
+        unescaped: String::new(),
+    };
+    let value = value(&mut values).ok()?;
+    values.next().is_none().then_some(value)
+}
+
+/// To be left to `serde_json`: which of the many reasons there are is not asked, so that none is ever written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Odd;
+
+impl fmt::Display for Odd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not plain JSON of this type")
+    }
+}
+
+impl std::error::Error for Odd {}
+
+impl serde::de::Error for Odd {
+    #[cold]
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+}
+
+/// `serde_json` goes no deeper than 128 levels, unless it is told to.
+const MAX_DEPTH: u8 = 100;
+/// So many digits always fit.
+const MAX_DIGITS: usize = 18;
+
+/// A deserializer of what begins at an offset.
+pub(super) struct Plain<'de> {
+    json: &'de str,
+    /// What comes next.
+    at: usize,
+    depth: u8,
+    /// Where strings are put together that have escapes.
+    unescaped: String,
+}
+
+enum Integer {
+    Positive(u64),
+    Negative(i64),
+}
+
+impl<'de> Plain<'de> {
+    #[inline]
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.json.as_bytes().get(at).copied()
+    }
+
+    /// The first byte that is not blank.
+    #[inline]
+    fn next(&mut self) -> Option<u8> {
+        loop {
+            let byte = self.byte(self.at)?;
+            if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn pass(&mut self, byte: u8) -> Result<(), Odd> {
+        if self.next() != Some(byte) {
+            return Err(Odd);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn pass_word(&mut self, word: &str) -> Result<(), Odd> {
+        if !self.json.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            return Err(Odd);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    #[inline]
+    fn boolean(&mut self) -> Result<bool, Odd> {
+        if self.next() == Some(b't') {
+            return self.pass_word("true").map(|()| true);
+        }
+        self.pass_word("false").map(|()| false)
+    }
+
+    /// A string, whose quote is next.
+    #[inline]
+    fn visit_string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
+        let start = self.at + 1;
+        let end = self.end_of_run(start);
+        if self.byte(end) != Some(b'"') {
+            self.unescape(start, end)?;
+            return visitor.visit_str(&self.unescaped);
+        }
+        self.at = end + 1;
+        visitor.visit_borrowed_str(self.json.get(start..end).ok_or(Odd)?)
+    }
+
+    /// Where what stands in a string for itself ends: at a quote, a backslash, or what no string may have.
+    #[inline]
+    fn end_of_run(&self, mut at: usize) -> usize {
+        while let Some(block) = self.json.as_bytes()[at..].first_chunk::<16>() {
+            let bytes = u8x16::new(*block);
+            let is_control = bytes.min(u8x16::splat(0x1f)).simd_eq(bytes);
+            let is_mark = bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\'));
+            let marks = (is_mark | is_control).to_bitmask();
+            if marks != 0 {
+                return at + marks.trailing_zeros() as usize;
+            }
+            at += block.len();
+        }
+        while self
+            .byte(at)
+            .is_some_and(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
+        {
+            at += 1;
+        }
+        at
+    }
+
+    /// A string that has escapes, the first of them at `at`.
+    #[inline(never)]
+    fn unescape(&mut self, mut start: usize, mut at: usize) -> Result<(), Odd> {
+        self.unescaped.clear();
+        loop {
+            self.unescaped.push_str(self.json.get(start..at).ok_or(Odd)?);
+            match self.byte(at) {
+                Some(b'"') => break,
+                Some(b'\\') => {}
+                Some(_) | None => return Err(Odd),
+            }
+            start = at + 2;
+            let character = match self.byte(at + 1).ok_or(Odd)? {
+                byte @ (b'"' | b'\\' | b'/') => char::from(byte),
+                b'b' => '\u{8}',
+                b'f' => '\u{c}',
+                b'n' => '\n',
+                b'r' => '\r',
+                b't' => '\t',
+                b'u' => {
+                    start = at + 6;
+                    self.code_point(at + 2).ok_or(Odd)?
+                }
+                _ => return Err(Odd),
+            };
+            self.unescaped.push(character);
+            at = self.end_of_run(start);
+        }
+        self.at = at + 1;
+        Ok(())
+    }
+
+    /// Four digits; one half of a pair of them is no character.
+    fn code_point(&self, at: usize) -> Option<char> {
+        let digits = self.json.get(at..at + 4)?;
+        digits
+            .chars()
+            .try_fold(0, |number, digit| Some(number << 4 | digit.to_digit(16)?))
+            .and_then(char::from_u32)
+    }
+
+    /// A number, if it is a whole one of no more than [`MAX_DIGITS`] and not minus zero.
+    #[inline]
+    fn integer(&mut self) -> Option<Integer> {
+        let is_negative = self.next()? == b'-';
+        let start = self.at + usize::from(is_negative);
+        let (mut at, mut number) = (start, 0_i64);
+        while let Some(digit @ b'0'..=b'9') = self.byte(at) {
+            number = number.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+            at += 1;
+        }
+        let is_odd = !(1..=MAX_DIGITS).contains(&(at - start))
+            || (self.byte(start) == Some(b'0') && (is_negative || at > start + 1))
+            || matches!(self.byte(at), Some(b'.' | b'e' | b'E'));
+        if is_odd {
+            return None;
+        }
+        self.at = at;
+        Some(match u64::try_from(number) {
+            Ok(number) if !is_negative => Integer::Positive(number),
+            Ok(_) | Err(_) => Integer::Negative(-number),
+        })
+    }
+
+    #[inline]
+    fn list<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
+        self.enter()?;
+        let items = match self.next() {
+            Some(b'{') => Some(count_items(&self.json.as_bytes()[self.at..])),
+            Some(b']') => Some(0),
+            // Too small to be worth a count.
+            Some(_) | None => None,
+        };
+        let value = visitor.visit_seq(Items {
+            values: self,
+            is_first: true,
+            count: items,
+        })?;
+        self.leave(b']')?;
+        Ok(value)
+    }
+
+    #[inline]
+    fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
+        self.enter()?;
+        let value = visitor.visit_map(Fields {
+            values: self,
+            is_first: true,
+        })?;
+        self.leave(b'}')?;
+        Ok(value)
+    }
+
+    #[inline]
+    fn enter(&mut self) -> Result<(), Odd> {
+        self.at += 1;
+        self.depth += 1;
+        if self.depth > MAX_DEPTH { Err(Odd) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn leave(&mut self, bracket: u8) -> Result<(), Odd> {
+        self.depth -= 1;
+        self.pass(bracket)
+    }
+
+    /// Leaves the next value alone to `serde_json`.
+    #[cold]
+    fn hand_over<T>(
+        &mut self,
+        read: impl FnOnce(&mut serde_json::Deserializer<StrRead<'de>>) -> serde_json::Result<T>,
+    ) -> Result<T, Odd> {
+        let end = self.at + self.length_of_value()?;
+        let mut values = serde_json::Deserializer::from_str(&self.json[self.at..end]);
+        let value = read(&mut values).map_err(|_| Odd)?;
+        values.end().map_err(|_| Odd)?;
+        self.at = end;
+        Ok(value)
+    }
+
+    /// With the blanks before it.
+    fn length_of_value(&self) -> Result<usize, Odd> {
+        let mut values = serde_json::Deserializer::from_str(&self.json[self.at..]).into_iter::<IgnoredAny>();
+        match values.next() {
+            Some(Ok(_)) => Ok(values.byte_offset()),
+            Some(Err(_)) | None => Err(Odd),
+        }
+    }
+}
+
+struct Items<'p, 'de> {
+    values: &'p mut Plain<'de>,
+    is_first: bool,
+    /// How many there will be, or at least will be.
+    count: Option<usize>,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_, 'de> {
+    type Error = Odd;
+
+    #[inline]
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Odd> {
+        if self.values.next() == Some(b']') {
+            return Ok(None);
+        }
+        if !std::mem::take(&mut self.is_first) {
+            // A bracket behind a comma begins no value.
+            self.values.pass(b',')?;
+        }
+        seed.deserialize(&mut *self.values).map(Some)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.count
+    }
+}
+
+struct Fields<'p, 'de> {
+    values: &'p mut Plain<'de>,
+    is_first: bool,
+}
+
+impl<'de> MapAccess<'de> for Fields<'_, 'de> {
+    type Error = Odd;
+
+    #[inline]
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Odd> {
+        if self.values.next() == Some(b'}') {
+            return Ok(None);
+        }
+        if !std::mem::take(&mut self.is_first) {
+            self.values.pass(b',')?;
+        }
+        if self.values.next() != Some(b'"') {
+            return Err(Odd);
+        }
+        seed.deserialize(Name { values: self.values }).map(Some)
+    }
+
+    #[inline]
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Odd> {
+        self.values.pass(b':')?;
+        seed.deserialize(&mut *self.values)
+    }
+}
+
+/// Whole numbers are read here, others by `serde_json`.
+macro_rules! numbers {
+    ($($method:ident)*) => {$(
+        #[inline]
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+            match self.integer() {
+                Some(Integer::Positive(number)) => visitor.visit_u64(number),
+                Some(Integer::Negative(number)) => visitor.visit_i64(number),
+                None => self.hand_over(|values| values.$method(visitor)),
+            }
+        }
+    )*};
+}
+
+macro_rules! handed_over {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+            self.hand_over(|values| values.$method(visitor))
+        }
+    )*};
+}
+
+macro_rules! left {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Odd> {
+            Err(Odd)
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for &mut Plain<'de> {
+    type Error = Odd;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        match self.next().ok_or(Odd)? {
+            b'{' => self.object(visitor),
+            b'"' => self.visit_string(visitor),
+            b'[' => self.list(visitor),
+            b't' | b'f' => visitor.visit_bool(self.boolean()?),
+            b'n' => self.deserialize_unit(visitor),
+            _ => self.deserialize_i64(visitor),
+        }
+    }
+
+    #[inline]
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        visitor.visit_bool(self.boolean()?)
+    }
+
+    #[inline]
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.next();
+        self.pass_word("null")?;
+        visitor.visit_unit()
+    }
+
+    #[inline]
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        if self.next() != Some(b'n') {
+            return visitor.visit_some(self);
+        }
+        self.pass_word("null")?;
+        visitor.visit_none()
+    }
+
+    #[inline]
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        if self.next() != Some(b'"') {
+            return Err(Odd);
+        }
+        self.visit_string(visitor)
+    }
+
+    #[inline]
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.deserialize_str(visitor)
+    }
+
+    #[inline]
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.deserialize_str(visitor)
+    }
+
+    #[inline]
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.deserialize_str(visitor)
+    }
+
+    #[inline]
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Odd> {
+        if is_serde_jsons(name) {
+            return self.hand_over(|values| values.deserialize_newtype_struct(name, visitor));
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    #[inline]
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        if self.next() != Some(b'[') {
+            return Err(Odd);
+        }
+        self.list(visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _length: usize, visitor: V) -> Result<V::Value, Odd> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _length: usize,
+        visitor: V,
+    ) -> Result<V::Value, Odd> {
+        self.deserialize_seq(visitor)
+    }
+
+    #[inline]
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        if self.next() != Some(b'{') {
+            return Err(Odd);
+        }
+        self.object(visitor)
+    }
+
+    #[inline]
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Odd> {
+        match self.next() {
+            Some(b'{') => self.object(visitor),
+            Some(b'[') => self.list(visitor),
+            Some(_) | None => Err(Odd),
+        }
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Odd> {
+        self.deserialize_unit(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Odd> {
+        self.hand_over(|values| values.deserialize_enum(name, variants, visitor))
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        let length = self.length_of_value()?;
+        self.at += length;
+        visitor.visit_unit()
+    }
+
+    numbers! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
+        deserialize_f32 deserialize_f64
+    }
+
+    handed_over! { deserialize_i128 deserialize_u128 deserialize_bytes deserialize_byte_buf }
+}
+
+/// By such names `serde_json` knows its own types again: numbers and texts that are kept as they were written.
+fn is_serde_jsons(name: &str) -> bool {
+    name.starts_with("$serde_json::")
+}
+
+/// The name of a field. It is a string; to be read as anything else, as a number, is left to `serde_json`.
+struct Name<'p, 'de> {
+    values: &'p mut Plain<'de>,
+}
+
+impl<'de> Deserializer<'de> for Name<'_, 'de> {
+    type Error = Odd;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        self.values.visit_string(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+        visitor.visit_some(self)
+    }
+
+    #[inline]
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Odd> {
+        if is_serde_jsons(name) {
+            return Err(Odd);
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Odd> {
+        self.values.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        str string char identifier ignored_any unit unit_struct seq tuple tuple_struct map struct
+    }
+
+    left! {
+        deserialize_bool deserialize_bytes deserialize_byte_buf deserialize_f32 deserialize_f64
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+    }
+}
+
+#[cfg(test)]
+mod tests;
