@@ -305,7 +305,7 @@ impl Model {
     ///
     /// # Errors
     /// What a real apiserver refuses it with: 403, 404, 409, 422, 500.
-    pub fn write(&mut self, now: Duration, request: &WriteRequest, seed: u64) -> Result<Done, Refused> {
+    pub fn write(&mut self, now: Duration, request: WriteRequest, seed: u64) -> Result<Done, Refused> {
         let mut done = registry::write(self, now, request, seed)?;
         done.written.extend(self.settle(now));
         Ok(done)

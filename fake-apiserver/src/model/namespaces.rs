@@ -81,7 +81,7 @@ mod tests {
                 manager: "kube-apiserver".to_owned(),
                 warnings: Vec::new(),
             };
-            model.write(Duration::ZERO, &request, 0).unwrap();
+            model.write(Duration::ZERO, request, 0).unwrap();
         });
         assert_eq!(applied.to_string(), created.to_string());
     }

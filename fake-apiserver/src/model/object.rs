@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use std::{fmt, io};
 
 use bytes::Bytes;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::ser::Formatter;
 use serde_json::{Map, Value};
@@ -64,6 +63,8 @@ pub struct Stored {
     pub uid: String,
     /// The revision of the write that made it.
     pub revision: u64,
+    /// Asked of a namespace at every write into it.
+    terminating: bool,
     /// Names and values in turn.
     labels: Texts,
     /// What its kind can be selected by, in the kind's order.
@@ -86,16 +87,17 @@ impl Stored {
     /// run.
     pub(super) fn as_is(kind: &'static Kind, key: String, revision: u64, json: Value) -> Self {
         let json = canonical(kind, json);
-        let labels = json.pointer("/metadata/labels").and_then(Value::as_object);
+        let metadata = |field| json.get("metadata").and_then(|metadata| metadata.get(field));
+        let labels = metadata("labels").and_then(Value::as_object);
         Self {
             kind,
             key,
-            uid: json
-                .pointer("/metadata/uid")
+            uid: metadata("uid")
                 .and_then(Value::as_str)
                 .unwrap_or_default()
                 .to_owned(),
             revision,
+            terminating: metadata("deletionTimestamp").is_some_and(|time| !time.is_null()),
             labels: labels
                 .into_iter()
                 .flatten()
@@ -168,20 +170,9 @@ impl Stored {
         decode(&self.full)
     }
 
-    /// Was it told to go? Asked at every write into a namespace, hence without a tree of values.
+    /// Was it told to go?
     pub(super) fn is_terminating(&self) -> bool {
-        #[derive(Deserialize)]
-        struct Marked {
-            metadata: Mark,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Mark {
-            deletion_timestamp: Option<IgnoredAny>,
-        }
-        // What has no metadata was put there by a script, and told nothing.
-        serde_json::from_slice::<Marked>(&self.full)
-            .is_ok_and(|marked| marked.metadata.deletion_timestamp.is_some())
+        self.terminating
     }
 
     /// How many bytes the whole object is.

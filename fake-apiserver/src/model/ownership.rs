@@ -16,10 +16,12 @@ use super::schema::Schema;
 
 mod fields;
 mod owners;
+mod set;
 mod typed;
 
-use fields::{Changes, Fields};
+use fields::Changes;
 use owners::{Operation, Owner};
+use set::Fields;
 
 /// One writer at one kind of objects.
 pub(super) struct Ownership<'a> {
@@ -93,9 +95,9 @@ impl<'a> Ownership<'a> {
         let applied = self.counted(fields::of(schema, &config));
         let last = std::mem::replace(&mut self.own(&mut owners, Operation::Apply).fields, applied);
         let orphaned: Fields = last
-            .iter()
+            .paths()
+            .into_iter()
             .filter(|path| !owners.iter().any(|owner| owner.fields.has_below(path)))
-            .cloned()
             .collect();
         fields::remove(schema, &mut object, &orphaned);
 
@@ -141,18 +143,14 @@ impl<'a> Ownership<'a> {
 
     /// Without what nobody owns, because the server decides it or this path does not write it.
     fn counted(&self, mut fields: Fields) -> Fields {
-        fields.keep(|path| {
-            let first = path.first().map_or("", String::as_str);
-            let second = path.get(1).map_or("", String::as_str);
-            let status = first == "f:status";
-            let server_owned = matches!(first, "f:kind" | "f:apiVersion")
-                || first == "f:metadata" && (path.len() == 1 || UNOWNED.contains(&second));
+        fields.keep(|field| {
             let elsewhere = match self.subresource {
-                "status" => !status,
-                _ => status && self.kind.status,
+                "status" => field != "f:status",
+                _ => field == "f:status" && self.kind.status,
             };
-            !server_owned && !elsewhere
+            !elsewhere && !matches!(field, "f:kind" | "f:apiVersion")
         });
+        fields.keep_below("f:metadata", |field| !UNOWNED.contains(&field));
         fields
     }
 
@@ -230,7 +228,7 @@ fn conflict(conflicts: &[(String, Fields)]) -> Status {
     let mut causes = Vec::new();
     let mut texts = Vec::new();
     for (owner, taken) in conflicts {
-        let paths: Vec<String> = taken.iter().map(fields::shown).collect();
+        let paths: Vec<String> = taken.paths().iter().map(|path| fields::shown(path)).collect();
         for path in &paths {
             causes.push(Cause {
                 reason: "FieldManagerConflict".to_owned(),

@@ -6,7 +6,6 @@
 //! Source: apiserver `registry/generic/registry/store.go` and `registry/rest/{create,update,delete}.go`;
 //! kubernetes `plugin/admission/namespace/lifecycle`; the strategies of each kind, as columns of the catalog.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::api::write::{Subresource, WriteAction, WriteRequest, check_name, check_namespace};
-use crate::api::{Cause, Collection, Status, go_text};
+use crate::api::{Cause, Collection, Form, Status, go_text};
 
 use super::catalog::Kind;
 use super::object::{self, Stored};
@@ -49,9 +48,12 @@ const DONE: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status
 struct Writer<'a> {
     model: &'a mut Model,
     now: Duration,
-    request: &'a WriteRequest,
+    collection: Collection,
     /// In whose words the object is stored; the request may have others.
     kind: &'static Kind,
+    dry_run: bool,
+    form: Form,
+    manager: String,
     warnings: Vec<String>,
     written: Vec<Written>,
 }
@@ -69,18 +71,21 @@ pub struct Refused {
 pub(super) fn write(
     model: &mut Model,
     now: Duration,
-    request: &WriteRequest,
+    request: WriteRequest,
     seed: u64,
 ) -> Result<Done, Refused> {
     let mut writer = Writer {
         kind: convert::in_storage(request.collection.kind, &model.catalog),
         model,
         now,
-        request,
-        warnings: request.warnings.clone(),
+        collection: request.collection,
+        dry_run: request.dry_run,
+        form: request.form,
+        manager: request.manager,
+        warnings: request.warnings,
         written: Vec::new(),
     };
-    let done = writer.act(seed);
+    let done = writer.act(request.action, seed);
     let Writer {
         warnings, written, ..
     } = writer;
@@ -96,14 +101,14 @@ pub(super) fn write(
 }
 
 impl Writer<'_> {
-    fn act(&mut self, seed: u64) -> Result<(u16, Bytes), Status> {
-        match &self.request.action {
-            WriteAction::Create { object } => self.create(&self.received(object), seed),
+    fn act(&mut self, action: WriteAction, seed: u64) -> Result<(u16, Bytes), Status> {
+        match action {
+            WriteAction::Create { object } => self.create(self.received(object), seed),
             WriteAction::Update {
                 name,
                 subresource,
                 object,
-            } => self.put(name, *subresource, &self.received(object)),
+            } => self.put(&name, subresource, self.received(object)),
             WriteAction::Patch {
                 name,
                 subresource,
@@ -112,7 +117,7 @@ impl Writer<'_> {
                 validation,
             } => {
                 self.needs_namespace()?;
-                let current = self.current(name)?;
+                let current = self.current(&name)?;
                 let (of, whole) = match subresource {
                     Some(Subresource::Scale) => {
                         let scale = scale_of(&current)?;
@@ -127,23 +132,23 @@ impl Writer<'_> {
                     ) => (self.asked(), current.as_kind(self.asked()).json()),
                 };
                 let (object, more) =
-                    patch::patched(of, &whole, patch, duplicates, *validation, self.model.version)?;
+                    patch::patched(of, &whole, &patch, &duplicates, validation, self.model.version)?;
                 self.warnings.extend(more);
-                check_name(&object, name)?;
-                check_namespace(&object, self.collection())?;
-                self.update(&current, *subresource, &self.received(&object))
+                check_name(&object, &name)?;
+                check_namespace(&object, &self.collection)?;
+                self.update(&current, subresource, self.received(object))
             }
             WriteAction::Apply {
                 name,
                 subresource,
                 config,
                 force,
-            } => self.apply(name, *subresource, &self.received(config), *force),
-            WriteAction::Delete { name, options } => self.delete(name, options),
-            WriteAction::DeleteCollection { list, options } => self.delete_collection(list, options),
-            WriteAction::Bind { name, node } => self.bind(name, node),
+            } => self.apply(&name, subresource, &self.received(config), force),
+            WriteAction::Delete { name, options } => self.delete(&name, &options),
+            WriteAction::DeleteCollection { list, options } => self.delete_collection(&list, &options),
+            WriteAction::Bind { name, node } => self.bind(&name, &node),
             WriteAction::Evict { name, options } => {
-                self.delete(name, options)?;
+                self.delete(&name, &options)?;
                 Ok((201, Bytes::from_static(DONE)))
             }
         }
@@ -155,20 +160,16 @@ impl Writer<'_> {
 
     /// The kind in whose words the writer speaks.
     fn asked(&self) -> &'static Kind {
-        self.request.collection.kind
+        self.collection.kind
     }
 
     /// What the writer sent, in the words in which it is stored.
-    fn received<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
+    fn received(&self, object: Value) -> Value {
         if self.asked() == self.kind() {
-            Cow::Borrowed(object)
+            object
         } else {
-            Cow::Owned(convert::received(self.asked(), object.clone()))
+            convert::received(self.asked(), object)
         }
-    }
-
-    fn collection(&self) -> &Collection {
-        &self.request.collection
     }
 
     /// Since 1970.
@@ -186,14 +187,14 @@ impl Writer<'_> {
         Ownership::new(
             self.kind(),
             self.model.version,
-            &self.request.manager,
+            &self.manager,
             part,
             write::timestamp(self.time()),
         )
     }
 
     fn key(&self, name: &str) -> String {
-        self.kind().key(self.collection().namespace.as_deref(), name)
+        self.kind().key(self.collection.namespace.as_deref(), name)
     }
 
     fn find(&self, name: &str) -> Option<Arc<Stored>> {
@@ -237,7 +238,7 @@ impl Writer<'_> {
 
     /// The namespace must be there, where it must be there at all.
     fn needs_namespace(&self) -> Result<Option<Arc<Stored>>, Status> {
-        let Some(namespace) = self.collection().namespace.as_deref() else {
+        let Some(namespace) = self.collection.namespace.as_deref() else {
             return Ok(None);
         };
         let Some(kind) = self.model.catalog.find("", "namespaces") else {
@@ -291,7 +292,7 @@ impl Writer<'_> {
     /// The object with the name it is written under, where it leaves that out.
     fn identified(&self, mut object: Value, name: &str, uid: &str) -> Value {
         let metadata = &mut object["metadata"];
-        let namespace = self.collection().namespace.as_deref();
+        let namespace = self.collection.namespace.as_deref();
         for (field, value) in [("name", Some(name)), ("namespace", namespace), ("uid", Some(uid))] {
             if metadata[field].as_str().is_none_or(str::is_empty)
                 && let Some(value) = value
@@ -316,7 +317,7 @@ impl Writer<'_> {
     /// Stores what came of it, unless that is only asked for; gives the object as the writer is shown it.
     fn commit(&mut self, key: String, previous: Option<&Arc<Stored>>, outcome: Outcome) -> Bytes {
         let kind = self.kind();
-        if self.request.dry_run {
+        if self.dry_run {
             self.model.dry_runs += 1;
             let revision = previous.map_or(0, |previous| previous.revision);
             return match (outcome, previous) {
@@ -354,7 +355,7 @@ impl Writer<'_> {
         let asked = (stored.kind != self.asked()).then(|| stored.converted(self.asked()));
         table::shown(
             asked.as_ref().unwrap_or(stored),
-            self.request.form,
+            self.form,
             self.model.version,
             self.model.epoch + self.now,
             true,

@@ -29,6 +29,8 @@ use crate::api::published;
 pub struct Schema {
     shape: Shape,
     reference: Option<(Version, String)>,
+    /// What the reference leads to, once it was asked for.
+    referred: OnceLock<Option<&'static Schema>>,
     format: String,
     properties: BTreeMap<String, Schema>,
     /// Of a list or a map.
@@ -221,7 +223,10 @@ impl Schema {
 
     fn resolved(&self) -> &Self {
         match &self.reference {
-            Some((version, name)) => definition(*version, name).unwrap_or(self),
+            Some((version, name)) => {
+                let referred = self.referred.get_or_init(|| definition(*version, name));
+                referred.unwrap_or(self)
+            }
             None => self,
         }
     }
@@ -308,6 +313,7 @@ impl Raw {
         Schema {
             shape,
             reference,
+            referred: OnceLock::new(),
             format: self.format,
             properties: self
                 .properties

@@ -47,7 +47,7 @@ impl Server {
             Source::Waiting { request, arrived, .. } => self.decide_list(now, stream, request, arrived),
             Source::Undecided(Request::Get(request)) => self.decide_get(now, stream, request, now),
             Source::WaitingGet { request, arrived, .. } => self.decide_get(now, stream, request, arrived),
-            Source::Undecided(Request::Write(request)) => self.decide_write(now, stream, &request),
+            Source::Undecided(Request::Write(request)) => self.decide_write(now, stream, request),
             Source::Undecided(Request::Document(document)) => {
                 self.answer_document(stream, &document);
             }

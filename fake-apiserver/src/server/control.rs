@@ -224,7 +224,7 @@ impl Server {
             manager: "kube-apiserver".to_owned(),
             warnings: Vec::new(),
         };
-        let done = self.model.write(Duration::ZERO, &request, 0);
+        let done = self.model.write(Duration::ZERO, request, 0);
         let done = done.map_err(|refused| refused.status)?;
         self.record_writes(Duration::ZERO, done.written);
         Ok(())

@@ -9,14 +9,15 @@ use crate::record::StreamId;
 
 impl Server {
     /// Does the write and answers it; whoever waits or watches is looked at next.
-    pub(super) fn decide_write(&mut self, now: Duration, stream: StreamId, request: &WriteRequest) {
+    pub(super) fn decide_write(&mut self, now: Duration, stream: StreamId, request: WriteRequest) {
+        let kind = request.collection.kind;
         let seed = self.draw();
         match self.model.write(now, request, seed) {
             Ok(done) => {
                 self.record_writes(now, done.written);
                 self.compact_if_due(now);
                 self.touched.extend(self.open.keys().copied());
-                let fits = self.fits(stream, |asked| api::object_fits(asked, request.collection.kind));
+                let fits = self.fits(stream, |asked| api::object_fits(asked, kind));
                 let mut answer = match fits {
                     Ok(()) => Answer::json(done.status, done.body),
                     Err(status) => status.into_answer(),

@@ -1,22 +1,13 @@
-//! Sets of fields, and what is done by them: which an object has, which two objects differ in, and how objects are merged
-//! and pruned. Lists are taken apart where the schema says how (`x-kubernetes-list-type`).
+//! The fields of objects: which one has, which two objects differ in, and how objects are merged and pruned. Lists are
+//! taken apart where the schema says how (`x-kubernetes-list-type`).
 //!
-//! A path is written as in FieldsV1: `f:name`, `k:{"name":"c"}` for an item by its keys, `v:"x"` for an item by itself.
-//!
-//! Source: structured-merge-diff `fieldpath` and `typed`.
-
-use std::collections::BTreeSet;
+//! Source: structured-merge-diff `typed`.
 
 use serde_json::{Map, Value};
 
 use crate::model::schema::{Schema, Shape};
 
-/// From the top of the object.
-pub(super) type Path = Vec<String>;
-
-/// A set of fields.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Fields(BTreeSet<Path>);
+use super::set::{Fields, Path};
 
 /// What two objects differ in.
 #[derive(Debug, Default)]
@@ -24,100 +15,6 @@ pub(super) struct Changes {
     /// What is new or has another value.
     pub(super) written: Fields,
     pub(super) removed: Fields,
-}
-
-impl FromIterator<Path> for Fields {
-    fn from_iter<I: IntoIterator<Item = Path>>(paths: I) -> Self {
-        Self(paths.into_iter().collect())
-    }
-}
-
-impl Fields {
-    /// From FieldsV1.
-    pub(super) fn read(written: &Value) -> Self {
-        let mut fields = Self::default();
-        fields.read_below(written, &mut Vec::new());
-        fields
-    }
-
-    fn read_below(&mut self, written: &Value, path: &mut Path) {
-        let below = written.as_object().cloned().unwrap_or_default();
-        if !path.is_empty() && (below.is_empty() || below.contains_key(".")) {
-            self.0.insert(path.clone());
-        }
-        for (element, below) in below.iter().filter(|(element, _)| *element != ".") {
-            path.push(element.clone());
-            self.read_below(below, path);
-            path.pop();
-        }
-    }
-
-    /// As FieldsV1.
-    pub(super) fn written(&self) -> Value {
-        let paths: Vec<&[String]> = self.0.iter().map(Vec::as_slice).collect();
-        written(&paths)
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Path> {
-        self.0.iter()
-    }
-
-    pub(super) fn add(&mut self, mut others: Self) {
-        self.0.append(&mut others.0);
-    }
-
-    pub(super) fn keep(&mut self, counts: impl FnMut(&Path) -> bool) {
-        self.0.retain(counts);
-    }
-
-    pub(super) fn take_away(&mut self, others: &Self) {
-        self.0.retain(|path| !others.0.contains(path));
-    }
-
-    pub(super) fn common(&self, others: &Self) -> Self {
-        self.0.intersection(&others.0).cloned().collect()
-    }
-
-    /// Is the path in it, or anything below it?
-    pub(super) fn has_below(&self, path: &Path) -> bool {
-        self.0
-            .range(path.clone()..)
-            .next()
-            .is_some_and(|next| next.starts_with(path))
-    }
-}
-
-/// Sorted paths as a tree.
-fn written(paths: &[&[String]]) -> Value {
-    let mut tree = Map::new();
-    let mut rest = paths;
-    while let Some(first) = rest.first() {
-        let Some(element) = first.first() else {
-            rest = &rest[1..];
-            continue;
-        };
-        let count = rest
-            .iter()
-            .take_while(|path| path.first() == Some(element))
-            .count();
-        let (of_element, others) = rest.split_at(count);
-        let below: Vec<&[String]> = of_element
-            .iter()
-            .map(|path| &path[1..])
-            .filter(|path| !path.is_empty())
-            .collect();
-        let mut value = written(&below);
-        if let (true, false, Some(fields)) = (below.len() < count, below.is_empty(), value.as_object_mut()) {
-            fields.shift_insert(0, ".".to_owned(), Value::Object(Map::new()));
-        }
-        tree.insert(element.clone(), value);
-        rest = others;
-    }
-    Value::Object(tree)
 }
 
 /// A path as messages show it: `.spec.containers[name="c"].image`.
@@ -146,10 +43,62 @@ pub(super) fn shown_keys(keys: &str) -> String {
 pub(super) enum Parts<'v> {
     /// It is owned as a whole.
     Leaf,
-    /// By name, and whether the schema names it.
+    /// By name.
     Entries(&'v Map<String, Value>),
     /// By element.
     Items(Vec<(String, &'v Value)>),
+}
+
+/// What tells a part from the others.
+#[derive(Clone, Copy)]
+enum Name<'a> {
+    /// The name of an entry.
+    Entry(&'a str),
+    /// The element of an item.
+    Item(&'a str),
+}
+
+impl<'v> Parts<'v> {
+    fn named(&self) -> Vec<(Name<'_>, &'v Value)> {
+        match self {
+            Self::Leaf => Vec::new(),
+            Self::Entries(entries) => entries
+                .iter()
+                .map(|(name, value)| (Name::Entry(name), value))
+                .collect(),
+            Self::Items(items) => items
+                .iter()
+                .map(|(element, value)| (Name::Item(element), *value))
+                .collect(),
+        }
+    }
+
+    fn get(&self, name: Name<'_>) -> Option<&'v Value> {
+        match (self, name) {
+            (Self::Entries(entries), Name::Entry(name)) => entries.get(name),
+            (Self::Items(items), Name::Item(element)) => {
+                let found = items.iter().find(|(other, _)| other == element);
+                found.map(|(_, value)| *value)
+            }
+            (Self::Leaf | Self::Entries(_) | Self::Items(_), _) => None,
+        }
+    }
+}
+
+impl Name<'_> {
+    fn element(self) -> String {
+        match self {
+            Self::Entry(name) => ["f:", name].concat(),
+            Self::Item(element) => element.to_owned(),
+        }
+    }
+
+    fn schema(self, above: Option<&Schema>) -> Option<&Schema> {
+        match self {
+            Self::Entry(name) => above?.field(name),
+            Self::Item(_) => above?.items(),
+        }
+    }
 }
 
 /// Takes a value apart.
@@ -189,113 +138,79 @@ fn key_element(schema: Option<&Schema>, item: &Value) -> String {
     format!("k:{}", Value::Object(keys))
 }
 
-fn below<'s>(schema: Option<&'s Schema>, element: &str) -> Option<&'s Schema> {
-    match element.split_once(':') {
-        Some(("f", name)) => schema.and_then(|schema| schema.field(name)),
-        Some(_) | None => schema.and_then(Schema::items),
-    }
-}
-
 /// The fields an object says.
-pub(super) fn of(schema: Option<&Schema>, object: &Value) -> Fields {
+pub(super) fn of(schema: Option<&Schema>, value: &Value) -> Fields {
     let mut fields = Fields::default();
-    collect(schema, object, &mut Vec::new(), &mut fields);
-    fields
-}
-
-fn collect(schema: Option<&Schema>, value: &Value, path: &mut Path, fields: &mut Fields) {
-    match parts(schema, value) {
-        Parts::Leaf => drop(fields.0.insert(path.clone())),
-        Parts::Entries(entries) => {
-            // Only the entries of a map are there by themselves; a struct's fields always are.
-            let is_struct = schema.is_some_and(|schema| schema.shape() == Shape::Object);
-            for (name, value) in entries {
-                path.push(["f:", name].concat());
-                let below = schema.and_then(|schema| schema.field(name));
-                let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
-                if empty || !(is_struct && below.is_some()) {
-                    fields.0.insert(path.clone());
-                }
-                collect(below, value, path, fields);
-                path.pop();
-            }
-        }
-        Parts::Items(items) => {
-            let below = schema.and_then(Schema::items);
-            if items.is_empty() {
-                fields.0.insert(path.clone());
-            }
-            for (element, item) in items {
-                let by_itself = element.starts_with("v:");
-                path.push(element);
-                fields.0.insert(path.clone());
-                if !by_itself {
-                    collect(below, item, path, fields);
-                }
-                path.pop();
-            }
-        }
+    let parts = parts(schema, value);
+    if let Parts::Leaf = parts {
+        return Fields::place();
     }
+    // Only the entries of a map are there by themselves; a struct's fields always are.
+    let is_struct = schema.is_some_and(|schema| schema.shape() == Shape::Object);
+    for (name, value) in parts.named() {
+        let below = name.schema(schema);
+        let of_part = match name {
+            Name::Entry(_) => {
+                let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
+                let mut of_part = of(below, value);
+                if empty || !(is_struct && below.is_some()) {
+                    of_part.put_itself();
+                }
+                of_part
+            }
+            Name::Item(element) if element.starts_with("v:") => Fields::place(),
+            Name::Item(_) => {
+                let mut of_part = of(below, value);
+                of_part.put_itself();
+                of_part
+            }
+        };
+        fields.put(name.element(), of_part);
+    }
+    if let Parts::Items(items) = &parts
+        && items.is_empty()
+    {
+        fields.put_itself();
+    }
+    fields
 }
 
 /// What is different in `new`.
 pub(super) fn compare(schema: Option<&Schema>, old: &Value, new: &Value) -> Changes {
+    differ(schema, Some(old), Some(new))
+}
+
+fn differ(schema: Option<&Schema>, old: Option<&Value>, new: Option<&Value>) -> Changes {
     let mut changes = Changes::default();
-    differ(schema, Some(old), Some(new), &mut Vec::new(), &mut changes);
-    changes
-}
-
-fn differ<'v>(
-    schema: Option<&Schema>,
-    old: Option<&'v Value>,
-    new: Option<&'v Value>,
-    path: &mut Path,
-    changes: &mut Changes,
-) {
     match (old, new) {
-        (None, None) => return,
-        (None, Some(_)) if !path.is_empty() => drop(changes.written.0.insert(path.clone())),
-        (Some(_), None) if !path.is_empty() => drop(changes.removed.0.insert(path.clone())),
-        (Some(old), Some(new)) if old == new => return,
-        (_, _) => {}
+        (Some(old), Some(new)) if old == new => return changes,
+        (None, Some(_)) => changes.written.put_itself(),
+        (Some(_), None) => changes.removed.put_itself(),
+        (Some(_), Some(_)) | (None, None) => {}
     }
-    let of_old = named_parts(schema, old);
-    let of_new = named_parts(schema, new);
-    if let (None, None) = (&of_old, &of_new) {
-        if old.is_some() && new.is_some() {
-            changes.written.0.insert(path.clone());
+    let of_old = old.map_or(Parts::Leaf, |old| parts(schema, old));
+    let of_new = new.map_or(Parts::Leaf, |new| parts(schema, new));
+    if let (Parts::Leaf, Parts::Leaf, Some(_), Some(_)) = (&of_old, &of_new, old, new) {
+        changes.written.put_itself();
+    }
+    let mut note = |name: Name<'_>, old: Option<&Value>, new: Option<&Value>| {
+        let below = differ(name.schema(schema), old, new);
+        if !below.written.is_empty() {
+            changes.written.put(name.element(), below.written);
         }
-        return;
-    }
-    let (of_old, of_new) = (of_old.unwrap_or_default(), of_new.unwrap_or_default());
-    let find = |parts: &[(String, &'v Value)], name: &String| {
-        let found = parts.iter().find(|(other, _)| other == name);
-        found.map(|(_, value)| *value)
+        if !below.removed.is_empty() {
+            changes.removed.put(name.element(), below.removed);
+        }
     };
-    let gone = of_old.iter().filter(|(name, _)| find(&of_new, name).is_none());
-    let gone = gone.map(|(name, old)| (name, Some(*old), None));
-    let there = of_new
-        .iter()
-        .map(|(name, new)| (name, find(&of_old, name), Some(*new)));
-    for (name, old, new) in gone.chain(there) {
-        path.push(name.clone());
-        differ(below(schema, name), old, new, path, changes);
-        path.pop();
+    for (name, old) in of_old.named() {
+        if of_new.get(name).is_none() {
+            note(name, Some(old), None);
+        }
     }
-}
-
-/// The parts by element; `None` for what is owned as a whole. Nothing at all has no parts.
-fn named_parts<'v>(schema: Option<&Schema>, value: Option<&'v Value>) -> Option<Vec<(String, &'v Value)>> {
-    match parts(schema, value?) {
-        Parts::Leaf => None,
-        Parts::Entries(entries) => Some(
-            entries
-                .iter()
-                .map(|(name, value)| (["f:", name].concat(), value))
-                .collect(),
-        ),
-        Parts::Items(items) => Some(items),
+    for (name, new) in of_new.named() {
+        note(name, of_old.get(name), Some(new));
     }
+    changes
 }
 
 /// `live` with what `config` says.
@@ -348,8 +263,8 @@ fn merge_items(
 
 /// Takes fields out of an object, with all below them.
 pub(super) fn remove(schema: Option<&Schema>, object: &mut Value, fields: &Fields) {
-    for path in fields.iter() {
-        remove_at(schema, object, path);
+    for path in fields.paths() {
+        remove_at(schema, object, &path);
     }
 }
 
@@ -357,7 +272,10 @@ fn remove_at(schema: Option<&Schema>, value: &mut Value, path: &[String]) {
     let Some((element, rest)) = path.split_first() else {
         return;
     };
-    let schema_below = below(schema, element);
+    let schema_below = match element.strip_prefix("f:") {
+        Some(name) => Name::Entry(name).schema(schema),
+        None => Name::Item(element).schema(schema),
+    };
     let place = match parts(schema, value) {
         Parts::Items(items) => items.iter().position(|(other, _)| other == element),
         Parts::Leaf | Parts::Entries(_) => None,

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::fields::Fields;
+use super::set::Fields;
 
 /// Where they stand in the metadata.
 pub(super) const FIELD: &str = "managedFields";

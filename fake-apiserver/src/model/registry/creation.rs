@@ -15,9 +15,9 @@ use super::{Writer, is_terminating, remove, text};
 const ATTEMPTS: usize = 8;
 
 impl Writer<'_> {
-    pub(super) fn create(&mut self, object: &Value, seed: u64) -> Result<(u16, Bytes), Status> {
+    pub(super) fn create(&mut self, object: Value, seed: u64) -> Result<(u16, Bytes), Status> {
         let kind = self.kind();
-        let (sent, prefix) = (text(object, "name"), text(object, "generateName"));
+        let (sent, prefix) = (text(&object, "name"), text(&object, "generateName"));
         self.takes_content(sent)?;
         if !kind.allows("create") {
             let why = "create not allowed while custom resource definition is terminating";
@@ -55,7 +55,7 @@ impl Writer<'_> {
     }
 
     /// Creates an object that is not there; its writer owns it.
-    pub(super) fn create_as(&mut self, name: &str, object: &Value) -> Result<(u16, Bytes), Status> {
+    pub(super) fn create_as(&mut self, name: &str, object: Value) -> Result<(u16, Bytes), Status> {
         let (object, uid) = self.prepared(name, object)?;
         self.store_new(name, object, uid)
     }
@@ -67,8 +67,7 @@ impl Writer<'_> {
     }
 
     /// The object as it is to be stored, with the uid it gets; its writer owns it. It came in the form of its kind.
-    fn prepared(&self, name: &str, object: &Value) -> Result<(Value, String), Status> {
-        let mut object = object.clone();
+    fn prepared(&self, name: &str, mut object: Value) -> Result<(Value, String), Status> {
         ownership::without(&mut object);
         let filled = self.filled(&mut object);
         if filled {

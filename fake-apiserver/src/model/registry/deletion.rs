@@ -68,7 +68,7 @@ impl Writer<'_> {
                 marked["status"]["phase"] = "Terminating".into();
             }
             let body = self.commit(key.clone(), Some(&last), Outcome::Put(marked));
-            if pending || self.request.dry_run {
+            if pending || self.dry_run {
                 return Ok((pending_status(pending, options), body));
             }
             last = self.find(name).unwrap_or(last);

@@ -42,8 +42,8 @@ impl Writer<'_> {
             version => version.to_owned(),
         };
         object["metadata"]["resourceVersion"] = version.into();
-        let (status, body) = self.update(current, None, &object)?;
-        match self.request.form {
+        let (status, body) = self.update(current, None, object)?;
+        match self.form {
             // A scale has the metadata of its object.
             Form::Metadata(_) => Ok((status, body)),
             Form::Table(_) => {

@@ -24,12 +24,12 @@ impl Writer<'_> {
         &mut self,
         name: &str,
         subresource: Option<Subresource>,
-        object: &Value,
+        object: Value,
     ) -> Result<(u16, Bytes), Status> {
         self.needs_namespace()?;
         match self.find(name) {
             Some(current) => {
-                self.check_uid(&current, object)?;
+                self.check_uid(&current, &object)?;
                 self.update(&current, subresource, object)
             }
             None if self.kind().update_creates && subresource.is_none() => {
@@ -64,7 +64,7 @@ impl Writer<'_> {
         match self.find(name) {
             Some(current) => {
                 let object = merged(&current.json())?;
-                self.replace(&current, subresource, &object, true)
+                self.replace(&current, subresource, object, true)
             }
             None if subresource.is_none() => {
                 let object = merged(&self.conformed(ownership::nothing()))?;
@@ -80,10 +80,10 @@ impl Writer<'_> {
         &mut self,
         current: &Arc<Stored>,
         subresource: Option<Subresource>,
-        object: &Value,
+        object: Value,
     ) -> Result<(u16, Bytes), Status> {
         if subresource == Some(Subresource::Scale) {
-            return self.rescale(current, object);
+            return self.rescale(current, &object);
         }
         self.replace(current, subresource, object, false)
     }
@@ -93,19 +93,18 @@ impl Writer<'_> {
         &mut self,
         current: &Arc<Stored>,
         subresource: Option<Subresource>,
-        object: &Value,
+        mut object: Value,
         applied: bool,
     ) -> Result<(u16, Bytes), Status> {
-        self.check_version(current, object)?;
+        self.check_version(current, &object)?;
         let kind = self.kind();
-        if let Some(fault) = self.kind_fault(object) {
+        if let Some(fault) = self.kind_fault(&object) {
             return Err(Status::invalid_object(kind, current.name(), &[fault]));
         }
         let stored = current.json();
         let (object, owned) = if applied {
             (self.completed(object.clone()), Some(object))
         } else {
-            let mut object = object.clone();
             ownership::without(&mut object);
             (self.completed(object), None)
         };
@@ -127,7 +126,7 @@ impl Writer<'_> {
             manifest = crd::prepared(manifest, Some(&stored));
         }
         match owned {
-            Some(owned) => ownership::copy(owned, &mut manifest),
+            Some(owned) => ownership::copy(&owned, &mut manifest),
             None => self.ownership(subresource).note_update(&stored, &mut manifest),
         }
         let part_of_whole = matches!(

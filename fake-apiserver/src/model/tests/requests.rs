@@ -28,7 +28,7 @@ impl World {
         };
         match parse(&request, self.model.catalog(), self.version)? {
             Request::Write(write) => {
-                let done = self.model.write(self.now, &write, 7);
+                let done = self.model.write(self.now, write, 7);
                 done.map_err(|refused| refused.status.into_answer())
             }
             other @ (Request::List(_) | Request::Watch(_) | Request::Get(_) | Request::Document(_)) => {
