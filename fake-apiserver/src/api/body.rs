@@ -4,14 +4,13 @@
 //!
 //! Source: apimachinery `runtime/serializer/json`, apiserver `endpoints/handlers/rest.go` (`transformDecodeError`).
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use crate::model::catalog::{Catalog, Kind};
-use crate::model::object::{OBJECT_META, encode_json};
-use crate::model::types;
+use crate::model::object::OBJECT_META;
+use crate::model::types::{self, Reading};
 use crate::scenario::Version;
 
 use super::HttpRequest;
@@ -67,18 +66,20 @@ pub(super) fn object(
     version: Version,
 ) -> Result<(Value, Vec<String>), Status> {
     let read = match media_type {
-        MediaType::Json => json(body),
-        MediaType::Yaml => yaml(body),
-        MediaType::Protobuf => protobuf::object(body, kind),
+        MediaType::Json => typed_json(body, kind, version),
+        MediaType::Yaml => yaml(body).map(|object| types::read_tree(kind, &object, version)),
+        MediaType::Protobuf => {
+            protobuf::object(body, kind).map(|object| types::read_tree(kind, &object, version))
+        }
     };
-    let object = read.map_err(|error| {
+    let read = read.map_err(|error| {
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): {error} ({})",
             kind.kind,
             summary(body)
         ))
     })?;
-    let sent = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let sent = |field: &str| read.object[field].as_str().unwrap_or_default().to_owned();
     let (api_version, sent_kind) = (sent("apiVersion"), sent("kind"));
     let shown_version = match api_version.rsplit('/').next() {
         Some(version) if !version.is_empty() => version,
@@ -107,28 +108,23 @@ pub(super) fn object(
             kind.api_version()
         )));
     }
-    let text = match media_type {
-        MediaType::Json => Cow::Borrowed(body),
-        MediaType::Yaml | MediaType::Protobuf => Cow::Owned(encode_json(&object)),
-    };
-    fitting(kind, object, &text, validation, version).map_err(|why| cannot(&sent_kind, &why))
+    fitting(kind, read, validation).map_err(|why| cannot(&sent_kind, &why))
 }
 
-/// The object in the form of its kind, and what is to be warned of. `text` is its JSON as it was written.
+/// The object that was read, and what is to be warned of.
 ///
 /// # Errors
 /// Go's words for a value that does not fit, or for fields nobody knows or that come twice, where they are refused.
 pub(crate) fn fitting(
     kind: &Kind,
-    mut object: Value,
-    text: &[u8],
+    read: Reading,
     validation: FieldValidation,
-    version: Version,
 ) -> Result<(Value, Vec<String>), String> {
-    let mut problems = match validation {
-        FieldValidation::Ignore => Vec::new(),
-        FieldValidation::Warn | FieldValidation::Strict => types::strict_problems(kind, text),
-    };
+    let Reading {
+        mut object,
+        mut problems,
+        misfit,
+    } = read;
     if kind.custom {
         check_metadata(kind, &object)?;
         let mut unknown = drop_unknown_metadata(&mut object);
@@ -140,7 +136,9 @@ pub(crate) fn fitting(
         }
         problems.extend(unknown.iter().map(|field| format!("unknown field \"{field}\"")));
     }
-    let object = types::conform(kind, &object, version)?.unwrap_or(object);
+    if let Some(misfit) = misfit {
+        return Err(misfit);
+    }
     match validation {
         FieldValidation::Strict if !problems.is_empty() => {
             Err(format!("strict decoding error: {}", problems.join(", ")))
@@ -250,31 +248,42 @@ fn check_metadata(kind: &Kind, object: &Value) -> Result<(), String> {
 }
 
 fn json(body: &[u8]) -> Result<Value, String> {
-    let value = serde_json::from_slice(body).map_err(|error| {
-        format!(
-            "couldn't get version/kind; json parse error: {}",
-            go_text::json_error(body, &error)
-        )
-    })?;
-    with_fields(value)
+    let value = serde_json::from_slice(body).map_err(|error| no_json(body, &error))?;
+    check_fields(&value)?;
+    Ok(value)
+}
+
+/// The same, read as the object of a kind.
+fn typed_json(body: &[u8], kind: &Kind, version: Version) -> Result<Reading, String> {
+    let read = types::read_text(kind, body, version).map_err(|error| no_json(body, &error))?;
+    check_fields(&read.object)?;
+    Ok(read)
+}
+
+fn no_json(body: &[u8], error: &serde_json::Error) -> String {
+    format!(
+        "couldn't get version/kind; json parse error: {}",
+        go_text::json_error(body, error)
+    )
 }
 
 fn yaml(body: &[u8]) -> Result<Value, String> {
     let value = serde_saphyr::from_slice(body)
         .map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?;
-    with_fields(value)
+    check_fields(&value)?;
+    Ok(value)
 }
 
-/// The value, if it is an object.
-fn with_fields(value: Value) -> Result<Value, String> {
+/// Is it an object?
+fn check_fields(value: &Value) -> Result<(), String> {
     if value.is_object() {
-        return Ok(value);
+        return Ok(());
     }
     let of_type = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
                    \"json:\\\"kind,omitempty\\\"\" }";
     Err(format!(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {of_type}",
-        go_text::json_kind(&value)
+        go_text::json_kind(value)
     ))
 }
 

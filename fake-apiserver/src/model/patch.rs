@@ -68,16 +68,16 @@ pub(super) fn patched(
         // Of its kind the object stays, and what does not fit is found before it is written.
         types::restorable(kind, &object).map_err(|why| refused(&why))?;
     }
-    let text = encode_json(&object);
+    let read = types::read_tree(kind, &object, version);
     if validation == FieldValidation::Strict && !duplicates.is_empty() {
         let mut problems = duplicates.to_vec();
-        problems.extend(types::strict_problems(kind, &text));
+        problems.extend(read.problems);
         return Err(refused(&format!(
             "strict decoding error: {}",
             problems.join(", ")
         )));
     }
-    let (object, unknown) = fitting(kind, object, &text, validation, version).map_err(|why| refused(&why))?;
+    let (object, unknown) = fitting(kind, read, validation).map_err(|why| refused(&why))?;
     let mut warnings = match validation {
         FieldValidation::Warn => duplicates.to_vec(),
         FieldValidation::Ignore | FieldValidation::Strict => Vec::new(),

@@ -13,13 +13,13 @@ use std::sync::OnceLock;
 
 use super::catalog::Kind;
 
-mod conform;
 mod protobuf;
-mod strict;
+mod read;
+mod scalars;
 
-pub(crate) use conform::{amount, conform, restorable};
 pub(crate) use protobuf::from_protobuf;
-pub(crate) use strict::{duplicates, strict_problems};
+pub(crate) use read::{Reading, conform, duplicates, read_text, read_tree, restorable};
+pub(crate) use scalars::amount;
 
 /// The table.
 #[derive(Debug)]
