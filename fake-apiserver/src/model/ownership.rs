@@ -228,7 +228,7 @@ fn conflict(conflicts: &[(String, Fields)]) -> Status {
     let mut causes = Vec::new();
     let mut texts = Vec::new();
     for (owner, taken) in conflicts {
-        let paths: Vec<String> = taken.paths().iter().map(|path| fields::shown(path)).collect();
+        let paths: Vec<String> = taken.paths().iter().map(fields::shown).collect();
         for path in &paths {
             causes.push(Cause {
                 reason: "FieldManagerConflict".to_owned(),
