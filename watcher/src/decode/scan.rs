@@ -103,6 +103,7 @@ impl ValueEnd {
     }
 
     /// Those of the next bytes that are in no string.
+    #[inline]
     fn brackets(&mut self, block: &[u8; BLOCK]) -> Brackets {
         let Marks {
             backslashes,
@@ -165,12 +166,12 @@ pub(super) fn count_items(bytes: &[u8]) -> usize {
             closing,
             between,
         } = values.brackets(block);
-        let commas = bits_of(block, |bytes| bytes.simd_eq(u8x16::splat(b','))) & between;
+        let [commas] = bits(block, |bytes| [bytes.simd_eq(u8x16::splat(b','))]);
         if (closing.count_ones() as usize) < depth {
             depth = depth + opening.count_ones() as usize - closing.count_ones() as usize;
             continue;
         }
-        let mut marks = opening | closing | commas;
+        let mut marks = opening | closing | (commas & between);
         while marks != 0 {
             let mark = marks & marks.wrapping_neg();
             marks ^= mark;
@@ -210,23 +211,34 @@ struct Brackets {
 
 impl Marks {
     fn of(block: &[u8; BLOCK]) -> Self {
-        // `{` and `[` differ in one bit, and so do `}` and `]`.
-        let bracket = |bytes: u8x16| bytes | u8x16::splat(0x20);
+        let [backslashes, quotes, opening, closing] = bits(block, |bytes| {
+            // `{` and `[` differ in one bit, and so do `}` and `]`.
+            let bracket = bytes | u8x16::splat(0x20);
+            [
+                bytes.simd_eq(u8x16::splat(b'\\')),
+                bytes.simd_eq(u8x16::splat(b'"')),
+                bracket.simd_eq(u8x16::splat(b'{')),
+                bracket.simd_eq(u8x16::splat(b'}')),
+            ]
+        });
         Self {
-            backslashes: bits_of(block, |bytes| bytes.simd_eq(u8x16::splat(b'\\'))),
-            quotes: bits_of(block, |bytes| bytes.simd_eq(u8x16::splat(b'"'))),
-            opening: bits_of(block, |bytes| bracket(bytes).simd_eq(u8x16::splat(b'{'))),
-            closing: bits_of(block, |bytes| bracket(bytes).simd_eq(u8x16::splat(b'}'))),
+            backslashes,
+            quotes,
+            opening,
+            closing,
         }
     }
 }
 
-/// A bit for each byte that `find` finds.
-fn bits_of(block: &[u8; BLOCK], find: impl Fn(u8x16) -> u8x16) -> u64 {
-    let parts = block.as_chunks::<16>().0;
-    parts.iter().rev().fold(0, |bits, part| {
-        bits << 16 | u64::from(find(u8x16::new(*part)).to_bitmask())
-    })
+/// For each thing that is sought a bit a byte.
+fn bits<const N: usize>(block: &[u8; BLOCK], seek: impl Fn(u8x16) -> [u8x16; N]) -> [u64; N] {
+    let mut bits = [0; N];
+    for (part, bytes) in block.as_chunks::<16>().0.iter().enumerate() {
+        for (bits, found) in bits.iter_mut().zip(seek(u8x16::new(*bytes))) {
+            *bits |= u64::from(found.to_bitmask()) << (16 * part);
+        }
+    }
+    bits
 }
 
 /// Each bit is the parity of those up to it: between two quotes, the second one not included, there is a string.
