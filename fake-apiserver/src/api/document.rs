@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::model::catalog::Catalog;
-use crate::model::object::{encode_json, encode_json_indented};
+use crate::model::encode::{encode_json, encode_json_indented};
 use crate::scenario::Version;
 
 use super::{Answer, Details, HttpRequest, Status};

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::catalog::Kind;
-use crate::model::object::encode_json;
+use crate::model::encode::encode_json;
 
 use crate::scenario::Version;
 

@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
-use crate::model::object::encode_json_indented;
+use crate::model::encode::encode_json_indented;
 
 use super::accept::{self, PROTOBUF, Writing};
 use super::{Answer, HttpRequest, protobuf, yaml};

@@ -7,7 +7,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use crate::api::go_text;
 
-use super::object::encode_json;
+use super::encode::encode_json;
 
 /// The only version there ever was.
 const VERSION: &str = "meta.k8s.io/v1";

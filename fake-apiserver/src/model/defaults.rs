@@ -5,7 +5,7 @@
 //!
 //! Source: Kubernetes `pkg/apis/*/v1/defaults.go`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use base64::Engine as _;
@@ -25,6 +25,9 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) -> bool {
 
 fn fill_struct(known: &'static Struct, object: &mut Map<String, Value>) -> bool {
     let mut filled = false;
+    if !has_defaults(known) {
+        return filled;
+    }
     for rule in rules().get(known.name).into_iter().flatten() {
         let inner = rule.get("at").and_then(Value::as_str);
         let about = match inner {
@@ -77,6 +80,32 @@ fn fill_below(of: &Type, value: &mut Value) -> bool {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
     filled
+}
+
+/// Can there be anything to fill in, here or further down?
+fn has_defaults(known: &'static Struct) -> bool {
+    static BARE: OnceLock<BTreeSet<&'static str>> = OnceLock::new();
+    let bare = BARE.get_or_init(|| {
+        types::all()
+            .filter(|known| !reaches_defaults(known, &mut BTreeSet::new()))
+            .map(|known| known.name)
+            .collect()
+    });
+    !bare.contains(known.name)
+}
+
+fn reaches_defaults(known: &'static Struct, seen: &mut BTreeSet<&'static str>) -> bool {
+    // What is on the way already is asked where it was met first.
+    seen.insert(known.name)
+        && (rules().contains_key(known.name)
+            || compute(known.name, &mut Map::new())
+            || known.fields.iter().any(|field| {
+                field.default.is_some()
+                    || field
+                        .holds
+                        .holder()
+                        .is_some_and(|below| reaches_defaults(below, seen))
+            }))
 }
 
 fn rules() -> &'static BTreeMap<String, Vec<Value>> {

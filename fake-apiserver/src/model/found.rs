@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::{Cause, go_text};
 
-use super::object::encode_json;
+use super::encode::encode_json;
 
 /// Faults, in the order they are found.
 #[derive(Debug, Default)]

@@ -15,7 +15,8 @@ use crate::scenario::Version;
 
 use super::catalog::Kind;
 use super::continue_token::ContinueToken;
-use super::object::{Stored, encode_json};
+use super::encode::encode_json;
+use super::object::Stored;
 use super::scale;
 use super::store::{self, Mark, Objects, Store};
 use super::{Model, Resource, table};

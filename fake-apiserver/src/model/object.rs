@@ -4,18 +4,18 @@
 //! It must not know who reads it: selectors, pages and watches are elsewhere.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::OnceLock;
-use std::{fmt, io};
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::ser::Formatter;
 use serde_json::{Map, Value};
 
 use crate::api::{Form, MetaVersion, RowObject};
 use crate::record::ObjectRef;
 
 use super::catalog::Kind;
+use super::encode::{encode_json, encode_value};
 use super::texts::Texts;
 
 /// Order of `metadata`'s keys for built-in kinds (`ObjectMeta` in apimachinery `meta/v1/types.go`).
@@ -112,7 +112,7 @@ impl Stored {
                     Some(other) => Cow::Owned(other.to_string()),
                 })
                 .collect(),
-            full: encode_json(&json).into_boxed_slice().into(),
+            full: encode_value(&json).into_boxed_slice().into(),
             metadata: OnceLock::new(),
         }
     }
@@ -244,7 +244,10 @@ impl Stored {
             .get_mut("metadata")
             .map(Value::take)
             .unwrap_or_default();
-        object.insert("metadata".to_owned(), struct_order(metadata, &OBJECT_META));
+        object.insert(
+            "metadata".to_owned(),
+            struct_order(metadata, |key| place_in(&OBJECT_META, key)),
+        );
         sort_maps(&mut object);
         Value::Object(object)
     }
@@ -341,24 +344,40 @@ pub(super) fn canonical(kind: &Kind, json: Value) -> Value {
         return json;
     };
     drop_empty(object.get_mut("metadata"));
-    object.insert("kind".to_owned(), kind.kind.into());
-    object.insert("apiVersion".to_owned(), kind.api_version().into());
+    say(&mut object, "kind", kind.kind);
+    say(&mut object, "apiVersion", &kind.api_version());
     if kind.custom {
         let mut json = Value::Object(object);
         json.sort_all_objects();
         return json;
     }
-    object.retain(|key, value| !(MAPS.contains(&key.as_str()) && is_empty(value)));
-    let mut order = vec!["kind", "apiVersion", "metadata"];
-    order.extend_from_slice(kind.fields);
+    object.retain(|key, value| !(is_map(key) && is_empty(value)));
     if let Some(metadata) = object.get_mut("metadata") {
-        *metadata = struct_order(metadata.take(), &OBJECT_META);
+        *metadata = struct_order(metadata.take(), |key| place_in(&OBJECT_META, key));
     }
-    let mut json = struct_order(Value::Object(object), &order);
-    if let Some(object) = json.as_object_mut() {
-        sort_maps(object);
-    }
+    let mut json = struct_order(Value::Object(object), |key| match key {
+        "kind" => 0,
+        "apiVersion" => 1,
+        "metadata" => 2,
+        field => 3 + place_in(kind.fields, field),
+    });
+    sort_maps_below(&mut json);
     json
+}
+
+/// The fields of metadata, each of them once, in the order of the struct.
+pub(super) fn ordered_metadata(mut fields: Vec<(String, Value)>) -> Value {
+    fields.sort_by_key(|(field, _)| place_in(&OBJECT_META, field));
+    Value::Object(fields.into_iter().collect())
+}
+
+/// Sets a field to a text.
+fn say(object: &mut Map<String, Value>, field: &str, text: &str) {
+    match object.get_mut(field) {
+        Some(Value::String(said)) if said == text => {}
+        Some(other) => *other = text.into(),
+        None => drop(object.insert(field.to_owned(), text.into())),
+    }
 }
 
 /// Takes out of the metadata what says nothing.
@@ -383,13 +402,12 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The keys of `order` first, in that order; then the others as they were.
-fn struct_order(json: Value, order: &[&str]) -> Value {
+/// In the order of the places.
+fn struct_order(json: Value, place: impl Fn(&str) -> usize) -> Value {
     let Value::Object(object) = json else {
         return json;
     };
-    let place = |key: &String| order.iter().position(|known| known == key).unwrap_or(order.len());
-    if object.keys().is_sorted_by_key(place) {
+    if object.keys().is_sorted_by_key(|key| place(key)) {
         return Value::Object(object);
     }
     let mut fields: Vec<(String, Value)> = object.into_iter().collect();
@@ -397,12 +415,33 @@ fn struct_order(json: Value, order: &[&str]) -> Value {
     Value::Object(fields.into_iter().collect())
 }
 
+/// Where a key stands; behind all that are known, if it is none of them.
+fn place_in(order: &[&str], key: &str) -> usize {
+    order
+        .iter()
+        .position(|known| *known == key)
+        .unwrap_or(order.len())
+}
+
+fn is_map(key: &str) -> bool {
+    MAPS.contains(&key)
+}
+
 fn sort_maps(object: &mut Map<String, Value>) {
     for (key, value) in object.iter_mut() {
-        if MAPS.contains(&key.as_str()) && value.is_object() {
-            value.sort_all_objects();
-        } else {
-            sort_maps_below(value);
+        match value {
+            Value::Object(entries) if is_map(key) => {
+                let flat = !entries
+                    .values()
+                    .any(|value| value.is_object() || value.is_array());
+                if !(flat && entries.keys().is_sorted()) {
+                    value.sort_all_objects();
+                }
+            }
+            Value::Object(object) => sort_maps(object),
+            Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                sort_maps_below(value);
+            }
         }
     }
 }
@@ -412,63 +451,5 @@ fn sort_maps_below(value: &mut Value) {
         Value::Object(object) => sort_maps(object),
         Value::Array(items) => items.iter_mut().for_each(sort_maps_below),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// Room for a small object.
-const SHORT_TEXT: usize = 1024;
-
-/// JSON in the server's own spelling (Go `encoding/json`): compact, `<`, `>`, `&`, U+2028 and U+2029 escaped, no
-/// newline at the end.
-pub fn encode_json<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    let mut out = Vec::with_capacity(SHORT_TEXT);
-    let mut serializer = serde_json::Serializer::with_formatter(&mut out, GoFormatter);
-    value
-        .serialize(&mut serializer)
-        .expect("a JSON value with string keys always serializes into memory");
-    out
-}
-
-/// The same, indented by two spaces: what `pretty` asks for.
-pub fn encode_json_indented<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    let text = serde_json::to_string_pretty(value)
-        .expect("a JSON value with string keys always serializes into memory");
-    // Outside of strings none of these occur.
-    text.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
-        .into_bytes()
-}
-
-struct GoFormatter;
-
-impl Formatter for GoFormatter {
-    fn write_string_fragment<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        // Nearly no text has any of them, and without an early end many bytes are looked at at once.
-        let may_be_special = |byte| matches!(byte, b'<' | b'>' | b'&' | 0xE2);
-        if !fragment
-            .bytes()
-            .fold(false, |any, byte| any | may_be_special(byte))
-        {
-            return writer.write_all(fragment.as_bytes());
-        }
-        let mut rest = fragment;
-        while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-            let (plain, special) = rest.split_at(at);
-            writer.write_all(plain.as_bytes())?;
-            let character = special
-                .chars()
-                .next()
-                .expect("find gave the position of a character");
-            write!(writer, "\\u{:04x}", u32::from(character))?;
-            rest = &special[character.len_utf8()..];
-        }
-        writer.write_all(rest.as_bytes())
     }
 }

@@ -9,7 +9,7 @@ use crate::api::{Cause, Status, go_text};
 use crate::scenario::Version;
 
 use super::catalog::Kind;
-use super::object::encode_json;
+use super::encode::encode_json;
 use super::schema::Schema;
 use super::types;
 

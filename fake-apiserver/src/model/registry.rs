@@ -6,6 +6,7 @@
 //! Source: apiserver `registry/generic/registry/store.go` and `registry/rest/{create,update,delete}.go`;
 //! kubernetes `plugin/admission/namespace/lifecycle`; the strategies of each kind, as columns of the catalog.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use super::object::{self, Stored};
 use super::ownership::Ownership;
 use super::scale::of as scale_of;
 use super::write::{self, Outcome};
-use super::{Model, Written, convert, defaults, patch, table, types};
+use super::{Model, Written, convert, defaults, ownership, patch, table, types};
 
 mod admission;
 mod creation;
@@ -301,6 +302,14 @@ impl Writer<'_> {
             }
         }
         object
+    }
+
+    /// An object that says nothing yet.
+    fn nothing(&self) -> Cow<'static, Value> {
+        match types::zero(self.kind(), self.model.version) {
+            Some(zero) => Cow::Borrowed(zero),
+            None => Cow::Owned(ownership::nothing()),
+        }
     }
 
     /// The object in the form of its kind. One that a script put there as it is, and that does not fit, stays so.

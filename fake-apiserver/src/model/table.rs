@@ -16,8 +16,9 @@ use crate::scenario::Version;
 use super::catalog::Kind;
 use super::columns::{Columns, Row};
 use super::convert;
+use super::encode::encode_json;
 use super::list::Page;
-use super::object::{Stored, encode_json};
+use super::object::Stored;
 
 /// An object in the form asked for, without newline; a table if that is the form, with the names of its columns if
 /// `named`.

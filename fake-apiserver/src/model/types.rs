@@ -11,7 +11,11 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use serde_json::{Map, Value};
+
 use super::catalog::Kind;
+use crate::api::published;
+use crate::scenario::Version;
 
 mod protobuf;
 mod read;
@@ -25,8 +29,16 @@ pub(crate) use scalars::amount;
 #[derive(Debug)]
 struct Types {
     /// By Kind, group and version: what differs first is compared first.
-    kinds: BTreeMap<(&'static str, &'static str, &'static str), usize>,
+    kinds: BTreeMap<(&'static str, &'static str, &'static str), Root>,
     structs: Vec<Struct>,
+}
+
+/// The struct of a kind.
+#[derive(Debug)]
+struct Root {
+    index: usize,
+    /// What it is where nothing is said, in each version; made once it is asked for.
+    zeros: [OnceLock<Value>; 4],
 }
 
 /// A struct, with the fields of what it embeds.
@@ -88,12 +100,27 @@ pub(crate) enum Shape {
 
 /// The struct of a built-in kind; `None` for custom resources.
 pub(crate) fn of(kind: &Kind) -> Option<&'static Struct> {
+    root(kind).map(|root| &types().structs[root.index])
+}
+
+/// An object of this kind that says nothing but that it has metadata, in the form of its struct; `None` for custom
+/// resources.
+pub(crate) fn zero(kind: &Kind, version: Version) -> Option<&'static Value> {
+    let zero = || {
+        let nothing = Value::Object(Map::from_iter([(
+            "metadata".to_owned(),
+            Value::Object(Map::new()),
+        )]));
+        read_tree(kind, &nothing, version).object
+    };
+    root(kind).map(|root| root.zeros[published::nth(version)].get_or_init(zero))
+}
+
+fn root(kind: &Kind) -> Option<&'static Root> {
     if kind.custom {
         return None;
     }
-    let types = types();
-    let index = types.kinds.get(&(kind.kind, kind.group, kind.version))?;
-    Some(&types.structs[*index])
+    types().kinds.get(&(kind.kind, kind.group, kind.version))
 }
 
 /// The struct of this name.
@@ -101,6 +128,11 @@ pub(crate) fn named(name: &str) -> Option<&'static Struct> {
     let structs = &types().structs;
     let index = structs.binary_search_by(|known| known.name.cmp(name)).ok()?;
     Some(&structs[index])
+}
+
+/// All of them.
+pub(crate) fn all() -> impl Iterator<Item = &'static Struct> {
+    types().structs.iter()
 }
 
 impl Struct {
@@ -151,6 +183,14 @@ impl Type {
         None
     }
 
+    /// The struct whose values are somewhere in it.
+    pub(crate) fn holder(&self) -> Option<&'static Struct> {
+        match self.items().or_else(|| self.values()) {
+            Some(below) => below.holder(),
+            None => self.as_struct(),
+        }
+    }
+
     /// What it is a list of.
     pub(crate) fn items(&self) -> Option<&Type> {
         if let Shape::List(items) = &self.target().shape {
@@ -193,7 +233,11 @@ fn read(text: &'static str) -> Types {
                 let mut next = || words.next().expect("a kind has three words");
                 let (api_version, kind, name) = (next(), next(), next());
                 let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-                types.kinds.insert((kind, group, version), names[name]);
+                let root = Root {
+                    index: names[name],
+                    zeros: Default::default(),
+                };
+                types.kinds.insert((kind, group, version), root);
             }
             Some("struct") => types.structs.push(Struct {
                 name: words.next().expect("a struct has a name"),
@@ -282,7 +326,6 @@ fn type_of(text: &'static str, names: &BTreeMap<&'static str, usize>) -> Type {
 mod tests {
     use super::*;
     use crate::model::catalog::Catalog;
-    use crate::scenario::Version;
 
     #[test]
     fn every_built_in_kind_has_its_struct() {

@@ -23,8 +23,9 @@ use crate::record::{Door, FrameType, ObjectRef, WriteOp};
 use crate::scenario::Version;
 
 use super::catalog::Kind;
+use super::encode::encode_json;
 use super::list::FRESH_WAIT;
-use super::object::{Stored, encode_json};
+use super::object::Stored;
 use super::selector::Selector;
 use super::watch_cache::{Change, Event, line};
 use super::{Model, Place, store, table};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::catalog::{Deletion, Kind};
-use super::object::{Stored, canonical};
+use super::object::{Stored, canonical, ordered_metadata};
 
 /// What a write comes to.
 pub(super) enum Outcome {
@@ -22,6 +22,19 @@ pub(super) enum Outcome {
     /// The object was told to go, and this write, which leaves it so, took away what held it.
     Released(Value),
 }
+
+/// What of the metadata a writer has no say in.
+const SERVER_OWNED: [&str; 9] = [
+    "selfLink",
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "resourceVersion",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
 
 /// A create, or a replacement of `current`, by `manifest`, at a time since 1970. `uid` is the one a new object gets.
 pub(super) fn replace(
@@ -36,49 +49,46 @@ pub(super) fn replace(
         Value::Object(object) => object,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
     };
-    let mut metadata = match object.get_mut("metadata").map(Value::take) {
+    let sent = match object.get_mut("metadata").map(Value::take) {
         Some(Value::Object(metadata)) => metadata,
         Some(_) | None => Map::new(),
     };
-    for server_owned in [
-        "selfLink",
-        "resourceVersion",
-        "generation",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-    ] {
-        metadata.remove(server_owned);
-    }
+    let mut metadata: Vec<(String, Value)> = Vec::with_capacity(sent.len() + SERVER_OWNED.len());
+    metadata.extend(
+        sent.into_iter()
+            .filter(|(field, _)| !SERVER_OWNED.contains(&field.as_str())),
+    );
+    let mut say = |field: &str, value| metadata.push((field.to_owned(), value));
     let (namespace, name) = match key.split_once('/') {
         Some((namespace, name)) => (Some(namespace), name),
         None => (None, key),
     };
-    metadata.insert("name".to_owned(), name.into());
-    match namespace {
-        Some(namespace) => drop(metadata.insert("namespace".to_owned(), namespace.into())),
-        None => drop(metadata.remove("namespace")),
+    say("name", name.into());
+    if let Some(namespace) = namespace {
+        say("namespace", namespace.into());
     }
     let old = current.map(|current| current.json());
     let kept = |name: &str| old.as_ref().and_then(|old| old["metadata"].get(name)).cloned();
-    metadata.insert("uid".to_owned(), kept("uid").unwrap_or_else(|| uid.into()));
-    metadata.insert(
-        "creationTimestamp".to_owned(),
-        kept("creationTimestamp").unwrap_or_else(|| timestamp(time).into()),
+    say("uid", kept("uid").unwrap_or_else(|| uid.into()));
+    let created = kept("creationTimestamp");
+    say(
+        "creationTimestamp",
+        created.unwrap_or_else(|| timestamp(time).into()),
     );
     // A new object gets its version when it is stored; until then only its place is taken.
-    metadata.insert(
-        "resourceVersion".to_owned(),
+    say(
+        "resourceVersion",
         kept("resourceVersion").unwrap_or_else(|| "0".into()),
     );
     if kind.generation && current.is_none() {
-        metadata.insert("generation".to_owned(), 1.into());
+        say("generation", 1.into());
     }
     for lasting in ["generation", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if let Some(value) = kept(lasting) {
-            metadata.insert(lasting.to_owned(), value);
+            say(lasting, value);
         }
     }
-    object.insert("metadata".to_owned(), Value::Object(metadata));
+    object.insert("metadata".to_owned(), ordered_metadata(metadata));
     let Some((current, old)) = current.zip(old.as_ref()) else {
         return Outcome::Put(Value::Object(object));
     };
@@ -177,14 +187,14 @@ pub(super) fn uid(nth: u64, key: &str) -> String {
     }
     // Version 4, variant 1 (RFC 9562).
     let bits = bits & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
-    let hex = format!("{bits:032x}");
+    let [high, low] = [(bits >> 64) as u64, bits as u64];
     format!(
-        "{}-{}-{}-{}-{}",
-        &hex[..8],
-        &hex[8..12],
-        &hex[12..16],
-        &hex[16..20],
-        &hex[20..]
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
     )
 }
 

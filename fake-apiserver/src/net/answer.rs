@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, DATE, HeaderName, HeaderValue};
+use http::header::{CONTENT_LENGTH, DATE, HeaderMap, HeaderName, HeaderValue};
 use http_body::{Body, Frame};
 use hyper::ext::ReasonPhrase;
 
@@ -65,6 +65,8 @@ pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
             .extensions_mut()
             .insert(ReasonPhrase::from_static(words.as_bytes()));
     }
+    // And the length and the date.
+    *response.headers_mut() = HeaderMap::with_capacity(headers.len() + 2);
     for (name, value) in headers {
         match (HeaderName::try_from(&name), HeaderValue::try_from(value)) {
             (Ok(name), Ok(value)) => {

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::api::published;
 use crate::api::{Answer, HttpRequest, query_pairs};
 use crate::model::catalog::{Catalog, Kind};
-use crate::model::object::encode_json;
+use crate::model::encode::encode_json;
 use crate::scenario::Version;
 
 use super::discovery::hash;

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use crate::api::{Answer, HttpRequest};
-use crate::model::object::encode_json;
+use crate::model::encode::encode_json;
 use crate::scenario::Version;
 
 use super::{Endpoint, git_version};

@@ -9,7 +9,7 @@
 use serde_json::Value;
 
 use crate::api::{Cause, go_text};
-use crate::model::object::encode_json;
+use crate::model::encode::encode_json;
 use crate::scenario::Version;
 
 use super::formats;

@@ -2,7 +2,7 @@
 //!
 //! Source: apimachinery `meta/v1/types.go` (`ManagedFieldsEntry`) and `util/managedfields/internal/managedfields.go`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::set::Fields;
 
@@ -48,8 +48,9 @@ impl Owner {
 
 /// The owners of an object.
 pub(super) fn read(object: &Value) -> Vec<Owner> {
-    let entries = object
-        .pointer("/metadata/managedFields")
+    let metadata = object.get("metadata");
+    let entries = metadata
+        .and_then(|metadata| metadata.get(FIELD))
         .and_then(Value::as_array);
     let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
     entries
@@ -90,21 +91,22 @@ pub(super) fn write(object: &mut Value, mut owners: Vec<Owner>) {
                 Operation::Apply => "Apply",
                 Operation::Update => "Update",
             };
-            let mut entry = json!({});
+            let mut entry = Map::with_capacity(7);
+            let mut say = |field: &str, value| drop(entry.insert(field.to_owned(), value));
             if !owner.manager.is_empty() {
-                entry["manager"] = owner.manager.into();
+                say("manager", owner.manager.into());
             }
-            entry["operation"] = operation.into();
-            entry["apiVersion"] = owner.api_version.into();
+            say("operation", operation.into());
+            say("apiVersion", owner.api_version.into());
             if let Some(time) = owner.time {
-                entry["time"] = time.into();
+                say("time", time.into());
             }
-            entry["fieldsType"] = "FieldsV1".into();
-            entry["fieldsV1"] = owner.fields.written();
+            say("fieldsType", "FieldsV1".into());
+            say("fieldsV1", owner.fields.written());
             if !owner.subresource.is_empty() {
-                entry["subresource"] = owner.subresource.into();
+                say("subresource", owner.subresource.into());
             }
-            entry
+            Value::Object(entry)
         })
         .collect();
     super::without(object);

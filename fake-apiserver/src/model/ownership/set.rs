@@ -60,13 +60,12 @@ impl Fields {
     /// As FieldsV1.
     pub(super) fn written(&self) -> Value {
         let mut tree = Map::with_capacity(self.below.len() + 1);
+        // What has nothing below it can only be there by itself.
+        if self.itself && !self.below.is_empty() {
+            tree.insert(".".to_owned(), Value::Object(Map::new()));
+        }
         for (element, fields) in &self.below {
-            let mut below = fields.written();
-            if let (true, Some(entries)) = (fields.itself && !fields.below.is_empty(), below.as_object_mut())
-            {
-                entries.shift_insert(0, ".".to_owned(), Value::Object(Map::new()));
-            }
-            tree.insert(element.clone(), below);
+            tree.insert(element.clone(), fields.written());
         }
         Value::Object(tree)
     }

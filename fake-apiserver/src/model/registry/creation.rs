@@ -76,8 +76,7 @@ impl Writer<'_> {
         if self.kind().defines {
             object = crd::prepared(object, None);
         }
-        let before = self.conformed(ownership::nothing());
-        self.ownership(None).note_update(&before, &mut object);
+        self.ownership(None).note_update(&self.nothing(), &mut object);
         self.admitted(name, object, !filled)
     }
 

@@ -67,7 +67,7 @@ impl Writer<'_> {
                 self.replace(&current, subresource, object, true)
             }
             None if subresource.is_none() => {
-                let object = merged(&self.conformed(ownership::nothing()))?;
+                let object = merged(&self.nothing())?;
                 self.takes_content(name)?;
                 let object = self.completed(object);
                 self.create_owned(name, object)

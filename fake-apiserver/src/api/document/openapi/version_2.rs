@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Answer, HttpRequest};
 use crate::model::catalog::Catalog;
-use crate::model::object::encode_json;
+use crate::model::encode::encode_json;
 use crate::scenario::Version;
 
 use super::{bare, contents, hash, schemas_of, tag, takes_json, whole};

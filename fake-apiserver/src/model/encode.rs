@@ -1,0 +1,141 @@
+//! JSON as the server spells it (Go `encoding/json`).
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::Formatter;
+
+/// Room for a small object.
+const SHORT_TEXT: usize = 1024;
+
+/// JSON in the server's own spelling (Go `encoding/json`): compact, `<`, `>`, `&`, U+2028 and U+2029 escaped, no
+/// newline at the end.
+pub fn encode_json<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
+    let mut out = Vec::with_capacity(SHORT_TEXT);
+    write_json(value, &mut out);
+    out
+}
+
+fn write_json<T: Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
+    let mut serializer = serde_json::Serializer::with_formatter(out, GoFormatter);
+    value
+        .serialize(&mut serializer)
+        .expect("a JSON value with string keys always serializes into memory");
+}
+
+/// The same of a tree, which is written often: text that needs no escape, and nearly none does, is copied.
+pub(super) fn encode_value(value: &Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(SHORT_TEXT);
+    write_value(value, &mut out);
+    out
+}
+
+fn write_value(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::String(text) => write_text(text, out),
+        Value::Array(items) => {
+            let mut before = b'[';
+            for item in items {
+                out.push(before);
+                write_value(item, out);
+                before = b',';
+            }
+            if items.is_empty() {
+                out.push(before);
+            }
+            out.push(b']');
+        }
+        Value::Object(entries) => {
+            let mut before = b'{';
+            for (key, value) in entries {
+                out.push(before);
+                write_text(key, out);
+                out.push(b':');
+                write_value(value, out);
+                before = b',';
+            }
+            if entries.is_empty() {
+                out.push(before);
+            }
+            out.push(b'}');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => write_json(value, out),
+    }
+}
+
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    // Without an early end many bytes are looked at at once.
+    let special = |byte: u8| byte < 0x20 || matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&' | 0xE2);
+    if text.bytes().fold(false, |any, byte| any | special(byte)) {
+        write_json(text, out);
+    } else {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    }
+}
+
+/// The same, indented by two spaces: what `pretty` asks for.
+pub(crate) fn encode_json_indented<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
+    let text = serde_json::to_string_pretty(value)
+        .expect("a JSON value with string keys always serializes into memory");
+    // Outside of strings none of these occur.
+    text.replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+        .into_bytes()
+}
+
+struct GoFormatter;
+
+impl Formatter for GoFormatter {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        // Nearly no text has any of them, and without an early end many bytes are looked at at once.
+        let may_be_special = |byte| matches!(byte, b'<' | b'>' | b'&' | 0xE2);
+        if !fragment
+            .bytes()
+            .fold(false, |any, byte| any | may_be_special(byte))
+        {
+            return writer.write_all(fragment.as_bytes());
+        }
+        let mut rest = fragment;
+        while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+            let (plain, special) = rest.split_at(at);
+            writer.write_all(plain.as_bytes())?;
+            let character = special
+                .chars()
+                .next()
+                .expect("find gave the position of a character");
+            write!(writer, "\\u{:04x}", u32::from(character))?;
+            rest = &special[character.len_utf8()..];
+        }
+        writer.write_all(rest.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{encode_json, encode_value};
+
+    #[test]
+    fn a_tree_is_written_as_anything_else_is() {
+        let tree = json!({
+            "plain": "text", "empty": "", "quoted \"": "a \\ \n \u{1}\u{7f}", "html": "<&>", "é": "\u{2028}\u{201c}",
+            "list": [null, true, -1, 1.5, u64::MAX, [], {}], "map": {"": {}},
+        });
+        let (written, expected) = (encode_value(&tree), encode_json(&tree));
+        assert_eq!(
+            String::from_utf8_lossy(&written),
+            String::from_utf8_lossy(&expected)
+        );
+    }
+}
