@@ -367,7 +367,7 @@ pub(super) fn canonical(kind: &Kind, json: Value) -> Value {
 
 /// The fields of metadata, each of them once, in the order of the struct.
 pub(super) fn ordered_metadata(mut fields: Vec<(String, Value)>) -> Value {
-    fields.sort_by_key(|(field, _)| place_in(&OBJECT_META, field));
+    fields.sort_by_cached_key(|(field, _)| place_in(&OBJECT_META, field));
     Value::Object(fields.into_iter().collect())
 }
 
@@ -411,7 +411,7 @@ fn struct_order(json: Value, place: impl Fn(&str) -> usize) -> Value {
         return Value::Object(object);
     }
     let mut fields: Vec<(String, Value)> = object.into_iter().collect();
-    fields.sort_by_key(|(key, _)| place(key));
+    fields.sort_by_cached_key(|(key, _)| place(key));
     Value::Object(fields.into_iter().collect())
 }
 

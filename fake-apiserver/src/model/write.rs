@@ -187,15 +187,15 @@ pub(super) fn uid(nth: u64, key: &str) -> String {
     }
     // Version 4, variant 1 (RFC 9562).
     let bits = bits & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
-    let [high, low] = [(bits >> 64) as u64, bits as u64];
-    format!(
-        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-        high >> 32,
-        high >> 16 & 0xffff,
-        high & 0xffff,
-        low >> 48,
-        low & 0xffff_ffff_ffff
-    )
+    let mut text = String::with_capacity(36);
+    for nth in 0..32 {
+        if matches!(nth, 8 | 12 | 16 | 20) {
+            text.push('-');
+        }
+        let digit = (bits >> (124 - 4 * nth)) as usize & 0xf;
+        text.push(char::from(b"0123456789abcdef"[digit]));
+    }
+    text
 }
 
 /// A time since 1970 as RFC 3339 has it, in whole seconds.

@@ -129,6 +129,11 @@ impl Goal {
         self.limits.ends
     }
 
+    /// Is the truth compared with what the client reports? If not, it need not be told here: it stands in the store.
+    pub(super) fn compares(&self) -> bool {
+        self.limits.ends && self.limits.reports
+    }
+
     /// Since when the client holds a watch and neither side does anything; `None`: it holds none.
     pub(super) fn on_rest(&mut self, since: Option<Duration>) {
         self.at_rest_since = since;

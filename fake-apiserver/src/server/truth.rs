@@ -112,7 +112,7 @@ impl Server {
         self.script.on_activity(now);
         let of_target = group == self.scenario.target.group && plural == self.scenario.target.plural;
         let selected = of_target && self.selects(&written.stored);
-        if of_target {
+        if of_target && self.goal.compares() {
             let state = (selected && op != WriteOp::Delete).then(|| Version {
                 uid: written.uid.clone(),
                 resource_version: written.revision.to_string(),

@@ -88,7 +88,12 @@ impl<'v> Parts<'v> {
 impl Name<'_> {
     fn element(self) -> String {
         match self {
-            Self::Entry(name) => ["f:", name].concat(),
+            Self::Entry(name) => {
+                let mut element = String::with_capacity(2 + name.len());
+                element.push_str("f:");
+                element.push_str(name);
+                element
+            }
             Self::Item(element) => element.to_owned(),
         }
     }

@@ -58,14 +58,15 @@ impl Fields {
     }
 
     /// As FieldsV1.
-    pub(super) fn written(&self) -> Value {
-        let mut tree = Map::with_capacity(self.below.len() + 1);
+    pub(super) fn written(self) -> Value {
         // What has nothing below it can only be there by itself.
-        if self.itself && !self.below.is_empty() {
+        let said = self.itself && !self.below.is_empty();
+        let mut tree = Map::with_capacity(self.below.len() + usize::from(said));
+        if said {
             tree.insert(".".to_owned(), Value::Object(Map::new()));
         }
-        for (element, fields) in &self.below {
-            tree.insert(element.clone(), fields.written());
+        for (element, fields) in self.below {
+            tree.insert(element, fields.written());
         }
         Value::Object(tree)
     }
@@ -190,9 +191,9 @@ mod tests {
             "f:b": {".": {}, "f:c": {"v:1": {}}, "f:d": {}},
             "f:e": {"f:f": {}},
         });
-        assert_eq!(set.written().to_string(), written.to_string());
         assert_eq!(Fields::read(&written), set);
         assert_eq!(set.paths().into_iter().collect::<Fields>(), set);
+        assert_eq!(set.written().to_string(), written.to_string());
     }
 
     #[test]
