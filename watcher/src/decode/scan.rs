@@ -147,7 +147,7 @@ impl ValueEnd {
 }
 
 /// How far [`count_items`] looks: lists that are longer have large items, or so many that room for the others matters less.
-const COUNTED_BLOCKS: usize = 8;
+const COUNTED_BLOCKS: usize = 4;
 
 /// How many items a list has, given the bytes behind its bracket, where the first of them begins; of a long list, how many
 /// it has at least.
