@@ -164,6 +164,22 @@ fn what_cannot_be_done_is_said_with_a_code(
 }
 
 #[test]
+fn the_readme_shows_what_kube_runtime_fails() {
+    let printed = text_of(&scenarios(&["--client", "kube-runtime"]).stdout);
+    let table: String = printed
+        .split_inclusive('\n')
+        .skip_while(|line| !line.starts_with("group "))
+        .take_while(|line| !line.trim().is_empty())
+        .collect();
+    let readme = std::fs::read_to_string(repository::root().join("README.md")).unwrap();
+    assert!(!table.is_empty(), "no table in {printed}");
+    assert!(
+        readme.contains(&table),
+        "this goes into README.md, and its last line into the sentence above it:\n{table}"
+    );
+}
+
+#[test]
 fn nothing_is_coloured_in_a_pipe() {
     let ended = scenarios(&["tl/"]);
     let printed = text_of(&ended.stdout);
