@@ -104,6 +104,8 @@ pub struct Model {
     resources: Vec<Resource>,
     /// Which of them, by group and plural: all versions of a resource show the same objects.
     places: BTreeMap<(&'static str, &'static str), Place>,
+    /// The same by the address of the kind: asked some times at every write.
+    places_of_kinds: BTreeMap<usize, Place>,
     /// Does every resource have the watch cache of a second apiserver?
     twin: bool,
     beginning: Beginning,
@@ -186,6 +188,7 @@ impl Model {
             unsettled: BTreeSet::new(),
             resources: Vec::new(),
             places: BTreeMap::new(),
+            places_of_kinds: BTreeMap::new(),
             beginning: Beginning::new(),
             lags: Lags::default(),
         };
@@ -206,7 +209,7 @@ impl Model {
         };
         let (twin, lags) = (self.twin, &self.lags);
         let new = |door| WatchCache::new(revision, capacity, lags.of(door));
-        self.places.entry(kind.storage()).or_insert_with(|| {
+        let place = self.places.entry(kind.storage()).or_insert_with(|| {
             self.resources.push(Resource {
                 watch_cached: kind.watch_cached,
                 store: Store::new(revision),
@@ -215,6 +218,7 @@ impl Model {
             });
             Place(self.resources.len() - 1)
         });
+        self.places_of_kinds.insert(address(kind), *place);
     }
 
     /// Is there a second apiserver over the same truth?
@@ -437,7 +441,8 @@ impl Model {
     }
 
     fn place(&self, kind: &'static Kind) -> Place {
-        let place = self.places.get(&kind.storage());
+        let place = self.places_of_kinds.get(&address(kind));
+        let place = place.or_else(|| self.places.get(&kind.storage()));
         *place.expect("room is made for a kind before it is served, and never taken back")
     }
 
@@ -535,4 +540,8 @@ impl Model {
             previous,
         }
     }
+}
+
+fn address(kind: &'static Kind) -> usize {
+    std::ptr::from_ref(kind).addr()
 }

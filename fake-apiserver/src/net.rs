@@ -143,7 +143,8 @@ struct State {
     conns: u64,
     conns_open: usize,
     streams: u64,
-    answers: BTreeMap<StreamId, Answer>,
+    /// Boxed: a map moves what it holds whenever one comes or goes.
+    answers: BTreeMap<StreamId, Box<Answer>>,
     /// When [`Edge::keep_time`] wakes next.
     armed: Option<Duration>,
 }
@@ -267,7 +268,7 @@ impl Edge {
         self.hand_in(|state, _| {
             state.streams += 1;
             stream = StreamId(state.streams);
-            state.answers.insert(stream, Answer::default());
+            state.answers.insert(stream, Box::default());
             Input::Request {
                 stream,
                 conn,
@@ -497,7 +498,7 @@ impl State {
     }
 }
 
-fn lay_out(answers: &mut BTreeMap<StreamId, Answer>, output: Output, woken: &mut Vec<Waker>) {
+fn lay_out(answers: &mut BTreeMap<StreamId, Box<Answer>>, output: Output, woken: &mut Vec<Waker>) {
     let stream = match &output {
         Output::Head { stream, .. }
         | Output::Data { stream, .. }

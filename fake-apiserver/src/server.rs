@@ -212,7 +212,8 @@ pub struct Server {
     log: Log,
     outputs: VecDeque<Output>,
     joined: Joined,
-    open: BTreeMap<StreamId, Open>,
+    /// Boxed: a map moves what it holds whenever one comes or goes.
+    open: BTreeMap<StreamId, Box<Open>>,
     /// When an exchange has to be looked at again, and that turn's own set of those that must be looked at now.
     wakes: BTreeSet<(Duration, StreamId)>,
     touched: BTreeSet<StreamId>,
@@ -436,14 +437,14 @@ impl Server {
         };
         self.open.insert(
             stream,
-            Open {
+            Box::new(Open {
                 exchange,
                 source,
                 asked,
                 edit: None,
                 bind: None,
                 wake: None,
-            },
+            }),
         );
         self.touched.insert(stream);
 

@@ -84,14 +84,8 @@ fn fill_below(of: &Type, value: &mut Value) -> bool {
 
 /// Can there be anything to fill in, here or further down?
 fn has_defaults(known: &'static Struct) -> bool {
-    static BARE: OnceLock<BTreeSet<&'static str>> = OnceLock::new();
-    let bare = BARE.get_or_init(|| {
-        types::all()
-            .filter(|known| !reaches_defaults(known, &mut BTreeSet::new()))
-            .map(|known| known.name)
-            .collect()
-    });
-    !bare.contains(known.name)
+    let reaches = || reaches_defaults(known, &mut BTreeSet::new());
+    *known.has_defaults.get_or_init(reaches)
 }
 
 fn reaches_defaults(known: &'static Struct, seen: &mut BTreeSet<&'static str>) -> bool {

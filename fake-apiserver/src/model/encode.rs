@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::Formatter;
 
-/// Room for a small object.
-const SHORT_TEXT: usize = 1024;
+/// Room for a small object, as allocators have at hand.
+const SHORT_TEXT: usize = 1000;
 
 /// JSON in the server's own spelling (Go `encoding/json`): compact, `<`, `>`, `&`, U+2028 and U+2029 escaped, no
 /// newline at the end.

@@ -112,7 +112,7 @@ impl Stored {
                     Some(other) => Cow::Owned(other.to_string()),
                 })
                 .collect(),
-            full: encode_value(&json).into_boxed_slice().into(),
+            full: Bytes::copy_from_slice(&encode_value(&json)),
             metadata: OnceLock::new(),
         }
     }

@@ -79,10 +79,8 @@ impl Schema {
         ]
         .iter()
         .find_map(|origin| {
-            definition(
-                version,
-                &format!("{origin}.{group}.{}.{}", kind.version, kind.kind),
-            )
+            let name = [*origin, group, kind.version, kind.kind].join(".");
+            definition(version, &name)
         })
     }
 

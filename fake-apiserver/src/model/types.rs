@@ -48,6 +48,8 @@ pub(crate) struct Struct {
     pub(crate) name: &'static str,
     /// In the order they are written.
     pub(crate) fields: Vec<Field>,
+    /// Can a server fill anything in, here or further down? Once `defaults` was asked.
+    pub(crate) has_defaults: OnceLock<bool>,
 }
 
 /// A field of a struct.
@@ -128,11 +130,6 @@ pub(crate) fn named(name: &str) -> Option<&'static Struct> {
     let structs = &types().structs;
     let index = structs.binary_search_by(|known| known.name.cmp(name)).ok()?;
     Some(&structs[index])
-}
-
-/// All of them.
-pub(crate) fn all() -> impl Iterator<Item = &'static Struct> {
-    types().structs.iter()
 }
 
 impl Struct {
@@ -242,6 +239,7 @@ fn read(text: &'static str) -> Types {
             Some("struct") => types.structs.push(Struct {
                 name: words.next().expect("a struct has a name"),
                 fields: Vec::new(),
+                has_defaults: OnceLock::new(),
             }),
             Some(_) | None => {
                 let owner = types.structs.last_mut().expect("fields stand below their struct");

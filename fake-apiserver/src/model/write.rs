@@ -53,7 +53,8 @@ pub(super) fn replace(
         Some(Value::Object(metadata)) => metadata,
         Some(_) | None => Map::new(),
     };
-    let mut metadata: Vec<(String, Value)> = Vec::with_capacity(sent.len() + SERVER_OWNED.len());
+    // What the server says of every object is five fields.
+    let mut metadata: Vec<(String, Value)> = Vec::with_capacity(sent.len() + 5);
     metadata.extend(
         sent.into_iter()
             .filter(|(field, _)| !SERVER_OWNED.contains(&field.as_str())),
@@ -215,10 +216,20 @@ pub(super) fn timestamp(time: Duration) -> String {
         march_month - 9
     };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
-        second / 3_600,
-        second / 60 % 60,
-        second % 60
-    )
+    let mut text = String::with_capacity(20);
+    for (number, digits, after) in [
+        (year, 4, '-'),
+        (month, 2, '-'),
+        (day, 2, 'T'),
+        (second / 3_600, 2, ':'),
+        (second / 60 % 60, 2, ':'),
+        (second % 60, 2, 'Z'),
+    ] {
+        for place in (0..digits).rev() {
+            let digit = number / 10_u64.pow(place) % 10;
+            text.push(char::from(b"0123456789"[digit as usize]));
+        }
+        text.push(after);
+    }
+    text
 }

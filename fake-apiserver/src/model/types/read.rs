@@ -129,15 +129,16 @@ impl Reader {
         })
     }
 
-    /// The fields of a struct in order, with the values that were read.
-    fn written(&self, known: &Struct, mut values: Vec<Option<Value>>) -> Value {
-        for (field, place) in known.fields.iter().zip(&mut values) {
-            let value = place.take().unwrap_or_else(|| self.zero(&field.holds));
-            *place = (!self.is_left_out(field, &value)).then_some(value);
-        }
-        let mut out = Map::with_capacity(values.iter().flatten().count());
-        for (field, value) in known.fields.iter().zip(values) {
-            if let Some(value) = value {
+    /// The fields of a struct in order; `values` are those that were read, by their places.
+    fn written(&self, known: &Struct, mut values: Vec<(usize, Value)>) -> Value {
+        values.sort_unstable_by_key(|(place, _)| *place);
+        let always = known.fields.iter().filter(|field| !field.omit_empty);
+        let mut out = Map::with_capacity(values.len() + always.count());
+        let mut values = values.into_iter().peekable();
+        for (place, field) in known.fields.iter().enumerate() {
+            let read = values.next_if(|(other, _)| *other == place);
+            let value = read.map_or_else(|| self.zero(&field.holds), |(_, value)| value);
+            if !self.is_left_out(field, &value) {
                 out.insert(field.name.to_owned(), value);
             }
         }
@@ -161,7 +162,7 @@ impl Reader {
             | Shape::Map(_) => Value::Null,
             Shape::Struct(index) => {
                 let known = &types().structs[*index];
-                self.written(known, known.fields.iter().map(|_| None).collect())
+                self.written(known, Vec::new())
             }
         }
     }
@@ -324,22 +325,27 @@ impl Place<'_> {
         mut entries: A,
     ) -> Result<Value, A::Error> {
         let Self { path, reader, .. } = self;
-        let mut values: Vec<Option<Value>> = known.fields.iter().map(|_| None).collect();
+        let mut values: Vec<(usize, Value)> = Vec::new();
         let mut unknown: Vec<String> = Vec::new();
         while let Some(key) = entries.next_key_seed(KeyOf(known))? {
             match key {
                 Key::Field(place) => {
                     let field = &known.fields[place];
                     let path = Path::Field(&path, field.name);
-                    if values[place].is_some() {
+                    let again = values.iter().position(|(other, _)| *other == place);
+                    if again.is_some() {
                         reader.problems.push(format!("duplicate field \"{path}\""));
                     }
-                    values[place] = Some(entries.next_value_seed(Place {
+                    let value = entries.next_value_seed(Place {
                         holds: Holds::Of(&field.holds),
                         holder: Some(known),
                         path,
                         reader,
-                    })?);
+                    })?;
+                    match again {
+                        Some(again) => values[again].1 = value,
+                        None => values.push((place, value)),
+                    }
                 }
                 Key::Unknown(key) => {
                     if !unknown.contains(&key) {
