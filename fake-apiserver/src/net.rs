@@ -10,6 +10,7 @@
 mod answer;
 mod connection;
 mod deadline;
+mod delivery;
 mod http1;
 mod http2;
 mod kubeconfig;
@@ -28,17 +29,19 @@ use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 pub use self::connection::{ConnectionSettings, serve_connection};
+use self::delivery::Deliveries;
 pub use self::kubeconfig::{Credentials, Kubeconfig};
 pub use self::serve::{ListenerLimits, Listening, ServeError, ServeOptions, TlsOptions, serve};
 pub use self::standalone::Standalone;
-use self::ticket::{Next, Ticket};
-use self::wire::Flow;
+use self::ticket::{Leaving, Next, Ticket};
 pub use self::wire::Transport;
+use self::wire::{Flow, Outlet};
 use crate::api::{HttpRequest, User};
 use crate::fault::Ending;
 use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, What};
@@ -122,6 +125,7 @@ pub struct Edge {
 
 struct Shared {
     start: Instant,
+    runtime: Handle,
     state: Mutex<State>,
     /// The earliest timeout moved forward.
     sooner: Notify,
@@ -145,6 +149,8 @@ struct State {
     streams: u64,
     /// Boxed: a map moves what it holds whenever one comes or goes.
     answers: BTreeMap<StreamId, Box<Answer>>,
+    /// Who is to be written to without being woken.
+    deliveries: Deliveries,
     /// When [`Edge::keep_time`] wakes next.
     armed: Option<Duration>,
 }
@@ -154,13 +160,29 @@ struct State {
 struct Answer {
     head: Option<Head>,
     pieces: VecDeque<Piece>,
+    /// Bytes of the first piece that are out already, as it leaves.
+    begun: usize,
     /// The server wants to know when so many pieces more are taken.
     fence: Option<usize>,
     /// The server has ended it; a [`Ending::Stall`] is no end for the client.
     over: bool,
     /// Its connection is to take no more requests.
     goaway: bool,
-    waiting: Option<Waker>,
+    waiting: Option<Waiting>,
+}
+
+/// Whoever waits for more of an answer.
+struct Waiting {
+    waker: Waker,
+    /// Where data may be written to as well, instead of waking anybody: nothing else is on its way there.
+    outlet: Option<Outlet>,
+}
+
+impl Answer {
+    /// Is the clean end all that is left?
+    fn ends_cleanly_now(&self) -> bool {
+        matches!(self.pieces.front(), Some(Piece::End(Ending::Eof)))
+    }
 }
 
 /// The head of an answer.
@@ -191,11 +213,13 @@ impl Edge {
             conns_open: 0,
             streams: 0,
             answers: BTreeMap::new(),
+            deliveries: Deliveries::default(),
             armed: None,
         };
         let edge = Self {
             shared: Arc::new(Shared {
                 start: clock(),
+                runtime: Handle::current(),
                 state: Mutex::new(state),
                 sooner: Notify::new(),
                 milestone: Notify::new(),
@@ -424,7 +448,7 @@ impl Edge {
     /// Numbers, times and hands in what happened, lays out what the server decided, then wakes whom it concerns.
     fn hand_in(&self, what: impl FnOnce(&mut State, Duration) -> Input) {
         let mut woken = Vec::new();
-        let (sooner, milestone) = {
+        let (sooner, milestone, delivers) = {
             let mut state = self.lock();
             let before = (state.finished, state.conns_open);
             let refused_before = state.refused_until;
@@ -445,10 +469,14 @@ impl Edge {
             (
                 sooner,
                 before != after && (state.finished || state.conns_open == 0),
+                state.deliveries.begin(),
             )
         };
         // Outside the lock: waking may drop a task, and with it a ticket.
         woken.into_iter().for_each(Waker::wake);
+        if delivers {
+            self.shared.runtime.spawn(self.clone().deliver());
+        }
         if sooner {
             self.shared.sooner.notify_one();
         }
@@ -477,11 +505,13 @@ impl State {
         let (Some(core), None) = (&mut self.core, &self.broken) else {
             return;
         };
-        let answers = &mut self.answers;
+        let (answers, deliveries) = (&mut self.answers, &mut self.deliveries);
         let handled = catch_unwind(AssertUnwindSafe(|| {
             core.handle(now, input);
             while let Some(output) = core.poll_output() {
-                lay_out(answers, output, woken);
+                if let Some(idle) = lay_out(answers, output, woken) {
+                    deliveries.push(idle);
+                }
             }
             (core.finished().is_some(), core.refused_until())
         }));
@@ -498,7 +528,13 @@ impl State {
     }
 }
 
-fn lay_out(answers: &mut BTreeMap<StreamId, Box<Answer>>, output: Output, woken: &mut Vec<Waker>) {
+/// Lays out what was decided for the answer it belongs to, and wakes whom it concerns. Gives the answer instead if all
+/// there is to do is to write to an idle connection.
+fn lay_out(
+    answers: &mut BTreeMap<StreamId, Box<Answer>>,
+    output: Output,
+    woken: &mut Vec<Waker>,
+) -> Option<StreamId> {
     let stream = match &output {
         Output::Head { stream, .. }
         | Output::Data { stream, .. }
@@ -507,9 +543,7 @@ fn lay_out(answers: &mut BTreeMap<StreamId, Box<Answer>>, output: Output, woken:
         | Output::End { stream, .. } => *stream,
     };
     // The client may have gone while the server was deciding.
-    let Some(answer) = answers.get_mut(&stream) else {
-        return;
-    };
+    let answer = answers.get_mut(&stream)?;
     match output {
         Output::Head {
             status,
@@ -523,7 +557,16 @@ fn lay_out(answers: &mut BTreeMap<StreamId, Box<Answer>>, output: Output, woken:
                 length,
             })
         }
-        Output::Data { bytes, .. } => answer.pieces.push_back(Piece::Data(bytes)),
+        Output::Data { bytes, .. } => {
+            answer.pieces.push_back(Piece::Data(bytes));
+            if answer
+                .waiting
+                .as_ref()
+                .is_some_and(|waiting| waiting.outlet.is_some())
+            {
+                return Some(stream);
+            }
+        }
         Output::Fence { .. } => answer.fence = Some(answer.pieces.len()),
         Output::Goaway { .. } => answer.goaway = true,
         Output::End { how, .. } => {
@@ -531,7 +574,8 @@ fn lay_out(answers: &mut BTreeMap<StreamId, Box<Answer>>, output: Output, woken:
             answer.pieces.push_back(Piece::End(how));
         }
     }
-    woken.extend(answer.waiting.take());
+    woken.extend(answer.waiting.take().map(|waiting| waiting.waker));
+    None
 }
 
 /// The text of a panic, where it has one.

@@ -16,14 +16,22 @@ use tokio::io::AsyncWrite as _;
 
 use super::answer::{end_connection, response};
 use super::wire::{Transport, Wire};
-use super::{Head, Piece, Ticket};
+use super::{Head, Leaving, Piece, Ticket};
 use crate::fault::Ending;
+
+/// What follows the bytes of a chunk.
+pub(crate) const END_OF_CHUNK: &[u8] = b"\r\n";
 
 /// The chunk that ends a body.
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// Room for the line that tells the size of a chunk.
 const SIZE_LINE: usize = 16;
+
+/// Appends what comes before the bytes of a chunk.
+pub(crate) fn begin_chunk(out: &mut Vec<u8>, length: usize) {
+    let _to_memory = write!(out, "{length:X}\r\n");
+}
 
 /// How an answer came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,16 +71,24 @@ pub(crate) async fn stream<T: Transport>(
         }
         loop {
             if !on_its_way {
-                match ticket.poll_piece(cx) {
-                    Poll::Ready(Piece::Data(bytes)) => due.chunk(bytes),
-                    Poll::Ready(Piece::End(Ending::Eof)) => over = true,
-                    // The flush carries it out.
-                    Poll::Ready(Piece::End(how)) => end_connection(ticket.flow(), how, cx),
-                    Poll::Pending if due.is_out() => return Poll::Pending,
+                let idle = due.is_out();
+                match ticket.poll_leaving(cx, idle.then(|| wire.outlet())) {
+                    Poll::Ready(Leaving {
+                        piece,
+                        begun,
+                        is_last,
+                    }) => {
+                        over = is_last;
+                        match piece {
+                            Piece::Data(bytes) => due.chunk(bytes, begun),
+                            Piece::End(Ending::Eof) => over = true,
+                            // The flush carries it out.
+                            Piece::End(how) => end_connection(ticket.flow(), how, cx),
+                        }
+                    }
+                    Poll::Pending if idle => return Poll::Pending,
                     Poll::Pending => {}
                 }
-                // The end may share a write with what comes last.
-                over |= ticket.ends_cleanly_now();
                 if over {
                     due.end();
                 }
@@ -130,14 +146,15 @@ impl Due {
         }
     }
 
-    /// Another chunk. One of nothing would be the last.
-    fn chunk(&mut self, data: Bytes) {
+    /// Another chunk, of which so many bytes are out already. One of nothing would be the last.
+    fn chunk(&mut self, data: Bytes, begun: usize) {
         if data.is_empty() {
             return;
         }
-        let _to_memory = write!(self.before.get_mut(), "{:X}\r\n", data.len());
+        begin_chunk(self.before.get_mut(), data.len());
         self.data = data;
-        self.after = b"\r\n";
+        self.after = END_OF_CHUNK;
+        self.advance(begun);
     }
 
     fn end(&mut self) {
@@ -152,6 +169,15 @@ impl Due {
         !self.before.has_remaining() && self.data.is_empty() && self.after.is_empty()
     }
 
+    /// So many bytes are out.
+    fn advance(&mut self, mut written: usize) {
+        for part in [&mut self.before as &mut dyn Buf, &mut self.data, &mut self.after] {
+            let taken = written.min(part.remaining());
+            part.advance(taken);
+            written -= taken;
+        }
+    }
+
     /// Writes and flushes.
     fn poll_out<T: Transport>(&mut self, wire: &mut Wire<T>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.is_out() {
@@ -160,15 +186,11 @@ impl Due {
                 IoSlice::new(&self.data),
                 IoSlice::new(self.after),
             ];
-            let mut written = ready!(Pin::new(&mut *wire).poll_write_vectored(cx, &parts))?;
+            let written = ready!(Pin::new(&mut *wire).poll_write_vectored(cx, &parts))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            for part in [&mut self.before as &mut dyn Buf, &mut self.data, &mut self.after] {
-                let taken = written.min(part.remaining());
-                part.advance(taken);
-                written -= taken;
-            }
+            self.advance(written);
         }
         // While it is idle it is to hold neither its head nor the event it sent last.
         self.data = Bytes::new();

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::wire::Flow;
-use super::{Answer, Edge, Head, Piece};
+use super::wire::{Flow, Outlet};
+use super::{Answer, Edge, Head, Piece, Waiting};
 use crate::fault::Ending;
 use crate::record::StreamId;
 use crate::server::Input;
@@ -16,6 +16,16 @@ pub(crate) struct Ticket {
     edge: Edge,
     stream: StreamId,
     flow: Arc<Flow>,
+}
+
+/// What of a body leaves next, as one write.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    pub(crate) piece: Piece,
+    /// Bytes of its chunk that are out already.
+    pub(crate) begun: usize,
+    /// The clean end is all that follows: it may share the write.
+    pub(crate) is_last: bool,
 }
 
 /// What stands next in an answer.
@@ -40,7 +50,7 @@ impl Ticket {
 
     /// The answer's head, or how the answer ends without one.
     pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Ending>> {
-        self.poll(cx, |answer| match answer.head.take() {
+        self.poll(cx, None, |answer| match answer.head.take() {
             Some(head) => Some(Ok(head)),
             None => match answer.pieces.pop_front() {
                 Some(Piece::End(how)) => Some(Err(how)),
@@ -52,25 +62,35 @@ impl Ticket {
 
     /// The next piece of the body.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
+        self.poll_leaving(cx, None).map(|leaving| leaving.piece)
+    }
+
+    /// The next piece, and how it leaves. If there is none, the pieces to come may be written to `outlet` by whoever has
+    /// them: nothing of this answer is on its way.
+    pub(crate) fn poll_leaving(&mut self, cx: &mut Context<'_>, outlet: Option<Outlet>) -> Poll<Leaving> {
         let mut reached = false;
-        let piece = self.poll(cx, |answer| {
+        let leaving = self.poll(cx, outlet, |answer| {
             // Whoever asks for the next piece has taken the ones before.
             reached = answer.fence.take_if(|left| *left == 0).is_some();
             let piece = answer.pieces.pop_front()?;
             if let Some(left) = &mut answer.fence {
                 *left -= 1;
             }
-            Some(piece)
+            Some(Leaving {
+                piece,
+                begun: std::mem::take(&mut answer.begun),
+                is_last: answer.ends_cleanly_now(),
+            })
         });
         if reached {
             self.edge.hand_in(|_, _| Input::Taken(self.stream));
         }
-        piece
+        leaving
     }
 
     /// Waits until something stands next, and says what; takes nothing.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
-        self.poll(cx, |answer| match answer.pieces.front() {
+        self.poll(cx, None, |answer| match answer.pieces.front() {
             Some(Piece::End(Ending::Eof)) => Some(Next::CleanEnd),
             Some(Piece::Data(_) | Piece::End(_)) => Some(Next::Piece),
             // The server waits to be told that what was given is out.
@@ -82,10 +102,7 @@ impl Ticket {
     pub(crate) fn ends_cleanly_now(&self) -> bool {
         let state = self.edge.lock();
         let answer = state.answers.get(&self.stream);
-        matches!(
-            answer.and_then(|answer| answer.pieces.front()),
-            Some(Piece::End(Ending::Eof))
-        )
+        answer.is_some_and(|answer| answer.ends_cleanly_now())
     }
 
     /// Is the end of the answer not decided yet?
@@ -98,7 +115,12 @@ impl Ticket {
         !matches!(last, Some(Piece::End(_)))
     }
 
-    fn poll<T>(&mut self, cx: &mut Context<'_>, take: impl FnOnce(&mut Answer) -> Option<T>) -> Poll<T> {
+    fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        outlet: Option<Outlet>,
+        take: impl FnOnce(&mut Answer) -> Option<T>,
+    ) -> Poll<T> {
         let mut state = self.edge.lock();
         let answer = state
             .answers
@@ -107,13 +129,12 @@ impl Ticket {
         if std::mem::take(&mut answer.goaway) {
             self.flow.goaway();
         }
-        match take(answer) {
-            Some(taken) => Poll::Ready(taken),
-            None => {
-                answer.waiting = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
+        let taken = take(answer);
+        answer.waiting = taken.is_none().then(|| Waiting {
+            waker: cx.waker().clone(),
+            outlet,
+        });
+        taken.map_or(Poll::Pending, Poll::Ready)
     }
 }
 

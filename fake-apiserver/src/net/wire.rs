@@ -47,6 +47,9 @@ impl<T: Transport> Transport for TlsStream<T> {
     }
 }
 
+/// The way out of a connection.
+pub(crate) type Outlet = Arc<Mutex<dyn Transport>>;
+
 /// Bytes that are kept of what a peer says before it is its turn.
 const READ_AHEAD: usize = 512;
 
@@ -179,7 +182,8 @@ pub(crate) enum Settles {
 /// A connection that can be ended in every way of [`Ending`].
 #[derive(Debug)]
 pub(crate) struct Wire<T> {
-    transport: T,
+    /// Shared with whoever delivers to it while it is idle.
+    transport: Arc<Mutex<T>>,
     /// What was read before it was known what to make of it.
     read_before: Bytes,
     flow: Arc<Flow>,
@@ -189,7 +193,7 @@ pub(crate) struct Wire<T> {
 impl<T> Wire<T> {
     pub(crate) fn new(transport: T, read_before: Bytes, flow: Arc<Flow>, settles: Settles) -> Self {
         Self {
-            transport,
+            transport: Arc::new(Mutex::new(transport)),
             read_before,
             flow,
             settles,
@@ -205,6 +209,15 @@ impl<T> Wire<T> {
 }
 
 impl<T: Transport> Wire<T> {
+    /// The way out, for whoever writes while nothing is on its way.
+    pub(crate) fn outlet(&self) -> Outlet {
+        self.transport.clone()
+    }
+
+    fn transport(&self) -> MutexGuard<'_, T> {
+        self.transport.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ready once the peer is gone. What it says meanwhile is kept for who reads next; then no more is listened to.
     pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.read_before.is_empty() {
@@ -212,7 +225,7 @@ impl<T: Transport> Wire<T> {
         }
         let mut space = [0; READ_AHEAD];
         let mut read = ReadBuf::new(&mut space);
-        let result = ready!(Pin::new(&mut self.transport).poll_read(cx, &mut read));
+        let result = ready!(Pin::new(&mut *self.transport()).poll_read(cx, &mut read));
         if result.is_err() || read.filled().is_empty() {
             return Poll::Ready(());
         }
@@ -238,7 +251,7 @@ impl<T: Transport> AsyncRead for Wire<T> {
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
-        ready!(Pin::new(&mut self.transport).poll_read(cx, buf))?;
+        ready!(Pin::new(&mut *self.transport()).poll_read(cx, buf))?;
         if buf.filled().len() > before {
             self.flow.heard.store(true, Ordering::Relaxed);
         }
@@ -247,26 +260,26 @@ impl<T: Transport> AsyncRead for Wire<T> {
 }
 
 impl<T: Transport> AsyncWrite for Wire<T> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.flow.dirty.store(true, Ordering::Relaxed);
-        Pin::new(&mut self.transport).poll_write(cx, buf)
+        Pin::new(&mut *self.transport()).poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.flow.dirty.store(true, Ordering::Relaxed);
-        Pin::new(&mut self.transport).poll_write_vectored(cx, bufs)
+        Pin::new(&mut *self.transport()).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.transport.is_write_vectored()
+        self.transport().is_write_vectored()
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.transport).poll_flush(cx))?;
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut *self.transport()).poll_flush(cx))?;
         self.flow.dirty.store(false, Ordering::Relaxed);
         if self.settles == Settles::AtEveryFlush {
             self.flow.settle();
@@ -275,9 +288,11 @@ impl<T: Transport> AsyncWrite for Wire<T> {
             None | Some(Ending::Eof | Ending::Stall) => return Poll::Ready(Ok(())),
             // Its last frame says so, and then it closes by itself.
             Some(Ending::Goaway(_)) if self.settles == Settles::WhenToldSo => return Poll::Ready(Ok(())),
-            Some(Ending::Fin | Ending::Goaway(_)) => ready!(Pin::new(&mut self.transport).poll_shutdown(cx))?,
-            Some(Ending::NoCloseNotify) => ready!(Pin::new(&mut self.transport).poll_cut(cx))?,
-            Some(Ending::Rst | Ending::RstStream(_)) => self.transport.reset(),
+            Some(Ending::Fin | Ending::Goaway(_)) => {
+                ready!(Pin::new(&mut *self.transport()).poll_shutdown(cx))?
+            }
+            Some(Ending::NoCloseNotify) => ready!(Pin::new(&mut *self.transport()).poll_cut(cx))?,
+            Some(Ending::Rst | Ending::RstStream(_)) => self.transport().reset(),
         }
         // An error is what makes the HTTP machinery let go of the connection at once and write nothing more.
         Poll::Ready(Err(io::Error::new(
@@ -286,7 +301,7 @@ impl<T: Transport> AsyncWrite for Wire<T> {
         )))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.transport).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.transport()).poll_shutdown(cx)
     }
 }

@@ -1,0 +1,139 @@
+//! Data for connections that wait idle, written here one after the other without waking the task of any: an event may
+//! have thousands of readers, and the turn of a task for each would cost more than what is to be done in it.
+//!
+//! It must not know what the bytes say. A connection that does not take them at once is left to its own task.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::PoisonError;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+
+use super::streamed::{END_OF_CHUNK, begin_chunk};
+use super::wire::{Outlet, Transport};
+use super::{Answer, Edge, Piece, Waiting};
+use crate::record::StreamId;
+
+/// Connections that are written to before others have their turn: fewer than tokio lets a task write to in one turn.
+const AT_A_TIME: usize = 64;
+
+/// Whom there is something to write to.
+#[derive(Default)]
+pub(super) struct Deliveries {
+    due: VecDeque<StreamId>,
+    /// Somebody is at it.
+    under_way: bool,
+}
+
+impl Deliveries {
+    pub(super) fn push(&mut self, stream: StreamId) {
+        self.due.push_back(stream);
+    }
+
+    /// Is there something to do, and nobody who does it? The caller sees to that.
+    pub(super) fn begin(&mut self) -> bool {
+        !self.due.is_empty() && !std::mem::replace(&mut self.under_way, true)
+    }
+
+    fn next(&mut self) -> Option<StreamId> {
+        let next = self.due.pop_front();
+        self.under_way = next.is_some();
+        next
+    }
+}
+
+impl Edge {
+    /// Writes what is due to idle connections, until there is no more.
+    pub(super) async fn deliver(self) {
+        let mut chunk = Chunk::default();
+        loop {
+            for _ in 0..AT_A_TIME {
+                if !self.deliver_one(&mut chunk) {
+                    return;
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// False if there is nothing to deliver.
+    fn deliver_one(&self, chunk: &mut Chunk) -> bool {
+        let mut state = self.lock();
+        let Some(stream) = state.deliveries.next() else {
+            return false;
+        };
+        // It may be gone, or its own task may have been quicker.
+        let left = state
+            .answers
+            .get_mut(&stream)
+            .and_then(|answer| answer.deliver(chunk));
+        drop(state);
+        if let Some(left) = left {
+            left.wake();
+        }
+        true
+    }
+}
+
+impl Answer {
+    /// Writes its data to the connection that waits for it, each piece by itself. Gives whom to leave the rest to.
+    fn deliver(&mut self, chunk: &mut Chunk) -> Option<Waker> {
+        while let Some(Waiting {
+            outlet: Some(outlet), ..
+        }) = &self.waiting
+            && let Some(Piece::Data(data)) = self.pieces.front()
+        {
+            let chunk = chunk.of(data);
+            let (written, flushed) = write(outlet, chunk);
+            if written < chunk.len() || !flushed {
+                self.begun = written;
+                return self.waiting.take().map(|waiting| waiting.waker);
+            }
+            self.pieces.pop_front();
+        }
+        None
+    }
+}
+
+/// Writes what can be written at once: so many bytes, and whether they are flushed. Errors are for the connection's own
+/// task to meet again.
+fn write(outlet: &Outlet, bytes: &[u8]) -> (usize, bool) {
+    let mut outlet = outlet.lock().unwrap_or_else(PoisonError::into_inner);
+    let outlet: &mut dyn Transport = &mut *outlet;
+    let mut outlet = Pin::new(outlet);
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut written = 0;
+    while written < bytes.len() {
+        match outlet.as_mut().poll_write(&mut cx, &bytes[written..]) {
+            Poll::Ready(Ok(more)) if more > 0 => written += more,
+            Poll::Ready(Ok(_) | Err(_)) | Poll::Pending => return (written, false),
+        }
+    }
+    let flushed = matches!(outlet.poll_flush(&mut cx), Poll::Ready(Ok(())));
+    (written, flushed)
+}
+
+/// A piece as it leaves, kept for the next one: most are sent the same bytes.
+#[derive(Default)]
+struct Chunk {
+    of: Bytes,
+    framed: Vec<u8>,
+}
+
+impl Chunk {
+    fn of(&mut self, data: &Bytes) -> &[u8] {
+        let known = self.of.as_ptr() == data.as_ptr() && self.of.len() == data.len();
+        if !known {
+            self.framed.clear();
+            // An empty chunk would be the last.
+            if !data.is_empty() {
+                begin_chunk(&mut self.framed, data.len());
+                self.framed.extend_from_slice(data);
+                self.framed.extend_from_slice(END_OF_CHUNK);
+            }
+            self.of = data.clone();
+        }
+        &self.framed
+    }
+}
