@@ -308,7 +308,7 @@ impl Server {
         self.now = now;
         self.log.trim();
         if self.model.follow(now) {
-            self.touched.extend(self.open.keys().copied());
+            self.touch_all();
         }
         match input {
             Input::Connected { conn, door } => {

@@ -79,7 +79,7 @@ impl Server {
                     truth_has_spoken = true;
                     self.change_truth(now, action, target, door);
                     // A read may wait for it, and a watch have something to say.
-                    self.touched.extend(self.open.keys().copied());
+                    self.touch_all();
                 }
                 Action::Refuse(ms) => {
                     self.refused_until = now + Duration::from_millis(*ms);
@@ -160,7 +160,7 @@ impl Server {
         match action {
             SayAction::Send(frames) => {
                 for frame in frames {
-                    self.push_scripted(stream, &raw_frame(frame));
+                    self.push_scripted(stream, raw_frame(frame));
                 }
             }
             SayAction::SendEvent {
@@ -171,11 +171,11 @@ impl Server {
                 let version = resource_version
                     .as_ref()
                     .map(|wanted| (wanted, self.value(wanted)));
-                self.push_scripted(stream, &event_frame(kind, object, version));
+                self.push_scripted(stream, event_frame(kind, object, version));
             }
             SayAction::SendError(spec) => {
                 let object = self.status_json(spec, None, None);
-                self.push_scripted(stream, &error_event(&object));
+                self.push_scripted(stream, error_event(&object));
             }
             SayAction::SendBookmark {
                 resource_version,
@@ -422,7 +422,7 @@ impl Server {
             )
         });
         if let Some(frame) = frame {
-            self.push_scripted(stream, &frame);
+            self.push_scripted(stream, frame);
         }
         version
     }
@@ -439,7 +439,7 @@ impl Server {
         });
     }
 
-    fn push_scripted(&mut self, stream: StreamId, frame: &WatchFrame) {
+    fn push_scripted(&mut self, stream: StreamId, frame: WatchFrame) {
         self.with(stream, |open| open.exchange.push_line(frame, true));
     }
 

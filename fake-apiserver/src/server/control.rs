@@ -123,7 +123,7 @@ impl Server {
         let written = self.model.begin_again(now);
         self.record_writes(now, written);
         self.compact_if_due(now);
-        self.touched.extend(self.open.keys().copied());
+        self.touch_all();
     }
 
     /// A server that tells the truth to whoever comes, for as long as it is asked. It has the namespaces every cluster
@@ -241,6 +241,6 @@ impl Server {
                 self.turned(now, "watch caches restarted".to_owned());
             }
         }
-        self.touched.extend(self.open.keys().copied());
+        self.touch_all();
     }
 }

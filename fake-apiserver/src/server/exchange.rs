@@ -1,6 +1,8 @@
-//! One request and its answer on the way out: what is decided but not yet sent, and the rules the script put on it.
+//! One request and its answer on the way out: what is decided but not yet sent.
 //!
 //! It decides which bytes leave when, and where they are torn; it knows neither the model nor the script's steps.
+
+mod rules;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,12 +12,14 @@ use bytes::Bytes;
 use crate::api;
 use crate::fault::{Cut, Ending, Pace};
 use crate::model::WatchFrame;
-use crate::record::{ConnId, Frame, FrameType, Side, StreamId, What};
+use crate::record::{ConnId, Frame, Side, StreamId, What};
 use crate::scenario::RuleAction;
 use crate::server::{Log, Output};
 
 use super::backlog::Backlog;
 use super::joined::{JOINED_BYTES_MAX, Joined};
+use rules::EventRules;
+pub(super) use rules::Fate;
 
 /// Go's server announces the length of what fits into one buffer of its (`net/http`, `bufferBeforeChunkingSize`) and
 /// sends the rest in chunks.
@@ -65,96 +69,6 @@ impl Piece {
     /// A whole line that is the truth.
     fn may_be_joined(&self) -> bool {
         self.sent == 0 && matches!(&self.meaning, Meaning::Line(frame) if !frame.scripted)
-    }
-}
-
-/// What the script does to the truthful events of a watch.
-#[derive(Debug, Default)]
-pub(super) struct EventRules {
-    drop: u32,
-    repeat: u32,
-    reorder: u32,
-    held: Vec<WatchFrame>,
-    no_bookmarks: bool,
-    /// `Some(value)`: the end marker carries this annotation value, or none.
-    end_marker: Option<Option<String>>,
-}
-
-/// What became of a truthful event.
-#[derive(Debug)]
-pub(super) enum Fate {
-    /// It is sent; `scripted` when the script repeated or moved it.
-    Send { frame: WatchFrame, scripted: bool },
-    /// It is never sent.
-    Withhold(WatchFrame),
-    /// It is sent as another end marker.
-    Remark {
-        frame: WatchFrame,
-        initial_events_end: Option<String>,
-    },
-}
-
-impl EventRules {
-    /// Does every event leave as it is?
-    pub(super) fn is_truthful(&self) -> bool {
-        let untouched = self.drop == 0 && self.repeat == 0 && self.reorder == 0;
-        untouched && !self.no_bookmarks && self.end_marker.is_none()
-    }
-
-    /// Decides over one truthful event, in the order in which the results are to be carried out.
-    pub(super) fn decide(&mut self, frame: WatchFrame) -> Vec<Fate> {
-        if let FrameType::Bookmark { initial_events_end } = &frame.kind {
-            return match (&self.end_marker, initial_events_end) {
-                _ if self.no_bookmarks => Vec::new(),
-                (Some(value), Some(_)) => vec![Fate::Remark {
-                    initial_events_end: value.clone(),
-                    frame,
-                }],
-                (_, _) => vec![Fate::Send {
-                    frame,
-                    scripted: false,
-                }],
-            };
-        }
-        if frame.object.is_none() {
-            return vec![Fate::Send {
-                frame,
-                scripted: false,
-            }];
-        }
-        if self.drop > 0 {
-            self.drop -= 1;
-            return vec![Fate::Withhold(frame)];
-        }
-        if self.repeat > 0 {
-            let copies = std::mem::take(&mut self.repeat);
-            return (0..copies)
-                .map(|copy| Fate::Send {
-                    frame: frame.clone(),
-                    scripted: copy > 0,
-                })
-                .collect();
-        }
-        if self.reorder > 0 {
-            self.held.push(frame);
-            self.reorder -= 1;
-            if self.reorder > 0 {
-                return Vec::new();
-            }
-            let held = std::mem::take(&mut self.held);
-            return held
-                .into_iter()
-                .rev()
-                .map(|frame| Fate::Send {
-                    frame,
-                    scripted: true,
-                })
-                .collect();
-        }
-        vec![Fate::Send {
-            frame,
-            scripted: false,
-        }]
     }
 }
 
@@ -228,7 +142,7 @@ impl Exchange {
     pub(super) fn release(&mut self) {
         let rules = std::mem::take(&mut self.rules);
         for frame in rules.held {
-            self.push_line(&frame, false);
+            self.push_line(frame, false);
         }
         (self.pace, self.cut, self.not_before) = (None, None, Duration::ZERO);
     }
@@ -280,11 +194,11 @@ impl Exchange {
     }
 
     /// Queues one line of a watch stream.
-    pub(super) fn push_line(&mut self, frame: &WatchFrame, scripted: bool) {
-        let bytes = self.encoded(frame.line.clone());
+    pub(super) fn push_line(&mut self, frame: WatchFrame, scripted: bool) {
+        let bytes = self.encoded(frame.line);
         let record = Frame {
-            kind: frame.kind.clone(),
-            object: frame.object.clone(),
+            kind: frame.kind,
+            object: frame.object,
             bytes: bytes.len() as u64,
             sent: 0,
             scripted,

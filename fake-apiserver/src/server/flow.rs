@@ -3,15 +3,19 @@
 //!
 //! It must not know what an answer is made of.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use super::answer::watch_head;
 use super::exchange::Fate;
+use super::log::Log;
 use super::names::binding_of;
 use super::{Open, Output, Server, Source};
 use crate::fault::Ending;
-use crate::model::WatchPoll;
+use crate::model::{Model, WatchPoll};
 use crate::record::{ObjectRef, StreamId, What};
+use crate::script::Script;
 
 impl Server {
     /// Runs every step and sends every byte that is due at `now`.
@@ -64,11 +68,45 @@ impl Server {
     /// Moves what the truth has to say into the queue, and what may leave out of it.
     pub(super) fn pump(&mut self, now: Duration, stream: StreamId) {
         loop {
-            let more = self.refill(now, stream);
-            self.flush(now, stream);
-            let open = self.open.get(&stream);
-            if !more || open.is_none_or(|open| open.exchange.room() == 0) {
-                break;
+            let Some(mut open) = self.open.get_mut(&stream) else {
+                return;
+            };
+            if let Source::Waiting { .. } | Source::WaitingGet { .. } = open.source {
+                self.decide(now, stream);
+                open = match self.open.get_mut(&stream) {
+                    Some(open) => open,
+                    None => return,
+                };
+            }
+            let more = open.refill(
+                now,
+                Ground {
+                    model: &self.model,
+                    script: &mut self.script,
+                    log: &mut self.log,
+                    wakes: &mut self.wakes,
+                },
+            );
+            if open.begin_watch() {
+                self.touched.insert(stream);
+            }
+            let told = self.log.records.len();
+            let way_out = (&mut self.log, &mut self.outputs, &mut self.joined);
+            if let Some(at) = open.exchange.flush(now, way_out) {
+                self.wakes.insert((at, stream));
+            }
+            let (is_over, room) = (open.exchange.is_over(), open.exchange.room());
+            let told = told..self.log.records.len();
+            if open.bind.is_some() {
+                self.bind_what_left(now, stream, told.clone());
+            }
+            self.assume_reports(now, stream, told);
+            if is_over && !self.is_stalled() {
+                self.open.remove(&stream);
+                return;
+            }
+            if !more || room == 0 {
+                return;
             }
         }
     }
@@ -83,140 +121,32 @@ impl Server {
         }
     }
 
-    /// True if the source has more than there is room for.
-    fn refill(&mut self, now: Duration, stream: StreamId) -> bool {
-        let mut more = false;
-        let Some(open) = self.open.get_mut(&stream) else {
-            return more;
-        };
-        let mut room = open.exchange.room();
-        match &mut open.source {
-            Source::Undecided(_) | Source::Refused(_) | Source::Decided => {}
-            Source::Waiting { .. } | Source::WaitingGet { .. } => self.decide(now, stream),
-            Source::Page { .. } => more = open.refill_page(room),
-            Source::Watch(session) => loop {
-                if room == 0 && !session.is_past(&self.model, now) {
-                    let deadline = session.deadline();
-                    if open.wake.is_none() {
-                        open.wake = Some(deadline);
-                        self.wakes.insert((deadline, stream));
-                    }
-                    more = true;
-                    break;
-                }
-                match session.poll(&self.model, now) {
-                    WatchPoll::Frame(frame) => {
-                        room = room.saturating_sub(frame.line.len());
-                        if frame.kind.is_change() {
-                            self.script.on_activity(now);
-                        }
-                        if open.exchange.rules.is_truthful() {
-                            open.exchange.push_line(&frame, false);
-                            continue;
-                        }
-                        for fate in open.exchange.rules.decide(frame) {
-                            match fate {
-                                Fate::Send { frame, scripted } => open.exchange.push_line(&frame, scripted),
-                                Fate::Withhold(frame) => {
-                                    if let Some(object) = frame.object {
-                                        let object = ObjectRef::clone(&object);
-                                        self.log.push(now, What::Withheld { stream, object });
-                                    }
-                                }
-                                Fate::Remark {
-                                    frame,
-                                    initial_events_end,
-                                } => {
-                                    let Some(collection) = &open.asked.collection else {
-                                        continue;
-                                    };
-                                    let version = frame
-                                        .object
-                                        .map(|object| object.resource_version.clone())
-                                        .unwrap_or_default();
-                                    let marker = self.model.bookmark_frame(
-                                        collection,
-                                        &version,
-                                        initial_events_end.as_deref(),
-                                        open.asked.form,
-                                    );
-                                    open.exchange.push_line(&marker, true);
-                                }
-                            }
-                        }
-                    }
-                    WatchPoll::Pending { wake } => {
-                        // A thousand events in a row move no deadline.
-                        if let Some(wake) = wake.filter(|wake| open.wake != Some(*wake)) {
-                            open.wake = Some(wake);
-                            self.wakes.insert((wake, stream));
-                        }
-                        break;
-                    }
-                    WatchPoll::End => {
-                        if !open.exchange.decided() {
-                            // It waited to its end.
-                            open.exchange.set_head(watch_head(stream, &open.asked));
-                        }
-                        open.source = Source::Decided;
-                        open.exchange.end(Ending::Eof);
-                        break;
-                    }
-                }
-            },
-        }
-        self.begin_watch(stream);
-        more
-    }
-
     /// Sends the head of a watch that no longer waits.
     pub(super) fn begin_watch(&mut self, stream: StreamId) {
-        if let Some(open) = self.open.get_mut(&stream)
-            && let Source::Watch(session) = &open.source
-            && !session.is_waiting()
-            && !open.exchange.decided()
-        {
-            open.exchange.set_head(watch_head(stream, &open.asked));
-            open.asked.forget_headers();
+        if self.open.get_mut(&stream).is_some_and(|open| open.begin_watch()) {
             self.touched.insert(stream);
         }
     }
 
-    fn flush(&mut self, now: Duration, stream: StreamId) {
-        let Some(open) = self.open.get_mut(&stream) else {
-            return;
-        };
-        let before = self.log.records.len();
-        let way_out = (&mut self.log, &mut self.outputs, &mut self.joined);
-        if let Some(at) = open.exchange.flush(now, way_out) {
-            self.wakes.insert((at, stream));
-        }
-        let told = before..self.log.records.len();
-        if let Some(name) = &open.bind
-            && let Some(binding) = self.log.records[before..]
-                .iter()
-                .find_map(|record| binding_of(&record.what))
+    /// Binds the name that waits for what just left on a stream, if it did: the records in `told`.
+    fn bind_what_left(&mut self, now: Duration, stream: StreamId, told: Range<usize>) {
+        let mut left = self.log.records[told].iter();
+        if let Some(binding) = left.find_map(|record| binding_of(&record.what))
+            && let Some(name) = self.open.get_mut(&stream).and_then(|open| open.bind.take())
         {
-            let name = name.clone();
-            open.bind = None;
             self.bind(now, &name, binding);
         }
-        self.assume_reports(now, stream, told);
-        let Some(open) = self.open.get(&stream) else {
-            return;
-        };
-        if open.exchange.is_over() {
-            let stalled = matches!(
-                self.log.records.last().map(|record| &record.what),
-                Some(What::End {
-                    how: Ending::Stall,
-                    ..
-                })
-            );
-            if !stalled {
-                self.open.remove(&stream);
-            }
-        }
+    }
+
+    /// Is the end that was recorded last one that the client does not see?
+    fn is_stalled(&self) -> bool {
+        matches!(
+            self.log.records.last().map(|record| &record.what),
+            Some(What::End {
+                how: Ending::Stall,
+                ..
+            })
+        )
     }
 
     /// Changes an open request, and looks at it in this turn.
@@ -225,6 +155,11 @@ impl Server {
             change(open);
         }
         self.touched.insert(stream);
+    }
+
+    /// Looks at every open request in this turn.
+    pub(super) fn touch_all(&mut self) {
+        self.touched = self.open.keys().copied().collect();
     }
 
     /// Is a watch open of what the scenario is about?
@@ -247,7 +182,107 @@ impl Server {
     }
 }
 
+/// What answers are made from, and what is noted meanwhile.
+struct Ground<'s> {
+    model: &'s Model,
+    script: &'s mut Script,
+    log: &'s mut Log,
+    wakes: &'s mut BTreeSet<(Duration, StreamId)>,
+}
+
 impl Open {
+    /// Moves what the truth has to say into the queue. True if there is more than there is room for.
+    fn refill(&mut self, now: Duration, ground: Ground<'_>) -> bool {
+        let stream = self.exchange.id;
+        let mut room = self.exchange.room();
+        let session = match &mut self.source {
+            Source::Undecided(_) | Source::Refused(_) | Source::Decided => return false,
+            Source::Waiting { .. } | Source::WaitingGet { .. } => return false,
+            Source::Page { .. } => return self.refill_page(room),
+            Source::Watch(session) => session,
+        };
+        loop {
+            if room == 0 && !session.is_past(ground.model, now) {
+                let deadline = session.deadline();
+                if self.wake.is_none() {
+                    self.wake = Some(deadline);
+                    ground.wakes.insert((deadline, stream));
+                }
+                return true;
+            }
+            match session.poll(ground.model, now) {
+                WatchPoll::Frame(frame) => {
+                    room = room.saturating_sub(frame.line.len());
+                    if frame.kind.is_change() {
+                        ground.script.on_activity(now);
+                    }
+                    if self.exchange.rules.is_truthful() {
+                        self.exchange.push_line(frame, false);
+                        continue;
+                    }
+                    for fate in self.exchange.rules.decide(frame) {
+                        match fate {
+                            Fate::Send { frame, scripted } => self.exchange.push_line(frame, scripted),
+                            Fate::Withhold(frame) => {
+                                if let Some(object) = frame.object {
+                                    let object = ObjectRef::clone(&object);
+                                    ground.log.push(now, What::Withheld { stream, object });
+                                }
+                            }
+                            Fate::Remark {
+                                frame,
+                                initial_events_end,
+                            } => {
+                                let Some(collection) = &self.asked.collection else {
+                                    continue;
+                                };
+                                let version = frame
+                                    .object
+                                    .map(|object| object.resource_version.clone())
+                                    .unwrap_or_default();
+                                let marker = ground.model.bookmark_frame(
+                                    collection,
+                                    &version,
+                                    initial_events_end.as_deref(),
+                                    self.asked.form,
+                                );
+                                self.exchange.push_line(marker, true);
+                            }
+                        }
+                    }
+                }
+                WatchPoll::Pending { wake } => {
+                    // A thousand events in a row move no deadline.
+                    if let Some(wake) = wake.filter(|wake| self.wake != Some(*wake)) {
+                        self.wake = Some(wake);
+                        ground.wakes.insert((wake, stream));
+                    }
+                    return false;
+                }
+                WatchPoll::End => {
+                    if !self.exchange.decided() {
+                        // It waited to its end.
+                        self.exchange.set_head(watch_head(stream, &self.asked));
+                    }
+                    self.source = Source::Decided;
+                    self.exchange.end(Ending::Eof);
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Decides the head of a watch that no longer waits. False if there is nothing to decide.
+    fn begin_watch(&mut self) -> bool {
+        let begins = !self.exchange.decided()
+            && matches!(&self.source, Source::Watch(session) if !session.is_waiting());
+        if begins {
+            self.exchange.set_head(watch_head(self.exchange.id, &self.asked));
+            self.asked.forget_headers();
+        }
+        begins
+    }
+
     /// Moves parts of a page into the queue. True if there are more than there is room for.
     fn refill_page(&mut self, mut room: usize) -> bool {
         let Source::Page { text, .. } = &mut self.source else {

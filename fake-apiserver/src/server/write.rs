@@ -16,7 +16,7 @@ impl Server {
             Ok(done) => {
                 self.record_writes(now, done.written);
                 self.compact_if_due(now);
-                self.touched.extend(self.open.keys().copied());
+                self.touch_all();
                 let fits = self.fits(stream, |asked| api::object_fits(asked, kind));
                 let mut answer = match fits {
                     Ok(()) => Answer::json(done.status, done.body),

@@ -8,7 +8,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::record::ObjectRef;
+use crate::record::{FrameType, ObjectRef};
 
 const STREAM: StreamId = StreamId(1);
 
@@ -112,8 +112,8 @@ fn a_watch_is_cut_where_it_says(#[case] cut: Option<Cut>, #[case] said: &[&str],
             ending: Ending::Rst,
         });
     }
-    exchange.push_line(&line("aaaa"), false);
-    exchange.push_line(&line("bbbb"), false);
+    exchange.push_line(line("aaaa"), false);
+    exchange.push_line(line("bbbb"), false);
     let (out, records) = play(&mut exchange);
     assert_eq!(out, said);
     assert_eq!(records, recorded);
@@ -125,8 +125,8 @@ fn who_is_sent_the_same_lines_is_sent_the_same_bytes() {
     let mut joined = Joined::allowed();
     let mut sent = |scripted: bool| {
         let (mut exchange, mut log, mut outputs) = (watch(), Log::default(), VecDeque::new());
-        exchange.push_line(&one, false);
-        exchange.push_line(&two, scripted);
+        exchange.push_line(one.clone(), false);
+        exchange.push_line(two.clone(), scripted);
         exchange.flush(Duration::ZERO, (&mut log, &mut outputs, &mut joined));
         let data = outputs.into_iter().filter_map(|output| match output {
             Output::Data { bytes, .. } => Some(bytes),
@@ -174,7 +174,7 @@ fn a_body_is_announced_only_if_it_comes_whole(
 fn every_write_ends_inside_a_character_once() {
     let mut exchange = watch();
     exchange.pace = Some(Pace::SplitUtf8);
-    exchange.push_line(&line("xéy€"), false);
+    exchange.push_line(line("xéy€"), false);
     let (out, records) = play(&mut exchange);
     assert_eq!(out, ["0:head", r"0:x\xc3", r"1:\xa9y\xe2", r"2:\x82\xac\n"]);
     assert_eq!(records, ["8/8"]);
@@ -184,11 +184,11 @@ fn every_write_ends_inside_a_character_once() {
 fn lines_are_held_until_there_are_enough_for_one_write() {
     let mut exchange = watch();
     exchange.pace = Some(Pace::Coalesce { events: 2 });
-    exchange.push_line(&line("a"), false);
+    exchange.push_line(line("a"), false);
     assert_eq!(play(&mut exchange).0, ["0:head"]);
-    exchange.push_line(&line("b"), false);
+    exchange.push_line(line("b"), false);
     assert_eq!(play(&mut exchange).0, [r"0:a\nb\n"]);
-    exchange.push_line(&line("c"), false);
+    exchange.push_line(line("c"), false);
     exchange.end(Ending::Eof);
     assert_eq!(
         play(&mut exchange).0,
@@ -296,7 +296,7 @@ fn a_compressed_watch_has_a_gzip_member_for_each_line(
     });
     let lines = [line("a"), line("b")];
     for line in &lines {
-        exchange.push_line(line, false);
+        exchange.push_line(line.clone(), false);
     }
     let (mut log, mut outputs, mut joined) = (Log::default(), VecDeque::new(), Joined::default());
     exchange.flush(Duration::ZERO, (&mut log, &mut outputs, &mut joined));

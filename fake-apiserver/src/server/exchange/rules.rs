@@ -1,0 +1,97 @@
+//! What the script does to the truthful events of one watch before they are queued: some are kept back, sent again, moved
+//! or changed.
+//!
+//! It must not know how lines leave.
+
+use crate::model::WatchFrame;
+use crate::record::FrameType;
+
+/// What the script does to the truthful events of a watch.
+#[derive(Debug, Default)]
+pub(in crate::server) struct EventRules {
+    pub(super) drop: u32,
+    pub(super) repeat: u32,
+    pub(super) reorder: u32,
+    pub(super) held: Vec<WatchFrame>,
+    pub(super) no_bookmarks: bool,
+    /// `Some(value)`: the end marker carries this annotation value, or none.
+    pub(super) end_marker: Option<Option<String>>,
+}
+
+/// What became of a truthful event.
+#[derive(Debug)]
+pub(in crate::server) enum Fate {
+    /// It is sent; `scripted` when the script repeated or moved it.
+    Send { frame: WatchFrame, scripted: bool },
+    /// It is never sent.
+    Withhold(WatchFrame),
+    /// It is sent as another end marker.
+    Remark {
+        frame: WatchFrame,
+        initial_events_end: Option<String>,
+    },
+}
+
+impl EventRules {
+    /// Does every event leave as it is?
+    pub(in crate::server) fn is_truthful(&self) -> bool {
+        let untouched = self.drop == 0 && self.repeat == 0 && self.reorder == 0;
+        untouched && !self.no_bookmarks && self.end_marker.is_none()
+    }
+
+    /// Decides over one truthful event, in the order in which the results are to be carried out.
+    pub(in crate::server) fn decide(&mut self, frame: WatchFrame) -> Vec<Fate> {
+        if let FrameType::Bookmark { initial_events_end } = &frame.kind {
+            return match (&self.end_marker, initial_events_end) {
+                _ if self.no_bookmarks => Vec::new(),
+                (Some(value), Some(_)) => vec![Fate::Remark {
+                    initial_events_end: value.clone(),
+                    frame,
+                }],
+                (_, _) => vec![Fate::Send {
+                    frame,
+                    scripted: false,
+                }],
+            };
+        }
+        if frame.object.is_none() {
+            return vec![Fate::Send {
+                frame,
+                scripted: false,
+            }];
+        }
+        if self.drop > 0 {
+            self.drop -= 1;
+            return vec![Fate::Withhold(frame)];
+        }
+        if self.repeat > 0 {
+            let copies = std::mem::take(&mut self.repeat);
+            return (0..copies)
+                .map(|copy| Fate::Send {
+                    frame: frame.clone(),
+                    scripted: copy > 0,
+                })
+                .collect();
+        }
+        if self.reorder > 0 {
+            self.held.push(frame);
+            self.reorder -= 1;
+            if self.reorder > 0 {
+                return Vec::new();
+            }
+            let held = std::mem::take(&mut self.held);
+            return held
+                .into_iter()
+                .rev()
+                .map(|frame| Fate::Send {
+                    frame,
+                    scripted: true,
+                })
+                .collect();
+        }
+        vec![Fate::Send {
+            frame,
+            scripted: false,
+        }]
+    }
+}
