@@ -314,12 +314,16 @@ impl WireJudge {
             return;
         };
         window.keep(record);
-        if window.is_full(share) {
-            // What is forgotten must have been looked at.
-            self.look(id, &ON_THE_WIRE);
-            if let Some(window) = self.windows.get_mut(&id) {
-                window.trim(share);
-            }
+        if !window.is_full(share) {
+            return;
+        }
+        if !window.is_unread() {
+            return window.leave_lines_out(share);
+        }
+        // What is forgotten must have been looked at.
+        self.look(id, &ON_THE_WIRE);
+        if let Some(window) = self.windows.get_mut(&id) {
+            window.trim(share);
         }
     }
 

@@ -60,6 +60,9 @@ pub(super) struct Window {
     weight: usize,
     /// It is looked for what can be forgotten once it is so much: that takes reading all of it.
     trim_above: usize,
+    /// Something came since all of it was looked at that may prove something: anything but a change. What was sent matters
+    /// once something is asked.
+    unread: bool,
     /// Lines or items were left out since the last whole set.
     forgot: bool,
     /// Nothing can be said until a set begins.
@@ -81,6 +84,7 @@ impl Window {
             looked_at: 0,
             weight: 0,
             trim_above: 0,
+            unread: false,
             forgot: false,
             blind: false,
             found: BTreeSet::new(),
@@ -113,6 +117,7 @@ impl Window {
             items.shrink_to_fit();
             self.forgot = true;
         }
+        self.unread |= !is_change(&record);
         self.weight += weight(&record);
         self.requests += usize::from(is_request(&record));
         self.records.push(record);
@@ -121,6 +126,11 @@ impl Window {
     /// Is it time to look for what can be forgotten?
     pub(super) fn is_full(&self, share: usize) -> bool {
         self.weight > share.max(self.trim_above)
+    }
+
+    /// May there be something that was not seen when it was looked at last?
+    pub(super) fn is_unread(&self) -> bool {
+        self.unread
     }
 
     /// Is so much new that looking at all of it is worth its while?
@@ -192,8 +202,9 @@ impl Window {
         news
     }
 
-    /// Forgets what is not needed to go on.
+    /// Forgets what is not needed to go on, of what was looked at.
     pub(super) fn trim(&mut self, share: usize) {
+        self.unread = false;
         let began = {
             let trace = Trace::new(&self.records);
             let sets = trace.snapshots.iter().rev();
@@ -207,9 +218,7 @@ impl Window {
                 self.forgot = self.records.iter().any(is_long_page);
             }
         }
-        if self.records.len() > share / 2 {
-            self.leave_lines_out(share / 4);
-        }
+        self.leave_lines_out(share);
         if self.records.iter().map(weight).sum::<usize>() > share.saturating_mul(PATIENCE) {
             self.records.clear();
             self.blind = true;
@@ -217,22 +226,29 @@ impl Window {
         let oldest = self.records.first().map_or(u64::MAX, |first| first.seq);
         self.found
             .retain(|(_, first, last)| *last == 0 || *first >= oldest);
-        self.weight = self.records.iter().map(weight).sum();
-        self.trim_above = self.weight * 2;
+        self.weigh();
         self.requests = self.records.iter().filter(|record| is_request(record)).count();
         self.looked_at = self.requests;
     }
 
-    /// Keeps only so many of the newest lines.
-    fn leave_lines_out(&mut self, kept: usize) {
-        let lines = self.records.iter().filter(|record| is_line(record)).count();
-        let mut excess = lines.saturating_sub(kept);
-        self.forgot |= excess > 0;
-        self.records.retain(|record| {
-            let leaves = excess > 0 && is_line(record);
-            excess -= usize::from(leaves);
-            !leaves
-        });
+    /// Keeps only the newest lines, if there are many records.
+    pub(super) fn leave_lines_out(&mut self, share: usize) {
+        if self.records.len() > share / 2 {
+            let lines = self.records.iter().filter(|record| is_line(record)).count();
+            let mut excess = lines.saturating_sub(share / 4);
+            self.forgot |= excess > 0;
+            self.records.retain(|record| {
+                let leaves = excess > 0 && is_line(record);
+                excess -= usize::from(leaves);
+                !leaves
+            });
+        }
+        self.weigh();
+    }
+
+    fn weigh(&mut self) {
+        self.weight = self.records.iter().map(weight).sum();
+        self.trim_above = self.weight * 2;
     }
 }
 
@@ -317,6 +333,10 @@ fn is_request(record: &Record) -> bool {
 
 fn is_line(record: &Record) -> bool {
     matches!(record.what, What::Frame { .. })
+}
+
+fn is_change(record: &Record) -> bool {
+    matches!(&record.what, What::Frame { frame, .. } if frame.kind.is_change())
 }
 
 fn is_long_page(record: &Record) -> bool {

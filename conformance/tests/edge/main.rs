@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test may fail it")]
 
+mod delivery;
 mod http2;
 mod limits;
 mod scripted;
