@@ -293,7 +293,7 @@ impl Kind {
     /// `namespace/name`, or `name` for cluster-scoped kinds: what lists are ordered by, bytewise.
     pub fn key(&self, namespace: Option<&str>, name: &str) -> String {
         match namespace {
-            Some(namespace) if self.namespaced => format!("{namespace}/{name}"),
+            Some(namespace) if self.namespaced => [namespace, "/", name].concat(),
             Some(_) | None => name.to_owned(),
         }
     }

@@ -87,7 +87,8 @@ impl Stored {
     /// run.
     pub(super) fn as_is(kind: &'static Kind, key: String, revision: u64, json: Value) -> Self {
         let json = canonical(kind, json);
-        let metadata = |field| json.get("metadata").and_then(|metadata| metadata.get(field));
+        let metadata = json.get("metadata");
+        let metadata = |field| metadata.and_then(|metadata| metadata.get(field));
         let labels = metadata("labels").and_then(Value::as_object);
         Self {
             kind,

@@ -325,7 +325,8 @@ impl Place<'_> {
         mut entries: A,
     ) -> Result<Value, A::Error> {
         let Self { path, reader, .. } = self;
-        let mut values: Vec<(usize, Value)> = Vec::new();
+        // Few objects say more.
+        let mut values: Vec<(usize, Value)> = Vec::with_capacity(known.fields.len().min(8));
         let mut unknown: Vec<String> = Vec::new();
         while let Some(key) = entries.next_key_seed(KeyOf(known))? {
             match key {

@@ -15,7 +15,7 @@ pub(super) fn config_map(place: &Place<'_>, found: &mut Found) {
     let (data, binary) = (&place.value["data"], &place.value["binaryData"]);
     let mut total = 0;
     for (key, value) in data.as_object().into_iter().flatten() {
-        let at = format!("data[{key}]");
+        let at = ["data[", key, "]"].concat();
         for why in config_key(key) {
             found.invalid(&at, &key.as_str().into(), &why);
         }
