@@ -24,6 +24,9 @@ pub(crate) const RECORDS_KEPT: usize = 100_000;
 /// Records that are heard at a time: the server stands still meanwhile.
 const RECORDS_AT_A_TIME: usize = 1_000;
 
+/// Turns that deliveries may take before what was recorded is heard: they may have no end.
+const DELIVERIES_FIRST: usize = 100;
+
 /// After so much silence whoever hears is told that time passed.
 const SILENCE: Duration = Duration::from_secs(1);
 
@@ -274,8 +277,18 @@ pub(crate) fn serving(settings: &ServerSettings, tls: bool) -> ServeOptions {
 async fn hear_all(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Record])) {
     loop {
         let stirred = edge.stirred();
-        while hear_some(edge, heard, hear) {
-            // A long story must not keep the connections waiting.
+        loop {
+            // What is said of an event must not keep those waiting whom it is for.
+            for _ in 0..DELIVERIES_FIRST {
+                if !edge.is_delivering() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+            if !hear_some(edge, heard, hear) {
+                break;
+            }
+            // Nor must a long story.
             tokio::task::yield_now().await;
         }
         if tokio::time::timeout(SILENCE, stirred).await.is_err() {

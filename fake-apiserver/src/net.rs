@@ -399,6 +399,11 @@ impl Edge {
         told
     }
 
+    /// Is an event on its way to idle connections? Whoever reads the trace meanwhile keeps them waiting.
+    pub fn is_delivering(&self) -> bool {
+        self.lock().deliveries.is_under_way()
+    }
+
     /// Reads the trace so far, from record `from` on, as far as it is kept.
     pub fn read_records<T>(&self, from: u64, read: impl FnOnce(&[Record]) -> T) -> T {
         let state = self.lock();

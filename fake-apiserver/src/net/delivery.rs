@@ -36,6 +36,10 @@ impl Deliveries {
         !self.due.is_empty() && !std::mem::replace(&mut self.under_way, true)
     }
 
+    pub(super) fn is_under_way(&self) -> bool {
+        self.under_way
+    }
+
     fn next(&mut self) -> Option<StreamId> {
         let next = self.due.pop_front();
         self.under_way = next.is_some();
