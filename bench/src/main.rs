@@ -13,6 +13,7 @@ mod rows;
 mod soak;
 mod swarm;
 mod table;
+mod tls;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

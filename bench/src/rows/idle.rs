@@ -3,34 +3,73 @@
 use std::io;
 
 use super::{CONFIG_MAPS, Ground, create, current_version, watch_from};
+use crate::child::Child;
 use crate::fixture::config_map;
-use crate::http::Connection;
+use crate::http::{Connection, request};
 use crate::swarm::Swarm;
 use crate::table::{Judged, Line, Measured, Row, median};
+use crate::tls::{self, TlsStream};
 
 pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
-    let watchers = ground.sizes.watchers;
-    let mut found = Vec::new();
+    let (watchers, fewer) = (ground.sizes.watchers, ground.sizes.fewer_watchers);
+    let (mut plain, mut tls) = (Vec::new(), Vec::new());
     for _ in 0..ground.sizes.repetitions {
-        let server = ground.ours()?;
-        let mut commander = Connection::open(server.address)?;
-        create(&mut commander, CONFIG_MAPS, &config_map("tick", "tick", 0, 0))?;
-        let version = current_version(&mut commander)?;
-        let before = server.memory()?.own;
-        let _swarm = Swarm::open(server.address, &watch_from(&version), watchers)?;
-        let grown = server.memory()?.own.saturating_sub(before);
-        found.push(grown as f64 / watchers as f64 / 1024.0);
+        plain.push(over_plain_http(ground, watchers)?);
+        tls.push(over_tls(ground, fewer)?);
     }
-    Ok(vec![Row {
+    let row = |watchers: usize, transport: &str, found, must, moonshot| Row {
         name: "S5",
-        work: format!("memory of {watchers} idle watchers, plain HTTP"),
+        work: format!("memory of {watchers} idle watchers, {transport}"),
         unit: "KB/watcher",
         ours: median(found),
         other: None,
         judged: Judged::Value {
-            must: Line::AtMost(16.0),
-            moonshot: Line::AtMost(11.0),
+            must: Line::AtMost(must),
+            moonshot: Line::AtMost(moonshot),
         },
-    }]
+    };
+    Ok(vec![
+        row(watchers, "plain HTTP", plain, 16.0, 11.0),
+        row(fewer, "TLS", tls, 40.0, 25.0),
+    ]
     .into())
+}
+
+/// KB a watcher.
+fn over_plain_http(ground: &Ground, watchers: usize) -> io::Result<f64> {
+    let server = ground.ours()?;
+    let mut commander = Connection::open(server.address)?;
+    create(&mut commander, CONFIG_MAPS, &config_map("tick", "tick", 0, 0))?;
+    let version = current_version(&mut commander)?;
+    grown(&server, watchers, || {
+        Swarm::open(server.address, &watch_from(&version), watchers)
+    })
+}
+
+/// The same. Clients that shake hands one after the other are slow to open, so there are fewer.
+fn over_tls(ground: &Ground, watchers: usize) -> io::Result<f64> {
+    let server = Child::start(&ground.server, &["serve", "--quiet", "--tls"])?;
+    let trusting = tls::trust(&server)?;
+    // What is made for the first request is made once.
+    tls::ask(
+        &mut tls::open(&server, &trusting)?,
+        &request("GET", CONFIG_MAPS, b""),
+    )?;
+    grown(&server, watchers, || {
+        let watch = watch_from("0");
+        let open = |_| {
+            let mut stream = tls::open(&server, &trusting)?;
+            tls::ask(&mut stream, &watch)?;
+            Ok(stream)
+        };
+        (0..watchers).map(open).collect::<io::Result<Vec<TlsStream>>>()
+    })
+}
+
+/// By how much memory grows while watches are opened.
+fn grown<W>(server: &Child, watchers: usize, open: impl FnOnce() -> io::Result<W>) -> io::Result<f64> {
+    let before = server.memory()?.own;
+    let _watches = open()?;
+    let grown = server.memory()?.own.saturating_sub(before);
+    Ok(grown as f64 / watchers as f64 / 1024.0)
 }
