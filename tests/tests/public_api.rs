@@ -126,7 +126,11 @@ fn seen(mut item: Item, hidden: &BTreeSet<String>) -> Option<Item> {
 
 /// Leaves of an impl what a caller sees.
 fn is_seen_impl(block: &mut ItemImpl, hidden: &BTreeSet<String>) -> bool {
-    if let Type::Path(of) = &*block.self_ty
+    let of = match &*block.self_ty {
+        Type::Reference(reference) => &*reference.elem,
+        of => of,
+    };
+    if let Type::Path(of) = of
         && of
             .path
             .segments
