@@ -1,30 +1,16 @@
 //! What idle watches are sent when an event comes, whether they take it at once or not.
 
 use bytes::Bytes;
-use conformance::drive::pipe::{Pipe, pipe};
-use fake_apiserver::net::{ConnectionSettings, Edge, serve_connection};
+use conformance::drive::pipe::Pipe;
+use fake_apiserver::net::{ConnectionSettings, Edge};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::Server;
 use rstest::rstest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::runtime;
+use crate::{connect, runtime};
 
 const CM: &str = "/api/v1/namespaces/default/configmaps";
-
-fn connected(edge: &Edge) -> Pipe {
-    let (near, far) = pipe();
-    let conn = edge.accept().unwrap();
-    let settings = ConnectionSettings::default();
-    tokio::spawn(serve_connection(
-        edge.clone(),
-        conn,
-        far,
-        settings,
-        std::future::pending(),
-    ));
-    near
-}
 
 /// Reads until what was read ends so.
 async fn read_to(near: &mut Pipe, end: &[u8]) -> Vec<u8> {
@@ -43,7 +29,7 @@ async fn create(edge: &Edge, name: &str, padding: usize) {
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    let (mut near, mut answer) = (connected(edge), Vec::new());
+    let (mut near, mut answer) = (connect(edge, ConnectionSettings::default()), Vec::new());
     near.write_all(request.as_bytes()).await.unwrap();
     near.read_to_end(&mut answer).await.unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 201 "));
@@ -68,7 +54,7 @@ async fn chunk(near: &mut Pipe) -> Bytes {
 fn every_watch_is_sent_every_event_whole_and_in_order(#[case] padding: usize, #[case] reads: bool) {
     runtime(true).block_on(async {
         let edge = Edge::new(Server::standalone(ServerSettings::default(), 0));
-        let mut watches = [connected(&edge), connected(&edge), connected(&edge)];
+        let mut watches = [(); 3].map(|()| connect(&edge, ConnectionSettings::default()));
         for watch in &mut watches {
             let request = format!("GET {CM}?watch=true HTTP/1.1\r\nHost: x\r\n\r\n");
             watch.write_all(request.as_bytes()).await.unwrap();

@@ -6,13 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use conformance::drive::pipe::{Pipe, pipe};
 use conformance::drive::sim::Dialer;
 use fake_apiserver::fault::{Ending, Http2Error};
 use fake_apiserver::net::tls::Protocols;
-use fake_apiserver::net::{
-    ConnectionSettings, Edge, ListenerLimits, ServeOptions, TlsOptions, serve_connection,
-};
+use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, ServeOptions, TlsOptions};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -21,9 +18,9 @@ use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::TokioExecutor;
 use rstest::rstest;
 
-use crate::runtime;
 use crate::scripted::Out::{self, Data, End, Goaway, Head};
 use crate::scripted::Scripted;
+use crate::{connect, runtime};
 
 const WHOLE: Ending = Ending::Eof;
 
@@ -218,16 +215,7 @@ async fn by_hand(
     Edge,
 ) {
     let edge = Edge::new(core);
-    let (near, far): (Pipe, Pipe) = pipe();
-    let conn = edge.accept().unwrap();
-    let settings = ConnectionSettings { tls: None, limits };
-    tokio::spawn(serve_connection(
-        edge.clone(),
-        conn,
-        far,
-        settings,
-        std::future::pending(),
-    ));
+    let near = connect(&edge, ConnectionSettings { tls: None, limits });
     let (send, connection) = h2::client::handshake(near).await.unwrap();
     (send, tokio::spawn(connection), edge)
 }

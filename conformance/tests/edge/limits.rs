@@ -5,16 +5,16 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use conformance::drive::pipe::{Pipe, pipe};
-use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, serve, serve_connection};
+use conformance::drive::pipe::Pipe;
+use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, serve};
 use http::Request;
 use rstest::rstest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::runtime;
 use crate::scripted::Out::{Data, End, Head};
 use crate::scripted::Scripted;
+use crate::{connect, runtime};
 
 fn limits() -> ListenerLimits {
     ListenerLimits {
@@ -34,20 +34,11 @@ fn connected() -> (Pipe, Edge) {
         ],
         ..Scripted::default()
     });
-    let (near, far) = pipe();
-    let conn = edge.accept().unwrap();
     let settings = ConnectionSettings {
         tls: None,
         limits: limits(),
     };
-    tokio::spawn(serve_connection(
-        edge.clone(),
-        conn,
-        far,
-        settings,
-        std::future::pending(),
-    ));
-    (near, edge)
+    (connect(&edge, settings), edge)
 }
 
 /// When the connection is over, in seconds, and what came before that.

@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use conformance::drive::pipe::{Pipe, pipe};
 use conformance::drive::sim::Dialer;
 use fake_apiserver::fault::Ending;
-use fake_apiserver::net::{Edge, ListenerLimits, serve};
+use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, serve, serve_connection};
 use fake_apiserver::record::{Record, RunEnd, What};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -28,6 +29,20 @@ use rstest::rstest;
 use tokio::net::TcpListener;
 
 use crate::scripted::{Out, Scripted};
+
+/// The client's side of a connection, which is served over a pipe.
+fn connect(edge: &Edge, settings: ConnectionSettings) -> Pipe {
+    let (near, far) = pipe();
+    let conn = edge.accept().unwrap();
+    tokio::spawn(serve_connection(
+        edge.clone(),
+        conn,
+        far,
+        settings,
+        std::future::pending(),
+    ));
+    near
+}
 
 /// What a client sees of an answer: its body, frame by frame, and how it ended.
 async fn look<C: Connect + Clone + Send + Sync + 'static>(

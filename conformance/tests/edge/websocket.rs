@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use conformance::drive::pipe::{Pipe, pipe};
+use conformance::drive::pipe::Pipe;
 use fake_apiserver::fault::Ending;
-use fake_apiserver::net::{ConnectionSettings, Edge, serve_connection};
+use fake_apiserver::net::{ConnectionSettings, Edge};
 use rstest::rstest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::runtime;
 use crate::scripted::Out::{self, Data, End, HeadOf};
 use crate::scripted::Scripted;
+use crate::{connect, runtime};
 
 const ASKED: &[u8] =
     b"GET /x?watch=1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
@@ -18,16 +18,7 @@ const HEAD: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nx-probe: 1\r\n\r\n";
 
 fn connected(core: Scripted) -> (Pipe, Edge) {
     let edge = Edge::new(core);
-    let (near, far) = pipe();
-    let conn = edge.accept().unwrap();
-    tokio::spawn(serve_connection(
-        edge.clone(),
-        conn,
-        far,
-        ConnectionSettings::default(),
-        std::future::pending(),
-    ));
-    (near, edge)
+    (connect(&edge, ConnectionSettings::default()), edge)
 }
 
 #[rstest]

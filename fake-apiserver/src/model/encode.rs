@@ -65,15 +65,24 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
 }
 
 fn write_text(text: &str, out: &mut Vec<u8>) {
-    // Without an early end many bytes are looked at at once.
-    let special = |byte: u8| byte < 0x20 || matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&' | 0xE2);
-    if text.bytes().fold(false, |any, byte| any | special(byte)) {
+    let is_escaped = |byte| byte < 0x20 || matches!(byte, b'"' | b'\\') || is_escaped_by_go(byte);
+    if has(text, is_escaped) {
         write_json(text, out);
     } else {
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());
         out.push(b'"');
     }
+}
+
+/// Does Go escape the character that begins so, where JSON need not? U+2028 and U+2029 begin with 0xE2, as others do.
+fn is_escaped_by_go(byte: u8) -> bool {
+    matches!(byte, b'<' | b'>' | b'&' | 0xE2)
+}
+
+/// Is any of its bytes so? Nearly no text has any, and without an early end many bytes are looked at at once.
+fn has(text: &str, is_so: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(false, |any, byte| any | is_so(byte))
 }
 
 /// The same, indented by two spaces: what `pretty` asks for.
@@ -97,12 +106,7 @@ impl Formatter for GoFormatter {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // Nearly no text has any of them, and without an early end many bytes are looked at at once.
-        let may_be_special = |byte| matches!(byte, b'<' | b'>' | b'&' | 0xE2);
-        if !fragment
-            .bytes()
-            .fold(false, |any, byte| any | may_be_special(byte))
-        {
+        if !has(fragment, is_escaped_by_go) {
             return writer.write_all(fragment.as_bytes());
         }
         let mut rest = fragment;

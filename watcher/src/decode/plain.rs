@@ -206,6 +206,18 @@ impl<'de> Plain<'de> {
         })
     }
 
+    /// Is there something else before this bracket closes? With the comma before it.
+    #[inline]
+    fn is_another(&mut self, bracket: u8, is_first: &mut bool) -> Result<bool, Odd> {
+        if self.next() == Some(bracket) {
+            return Ok(false);
+        }
+        if !std::mem::take(is_first) {
+            self.pass(b',')?;
+        }
+        Ok(true)
+    }
+
     #[inline]
     fn enter(&mut self) -> Result<(), Odd> {
         self.at += 1;

@@ -105,12 +105,16 @@ impl ValueEnd {
     /// Those of the next bytes that are in no string.
     #[inline]
     fn brackets(&mut self, block: &[u8; BLOCK]) -> Brackets {
-        let Marks {
-            backslashes,
-            quotes,
-            opening,
-            closing,
-        } = Marks::of(block);
+        let [backslashes, quotes, opening, closing] = bits(block, |bytes| {
+            // `{` and `[` differ in one bit, and so do `}` and `]`.
+            let bracket = bytes | u8x16::splat(0x20);
+            [
+                bytes.simd_eq(u8x16::splat(b'\\')),
+                bytes.simd_eq(u8x16::splat(b'"')),
+                bracket.simd_eq(u8x16::splat(b'{')),
+                bracket.simd_eq(u8x16::splat(b'}')),
+            ]
+        });
         let escaped = self.escaped(backslashes);
         let mut strings = prefix_xor(quotes & !escaped);
         if self.state == State::InString {
@@ -193,41 +197,12 @@ fn is_scalar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
 
-/// Where in a block the bytes are that mean something.
-struct Marks {
-    backslashes: u64,
-    quotes: u64,
-    opening: u64,
-    closing: u64,
-}
-
 /// Where in a block the brackets are that count.
 struct Brackets {
     opening: u64,
     closing: u64,
     /// Neither in a string nor behind a backslash.
     between: u64,
-}
-
-impl Marks {
-    fn of(block: &[u8; BLOCK]) -> Self {
-        let [backslashes, quotes, opening, closing] = bits(block, |bytes| {
-            // `{` and `[` differ in one bit, and so do `}` and `]`.
-            let bracket = bytes | u8x16::splat(0x20);
-            [
-                bytes.simd_eq(u8x16::splat(b'\\')),
-                bytes.simd_eq(u8x16::splat(b'"')),
-                bracket.simd_eq(u8x16::splat(b'{')),
-                bracket.simd_eq(u8x16::splat(b'}')),
-            ]
-        });
-        Self {
-            backslashes,
-            quotes,
-            opening,
-            closing,
-        }
-    }
 }
 
 /// For each thing that is sought a bit a byte.

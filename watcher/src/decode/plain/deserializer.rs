@@ -77,12 +77,9 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
 
     #[inline]
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Odd> {
-        if self.values.next() == Some(b']') {
+        // A bracket behind a comma begins no value.
+        if !self.values.is_another(b']', &mut self.is_first)? {
             return Ok(None);
-        }
-        if !std::mem::take(&mut self.is_first) {
-            // A bracket behind a comma begins no value.
-            self.values.pass(b',')?;
         }
         seed.deserialize(&mut *self.values).map(Some)
     }
@@ -102,11 +99,8 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
 
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Odd> {
-        if self.values.next() == Some(b'}') {
+        if !self.values.is_another(b'}', &mut self.is_first)? {
             return Ok(None);
-        }
-        if !std::mem::take(&mut self.is_first) {
-            self.values.pass(b',')?;
         }
         if self.values.next() != Some(b'"') {
             return Err(Odd);
@@ -119,6 +113,18 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
         self.values.pass(b':')?;
         seed.deserialize(&mut *self.values)
     }
+}
+
+macro_rules! texts {
+    ($($method:ident)*) => {$(
+        #[inline]
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
+            if self.next() != Some(b'"') {
+                return Err(Odd);
+            }
+            self.visit_string(visitor)
+        }
+    )*};
 }
 
 /// Whole numbers are read here, others by `serde_json`.
@@ -185,29 +191,6 @@ impl<'de> Deserializer<'de> for &mut Plain<'de> {
         }
         self.pass_word("null")?;
         visitor.visit_none()
-    }
-
-    #[inline]
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
-        if self.next() != Some(b'"') {
-            return Err(Odd);
-        }
-        self.visit_string(visitor)
-    }
-
-    #[inline]
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
-        self.deserialize_str(visitor)
-    }
-
-    #[inline]
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
-        self.deserialize_str(visitor)
-    }
-
-    #[inline]
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Odd> {
-        self.deserialize_str(visitor)
     }
 
     #[inline]
@@ -287,6 +270,8 @@ impl<'de> Deserializer<'de> for &mut Plain<'de> {
         self.at += length;
         visitor.visit_unit()
     }
+
+    texts! { deserialize_str deserialize_string deserialize_char deserialize_identifier }
 
     numbers! {
         deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
