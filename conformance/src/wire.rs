@@ -31,13 +31,13 @@ use window::{Subject, Window};
 /// After a request, what it left open has so long to be closed (CLOSE-01); a little later it can be judged.
 const CLOSING: Duration = Duration::from_millis(2_050);
 
-/// Records of all loops together; each loop has an equal share …
+/// Records of all loops together; of more, the loops that were silent for longest are forgotten. Each has an equal share …
 const RECORDS_MAX: usize = 200_000;
 /// … between these bounds.
 const SHARE_MIN: usize = 40;
 const SHARE_MAX: usize = 2_000;
 
-/// Loops remembered; of more, those that were silent for longest are forgotten.
+/// Loops remembered; of more, the same.
 const LOOPS_MAX: usize = 10_000;
 
 /// Violations told in full in a verdict; more are only counted.
@@ -55,6 +55,9 @@ pub struct WireJudge {
     by_conn: BTreeSet<(ConnId, u64)>,
     /// When a loop has to be looked at though nothing happens.
     due: BTreeSet<(Duration, u64)>,
+    /// Records that all loops take the memory of, and how many those may be that cannot be forgotten.
+    held: usize,
+    held_max: usize,
     readers: Readers,
     excused: Vec<String>,
     made: u64,
@@ -134,6 +137,8 @@ impl WireJudge {
             by_stream: BTreeMap::new(),
             by_conn: BTreeSet::new(),
             due: BTreeSet::new(),
+            held: 0,
+            held_max: RECORDS_MAX,
             readers: Readers::new(),
             excused: Vec::new(),
             made: 0,
@@ -301,10 +306,9 @@ impl WireJudge {
             .entry(Arc::clone(&subject))
             .or_default()
             .insert(client, window);
-        self.windows.insert(window, Window::new(client, subject, reader));
-        if self.windows.len() > LOOPS_MAX {
-            self.forget_the_oldest();
-        }
+        let blind = self.clients.is_partly_forgotten(agent) && given.is_some();
+        self.windows
+            .insert(window, Window::new(client, subject, reader, blind));
         window
     }
 
@@ -313,17 +317,22 @@ impl WireJudge {
         let Some(window) = self.windows.get_mut(&id) else {
             return;
         };
+        let held = window.held();
         window.keep(record);
-        if !window.is_full(share) {
-            return;
+        if window.is_full(share) {
+            if window.is_unread() {
+                // What is forgotten must have been looked at.
+                self.look(id, &ON_THE_WIRE);
+                if let Some(window) = self.windows.get_mut(&id) {
+                    window.trim(share);
+                }
+            } else {
+                window.fit(share);
+            }
         }
-        if !window.is_unread() {
-            return window.leave_lines_out(share);
-        }
-        // What is forgotten must have been looked at.
-        self.look(id, &ON_THE_WIRE);
-        if let Some(window) = self.windows.get_mut(&id) {
-            window.trim(share);
+        self.held = self.held + self.windows.get(&id).map_or(0, Window::held) - held;
+        if self.held > self.held_max || self.windows.len() > LOOPS_MAX {
+            self.forget_silent_loops();
         }
     }
 
@@ -406,16 +415,27 @@ impl WireJudge {
         }
     }
 
-    fn forget_the_oldest(&mut self) {
-        let oldest = self
-            .windows
-            .iter()
-            .filter(|(_, window)| !window.is_busy())
-            .min_by_key(|(_, window)| window.last())
-            .map(|(id, _)| *id);
-        let Some(window) = oldest.and_then(|id| self.windows.remove(&id)) else {
+    /// Forgets a fourth at least, for it takes looking at all of them.
+    fn forget_silent_loops(&mut self) {
+        let silent = self.windows.iter().filter(|(_, window)| !window.is_busy());
+        let mut silent: Vec<(u64, u64)> = silent.map(|(id, window)| (window.last(), *id)).collect();
+        silent.sort_unstable();
+        for (_, id) in silent {
+            if self.held <= RECORDS_MAX / 4 * 3 && self.windows.len() <= LOOPS_MAX / 4 * 3 {
+                break;
+            }
+            self.look(id, &ON_THE_WIRE);
+            self.forget(id);
+        }
+        self.held_max = RECORDS_MAX.max(self.held + RECORDS_MAX / 4);
+    }
+
+    fn forget(&mut self, id: u64) {
+        let Some(window) = self.windows.remove(&id) else {
             return;
         };
+        self.held -= window.held();
+        self.clients.on_forgotten(window.client);
         if let Some(clients) = self.by_subject.get_mut(&window.subject) {
             clients.remove(&window.client);
             if clients.is_empty() {

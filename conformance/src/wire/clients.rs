@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fake_apiserver::record::{ConnId, Side};
 
-/// User agents remembered by name, and clients that are gone; whoever comes later is counted with the others.
+/// User agents remembered by name, and clients without a connection; whoever comes later is counted with the others.
 const KNOWN_MAX: usize = 1_000;
 
 /// Clients of a User-Agent that a new connection is held against, the newest: among thousands of watchers of one name a
@@ -59,10 +59,12 @@ pub(super) struct Tally {
 pub(super) struct Clients {
     apart: Apart,
     known: BTreeMap<u64, Known>,
-    /// Those that closed their last connection themselves.
-    gone: BTreeSet<u64>,
+    /// Those without a connection, and who closed the last one.
+    away: BTreeMap<u64, Side>,
     by_conn: BTreeMap<ConnId, u64>,
     tally: BTreeMap<String, Tally>,
+    /// User agents of which something that a client read was forgotten.
+    forgotten: BTreeSet<String>,
     made: u64,
 }
 
@@ -79,9 +81,10 @@ impl Clients {
         Self {
             apart,
             known: BTreeMap::new(),
-            gone: BTreeSet::new(),
+            away: BTreeMap::new(),
             by_conn: BTreeMap::new(),
             tally: BTreeMap::new(),
+            forgotten: BTreeSet::new(),
             made: 0,
         }
     }
@@ -115,7 +118,7 @@ impl Clients {
             Apart::ByAgent => same().next(),
             Apart::ByConnections => same()
                 .find(|(id, _)| fit(**id).was_given)
-                .or_else(|| same().find(|(id, _)| !self.gone.contains(id) && !fit(**id).is_busy)),
+                .or_else(|| same().find(|(id, _)| !self.is_gone(**id) && !fit(**id).is_busy)),
         };
         let client = match found {
             Some((client, _)) => *client,
@@ -125,7 +128,7 @@ impl Clients {
         if let Some(known) = self.known.get_mut(&client) {
             known.conns.insert(conn);
         }
-        self.gone.remove(&client);
+        self.away.remove(&client);
         self.tally_of(&agent).connections += 1;
         client
     }
@@ -136,10 +139,22 @@ impl Clients {
         };
         if let Some(known) = self.known.get_mut(&client) {
             known.conns.remove(&conn);
-            if known.conns.is_empty() && by == Side::Client {
-                self.gone.insert(client);
+            if known.conns.is_empty() {
+                self.away.insert(client, by);
             }
         }
+    }
+
+    /// Something that the client read was forgotten.
+    pub(super) fn on_forgotten(&mut self, client: u64) {
+        if let Some(known) = self.known.get(&client) {
+            self.forgotten.insert(known.agent.clone());
+        }
+    }
+
+    /// May whoever comes with this User-Agent have read something before that was forgotten?
+    pub(super) fn is_partly_forgotten(&self, agent: &str) -> bool {
+        self.forgotten.contains(&self.name(agent))
     }
 
     /// How a client is called: its User-Agent, and its number where there are several.
@@ -160,10 +175,11 @@ impl Clients {
         let tally = self.tally_of(agent);
         tally.instances += 1;
         let number = tally.instances;
-        while self.gone.len() > KNOWN_MAX
-            && let Some(oldest) = self.gone.pop_first()
+        while self.away.len() > KNOWN_MAX
+            && let Some((oldest, _)) = self.away.pop_first()
+            && let Some(oldest) = self.known.remove(&oldest)
         {
-            self.known.remove(&oldest);
+            self.forgotten.insert(oldest.agent);
         }
         let known = Known {
             agent: agent.to_owned(),
@@ -172,6 +188,11 @@ impl Clients {
         };
         self.known.insert(self.made, known);
         self.made
+    }
+
+    /// It closed its last connection itself.
+    fn is_gone(&self, client: u64) -> bool {
+        self.away.get(&client) == Some(&Side::Client)
     }
 
     /// The name of an agent, of bounded length and number.

@@ -194,6 +194,45 @@ fn what_was_forgotten_accuses_nobody() {
     assert_eq!(story.found, ["k INV-02"], "what it remembers still counts");
 }
 
+/// Whoever comes is somebody else, and leaves after a while.
+fn passing_clients(story: &mut Story, numbers: std::ops::Range<u64>) {
+    for conn in numbers {
+        story.after(100).list("k", conn, "10").watch("k", conn, "10");
+        for version in 11..111 {
+            story.modified(version);
+        }
+        story.eof().gone(conn, Side::Client);
+    }
+}
+
+#[rstest]
+#[case::clients_that_come_and_go(RECORDS_MAX, |s: &mut Story| passing_clients(s, 0..4_000))]
+#[case::a_client_that_never_gets_a_list(10 * SHARE_MAX, |s: &mut Story| for _ in 0..20_000 { s.after(50).ask("k", 1, Verb::List, &[("resourceVersion", "5")]).head(410).eof(); })]
+#[case::a_watch_that_lasts(SHARE_MAX, |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10"); for version in 11..50_000 { s.modified(version); } })]
+fn a_judge_remembers_only_so_much(#[case] bound: usize, #[case] tell: fn(&mut Story)) {
+    let mut story = Story::told(Apart::ByConnections);
+    tell(&mut story);
+    let held: usize = story.judge.windows.values().map(Window::held).sum();
+    assert_eq!(held, story.judge.held, "what it thinks it holds");
+    assert!(
+        held <= bound,
+        "{held} records of {} loops",
+        story.judge.windows.len()
+    );
+}
+
+#[test]
+fn a_client_that_was_forgotten_may_go_on_from_what_it_read() {
+    let mut story = Story::told(Apart::ByConnections);
+    story.list("k", 0, "5000").gone(0, Side::Server);
+    passing_clients(&mut story, 1..3_000);
+    assert!(!story.judge.clients.is_partly_forgotten("other"));
+    story.watch("k", 3_000, "5000").eof();
+    assert_eq!(story.found, Vec::<String>::new());
+    story.watch("other", 3_001, "5000");
+    assert_eq!(story.found, ["other INV-03"], "a stranger has no excuse");
+}
+
 #[test]
 fn the_verdict_names_every_client() {
     let mut story = Story::told(Apart::ByConnections);

@@ -32,6 +32,9 @@ const ITEMS_MAX: usize = 1_000;
 /// A window without any whole set in it may grow so many times its share before it is given up.
 const PATIENCE: usize = 10;
 
+/// A window that shrank keeps room for so many times what it holds.
+const SPARE: usize = 2;
+
 /// What a loop reads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Subject {
@@ -72,7 +75,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(client: u64, subject: Arc<Subject>, scenario: Arc<Scenario>) -> Self {
+    /// `blind`: something of before may have been forgotten.
+    pub(super) fn new(client: u64, subject: Arc<Subject>, scenario: Arc<Scenario>, blind: bool) -> Self {
         Self {
             client,
             subject,
@@ -86,7 +90,7 @@ impl Window {
             trim_above: 0,
             unread: false,
             forgot: false,
-            blind: false,
+            blind,
             found: BTreeSet::new(),
         }
     }
@@ -123,9 +127,14 @@ impl Window {
         self.records.push(record);
     }
 
+    /// How many records' memory it takes: its records with their items, and the room kept for more.
+    pub(super) fn held(&self) -> usize {
+        self.weight + self.records.capacity() - self.records.len()
+    }
+
     /// Is it time to look for what can be forgotten?
     pub(super) fn is_full(&self, share: usize) -> bool {
-        self.weight > share.max(self.trim_above)
+        self.weight > share.max(self.trim_above.min(share.saturating_mul(PATIENCE)))
     }
 
     /// May there be something that was not seen when it was looked at last?
@@ -218,21 +227,12 @@ impl Window {
                 self.forgot = self.records.iter().any(is_long_page);
             }
         }
-        self.leave_lines_out(share);
-        if self.records.iter().map(weight).sum::<usize>() > share.saturating_mul(PATIENCE) {
-            self.records.clear();
-            self.blind = true;
-        }
-        let oldest = self.records.first().map_or(u64::MAX, |first| first.seq);
-        self.found
-            .retain(|(_, first, last)| *last == 0 || *first >= oldest);
-        self.weigh();
-        self.requests = self.records.iter().filter(|record| is_request(record)).count();
+        self.fit(share);
         self.looked_at = self.requests;
     }
 
-    /// Keeps only the newest lines, if there are many records.
-    pub(super) fn leave_lines_out(&mut self, share: usize) {
+    /// Keeps only the newest lines, if there are many records; and nothing, if there still are too many.
+    pub(super) fn fit(&mut self, share: usize) {
         if self.records.len() > share / 2 {
             let lines = self.records.iter().filter(|record| is_line(record)).count();
             let mut excess = lines.saturating_sub(share / 4);
@@ -244,11 +244,22 @@ impl Window {
             });
         }
         self.weigh();
+        if self.weight > share.saturating_mul(PATIENCE) {
+            self.records.clear();
+            self.blind = true;
+            self.weigh();
+        }
     }
 
     fn weigh(&mut self) {
         self.weight = self.records.iter().map(weight).sum();
         self.trim_above = self.weight * 2;
+        self.requests = self.records.iter().filter(|record| is_request(record)).count();
+        self.looked_at = self.looked_at.min(self.requests);
+        let oldest = self.records.first().map_or(u64::MAX, |first| first.seq);
+        self.found
+            .retain(|(_, first, last)| *last == 0 || *first >= oldest);
+        self.records.shrink_to(self.records.len() * SPARE);
     }
 }
 
