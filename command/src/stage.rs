@@ -278,23 +278,27 @@ async fn hear_all(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, 
     loop {
         let stirred = edge.stirred();
         loop {
-            // What is said of an event must not keep those waiting whom it is for.
-            for _ in 0..DELIVERIES_FIRST {
-                if !edge.is_delivering() {
-                    break;
-                }
-                tokio::task::yield_now().await;
-            }
+            let_deliveries_go_first(edge).await;
             if !hear_some(edge, heard, hear) {
                 break;
             }
-            // Nor must a long story.
+            // Nor must a long story keep anybody waiting.
             tokio::task::yield_now().await;
         }
         if tokio::time::timeout(SILENCE, stirred).await.is_err() {
             // What was left open may prove something by staying so.
             hear(edge.elapsed(), &[]);
         }
+    }
+}
+
+/// What is said of an event must not keep those waiting whom it is for.
+async fn let_deliveries_go_first(edge: &Edge) {
+    for _ in 0..DELIVERIES_FIRST {
+        if !edge.is_delivering() {
+            break;
+        }
+        tokio::task::yield_now().await;
     }
 }
 
