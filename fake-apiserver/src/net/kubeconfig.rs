@@ -50,6 +50,10 @@ impl Kubeconfig {
         let mut cluster = json!({ "server": self.server });
         if let Some(pem) = &self.authority_pem {
             cluster["certificate-authority-data"] = json!(STANDARD.encode(pem));
+        } else if self.server.starts_with("http:") {
+            // There is nothing to verify, and the JavaScript client refuses plain HTTP unless that is said (`createAgent`
+            // of @kubernetes/client-node).
+            cluster["insecure-skip-tls-verify"] = json!(true);
         }
         let user = match &self.credentials {
             Credentials::None => json!({}),
@@ -117,6 +121,23 @@ mod tests {
             read["clusters"][0]["cluster"],
             json!({ "server": "https://127.0.0.1:6443", "certificate-authority-data": "YQ==" })
         );
+    }
+
+    #[rstest]
+    #[case::plain("http://127.0.0.1:1", json!({ "server": "http://127.0.0.1:1", "insecure-skip-tls-verify": true }))]
+    #[case::trusted_otherwise("https://127.0.0.1:1", json!({ "server": "https://127.0.0.1:1" }))]
+    fn only_where_there_is_nothing_to_verify_nothing_is(
+        #[case] server: &str,
+        #[case] cluster: serde_json::Value,
+    ) {
+        let config = Kubeconfig {
+            server: server.to_owned(),
+            authority_pem: None,
+            credentials: Credentials::None,
+            namespace: "default".to_owned(),
+        };
+        let read: serde_json::Value = serde_json::from_str(&config.text()).unwrap();
+        assert_eq!(read["clusters"][0]["cluster"], cluster);
     }
 
     #[cfg(unix)]
