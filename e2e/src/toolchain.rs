@@ -74,7 +74,7 @@ pub fn fake_apiserver() -> &'static Path {
 pub fn go(name: &str) -> Result<Command, Missing> {
     static BUILT: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
         let to = kept("go");
-        let module = repository().join("e2e/clients/go");
+        let module = clients("go");
         let version = kubernetes_version(&module)?;
         std::fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
         let stamp = "-X k8s.io/component-base/version";
@@ -110,30 +110,73 @@ fn kubernetes_version(module: &Path) -> Result<String, Missing> {
 /// Python is missing, or cannot make an environment with the pinned packages.
 pub fn python(script: &str) -> Result<Command, Missing> {
     static ENVIRONMENT: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
-        let to = kept("python");
-        let requirements = repository().join("e2e/clients/python/requirements.txt");
-        let pinned = read(&requirements)?;
-        let python = to.join("bin/python");
-        // What is written last is there only if all of it is.
-        let complete = to.join("requirements.txt");
-        if std::fs::read_to_string(&complete).is_ok_and(|installed| installed == pinned) {
-            return Ok(python);
-        }
-        let clear = ["-m", "venv", "--clear"].map(OsStr::new);
-        run("python3 -m venv", Command::new("python3").args(clear).arg(&to))?;
-        let install = ["-m", "pip", "install", "--quiet", "--requirement"];
-        run(
-            "pip install",
-            Command::new(&python).args(install).arg(requirements),
-        )?;
-        std::fs::write(&complete, pinned).map_err(|error| format!("{}: {error}", complete.display()))?;
-        Ok(python)
+        environment("python", "requirements.txt", |from, to| {
+            let clear = ["-m", "venv", "--clear"].map(OsStr::new);
+            run("python3 -m venv", Command::new("python3").args(clear).arg(to))?;
+            let install = ["-m", "pip", "install", "--quiet", "--requirement"];
+            let mut pip = Command::new(to.join("bin/python"));
+            run(
+                "pip install",
+                pip.args(install).arg(from.join("requirements.txt")),
+            )
+        })
     });
-    ENVIRONMENT.clone().map(|python| {
-        let mut command = Command::new(python);
-        command.arg(repository().join("e2e/clients/python").join(script));
+    ENVIRONMENT.clone().map(|environment| {
+        let mut command = Command::new(environment.join("bin/python"));
+        command.arg(clients("python").join(script));
         command
     })
+}
+
+/// The program of `clients/javascript`.
+///
+/// # Errors
+/// Node or npm is missing, or cannot install the pinned packages.
+pub fn javascript_informer() -> Result<Command, Missing> {
+    static ENVIRONMENT: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
+        let to = environment("javascript", "package-lock.json", |from, to| {
+            for file in ["package.json", "package-lock.json"] {
+                copy(&from.join(file), &to.join(file))?;
+            }
+            let quietly = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+            run("npm ci", Command::new("npm").args(quietly).current_dir(to))
+        })?;
+        // Node looks for packages where the program is.
+        copy(
+            &clients("javascript").join("informer.mjs"),
+            &to.join("informer.mjs"),
+        )?;
+        Ok(to)
+    });
+    ENVIRONMENT.clone().map(|environment| {
+        let mut command = Command::new("node");
+        command.arg(environment.join("informer.mjs"));
+        command
+    })
+}
+
+/// A folder with what is `pinned` in the file of `clients/NAME`: made by `make`, from that folder, unless it is there.
+fn environment(
+    name: &str,
+    pinned: &str,
+    make: impl FnOnce(&Path, &Path) -> Result<Output, Missing>,
+) -> Result<PathBuf, Missing> {
+    let (from, to) = (clients(name), kept(name));
+    let wanted = read(&from.join(pinned))?;
+    // What is written last is there only if all of it is.
+    let complete = to.join("complete");
+    if std::fs::read_to_string(&complete).is_ok_and(|made| made == wanted) {
+        return Ok(to);
+    }
+    std::fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
+    make(&from, &to)?;
+    std::fs::write(&complete, wanted).map_err(|error| format!("{}: {error}", complete.display()))?;
+    Ok(to)
+}
+
+/// The folder of the programs in a language.
+fn clients(language: &str) -> PathBuf {
+    repository().join("e2e/clients").join(language)
 }
 
 /// Where what was built is kept between runs.
@@ -141,6 +184,13 @@ fn kept(what: &str) -> PathBuf {
     let profile = fake_apiserver().parent().expect("a program lies in a folder");
     let target = profile.parent().expect("a profile's folder lies in the target's");
     target.join("e2e").join(what)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Missing> {
+    let copied = std::fs::copy(from, to);
+    copied
+        .map(drop)
+        .map_err(|error| format!("{}: {error}", to.display()))
 }
 
 fn read(file: &Path) -> Result<String, Missing> {

@@ -1,0 +1,48 @@
+// `makeInformer` over the ConfigMaps of all namespaces, started again when it stops with an error, as its example does.
+// Speaks the lines that e2e/src/client.rs describes.
+
+import { CoreV1Api, KubeConfig, makeInformer } from '@kubernetes/client-node';
+
+// The example waits for 5 s, which no test has to.
+const PAUSE_MS = 200;
+
+function say(event, fields) {
+    process.stdout.write(`${JSON.stringify({ event, ...fields })}\n`);
+}
+
+function sayObject(event, object) {
+    say(event, { name: object.metadata.name, value: object.metadata.labels?.v ?? '' });
+}
+
+process.stdin.resume().on('end', () => process.exit(0));
+
+const config = new KubeConfig();
+config.loadFromDefault();
+const api = config.makeApiClient(CoreV1Api);
+const informer = makeInformer(config, '/api/v1/configmaps', () => api.listConfigMapForAllNamespaces());
+
+informer.on('add', (object) => sayObject('added', object));
+informer.on('update', (object) => sayObject('updated', object));
+informer.on('delete', (object) => sayObject('deleted', object));
+
+// An error stops it: it tells of one of the stream, and throws one of the list.
+function stopped(error) {
+    say('error', { message: String(error?.message ?? error) });
+    setTimeout(start, PAUSE_MS);
+}
+
+let synced = false;
+async function start() {
+    try {
+        await informer.start();
+    } catch (error) {
+        return stopped(error);
+    }
+    if (!synced) {
+        synced = true;
+        say('synced');
+    }
+}
+
+informer.on('error', stopped);
+await start();
