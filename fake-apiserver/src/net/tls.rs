@@ -8,6 +8,7 @@ mod user;
 use std::fmt;
 use std::sync::Arc;
 
+use pkcs8::PrivateKeyInfoRef;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
     IsCa, KeyPair, KeyUsagePurpose,
@@ -15,6 +16,9 @@ use rcgen::{
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{NoServerSessionStorage, ServerConfig, WebPkiClientVerifier};
+use sec1::der::pem::LineEnding;
+use sec1::der::{Decode as _, EncodePem as _};
+use sec1::{EcParameters, EcPrivateKey};
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) use self::user::named_by;
@@ -59,6 +63,9 @@ pub enum TlsError {
     /// The system gives no randomness, or a certificate cannot be written.
     #[error("no certificate could be made")]
     Certificate(#[from] rcgen::Error),
+    /// A key of our own is not written as it is given out.
+    #[error("the key cannot be written")]
+    Key(#[from] sec1::der::Error),
     /// A certificate of our own is not taken.
     #[error("the TLS settings are refused")]
     Settings(#[from] rustls::Error),
@@ -79,7 +86,7 @@ pub struct Authority {
 pub struct Identity {
     /// The certificate.
     pub certificate_pem: String,
-    /// Its key (PKCS #8).
+    /// Its key, in the form of RFC 5915 (`EC PRIVATE KEY`): fabric8's Java client takes one of PKCS #8 for RSA.
     pub key_pem: String,
 }
 
@@ -134,7 +141,7 @@ impl Authority {
         let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(Identity {
             certificate_pem: certificate.pem(),
-            key_pem: key.serialize_pem(),
+            key_pem: sec1_pem(&key)?,
         })
     }
 
@@ -184,6 +191,19 @@ impl Authority {
     }
 }
 
+/// An ECDSA P-256 key as RFC 5915 has it, which names its curve itself.
+fn sec1_pem(key: &KeyPair) -> Result<String, sec1::der::Error> {
+    let pkcs8 = key.serialize_der();
+    let wrapped = PrivateKeyInfoRef::try_from(pkcs8.as_slice()).expect("rcgen writes keys as PKCS #8");
+    let mut key = EcPrivateKey::from_der(wrapped.private_key.as_bytes())?;
+    key.parameters = wrapped
+        .algorithm
+        .parameters_oid()
+        .ok()
+        .map(EcParameters::NamedCurve);
+    key.to_pem(LineEnding::LF)
+}
+
 fn named(name: &str, group: Option<&str>) -> DistinguishedName {
     let mut subject = DistinguishedName::new();
     if let Some(group) = group {
@@ -191,4 +211,25 @@ fn named(name: &str, group: Option<&str>) -> DistinguishedName {
     }
     subject.push(DnType::CommonName, name);
     subject
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::sign::CertifiedKey;
+
+    use super::*;
+
+    #[test]
+    fn a_client_is_given_a_key_that_names_its_curve_and_fits_its_certificate() {
+        let identity = Authority::generate().unwrap().client("a", None).unwrap();
+        assert!(identity.key_pem.starts_with("-----BEGIN EC PRIVATE KEY-----\n"));
+        let certificate = CertificateDer::from_pem_slice(identity.certificate_pem.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes()).unwrap();
+        let read = EcPrivateKey::from_der(key.secret_der()).unwrap();
+        let p256 = sec1::der::oid::ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
+        assert_eq!(read.parameters, Some(EcParameters::NamedCurve(p256)));
+        let provider = rustls::crypto::ring::default_provider();
+        CertifiedKey::from_der(vec![certificate], key, &provider).expect("they are a pair");
+    }
 }
