@@ -155,6 +155,35 @@ pub fn javascript_informer() -> Result<Command, Missing> {
     })
 }
 
+/// The program of `clients/java`.
+///
+/// # Errors
+/// Java or Maven is missing, or cannot build it with the pinned packages.
+pub fn java_informer() -> Result<Command, Missing> {
+    const SOURCE: &str = "src/main/java/Informer.java";
+    static BUILT: LazyLock<Result<(PathBuf, String), Missing>> = LazyLock::new(|| {
+        let to = kept("java");
+        let (from, classpath) = (clients("java"), to.join("classpath"));
+        for file in ["pom.xml", SOURCE] {
+            copy(&from.join(file), &to.join(file))?;
+        }
+        let goals = ["--batch-mode", "--quiet", "compile", "dependency:build-classpath"];
+        let mut maven = Command::new("mvn");
+        maven.args(goals).current_dir(&to);
+        maven.arg(format!("-Dmdep.outputFile={}", classpath.display()));
+        run("mvn compile", &mut maven)?;
+        Ok((to.join("target/classes"), read(&classpath)?))
+    });
+    BUILT.clone().map(|(classes, packages)| {
+        let mut command = Command::new("java");
+        command
+            .arg("-cp")
+            .arg(format!("{}:{packages}", classes.display()));
+        command.arg("Informer");
+        command
+    })
+}
+
 /// A folder with what is `pinned` in the file of `clients/NAME`: made by `make`, from that folder, unless it is there.
 fn environment(
     name: &str,
@@ -187,7 +216,8 @@ fn kept(what: &str) -> PathBuf {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Missing> {
-    let copied = std::fs::copy(from, to);
+    let folder = to.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let copied = folder.and_then(|()| std::fs::copy(from, to));
     copied
         .map(drop)
         .map_err(|error| format!("{}: {error}", to.display()))

@@ -30,6 +30,7 @@ fn informer(arguments: &[&str]) -> Result<Command, Missing> {
 #[case::python_watch_loop(toolchain::python("watch_loop.py"))]
 #[case::python_asyncio_watch_loop(toolchain::python("watch_loop_asyncio.py"))]
 #[case::javascript_informer(toolchain::javascript_informer())]
+#[case::java_fabric8_informer(toolchain::java_informer())]
 #[case::kube_runtime_reflector(kube_runtime("reflector"))]
 #[case::kube_runtime_controller(kube_runtime("controller"))]
 fn a_client_lives(
