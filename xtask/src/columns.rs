@@ -139,9 +139,12 @@ impl Gathered {
     }
 }
 
-/// Group and resource of a path of a collection.
+/// Group and resource of a path of a collection, or of a scale, which is the same whatever it belongs to.
 fn resource(path: &str) -> Option<(String, String)> {
     let path = path.split('?').next().unwrap_or_default();
+    if path.ends_with("/scale") {
+        return Some(("autoscaling".to_owned(), "scales".to_owned()));
+    }
     let mut parts = path.trim_matches('/').split('/');
     let group = match parts.next()? {
         "api" => String::new(),

@@ -15,6 +15,8 @@ use serde_json::{Map, Value, json};
 use super::catalog::Kind;
 use super::types::{self, Struct, Type};
 
+mod aliases;
+
 /// Fills in what is left out. The object has the form of its struct ([`types::conform`]), and its order may be another
 /// one afterwards. False: nothing was left out, and nothing is changed.
 pub(crate) fn fill(kind: &Kind, object: &mut Value) -> bool {
@@ -161,6 +163,9 @@ fn compute(name: &str, object: &mut Map<String, Value>) -> bool {
                 object.insert("targetPort".to_owned(), port);
             }
         }
+        "core/v1.PodSpec" | "core/v1.PodStatus" | "core/v1.NodeSpec" => aliases::settle(name, object),
+        "core/v1.LimitRangeItem" => limits(object),
+        "apps/v1.StatefulSetSpec" => claims(object),
         "core/v1.Pod" => {
             if let Some(spec) = object.get_mut("spec") {
                 requests_from_limits(spec);
@@ -238,6 +243,30 @@ fn is_latest(image: &str) -> bool {
     {
         Some((_, tag)) => tag == "latest",
         None => !last.contains('@') && !image.is_empty(),
+    }
+}
+
+/// What a LimitRange says of the resources of containers follows from what it says of others.
+fn limits(item: &mut Map<String, Value>) {
+    if item.get("type").and_then(Value::as_str) != Some("Container") {
+        return;
+    }
+    for (from, to) in [
+        ("max", "default"),
+        ("default", "defaultRequest"),
+        ("min", "defaultRequest"),
+    ] {
+        let said = item.get(from).filter(|said| said.is_object()).cloned();
+        fill_absent(item, &json!({ to: said.unwrap_or_else(|| json!({})) }));
+    }
+}
+
+/// The claims that a set makes are said with their kind.
+fn claims(spec: &mut Map<String, Value>) {
+    let claims = spec.get_mut("volumeClaimTemplates").and_then(Value::as_array_mut);
+    for claim in claims.into_iter().flatten().filter_map(Value::as_object_mut) {
+        claim.insert("apiVersion".to_owned(), "v1".into());
+        claim.insert("kind".to_owned(), "PersistentVolumeClaim".into());
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Ownership<'a> {
     kind: &'a Kind,
     schema: SchemaOf,
     manager: &'a str,
-    /// `status`, or nothing.
+    /// `status`, `scale` …, or nothing.
     subresource: &'a str,
     /// RFC 3339.
     now: String,
@@ -81,6 +81,40 @@ impl<'a> Ownership<'a> {
         owners::write(object, owners);
     }
 
+    /// The same for a write of the scale, of which the object has the replicas at `pointer`.
+    ///
+    /// What an owner has of a scale is an entry of its own, unless it was applied; it has no time, and where nobody has
+    /// any of it, nobody comes to. So a real server does it, which takes entries apart to look at them as a scale's.
+    pub(super) fn note_scale(&self, live: &Value, object: &mut Value, pointer: &str) {
+        let path = pointer
+            .split('/')
+            .skip(1)
+            .map(|name| format!("f:{name}"))
+            .collect();
+        let replicas = Fields::from_iter([path]);
+        let mut owners = owners::read(live);
+        let has = |owner: &&mut Owner| !owner.fields.common(&replicas).is_empty();
+        let changed = live.pointer(pointer) != object.pointer(pointer);
+        let mut scaled = Vec::new();
+        for owner in owners.iter_mut().filter(has) {
+            let applied = owner.operation == Operation::Apply;
+            if changed || !applied {
+                owner.fields.take_away(&replicas);
+            }
+            if !changed && !applied {
+                scaled.push(Owner {
+                    time: None,
+                    fields: replicas.clone(),
+                    ..owner.clone()
+                });
+            } else if changed {
+                scaled = vec![self.owner(Operation::Update, replicas.clone())];
+            }
+        }
+        owners.extend(scaled);
+        owners::write(object, owners);
+    }
+
     /// What `live` becomes when `config` is applied to it, with its owners.
     ///
     /// # Errors
@@ -116,6 +150,7 @@ impl<'a> Ownership<'a> {
             owner.fields.take_away(&removed);
         }
         if !conflicts.is_empty() {
+            conflicts.sort_by(|(a, _), (b, _)| a.cmp(b));
             return Err(conflict(&conflicts));
         }
         if !(written.is_empty() && removed.is_empty()) {
@@ -181,17 +216,21 @@ impl<'a> Ownership<'a> {
     fn own<'o>(&self, owners: &'o mut Vec<Owner>, operation: Operation) -> &'o mut Owner {
         let place = owners.iter().position(|owner| self.is_own(owner, operation));
         let place = place.unwrap_or_else(|| {
-            owners.push(Owner {
-                manager: self.manager.to_owned(),
-                operation,
-                api_version: self.kind.api_version(),
-                subresource: self.subresource.to_owned(),
-                time: None,
-                fields: Fields::default(),
-            });
+            owners.push(self.owner(operation, Fields::default()));
             owners.len() - 1
         });
         &mut owners[place]
+    }
+
+    fn owner(&self, operation: Operation, fields: Fields) -> Owner {
+        Owner {
+            manager: self.manager.to_owned(),
+            operation,
+            api_version: self.kind.api_version(),
+            subresource: self.subresource.to_owned(),
+            time: None,
+            fields,
+        }
     }
 
     fn untyped(&self, config: &Value, why: &[String]) -> Status {
@@ -236,14 +275,16 @@ fn conflict(conflicts: &[(String, Fields)]) -> Status {
                 field: path.clone(),
             });
         }
-        texts.push(match paths.as_slice() {
-            [one] => format!("conflict with {owner}: {one}"),
-            several => format!("conflicts with {owner}:\n- {}", several.join("\n- ")),
-        });
+        texts.push(format!("conflicts with {owner}:\n- {}", paths.join("\n- ")));
     }
-    let count = causes.len();
-    let word = if count == 1 { "conflict" } else { "conflicts" };
-    let text = format!("Apply failed with {count} {word}: {}", texts.join("\n"));
+    let text = match causes.as_slice() {
+        [one] => format!("Apply failed with 1 conflict: {}: {}", one.message, one.field),
+        several => format!(
+            "Apply failed with {} conflicts: {}",
+            several.len(),
+            texts.join("\n")
+        ),
+    };
     Status::apply_conflict(&text, causes)
 }
 

@@ -26,6 +26,7 @@ use super::{Model, Written, convert, defaults, ownership, patch, table, types};
 mod admission;
 mod creation;
 mod deletion;
+mod limits;
 mod scale;
 mod update;
 
@@ -183,7 +184,8 @@ impl Writer<'_> {
             Some(Subresource::Status) => "status",
             Some(Subresource::EphemeralContainers) => "ephemeralcontainers",
             Some(Subresource::Resize) => "resize",
-            Some(Subresource::Finalize | Subresource::Scale) | None => "",
+            Some(Subresource::Scale) => "scale",
+            Some(Subresource::Finalize) | None => "",
         };
         Ownership::new(
             self.kind(),

@@ -18,12 +18,13 @@ use crate::api::published;
 use crate::scenario::Version;
 
 mod protobuf;
+mod quantities;
 mod read;
 mod scalars;
 
 pub(crate) use protobuf::from_protobuf;
+pub(crate) use quantities::{amount, sum};
 pub(crate) use read::{Reading, conform, duplicates, read_text, read_tree, restorable};
-pub(crate) use scalars::amount;
 
 /// The table.
 #[derive(Debug)]

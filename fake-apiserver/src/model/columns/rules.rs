@@ -255,6 +255,11 @@ pub(super) const RULES: &[(&str, &str, &[Cell])] = &[
     ("events.k8s.io", "events", EVENT),
     ("autoscaling", "horizontalpodautoscalers", AUTOSCALER),
     (
+        "autoscaling",
+        "scales",
+        &[Name, Number("/spec/replicas"), Number("/status/replicas"), Age],
+    ),
+    (
         "batch",
         "cronjobs",
         &[

@@ -28,6 +28,14 @@ pub(super) struct Owner {
 }
 
 impl Owner {
+    /// Appliers are one owner, whatever version they speak.
+    fn is_same(&self, other: &Self) -> bool {
+        self.manager == other.manager
+            && self.operation == other.operation
+            && self.subresource == other.subresource
+            && (self.operation == Operation::Apply || self.api_version == other.api_version)
+    }
+
     /// As a conflict names it.
     pub(super) fn described(&self) -> String {
         let manager = crate::api::go_text::quote(&self.manager);
@@ -53,21 +61,24 @@ pub(super) fn read(object: &Value) -> Vec<Owner> {
         .and_then(|metadata| metadata.get(FIELD))
         .and_then(Value::as_array);
     let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
-    entries
-        .into_iter()
-        .flatten()
-        .map(|entry| Owner {
-            manager: text(entry, "manager"),
-            operation: match entry["operation"].as_str() {
-                Some("Apply") => Operation::Apply,
-                Some(_) | None => Operation::Update,
-            },
-            api_version: text(entry, "apiVersion"),
-            subresource: text(entry, "subresource"),
-            time: entry["time"].as_str().map(str::to_owned),
-            fields: Fields::read(&entry["fieldsV1"]),
-        })
-        .collect()
+    let entries = entries.into_iter().flatten();
+    let read = entries.map(|entry| Owner {
+        manager: text(entry, "manager"),
+        operation: match entry["operation"].as_str() {
+            Some("Apply") => Operation::Apply,
+            Some(_) | None => Operation::Update,
+        },
+        api_version: text(entry, "apiVersion"),
+        subresource: text(entry, "subresource"),
+        time: entry["time"].as_str().map(str::to_owned),
+        fields: Fields::read(&entry["fieldsV1"]),
+    });
+    // Of two entries of one owner the first is lost, as on a real server.
+    read.fold(Vec::new(), |mut owners, owner| {
+        owners.retain(|other: &Owner| !other.is_same(&owner));
+        owners.push(owner);
+        owners
+    })
 }
 
 /// Writes them into an object, the oldest first; without those that own nothing any more.

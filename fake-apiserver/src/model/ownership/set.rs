@@ -75,16 +75,16 @@ impl Fields {
         !self.itself && self.below.is_empty()
     }
 
-    /// In order: a place before what is below it.
+    /// In order: the places on one level before what is below any of them.
     pub(super) fn paths(&self) -> Vec<Path> {
-        let mut paths = Vec::new();
+        let mut paths: Vec<Path> = self.itself.then(Vec::new).into_iter().collect();
         self.collect_paths(&mut Vec::new(), &mut paths);
         paths
     }
 
     fn collect_paths(&self, path: &mut Path, paths: &mut Vec<Path>) {
-        if self.itself {
-            paths.push(path.clone());
+        for (element, _) in self.below.iter().filter(|(_, fields)| fields.itself) {
+            paths.push(path.iter().chain([element]).cloned().collect());
         }
         for (element, fields) in &self.below {
             path.push(element.clone());

@@ -66,6 +66,7 @@ impl Writer<'_> {
         };
         let class = text(pod, "/spec/priorityClassName");
         let (priority, preemption) = self.priority(&class, name)?;
+        self.complete_by_limits(pod);
         pod["status"]["qosClass"] = quality(pod).into();
         let spec = &mut pod["spec"];
         spec["serviceAccountName"] = account.as_str().into();

@@ -106,6 +106,7 @@ impl Writer<'_> {
         }
         let object = self.identified(object, name, &uid);
         self.check_new(&object, name)?;
+        self.keep_to_limits(&object, name, None)?;
         Ok((object, uid))
     }
 

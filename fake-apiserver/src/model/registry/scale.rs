@@ -11,6 +11,7 @@ use crate::model::encode_json;
 use crate::model::object::Stored;
 use crate::model::scale;
 
+use super::update::Owners;
 use super::{Writer, text};
 
 impl Writer<'_> {
@@ -42,7 +43,7 @@ impl Writer<'_> {
             version => version.to_owned(),
         };
         object["metadata"]["resourceVersion"] = version.into();
-        let (status, body) = self.update(current, None, object)?;
+        let (status, body) = self.replace(current, None, object, Owners::NotedOfScale(scale.spec))?;
         match self.form {
             // A scale has the metadata of its object.
             Form::Metadata(_) => Ok((status, body)),

@@ -19,6 +19,17 @@ use super::{Writer, finalizers, is_terminating, remove, text};
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
+/// Who owns the fields of an object that replaces another one.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Owners {
+    /// Whom it names itself.
+    Said,
+    /// Its writer owns what changes.
+    Noted,
+    /// The writer of its scale owns the replicas, which are at this pointer.
+    NotedOfScale(&'static str),
+}
+
 impl Writer<'_> {
     pub(super) fn put(
         &mut self,
@@ -64,7 +75,7 @@ impl Writer<'_> {
         match self.find(name) {
             Some(current) => {
                 let object = merged(&current.json())?;
-                self.replace(&current, subresource, object, true)
+                self.replace(&current, subresource, object, Owners::Said)
             }
             None if subresource.is_none() => {
                 let object = merged(&self.nothing())?;
@@ -85,16 +96,15 @@ impl Writer<'_> {
         if subresource == Some(Subresource::Scale) {
             return self.rescale(current, &object);
         }
-        self.replace(current, subresource, object, false)
+        self.replace(current, subresource, object, Owners::Noted)
     }
 
-    /// `applied`: the object says its owners itself.
-    fn replace(
+    pub(super) fn replace(
         &mut self,
         current: &Arc<Stored>,
         subresource: Option<Subresource>,
         mut object: Value,
-        applied: bool,
+        owners: Owners,
     ) -> Result<(u16, Bytes), Status> {
         self.check_version(current, &object)?;
         let kind = self.kind();
@@ -102,12 +112,14 @@ impl Writer<'_> {
             return Err(Status::invalid_object(kind, current.name(), &[fault]));
         }
         let stored = current.json();
-        let (object, owned) = if applied {
-            (self.completed(object.clone()), Some(object))
-        } else {
-            ownership::without(&mut object);
-            (self.completed(object), None)
+        let owned = match owners {
+            Owners::Said => Some(object.clone()),
+            Owners::Noted | Owners::NotedOfScale(_) => {
+                ownership::without(&mut object);
+                None
+            }
         };
+        let object = self.completed(object);
         let mut manifest = match subresource {
             None | Some(Subresource::Scale | Subresource::EphemeralContainers | Subresource::Resize) => {
                 main_part(kind, &stored, object)
@@ -125,9 +137,13 @@ impl Writer<'_> {
         if kind.defines && subresource.is_none() {
             manifest = crd::prepared(manifest, Some(&stored));
         }
-        match owned {
-            Some(owned) => ownership::copy(&owned, &mut manifest),
-            None => self.ownership(subresource).note_update(&stored, &mut manifest),
+        match (owned, owners) {
+            (Some(owned), _) => ownership::copy(&owned, &mut manifest),
+            (None, Owners::NotedOfScale(replicas)) => {
+                let scale = self.ownership(Some(Subresource::Scale));
+                scale.note_scale(&stored, &mut manifest, replicas);
+            }
+            (None, _) => self.ownership(subresource).note_update(&stored, &mut manifest),
         }
         let part_of_whole = matches!(
             subresource,
@@ -169,6 +185,10 @@ impl Writer<'_> {
                 field: "metadata.finalizers".to_owned(),
             };
             return Err(Status::invalid_object(kind, current.name(), &[fault]));
+        }
+        // An update of a pod cannot change what is limited.
+        if (kind.plural, subresource) != ("pods", None) {
+            self.keep_to_limits(&manifest, current.name(), subresource)?;
         }
         let outcome = write::replace(
             kind,

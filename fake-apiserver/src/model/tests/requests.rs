@@ -13,10 +13,10 @@ impl World {
     pub(super) fn write(&mut self, method: &str, target: &str, body: &str) -> Result<Done, Answer> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut headers = http::HeaderMap::new();
-        let media_type = if method == "PATCH" {
-            "application/merge-patch+json"
-        } else {
-            "application/json"
+        let (method, media_type) = match method {
+            "PATCH" => (method, "application/merge-patch+json"),
+            "APPLY" => ("PATCH", "application/apply-patch+yaml"),
+            _ => (method, "application/json"),
         };
         headers.insert("content-type", media_type.parse().unwrap());
         let request = HttpRequest {

@@ -88,3 +88,21 @@ fn a_wrong_scale_is_refused() {
          (autoscaling.Scale): unknown conversion"
     );
 }
+
+#[test]
+fn several_conflicts_are_told_owner_by_owner() {
+    let mut world = deployed();
+    let scale = format!("{DEPLOYMENTS}/d/scale?fieldManager=b");
+    world.shown("PATCH", &scale, r#"{"spec":{"replicas":3}}"#);
+    let image = r#"{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"k"}]}}}}"#;
+    world.shown("PATCH", &format!("{DEPLOYMENTS}/d?fieldManager=b-2"), image);
+    let config = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"replicas":4,
+                     "template":{"spec":{"containers":[{"name":"c","image":"j"}]}}}}"#;
+    assert_eq!(
+        world.told("APPLY", &format!("{DEPLOYMENTS}/d?fieldManager=c"), config),
+        "409 Apply failed with 2 conflicts: conflicts with \"b\" with subresource \"scale\" using apps/v1:\n\
+         - .spec.replicas\n\
+         conflicts with \"b-2\" using apps/v1:\n\
+         - .spec.template.spec.containers[name=\"c\"].image"
+    );
+}

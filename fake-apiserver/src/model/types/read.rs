@@ -12,7 +12,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
-use super::scalars::{bytes, fits, quantity, time};
+use super::quantities::quantity;
+use super::scalars::{bytes, fits, time};
 use super::{Field, Shape, Struct, Type, of, types};
 use crate::api::go_text;
 use crate::model::catalog::Kind;

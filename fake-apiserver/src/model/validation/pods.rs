@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::model::found::Found;
-use crate::model::types::Struct;
+use crate::model::types::{self, Struct};
 use crate::scenario::Version;
 
 use super::formats::{is_port, qualified_name};
@@ -144,7 +144,7 @@ pub(super) fn resources(place: &Place<'_>, found: &mut Found) {
                 found.invalid(&at, amount, "must be greater than or equal to 0");
             }
             let limit = limits[name].as_str().filter(|_| field == "requests");
-            if let Some(limit) = limit.filter(|limit| amount_of(text) > amount_of(limit)) {
+            if let Some(limit) = limit.filter(|limit| types::amount(text) > types::amount(limit)) {
                 found.invalid(
                     &place.at("resources.requests"),
                     amount,
@@ -167,32 +167,6 @@ fn resource_name(name: &str, at: &str, version: Version, found: &mut Found) {
     for why in why {
         found.invalid(at, &name.into(), &why);
     }
-}
-
-/// A quantity as a number, near enough to compare two.
-fn amount_of(text: &str) -> f64 {
-    const SUFFIXES: [(&str, f64); 15] = [
-        ("Ki", 1024.0),
-        ("Mi", 1_048_576.0),
-        ("Gi", 1_073_741_824.0),
-        ("Ti", 1_099_511_627_776.0),
-        ("Pi", 1_125_899_906_842_624.0),
-        ("Ei", 1_152_921_504_606_846_976.0),
-        ("n", 1e-9),
-        ("u", 1e-6),
-        ("m", 1e-3),
-        ("k", 1e3),
-        ("M", 1e6),
-        ("G", 1e9),
-        ("T", 1e12),
-        ("P", 1e15),
-        ("E", 1e18),
-    ];
-    let known = SUFFIXES
-        .iter()
-        .find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)));
-    let (number, factor) = known.unwrap_or((text, &1.0));
-    number.parse::<f64>().unwrap_or_default() * factor
 }
 
 pub(super) fn liveness(place: &Place<'_>, found: &mut Found) {

@@ -306,6 +306,7 @@ checks! {
     event => objects::event,
     priority => objects::priority,
     condition_type => status::condition_type,
+    addresses => status::addresses,
 }
 
 #[cfg(test)]

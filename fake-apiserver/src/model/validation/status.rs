@@ -5,13 +5,13 @@
 //!
 //! Source: the `Validate…StatusUpdate` functions of kubernetes `pkg/apis/*/validation`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model::found::Found;
 use crate::model::types::{Struct, Type};
 use crate::scenario::Version;
 
-use super::formats::qualified_name;
+use super::formats::{self, Format, qualified_name};
 use super::metadata::IMMUTABLE;
 use super::rules::{self, Place, list};
 
@@ -59,6 +59,37 @@ pub(super) fn condition_type(place: &Place<'_>, found: &mut Found) {
     let name = place.text("type");
     for why in qualified_name(name, place.version) {
         found.invalid(&place.at("Type"), &name.into(), &why);
+    }
+}
+
+/// Where a pod is reached, and where its node is: an address of each family.
+pub(super) fn addresses(place: &Place<'_>, found: &mut Found) {
+    for (field, one) in [("podIPs", None), ("hostIPs", Some("hostIP"))] {
+        let (at, addresses) = (place.at(field), place.list(field));
+        let text = |address: &Value| address["ip"].as_str().unwrap_or_default().to_owned();
+        if let (Some(one), Some(first)) = (one, addresses.first())
+            && place.text(one) != text(first)
+        {
+            let why = format!("must be equal to `{one}`");
+            found.invalid(&format!("{at}[0].ip"), &first["ip"], &why);
+        }
+        for (nth, address) in addresses.iter().enumerate() {
+            let at = format!("{at}[{nth}]");
+            formats::check(Format::Ip, &address["ip"], &at, place.version, found);
+        }
+        let of_version_6 = |address: &&Value| text(address).contains(':');
+        let paired = addresses.len() == 2 && addresses.iter().filter(of_version_6).count() == 1;
+        if addresses.len() > 1 && !paired {
+            let shown: Vec<Value> = addresses
+                .iter()
+                .map(|address| json!({ "IP": address["ip"] }))
+                .collect();
+            found.invalid(
+                &at,
+                &shown.into(),
+                "may specify no more than one IP for each IP family",
+            );
+        }
     }
 }
 

@@ -1,0 +1,299 @@
+//! What the LimitRanges of a namespace make of the pods and claims in it: containers that say nothing of a resource get
+//! what is said there, and what wants too little or too much is refused.
+//!
+//! Where there is no LimitRange it must cost nothing.
+//!
+//! Source: kubernetes `plugin/pkg/admission/limitranger/admission.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use serde_json::{Map, Value};
+
+use crate::api::Status;
+use crate::api::write::Subresource;
+use crate::model::types;
+
+use super::Writer;
+
+/// What was filled in, as the annotation of a pod tells it.
+const ANNOTATION: &str = "kubernetes.io/limit-ranger";
+
+/// The containers of a pod, with what they are called.
+const CONTAINERS: [(&str, &str); 2] = [("containers", "container"), ("initContainers", "init container")];
+
+/// So much of each resource.
+type Amounts = BTreeMap<String, String>;
+
+impl Writer<'_> {
+    /// Gives the containers of a pod what they leave out.
+    pub(super) fn complete_by_limits(&self, pod: &mut Value) {
+        for limits in self.limit_ranges() {
+            complete(pod, &limits);
+        }
+    }
+
+    /// # Errors
+    /// 403 for what goes beyond a limit.
+    pub(super) fn keep_to_limits(
+        &self,
+        object: &Value,
+        name: &str,
+        part: Option<Subresource>,
+    ) -> Result<(), Status> {
+        let check = match (self.kind().group, self.kind().plural, part) {
+            ("", "pods", None | Some(Subresource::Resize)) => pod_faults,
+            ("", "persistentvolumeclaims", None) => claim_faults,
+            (_, _, _) => return Ok(()),
+        };
+        for limits in self.limit_ranges() {
+            let mut faults = Vec::new();
+            for limit in list(&limits, "limits") {
+                check(limit, &object["spec"], &mut faults);
+            }
+            let mut told = BTreeSet::new();
+            faults.retain(|fault| told.insert(fault.clone()));
+            let why = match faults.as_slice() {
+                [] => continue,
+                [one] => one.clone(),
+                several => format!("[{}]", several.join(", ")),
+            };
+            return Err(Status::forbidden(self.kind(), name, &why, Vec::new()));
+        }
+        Ok(())
+    }
+
+    /// The specs of the LimitRanges of the namespace.
+    fn limit_ranges(&self) -> Vec<Value> {
+        let kind = self.model.catalog.find("", "limitranges");
+        let objects = kind.map(|kind| self.model.resource(kind).store.current());
+        let Some(objects) = objects.filter(|objects| !objects.is_empty()) else {
+            return Vec::new();
+        };
+        let prefix = format!("{}/", self.collection.namespace.as_deref().unwrap_or_default());
+        let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+        let of_namespace = objects
+            .range::<_, str>(from)
+            .take_while(|(key, _)| key.starts_with(&prefix));
+        of_namespace
+            .map(|(_, limits)| limits.json()["spec"].take())
+            .collect()
+    }
+}
+
+fn complete(pod: &mut Value, limits: &Value) {
+    let mut defaults = Map::new();
+    for limit in list(limits, "limits")
+        .iter()
+        .filter(|limit| limit["type"] == "Container")
+    {
+        for (from, to) in [("default", "limits"), ("defaultRequest", "requests")] {
+            for (resource, amount) in limit[from].as_object().into_iter().flatten() {
+                defaults.entry(to).or_insert_with(|| Value::Object(Map::new()))[resource] = amount.clone();
+            }
+        }
+    }
+    let mut told = Vec::new();
+    for (field, word) in CONTAINERS {
+        for container in pod["spec"][field].as_array_mut().into_iter().flatten() {
+            let name = container["name"].as_str().unwrap_or_default().to_owned();
+            for (to, what) in [("requests", "request"), ("limits", "limit")] {
+                let mut set = Vec::new();
+                for (resource, amount) in defaults.get(to).and_then(Value::as_object).into_iter().flatten() {
+                    let there = &mut container["resources"][to][resource];
+                    if there.is_null() {
+                        *there = amount.clone();
+                        set.push(resource.as_str());
+                    }
+                }
+                set.sort_unstable();
+                if !set.is_empty() {
+                    told.push(format!("{} {what} for {word} {name}", set.join(", ")));
+                }
+            }
+        }
+    }
+    if !told.is_empty() {
+        let told = format!("LimitRanger plugin set: {}", told.join("; "));
+        pod["metadata"]["annotations"][ANNOTATION] = told.into();
+    }
+}
+
+fn claim_faults(limit: &Value, spec: &Value, faults: &mut Vec<String>) {
+    if limit["type"] != "PersistentVolumeClaim" {
+        return;
+    }
+    let requests = amounts(&spec["resources"]["requests"]);
+    let checked = Checked {
+        kind: "PersistentVolumeClaim",
+        requests,
+        limits: Amounts::new(),
+    };
+    faults.extend(bounds(limit, "min").filter_map(|(resource, least)| checked.too_little(resource, least)));
+    faults.extend(bounds(limit, "max").filter_map(|(resource, most)| checked.wants_too_much(resource, most)));
+}
+
+fn pod_faults(limit: &Value, spec: &Value, faults: &mut Vec<String>) {
+    let mut check = |checked: &Checked| {
+        faults
+            .extend(bounds(limit, "min").filter_map(|(resource, least)| checked.too_little(resource, least)));
+        faults.extend(bounds(limit, "max").filter_map(|(resource, most)| checked.too_much(resource, most)));
+        let ratios = bounds(limit, "maxLimitRequestRatio");
+        faults.extend(ratios.filter_map(|(resource, most)| checked.too_far_apart(resource, most)));
+    };
+    match limit["type"].as_str() {
+        Some("Container") => {
+            for container in CONTAINERS.iter().flat_map(|(field, _)| list(spec, field)) {
+                let resources = &container["resources"];
+                check(&Checked {
+                    kind: "Container",
+                    requests: amounts(&resources["requests"]),
+                    limits: amounts(&resources["limits"]),
+                });
+            }
+        }
+        Some("Pod") => check(&Checked {
+            kind: "Pod",
+            requests: together(spec, "requests"),
+            limits: together(spec, "limits"),
+        }),
+        Some(_) | None => {}
+    }
+}
+
+/// What is looked at: how much it wants, and how much it may take.
+struct Checked {
+    kind: &'static str,
+    requests: Amounts,
+    limits: Amounts,
+}
+
+impl Checked {
+    fn too_little(&self, resource: &str, least: &str) -> Option<String> {
+        let begin = format!("minimum {resource} usage per {} is {least}", self.kind);
+        let Some(request) = self.requests.get(resource) else {
+            return Some(format!("{begin}.  No request is specified"));
+        };
+        let less = |amount: &&String| types::amount(amount) < types::amount(least);
+        let request = Some(request).filter(less).map(|request| ("request", request));
+        let limit = || {
+            self.limits
+                .get(resource)
+                .filter(less)
+                .map(|limit| ("limit", limit))
+        };
+        let (what, amount) = request.or_else(limit)?;
+        Some(format!("{begin}, but {what} is {amount}"))
+    }
+
+    fn too_much(&self, resource: &str, most: &str) -> Option<String> {
+        let begin = format!("maximum {resource} usage per {} is {most}", self.kind);
+        let Some(limit) = self.limits.get(resource) else {
+            return Some(format!("{begin}.  No limit is specified"));
+        };
+        let more = |amount: &&String| types::amount(amount) > types::amount(most);
+        let limit = Some(limit).filter(more).map(|limit| ("limit", limit));
+        let request = || {
+            self.requests
+                .get(resource)
+                .filter(more)
+                .map(|request| ("request", request))
+        };
+        let (what, amount) = limit.or_else(request)?;
+        Some(format!("{begin}, but {what} is {amount}"))
+    }
+
+    /// Of what has no limits of its own.
+    fn wants_too_much(&self, resource: &str, most: &str) -> Option<String> {
+        let begin = format!("maximum {resource} usage per {} is {most}", self.kind);
+        let Some(request) = self.requests.get(resource) else {
+            return Some(format!("{begin}.  No request is specified"));
+        };
+        let more = types::amount(request) > types::amount(most);
+        more.then(|| format!("{begin}, but request is {request}"))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a ratio is shown with six digits")]
+    fn too_far_apart(&self, resource: &str, most: &str) -> Option<String> {
+        let begin = format!(
+            "{resource} max limit to request ratio per {} is {most}",
+            self.kind
+        );
+        let amount = |amounts: &Amounts| amounts.get(resource).map_or(0, |amount| types::amount(amount));
+        let (request, limit) = (amount(&self.requests), amount(&self.limits));
+        if request == 0 {
+            return Some(format!("{begin}, but no request is specified or request is 0"));
+        }
+        if limit == 0 {
+            return Some(format!("{begin}, but no limit is specified or limit is 0"));
+        }
+        let ratio = limit as f64 / request as f64;
+        let far = ratio > types::amount(most) as f64 / types::amount("1") as f64;
+        far.then(|| format!("{begin}, but provided ratio is {ratio:.6}"))
+    }
+}
+
+/// What a whole pod comes to: its containers together, or the init container that needs most, with what keeps running
+/// beside it; what the pod says itself counts more.
+fn together(spec: &Value, field: &str) -> Amounts {
+    let of = |container: &Value| amounts(&container["resources"][field]);
+    let mut all = Amounts::new();
+    for container in list(spec, "containers") {
+        add(&mut all, &of(container));
+    }
+    let (mut lasting, mut most) = (Amounts::new(), Amounts::new());
+    for container in list(spec, "initContainers") {
+        let mut now = of(container);
+        if container["restartPolicy"] == "Always" {
+            add(&mut all, &now);
+            add(&mut lasting, &now);
+            now.clone_from(&lasting);
+        } else {
+            add(&mut now, &lasting);
+        }
+        raise(&mut most, now);
+    }
+    raise(&mut all, most);
+    let own = amounts(&spec["resources"][field]);
+    all.extend(
+        own.into_iter()
+            .filter(|(resource, _)| matches!(resource.as_str(), "cpu" | "memory")),
+    );
+    all
+}
+
+fn add(all: &mut Amounts, more: &Amounts) {
+    for (resource, amount) in more {
+        let total = all
+            .get(resource)
+            .map_or_else(|| amount.clone(), |known| types::sum([known.as_str(), amount]));
+        all.insert(resource.clone(), total);
+    }
+}
+
+fn raise(all: &mut Amounts, others: Amounts) {
+    for (resource, amount) in others {
+        if all
+            .get(&resource)
+            .is_none_or(|known| types::amount(known) < types::amount(&amount))
+        {
+            all.insert(resource, amount);
+        }
+    }
+}
+
+fn amounts(map: &Value) -> Amounts {
+    let members = map.as_object().into_iter().flatten();
+    let texts =
+        members.filter_map(|(resource, amount)| Some((resource.clone(), amount.as_str()?.to_owned())));
+    texts.collect()
+}
+
+fn bounds<'a>(limit: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let members = limit[field].as_object().into_iter().flatten();
+    members.filter_map(|(resource, amount)| Some((resource.as_str(), amount.as_str()?)))
+}
+
+fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value[field].as_array().map(Vec::as_slice).unwrap_or_default()
+}
