@@ -38,8 +38,8 @@ pub use document::Document;
 use options::{ListOptions, truthy};
 use path::Route;
 pub use request::{
-    Collection, Form, GetRequest, ListRequest, MetaVersion, Request, RequestedVersion, RowObject, TableForm,
-    VersionMatch, WatchRequest,
+    Collection, Form, GetRequest, ListRequest, MetaVersion, Request, RequestedVersion, ReviewRequest,
+    RowObject, TableForm, VersionMatch, WatchRequest,
 };
 pub use status::{Cause, Details, Status};
 pub use style::StyledText;
@@ -75,7 +75,8 @@ impl HttpRequest {
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// Headers, but for `Date`, framing and the ones every answer has ([`common_headers`]).
+    /// Headers, but for `Date`, framing and the ones every answer has ([`common_headers`]). An empty one of those says that
+    /// this answer has it not.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Bytes,
@@ -114,7 +115,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
     let route = path::route(&request.path, catalog);
     let deprecation = match &route {
         Route::Collection { kind, .. } | Route::Object { kind, .. } => kind.deprecation,
-        Route::Unserved { .. } | Route::Document(_) | Route::Unknown | Route::UnknownText => "",
+        Route::Unstored { .. } | Route::Document(_) | Route::Unknown | Route::UnknownText => "",
     };
     read(request, route, version).map_err(|mut refusal| {
         // Handlers warn of what is deprecated; what no handler gets to see is refused before.
@@ -132,15 +133,21 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
         Route::UnknownText => return Err(Answer::text(404, "404 page not found\n")),
         Route::Unknown => Err(Status::unknown_path()),
         Route::Document(document) => Ok(Request::Document(document)),
-        Route::Unserved { kind, whole } => {
-            let verb = verb(&request.method, whole);
-            Err(if kind.allows(verb) {
-                Status::not_served(&kind.qualified())
-            } else if !whole && !kind.allows("get") {
-                Status::unknown_path()
+        Route::Unstored {
+            kind,
+            namespace,
+            whole,
+        } => {
+            if !whole && !kind.allows("get") {
+                Err(Status::unknown_path())
+            } else if !kind.allows(verb(&request.method, whole)) {
+                Err(Status::method_not_allowed())
+            } else if let Some(review) = kind.review {
+                let collection = Collection { kind, namespace };
+                write::parse_review(request, review, collection, version).map(Request::Review)
             } else {
-                Status::method_not_allowed()
-            })
+                Err(Status::not_served(&kind.qualified()))
+            }
         }
         Route::Collection {
             kind,
@@ -263,7 +270,7 @@ pub fn violations(
         Route::Collection { watch, .. } => watch,
         Route::Object { watch: true, .. } => true,
         Route::Object { .. }
-        | Route::Unserved { .. }
+        | Route::Unstored { .. }
         | Route::Document(_)
         | Route::Unknown
         | Route::UnknownText => return Vec::new(),
@@ -305,6 +312,12 @@ pub fn query_pairs(query: &str) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The headers of who was seen by flow control.
+const FLOW_CONTROL: [&str; 2] = [
+    "X-Kubernetes-Pf-Flowschema-Uid",
+    "X-Kubernetes-Pf-Prioritylevel-Uid",
+];
+
 /// The headers every answer has (but `Date`): `Audit-Id` (echoed, or made from `nth`), `Cache-Control` and, where flow
 /// control got to see the request, its uids. A `timeout` that cannot be read is refused before that.
 pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> {
@@ -318,17 +331,8 @@ pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> 
     let query = query_pairs(&request.query);
     let watch = query.iter().any(|(name, value)| name == "watch" && truthy(value));
     if watch || check_timeout(&query).is_ok() {
-        for (name, uid) in [
-            (
-                "X-Kubernetes-Pf-Flowschema-Uid",
-                "00000000-0000-4000-9000-000000000001",
-            ),
-            (
-                "X-Kubernetes-Pf-Prioritylevel-Uid",
-                "00000000-0000-4000-9000-000000000002",
-            ),
-        ] {
-            headers.push((name.to_owned(), uid.to_owned()));
+        for (nth, name) in (1..).zip(FLOW_CONTROL) {
+            headers.push((name.to_owned(), format!("00000000-0000-4000-9000-{nth:012}")));
         }
     }
     headers

@@ -29,6 +29,7 @@ pub mod object;
 mod ownership;
 mod patch;
 mod registry;
+pub(crate) mod review;
 mod scale;
 pub mod schema;
 pub mod selector;

@@ -5,6 +5,7 @@
 //! the trace ([`Server::records`]) at the moment it is carried out.
 
 mod act;
+mod admission;
 mod answer;
 mod asking;
 mod assumed;
@@ -17,6 +18,7 @@ mod goal;
 mod joined;
 mod log;
 mod names;
+mod review;
 mod rules;
 mod truth;
 mod write;
@@ -496,13 +498,8 @@ impl Server {
             .iter()
             .find(|(name, _)| name == "continue")
             .map(|(_, token)| token.clone());
-        let certified = self.users.get(&conn);
-        if let Some(Err(status)) = self
-            .access
-            .as_ref()
-            .map(|access| access.check(request, certified))
-        {
-            return (Err(api::access::refused(status)), sent);
+        if let Err(refusal) = self.admit(conn, request) {
+            return (Err(refusal), sent);
         }
         let (catalog, version) = (self.model.catalog(), self.scenario.server.version);
         match sent.as_ref().and_then(|token| self.aliases.get(token)) {

@@ -66,6 +66,11 @@ pub(super) fn form(request: &HttpRequest, shape: Shape, kind: &Kind) -> Result<F
     })
 }
 
+/// 406: what is answered is shown in no table.
+pub(super) fn no_table() -> Status {
+    Status::not_acceptable(&[JSON, YAML, PROTOBUF])
+}
+
 /// Can the answer, now that there is one, be had in the form asked for?
 ///
 /// # Errors

@@ -1,73 +1,98 @@
-//! Who asks, and whether they may: by a client certificate or by one of two bearer tokens, either as one who may do
-//! everything or as one who may do nothing but look what there is.
+//! Who asks: by a client certificate, by one of two bearer tokens, by the token of a service account, or nobody in
+//! particular.
 //!
-//! It decides by method and path alone, before anything asks whether the path leads anywhere, as a real server does.
+//! What they may do then is [`rights`]' matter, and whether a service account's token is good is for who signed it to say.
 //!
-//! Source: apiserver `endpoints/request/requestinfo.go`, `endpoints/handlers/responsewriters/errors.go`; the role
-//! `system:discovery` of "Using RBAC Authorization".
+//! Source: "Authenticating" and "User impersonation"; apiserver `endpoints/handlers/responsewriters/errors.go`.
 
-use http::Method;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use subtle::{Choice, ConstantTimeEq as _};
 
-use crate::model::selector::FieldSelector;
-
-use super::options::truthy;
 use super::status::{Details, Status};
-use super::{Answer, HttpRequest, percent_decoded, query_pairs};
+use super::{Answer, FLOW_CONTROL, HttpRequest};
 
-/// The name of the user who may do nothing.
-const LIMITED: &str = "limited";
+mod attributes;
+mod impersonation;
+mod rights;
 
-/// The name of whoever does not say who they are.
-const ANONYMOUS: &str = "system:anonymous";
-
-/// What everybody may read (role `system:public-info-viewer`).
-const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
-
-/// What every user may read beside it, and all below (role `system:discovery`).
-const DISCOVERY: [&str; 3] = ["/api", "/apis", "/openapi"];
+pub(crate) use attributes::Attributes;
+pub(crate) use impersonation::impersonated;
+pub(crate) use rights::{Authorizer, PolicyRule};
 
 /// The group whose members may do everything ("Using RBAC Authorization").
 pub const ADMINS: &str = "system:masters";
 
-/// Whom a client certificate names, once it was verified.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The group of everybody who says who they are.
+pub const AUTHENTICATED: &str = "system:authenticated";
+
+/// Under which of a user's extras stands what was shown to prove who they are (KEP-4193).
+pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+
+/// Whom tokens for this server are meant for, and who signs them.
+pub(crate) const API_AUDIENCE: &str = "https://kubernetes.default.svc";
+
+/// The group of whoever does not.
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+
+/// The name of whoever does not.
+const ANONYMOUS: &str = "system:anonymous";
+
+/// The group of all service accounts.
+const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
+
+/// Whom requests come from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct User {
-    /// The name (CN).
+    /// The name; of a client certificate, the CN.
     pub name: String,
-    /// The groups (every O). A member of [`ADMINS`] may do everything.
+    /// What tells users of one name apart; may be empty.
+    pub uid: String,
+    /// The groups; of a client certificate, every O and [`AUTHENTICATED`]. A member of [`ADMINS`] may do everything.
     pub groups: Vec<String>,
+    /// What else is known of them.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
+
+impl User {
+    /// Somebody whose token is written down, as in a file of tokens (`--token-auth-file`).
+    fn listed(name: &str, groups: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            uid: name.to_owned(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+            extra: BTreeMap::new(),
+        }
+    }
+
+    /// Is it a member?
+    pub(crate) fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|of| of == group)
+    }
+}
+
+static ADMIN: LazyLock<User> = LazyLock::new(|| User::listed("admin", &[ADMINS, AUTHENTICATED]));
+static LIMITED: LazyLock<User> = LazyLock::new(|| User::listed("limited", &[AUTHENTICATED]));
+static NOBODY: LazyLock<User> = LazyLock::new(|| User {
+    uid: String::new(),
+    ..User::listed(ANONYMOUS, &[UNAUTHENTICATED])
+});
 
 /// The tokens that are known. Whoever comes with another is not let in, and whoever comes with neither a token nor a
 /// certificate may ask for version and health, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// Of the user who may do everything.
+    /// Of the user `admin`, who may do everything.
     pub token: String,
-    /// Of the user `limited`, who may read discovery only.
+    /// Of the user `limited`, who may read discovery and review their own rights, and nothing else.
     pub limited_token: Option<String>,
 }
 
 impl Access {
-    /// May this be asked? A certificate, where there is one, is asked first.
-    ///
-    /// # Errors
-    /// 401 for a token nobody knows, 403 for what the user has no right to.
-    pub fn check(&self, request: &HttpRequest, certified: Option<&User>) -> Result<(), Status> {
-        if let Some(user) = certified {
-            let admin = user.groups.iter().any(|group| group == ADMINS);
-            let refused = if admin { None } else { refusal(request, &user.name) };
-            return refused.map_or(Ok(()), Err);
-        }
-        let sent = request
-            .header("authorization")
-            .and_then(|header| header.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| token.trim());
-        let Some(sent) = sent else {
-            return refusal(request, ANONYMOUS).map_or(Ok(()), Err);
-        };
+    /// Whose token it is, if it is one of these.
+    pub(crate) fn user_of(&self, sent: &str) -> Option<&'static User> {
         // Both are compared, so that the time taken tells neither.
         let full = same(sent, &self.token);
         let limited = self
@@ -75,90 +100,67 @@ impl Access {
             .as_deref()
             .map_or(Choice::from(0), |token| same(sent, token));
         match (full.into(), limited.into()) {
-            (true, _) => Ok(()),
-            (false, true) => refusal(request, LIMITED).map_or(Ok(()), Err),
-            (false, false) => Err(Status::unauthorized()),
+            (true, _) => Some(&ADMIN),
+            (false, true) => Some(&LIMITED),
+            (false, false) => None,
         }
     }
 }
 
-/// The answer to whom [`Access::check`] refuses. A 403 of it has a header that those of handlers have not.
-pub fn refused(status: Status) -> Answer {
-    let mut answer = status.into_answer();
-    if answer.status == 403 {
-        let header = ("X-Content-Type-Options".to_owned(), "nosniff".to_owned());
-        answer.headers.push(header);
+/// Who asks. A certificate, where there is one, is believed first; where no `access` is set, whoever comes with a token
+/// nobody knows is nobody in particular.
+///
+/// # Errors
+/// 401 for a token nobody knows.
+pub(crate) fn authenticate<'a>(
+    access: Option<&Access>,
+    request: &HttpRequest,
+    certified: Option<&'a User>,
+    service_account: impl FnOnce(&str) -> Option<User>,
+) -> Result<Cow<'a, User>, Status> {
+    if let Some(user) = certified {
+        return Ok(Cow::Borrowed(user));
     }
+    let sent = request
+        .header("authorization")
+        .and_then(|header| header.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim());
+    let Some(sent) = sent else {
+        return Ok(Cow::Borrowed(&NOBODY));
+    };
+    if let Some(user) = access.and_then(|access| access.user_of(sent)) {
+        return Ok(Cow::Borrowed(user));
+    }
+    match (service_account(sent), access) {
+        (Some(user), _) => Ok(Cow::Owned(user)),
+        (None, None) => Ok(Cow::Borrowed(&NOBODY)),
+        (None, Some(_)) => Err(Status::unauthorized()),
+    }
+}
+
+/// The answer to who has no right to what they ask. It has a header that those of handlers have not.
+pub(crate) fn refused(status: Status) -> Answer {
+    let mut answer = status.into_answer();
+    let header = ("X-Content-Type-Options".to_owned(), "nosniff".to_owned());
+    answer.headers.push(header);
+    answer
+}
+
+/// The answer to who is not let in: authentication and impersonation come before flow control.
+pub(crate) fn not_let_in(status: Status) -> Answer {
+    let mut answer = match status.code {
+        401 => status.into_answer(),
+        _ => refused(status),
+    };
+    let unseen = FLOW_CONTROL.map(|name| (name.to_owned(), String::new()));
+    answer.headers.extend(unseen);
     answer
 }
 
 /// Compares without telling by its time where the texts differ. An empty token is nobody's.
 fn same(sent: &str, known: &str) -> Choice {
     sent.as_bytes().ct_eq(known.as_bytes()) & Choice::from(u8::from(!known.is_empty()))
-}
-
-/// What a user without rights is told; `None` for what they may read nevertheless.
-fn refusal(request: &HttpRequest, user: &str) -> Option<Status> {
-    let path = percent_decoded(&request.path, false);
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let (group, below) = match parts.as_slice() {
-        ["api", _, below @ ..] if !below.is_empty() => ("", below),
-        ["apis", group, _, below @ ..] if !below.is_empty() => (*group, below),
-        _ => {
-            let below = |root: &&str| {
-                path.strip_prefix(*root)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            };
-            let discovery = user != ANONYMOUS && DISCOVERY.iter().any(below);
-            if request.method == Method::GET && (discovery || PUBLIC.contains(&&*path)) {
-                return None;
-            }
-            let verb = request.method.as_str().to_ascii_lowercase();
-            let why = format!("User \"{user}\" cannot {verb} path \"{path}\"");
-            return Some(Status::forbidden_to("", "", "", &why));
-        }
-    };
-    let (watch_path, below) = match below {
-        ["watch", below @ ..] if !below.is_empty() => (true, below),
-        _ => (false, below),
-    };
-    let (namespace, resource, below) = match below {
-        ["namespaces", namespace, resource, below @ ..] if !matches!(*resource, "status" | "finalize") => {
-            (Some(*namespace), *resource, below)
-        }
-        ["namespaces", below @ ..] => (below.first().copied(), "namespaces", below),
-        [resource, below @ ..] => (None, *resource, below),
-        [] => return None,
-    };
-    let query = query_pairs(&request.query);
-    let first = |name: &str| {
-        let found = query.iter().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.as_str())
-    };
-    let selected = FieldSelector::parse(first("fieldSelector").unwrap_or_default()).ok();
-    let selected = selected.as_ref().and_then(FieldSelector::exact_name);
-    let watches = watch_path || first("watch").is_some_and(truthy);
-    let verb = match (&request.method, below.is_empty()) {
-        (&Method::POST, _) => "create",
-        (&Method::PUT, _) => "update",
-        (&Method::PATCH, _) => "patch",
-        (&Method::DELETE, true) => "deletecollection",
-        (&Method::DELETE, false) => "delete",
-        (_, _) if watch_path => "watch",
-        (_, true) if watches => "watch",
-        (_, true) => "list",
-        (_, false) => "get",
-    };
-    let name = below.first().copied().or(selected).unwrap_or_default();
-    let part = below.get(1).map(|part| format!("/{part}")).unwrap_or_default();
-    let place = match namespace {
-        Some(namespace) => format!("in the namespace \"{namespace}\""),
-        None => "at the cluster scope".to_owned(),
-    };
-    let why = format!(
-        "User \"{user}\" cannot {verb} resource \"{resource}{part}\" in API group \"{group}\" {place}"
-    );
-    Some(Status::forbidden_to(group, resource, name, &why))
 }
 
 impl Status {
@@ -205,6 +207,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::scenario::Version;
 
     /// Somebody with a certificate, of this group.
     const CERTIFIED: &str = "alice of ";
@@ -303,6 +306,46 @@ mod tests {
         "/api/v1/namespaces/n",
         "403 namespaces \"n\" is forbidden: User \"limited\" cannot get resource \"namespaces\" in API group \"\" in the namespace \"n\""
     )]
+    #[case("poor", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", MAY)]
+    #[case("poor", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", MAY)]
+    #[case(
+        "",
+        "POST",
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        "403 selfsubjectreviews.authentication.k8s.io is forbidden: User \"system:anonymous\" cannot create resource \"selfsubjectreviews\" in API group \"authentication.k8s.io\" at the cluster scope"
+    )]
+    #[case("admin as user=bob,group=system:masters", "GET", "/api/v1/nodes", MAY)]
+    #[case("admin as user=bob", "GET", "/version", MAY)]
+    #[case(
+        "admin as user=bob",
+        "GET",
+        "/api/v1/nodes",
+        "403 nodes is forbidden: User \"bob\" cannot list resource \"nodes\" in API group \"\" at the cluster scope"
+    )]
+    #[case(
+        "admin as user=system:anonymous",
+        "GET",
+        "/api",
+        "403 forbidden: User \"system:anonymous\" cannot get path \"/api\""
+    )]
+    #[case(
+        "poor as user=bob",
+        "GET",
+        "/api/v1/namespaces/n/pods/x",
+        "403 pods \"x\" is forbidden: User \"limited\" cannot impersonate-on:user-info:get resource \"pods\" in API group \"\" in the namespace \"n\""
+    )]
+    #[case(
+        "poor as user=system:serviceaccount:n:a",
+        "GET",
+        "/nope",
+        "403 forbidden: User \"limited\" cannot impersonate-on:serviceaccount:get path \"/nope\""
+    )]
+    #[case(
+        "admin as group=g,extra-a%2fb=c",
+        "GET",
+        "/version",
+        "400 requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"g\"}, Extra:map[string][]string{\"a/b\":[]string{\"c\"}}} without impersonating a user name"
+    )]
     fn who_may_do_what(
         #[case] token: &str,
         #[case] method: &str,
@@ -315,12 +358,19 @@ mod tests {
         };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut headers = http::HeaderMap::new();
-        let certified = token.strip_prefix(CERTIFIED).map(|group| User {
+        let (credential, impersonation) = token.split_once(" as ").unwrap_or((token, ""));
+        let certified = credential.strip_prefix(CERTIFIED).map(|group| User {
             name: "alice".to_owned(),
-            groups: vec!["first".to_owned(), group.to_owned()],
+            groups: vec!["first".to_owned(), group.to_owned(), AUTHENTICATED.to_owned()],
+            ..User::default()
         });
-        if !token.is_empty() && certified.is_none() {
-            headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+        if !credential.is_empty() && certified.is_none() {
+            headers.insert("authorization", format!("Bearer {credential}").parse().unwrap());
+        }
+        for header in impersonation.split(',').filter(|header| !header.is_empty()) {
+            let (name, value) = header.split_once('=').unwrap();
+            let name = format!("impersonate-{name}").parse::<http::HeaderName>().unwrap();
+            headers.append(name, value.parse().unwrap());
         }
         let asked = HttpRequest {
             method: method.parse().unwrap(),
@@ -329,7 +379,9 @@ mod tests {
             headers,
             body: Bytes::new(),
         };
-        let told = access.check(&asked, certified.as_ref());
+        let told = authenticate(Some(&access), &asked, certified.as_ref(), |_| None)
+            .and_then(|user| impersonated(user, &asked, Authorizer::Roles, Version::V1_36))
+            .and_then(|user| Authorizer::Roles.check(&user, &asked));
         let told = told.map_or_else(
             |status| format!("{} {}", status.code, status.message),
             |()| String::new(),

@@ -28,8 +28,9 @@ pub(super) enum Route {
         watch: bool,
     },
     /// To something that discovery shows and no object is of: reviews, bindings.
-    Unserved {
+    Unstored {
         kind: &'static Kind,
+        namespace: Option<String>,
         /// A collection, not one of its objects.
         whole: bool,
     },
@@ -105,8 +106,12 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
         return unknown(group, catalog);
     }
     if !kind.is_stored() {
-        return Route::Unserved {
+        if watch || namespace.is_some() != kind.namespaced {
+            return unknown(group, catalog);
+        }
+        return Route::Unstored {
             kind,
+            namespace,
             whole: whole_collection,
         };
     }

@@ -1,6 +1,8 @@
 //! What was asked, once parsed: past this point nobody asks whether an option is legal.
 
-use crate::model::catalog::Kind;
+use serde_json::Value;
+
+use crate::model::catalog::{Kind, Review};
 use crate::model::continue_token::ContinueToken;
 use crate::model::selector::Selector;
 
@@ -18,6 +20,8 @@ pub enum Request {
     Get(GetRequest),
     /// A create, update, patch or delete.
     Write(WriteRequest),
+    /// A question about rights or identities, put by creating it.
+    Review(ReviewRequest),
     /// Discovery, version, health.
     Document(Document),
 }
@@ -152,4 +156,21 @@ pub struct GetRequest {
     pub resource_version: RequestedVersion,
     /// How much of it.
     pub form: Form,
+}
+
+/// A legal review.
+#[derive(Debug, Clone)]
+pub struct ReviewRequest {
+    /// What is asked.
+    pub review: Review,
+    /// Of what kind, and where.
+    pub collection: Collection,
+    /// The body.
+    pub object: Value,
+    /// Who asks: `fieldManager`, or the program's name.
+    pub manager: String,
+    /// How much of it is answered; never a table.
+    pub form: Form,
+    /// What is told in `Warning` headers.
+    pub warnings: Vec<String>,
 }

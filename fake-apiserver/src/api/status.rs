@@ -141,6 +141,15 @@ impl Status {
         Self::invalid(&what, details_of(name, group, kind.kind), faults)
     }
 
+    /// 422: a review that does not say what it asks. It has neither Kind nor name.
+    pub fn invalid_review(kind: &Kind, faults: &[Cause]) -> Self {
+        Self::invalid(
+            &format!(".{}", kind.group),
+            details_of("", kind.group, ""),
+            faults,
+        )
+    }
+
     /// 422: an update without the version it is about, by its resource. Before 1.34 numbers are shown the Go way.
     pub fn version_required(kind: &Kind, name: &str, version: Version) -> Self {
         let zero = if version == Version::V1_33 { "0x0" } else { "0" };
@@ -245,8 +254,8 @@ impl Status {
     /// 501: what a server lists, and this one has nothing to serve it with. `what` is the resource or part.
     pub fn not_served(what: &str) -> Self {
         let message = format!(
-            "{what} is listed, as on every server, and not served here: it needs a node, an issuer of tokens or an \
-             authorizer, and there is none"
+            "{what} is listed, as on every server, and not served here: it needs a node or an \
+             issuer of tokens, and there is none"
         );
         Self::new(501, "", message).with_details(Details::default())
     }

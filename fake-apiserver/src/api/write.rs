@@ -7,13 +7,13 @@
 use http::Method;
 use serde_json::Value;
 
-use crate::model::catalog::{self, Deletion, Kind};
+use crate::model::catalog::{self, Deletion, Kind, Review};
 use crate::scenario::Version;
 
 use super::accept::{self, Shape};
 use super::body;
 use super::options::truthy;
-use super::request::{Collection, Form, ListRequest, Request};
+use super::request::{Collection, Form, ListRequest, Request, ReviewRequest};
 use super::status::Status;
 use super::{HttpRequest, check_timeout, read_collection};
 
@@ -208,6 +208,36 @@ pub(super) fn parse_posted(
     Ok(Some(asked.into_write(action, form, Vec::new())))
 }
 
+/// Reads a review: a creation, but for that nothing comes into being.
+///
+/// # Errors
+/// Those of a creation; 406 for a table, which reviews are not shown in.
+pub(super) fn parse_review(
+    request: &HttpRequest,
+    review: Review,
+    collection: Collection,
+    version: Version,
+) -> Result<ReviewRequest, Status> {
+    let asked = Asked {
+        request,
+        collection,
+        options: Options::read(request),
+        version,
+    };
+    let (object, form, warnings) = asked.object("CreateOptions", asked.collection.kind)?;
+    if matches!(form, Form::Table(_)) {
+        return Err(accept::no_table());
+    }
+    Ok(ReviewRequest {
+        review,
+        manager: asked.manager(),
+        collection: asked.collection,
+        object,
+        form,
+        warnings,
+    })
+}
+
 /// A write that is being read.
 struct Asked<'a> {
     request: &'a HttpRequest,
@@ -315,16 +345,21 @@ impl Asked<'_> {
         accept::form(self.request, Shape::Object, self.collection.kind)
     }
 
-    fn into_write(self, action: WriteAction, form: Form, warnings: Vec<String>) -> WriteRequest {
+    /// Who writes.
+    fn manager(&self) -> String {
         let agent = self.request.header("user-agent").unwrap_or_default();
         let program = agent.split('/').next().unwrap_or_default();
         let manager = self
             .options
             .first("fieldManager")
             .filter(|manager| !manager.is_empty());
+        manager.unwrap_or(program).to_owned()
+    }
+
+    fn into_write(self, action: WriteAction, form: Form, warnings: Vec<String>) -> WriteRequest {
         WriteRequest {
             dry_run: self.options.dry_run(),
-            manager: manager.unwrap_or(program).to_owned(),
+            manager: self.manager(),
             collection: self.collection,
             action,
             form,
@@ -340,18 +375,17 @@ fn bounded(request: &HttpRequest) -> Result<(), Status> {
     Ok(())
 }
 
-/// A body may leave its namespace out, and must not name another one.
+/// A body may leave its namespace out, and must not name another one. Where there is none, what it names does not matter.
 ///
 /// # Errors
 /// 400.
 pub(crate) fn check_namespace(object: &Value, collection: &Collection) -> Result<(), Status> {
-    let sent = text(object, "namespace");
-    if sent.is_empty() || sent == collection.namespace.as_deref().unwrap_or_default() {
-        Ok(())
-    } else {
-        Err(Status::bad_request(
+    match (text(object, "namespace"), collection.namespace.as_deref()) {
+        ("", _) | (_, None) => Ok(()),
+        (sent, Some(namespace)) if sent == namespace => Ok(()),
+        (_, Some(_)) => Err(Status::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
-        ))
+        )),
     }
 }
 

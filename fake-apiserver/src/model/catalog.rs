@@ -93,6 +93,23 @@ pub enum ScaleSelector {
     None,
 }
 
+/// What a review asks. It is answered and never stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Review {
+    /// May I do this?
+    OwnAccess,
+    /// May this user do this?
+    Access,
+    /// May this user do this in the namespace of the review?
+    LocalAccess,
+    /// What may I do?
+    OwnRules,
+    /// Who am I?
+    Asker,
+    /// Whose token is this?
+    Token,
+}
+
 /// A subresource as discovery shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
@@ -151,6 +168,8 @@ pub struct Kind {
     pub scale: Option<Scale>,
     /// The subresources beside these two that discovery shows. Which of them are served, the router says.
     pub parts: &'static [Part],
+    /// What is asked by creating one; `None`: nothing.
+    pub review: Option<Review>,
     /// Does `metadata.generation` count changes of its content?
     pub generation: bool,
     /// Order of the keys after `metadata`.

@@ -249,6 +249,7 @@ fn row(said: &Value) -> Kind {
         status: has_status,
         scale: scale(&version["subresources"]["scale"]),
         parts: &[],
+        review: None,
         generation: true,
         fields: &["spec", "status"],
         zero: "",

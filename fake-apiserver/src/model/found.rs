@@ -25,7 +25,12 @@ impl Found {
 
     /// The field has a value it must not have. `why` may be empty.
     pub(super) fn invalid(&mut self, field: &str, value: &Value, why: &str) {
-        let what = format!("Invalid value: {}", shown(value));
+        self.invalid_as(field, &shown(value), why);
+    }
+
+    /// The same, of a value that reads so.
+    pub(super) fn invalid_as(&mut self, field: &str, shown: &str, why: &str) {
+        let what = format!("Invalid value: {shown}");
         self.add("Invalid", field, with_reason(&what, why));
     }
 

@@ -12,7 +12,7 @@ use crate::api::Cause;
 use crate::api::write::Subresource;
 use crate::scenario::Version;
 
-use super::catalog::Kind;
+use super::catalog::{Kind, Review};
 use super::found::Found;
 use super::types;
 
@@ -23,6 +23,7 @@ mod network;
 mod objects;
 mod placement;
 mod pods;
+mod reviews;
 mod rules;
 mod schedule;
 mod status;
@@ -38,6 +39,13 @@ pub(super) fn new_faults(kind: &Kind, object: &Value, name: &str, version: Versi
         pods::created(known, object, &mut found);
         rules::check(known, &Place::of(object, known.name, version), &mut found);
     }
+    found.into_causes()
+}
+
+/// What is wrong with a review of access; empty: it can be answered.
+pub(super) fn review_faults(review: Review, object: &Value, version: Version) -> Vec<Cause> {
+    let mut found = Found::default();
+    reviews::check(review, object, version, &mut found);
     found.into_causes()
 }
 

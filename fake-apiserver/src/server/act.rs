@@ -252,7 +252,11 @@ impl Server {
             },
             Source::Refused(refusal) => refusal.body.to_vec(),
             Source::Undecided(
-                Request::Watch(_) | Request::Get(_) | Request::Write(_) | Request::Document(_),
+                Request::Watch(_)
+                | Request::Get(_)
+                | Request::Write(_)
+                | Request::Review(_)
+                | Request::Document(_),
             )
             | Source::Waiting { .. }
             | Source::WaitingGet { .. }

@@ -48,6 +48,7 @@ impl Server {
             Source::Undecided(Request::Get(request)) => self.decide_get(now, stream, request, now),
             Source::WaitingGet { request, arrived, .. } => self.decide_get(now, stream, request, arrived),
             Source::Undecided(Request::Write(request)) => self.decide_write(now, stream, request),
+            Source::Undecided(Request::Review(request)) => self.decide_review(now, stream, request),
             Source::Undecided(Request::Document(document)) => {
                 self.answer_document(stream, &document);
             }
@@ -204,21 +205,16 @@ impl Open {
             false => answer.in_the_style_of(&asked.request),
         };
         let record = with_length(told, &answer.body);
-        let mut headers = all_headers(exchange.id, asked, answer.headers);
-        if answer.status == 401 && !scripted {
-            // Flow control comes after authentication.
-            headers.retain(|(name, _)| !name.starts_with("X-Kubernetes-Pf-"));
-        }
         exchange.set_head(Head {
             status: answer.status,
-            headers,
+            headers: all_headers(exchange.id, asked, answer.headers),
             scripted,
         });
         exchange.set_body(answer.body, record);
     }
 }
 
-/// The headers every answer has, and then its own; its own `Cache-Control` replaces the common one.
+/// The headers every answer has, and then its own, which replace the common ones. An empty one is not sent.
 pub(super) fn all_headers(
     stream: StreamId,
     asked: &AskedBy,
@@ -227,7 +223,7 @@ pub(super) fn all_headers(
     let replaced = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
     let mut headers = api::common_headers(&asked.request, stream.0);
     headers.retain(|(name, _)| !replaced(name));
-    headers.extend(own);
+    headers.extend(own.into_iter().filter(|(_, value)| !value.is_empty()));
     let kind = asked.collection.as_ref().map(|collection| collection.kind);
     if let Some(kind) = kind.filter(|kind| !kind.deprecation.is_empty()) {
         headers.push(api::warning(kind.deprecation));

@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use crate::api::access::API_AUDIENCE;
 use crate::api::{Answer, HttpRequest};
 use crate::model::encode::encode_json;
 use crate::scenario::Version;
@@ -60,7 +61,7 @@ pub(super) fn statusz(version: Version) -> Answer {
 pub(super) fn issuer(request: &HttpRequest) -> Answer {
     let authority = request.header("host").unwrap_or("kubernetes.default.svc");
     let document = json!({
-        "issuer": "https://kubernetes.default.svc",
+        "issuer": API_AUDIENCE,
         "jwks_uri": format!("https://{authority}/openid/v1/jwks"),
         "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"],

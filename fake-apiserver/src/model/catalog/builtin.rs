@@ -51,6 +51,7 @@ const CORE: Kind = Kind {
     status: false,
     scale: None,
     parts: &[],
+    review: None,
     generation: false,
     fields: &["spec", "status"],
     zero: "",

@@ -31,7 +31,11 @@ impl World {
                 let done = self.model.write(self.now, write, 7);
                 done.map_err(|refused| refused.status.into_answer())
             }
-            other @ (Request::List(_) | Request::Watch(_) | Request::Get(_) | Request::Document(_)) => {
+            other @ (Request::List(_)
+            | Request::Watch(_)
+            | Request::Get(_)
+            | Request::Review(_)
+            | Request::Document(_)) => {
                 panic!("no write: {other:?}")
             }
         }

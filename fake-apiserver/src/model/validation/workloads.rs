@@ -12,8 +12,12 @@ use super::rules::{self, Place, list};
 /// One requirement of a label selector.
 pub(super) fn requirement(place: &Place<'_>, found: &mut Found) {
     operator_and_key(place, found);
-    let values = place.list("values");
-    for (nth, value) in values.iter().enumerate() {
+    label_values(place, found);
+}
+
+/// The values it is about.
+pub(super) fn label_values(place: &Place<'_>, found: &mut Found) {
+    for (nth, value) in place.list("values").iter().enumerate() {
         for why in label_value(value.as_str().unwrap_or_default(), place.version) {
             found.invalid(&place.at(&format!("values[{nth}]")), value, &why);
         }
@@ -22,6 +26,19 @@ pub(super) fn requirement(place: &Place<'_>, found: &mut Found) {
 
 /// What requirements of labels and of nodes have in common.
 pub(super) fn operator_and_key(place: &Place<'_>, found: &mut Found) {
+    if !fits_operator(place, found) {
+        found.invalid(
+            &place.at("operator"),
+            &place.text("operator").into(),
+            "not a valid selector operator",
+        );
+    }
+    key(place, found);
+}
+
+/// Are there values where the operator of a requirement needs them, and none where it takes none? False: nobody knows
+/// that operator.
+pub(super) fn fits_operator(place: &Place<'_>, found: &mut Found) -> bool {
     let values = place.list("values");
     match place.text("operator") {
         "In" | "NotIn" => {
@@ -40,13 +57,9 @@ pub(super) fn operator_and_key(place: &Place<'_>, found: &mut Found) {
                 );
             }
         }
-        other => found.invalid(
-            &place.at("operator"),
-            &other.into(),
-            "not a valid selector operator",
-        ),
+        _ => return false,
     }
-    key(place, found);
+    true
 }
 
 /// What a requirement is about.

@@ -1,6 +1,7 @@
 //! Whom a verified client certificate names. It trusts that the certificate was verified, and says nothing of rights.
 
 use rustls::pki_types::CertificateDer;
+use sha2::{Digest as _, Sha256};
 use x509_cert::Certificate;
 use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::der::Decode as _;
@@ -9,10 +10,15 @@ use x509_cert::der::oid::ObjectIdentifier;
 use x509_cert::der::oid::db::rfc4519::{CN, O};
 
 use crate::api::User;
+use crate::api::access::{AUTHENTICATED, CREDENTIAL_ID};
 
-/// The user: its name is the CN, its groups are every O, in order ("Authenticating", X509 client certificates). `None`
-/// for a certificate without a name.
+/// The user: its name is the CN, its groups are every O, in order, and what tells it apart is the certificate's digest
+/// ("Authenticating", X509 client certificates). `None` for a certificate without a name.
 pub(crate) fn named_by(certificate: &CertificateDer<'_>) -> Option<User> {
+    let digest: String = Sha256::digest(certificate)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let certificate = Certificate::from_der(certificate).ok()?;
     let subject = certificate.tbs_certificate().subject();
     let every = |wanted: ObjectIdentifier| {
@@ -24,7 +30,9 @@ pub(crate) fn named_by(certificate: &CertificateDer<'_>) -> Option<User> {
     let name = every(CN).last().filter(|name| !name.is_empty())?;
     Some(User {
         name,
-        groups: every(O).collect(),
+        uid: String::new(),
+        groups: every(O).chain([AUTHENTICATED.to_owned()]).collect(),
+        extra: [(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={digest}")])].into(),
     })
 }
 

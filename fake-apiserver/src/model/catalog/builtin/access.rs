@@ -1,6 +1,6 @@
 //! Roles, reviews of access and certificates.
 
-use super::super::{Kind, NameRule, UnknownField};
+use super::super::{Kind, NameRule, Review, UnknownField};
 use super::{CORE, field, part};
 
 pub(super) static ROWS: &[Kind] = &[
@@ -61,6 +61,7 @@ pub(super) static ROWS: &[Kind] = &[
         kind: "SelfSubjectReview",
         list_kind: "SelfSubjectReviewList",
         verbs: &["create"],
+        review: Some(Review::Asker),
         namespaced: false,
         ..CORE
     },
@@ -71,6 +72,7 @@ pub(super) static ROWS: &[Kind] = &[
         kind: "TokenReview",
         list_kind: "TokenReviewList",
         verbs: &["create"],
+        review: Some(Review::Token),
         namespaced: false,
         ..CORE
     },
@@ -81,6 +83,7 @@ pub(super) static ROWS: &[Kind] = &[
         kind: "LocalSubjectAccessReview",
         list_kind: "LocalSubjectAccessReviewList",
         verbs: &["create"],
+        review: Some(Review::LocalAccess),
         ..CORE
     },
     Kind {
@@ -90,6 +93,7 @@ pub(super) static ROWS: &[Kind] = &[
         kind: "SelfSubjectAccessReview",
         list_kind: "SelfSubjectAccessReviewList",
         verbs: &["create"],
+        review: Some(Review::OwnAccess),
         namespaced: false,
         ..CORE
     },
@@ -100,6 +104,7 @@ pub(super) static ROWS: &[Kind] = &[
         kind: "SelfSubjectRulesReview",
         list_kind: "SelfSubjectRulesReviewList",
         verbs: &["create"],
+        review: Some(Review::OwnRules),
         namespaced: false,
         ..CORE
     },
@@ -110,6 +115,7 @@ pub(super) static ROWS: &[Kind] = &[
         kind: "SubjectAccessReview",
         list_kind: "SubjectAccessReviewList",
         verbs: &["create"],
+        review: Some(Review::Access),
         namespaced: false,
         ..CORE
     },

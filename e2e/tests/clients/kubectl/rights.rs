@@ -1,0 +1,59 @@
+//! Who one is, and what one may do.
+
+use e2e::kubectl::Kubectl;
+use e2e::server::Server;
+use e2e::toolchain::or_skip;
+use rstest::rstest;
+
+use super::squeezed;
+
+const TOKEN: &[&str] = &["--tls", "--token", "secret"];
+
+#[rstest]
+#[case::admin(TOKEN, &["auth", "can-i", "create", "pods"], true, "yes")]
+#[case::anybody(&[], &["auth", "can-i", "create", "pods"], true, "yes")]
+#[case::another(TOKEN, &["auth", "can-i", "create", "pods", "--as=bob"], false, "no")]
+#[case::a_path(TOKEN, &["auth", "can-i", "get", "/version", "--as=bob"], true, "yes")]
+#[case::an_admin_of_another_name(TOKEN, &["auth", "can-i", "delete", "nodes", "--as=bob", "--as-group=system:masters"], true, "yes")]
+#[case::all_of_it(&[], &["auth", "can-i", "--list", "--no-headers"], true, "*.* [] [] [*] [*] [] [*]")]
+#[case::whoami(TOKEN, &["auth", "whoami"], true, "ATTRIBUTE VALUE Username admin UID admin Groups [system:masters system:authenticated]")]
+#[case::whoami_not(&[], &["auth", "whoami"], true, "ATTRIBUTE VALUE Username system:anonymous Groups [system:unauthenticated]")]
+#[case::whoami_as_another(TOKEN, &["auth", "whoami", "--as=bob", "--as-group=g"], true, "ATTRIBUTE VALUE Username bob Groups [g system:authenticated]")]
+fn auth_tells(
+    #[case] options: &[&str],
+    #[case] arguments: &[&str],
+    #[case] success: bool,
+    #[case] printed: &str,
+) {
+    let server = Server::start("serve", options);
+    let Some(kubectl) = or_skip(Kubectl::new(&server)) else {
+        return;
+    };
+    let outcome = kubectl.run(arguments);
+    // Of a resource that is not in a namespace it says so before.
+    let told = outcome
+        .out
+        .replace("Warning: resource 'nodes' is not namespace scoped\n\n", "");
+    assert_eq!(
+        (outcome.success, squeezed(&told).as_str()),
+        (success, printed),
+        "{}",
+        outcome.err
+    );
+}
+
+#[test]
+fn who_asks_as_another_may_what_that_one_may() {
+    let server = Server::start("serve", TOKEN);
+    let Some(kubectl) = or_skip(Kubectl::new(&server)) else {
+        return;
+    };
+    kubectl.ok(&["get", "pods"]);
+    let outcome = kubectl.run(&["get", "pods", "--as=bob"]);
+    assert!(!outcome.success);
+    assert_eq!(
+        outcome.err,
+        "Error from server (Forbidden): pods is forbidden: User \"bob\" cannot list resource \"pods\" in API group \
+         \"\" in the namespace \"default\"\n"
+    );
+}

@@ -1,0 +1,143 @@
+//! Who asks in the name of another, and whether they may.
+//!
+//! Source: "User impersonation"; apiserver `endpoints/filters/impersonation`; KEP-5284 for the verbs from 1.36 on.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::api::{go_text, percent_decoded};
+use crate::scenario::Version;
+
+use super::{
+    ANONYMOUS, AUTHENTICATED, Attributes, Authorizer, HttpRequest, SERVICE_ACCOUNTS, Status, UNAUTHENTICATED,
+    User,
+};
+
+const EXTRA: &str = "impersonate-extra-";
+
+/// In whose name the request is made: the user's own, or that of whom its `Impersonate-` headers name.
+///
+/// # Errors
+/// 400 for groups and the like without a name, 403 for a user who may not.
+pub(crate) fn impersonated<'a>(
+    user: Cow<'a, User>,
+    request: &HttpRequest,
+    authorizer: Authorizer,
+    version: Version,
+) -> Result<Cow<'a, User>, Status> {
+    let wanted = wanted(request);
+    if wanted == User::default() {
+        return Ok(user);
+    }
+    if wanted.name.is_empty() {
+        return Err(Status::bad_request(format!(
+            "requested {} without impersonating a user name",
+            go_syntax(&wanted)
+        )));
+    }
+    let account = service_account(&wanted.name);
+    let named = |resource: &str, name: &str, namespace: &str| Attributes::Resource {
+        verb: "impersonate".to_owned(),
+        group: String::new(),
+        resource: resource.to_owned(),
+        subresource: String::new(),
+        name: name.to_owned(),
+        namespace: namespace.to_owned(),
+    };
+    let attributes = match account {
+        Some((namespace, name)) => named("serviceaccounts", name, namespace),
+        None => named("users", &wanted.name, ""),
+    };
+    if authorizer.allows(&user, &attributes) {
+        return Ok(Cow::Owned(completed(wanted)));
+    }
+    if version < Version::V1_36 {
+        return Err(attributes.refusal(&user));
+    }
+    let mode = match account {
+        Some(_) => "serviceaccount",
+        None if wanted.name.starts_with("system:node:") => "arbitrary-node",
+        None => "user-info",
+    };
+    let attributes = Attributes::of(request).with_verb_prefix(&format!("impersonate-on:{mode}:"));
+    Err(attributes.refusal(&user))
+}
+
+/// Whom the headers name, as they do.
+fn wanted(request: &HttpRequest) -> User {
+    let headers = &request.headers;
+    let mut wanted = User::default();
+    for (name, value) in headers {
+        let (name, Ok(value)) = (name.as_str(), value.to_str()) else {
+            continue;
+        };
+        let value = || value.to_owned();
+        match name {
+            "impersonate-user" if wanted.name.is_empty() => wanted.name = value(),
+            "impersonate-uid" if wanted.uid.is_empty() => wanted.uid = value(),
+            "impersonate-group" => wanted.groups.push(value()),
+            _ => {
+                if let Some(key) = name.strip_prefix(EXTRA) {
+                    let key = percent_decoded(key, false).into_owned();
+                    wanted.extra.entry(key).or_default().push(value());
+                }
+            }
+        }
+    }
+    wanted
+}
+
+/// With the groups that everybody of that name has.
+fn completed(mut user: User) -> User {
+    if user.groups.is_empty()
+        && let Some((namespace, _)) = service_account(&user.name)
+    {
+        user.groups = vec![
+            SERVICE_ACCOUNTS.to_owned(),
+            format!("{SERVICE_ACCOUNTS}:{namespace}"),
+        ];
+    }
+    let known = user.is_in(UNAUTHENTICATED) || (user.name != ANONYMOUS && user.is_in(AUTHENTICATED));
+    if !known {
+        let group = match user.name.as_str() {
+            ANONYMOUS => UNAUTHENTICATED,
+            _ => AUTHENTICATED,
+        };
+        user.groups.push(group.to_owned());
+    }
+    user
+}
+
+/// Namespace and name of the service account whose user name it is.
+fn service_account(name: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = name.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+    (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
+}
+
+/// As Go's `%#v` has it.
+fn go_syntax(user: &User) -> String {
+    let texts = |texts: &[String]| {
+        let quoted: Vec<String> = texts.iter().map(|text| go_text::quote(text)).collect();
+        format!("[]string{{{}}}", quoted.join(", "))
+    };
+    let groups = match user.groups.as_slice() {
+        [] => "[]string(nil)".to_owned(),
+        groups => texts(groups),
+    };
+    let extra = |extra: &BTreeMap<String, Vec<String>>| match extra.is_empty() {
+        true => "(nil)".to_owned(),
+        false => {
+            let entries: Vec<String> = extra
+                .iter()
+                .map(|(key, values)| format!("{}:{}", go_text::quote(key), texts(values)))
+                .collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+    };
+    format!(
+        "&user.DefaultInfo{{Name:{}, UID:{}, Groups:{groups}, Extra:map[string][]string{}}}",
+        go_text::quote(&user.name),
+        go_text::quote(&user.uid),
+        extra(&user.extra)
+    )
+}

@@ -1,0 +1,203 @@
+//! Reviews: what a user may do, who one is, whose token it is. They are answered and never stored.
+//!
+//! It must not know how users prove who they are, nor what rights there are: it asks the [`Reviewer`].
+//!
+//! Source: kubernetes `pkg/registry/authorization` and `pkg/registry/authentication`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::api::access::{Attributes, Authorizer, PolicyRule, User};
+use crate::api::{Form, ReviewRequest, Status};
+
+use super::catalog::Review;
+use super::object::Stored;
+use super::ownership::{self, Ownership};
+use super::{Model, encode_json, types, validation, write};
+
+/// Who knows the answers.
+pub(crate) struct Reviewer<'a> {
+    /// Who asks.
+    pub(crate) asker: &'a User,
+    /// Who decides what may be done.
+    pub(crate) authorizer: Authorizer,
+    /// Whose token it is, and for which of these audiences it is meant; no audiences: those of the server.
+    pub(crate) authenticate: &'a dyn Fn(&str, &[&str]) -> Known,
+}
+
+/// Whose a token is and which audiences it is meant for, or why that cannot be said.
+pub(crate) type Known = Result<(User, Vec<String>), String>;
+
+impl Model {
+    /// The answer to a review.
+    ///
+    /// # Errors
+    /// 400 and 422 for a review that does not say what it asks.
+    pub(crate) fn review(
+        &self,
+        now: Duration,
+        request: ReviewRequest,
+        reviewer: &Reviewer<'_>,
+    ) -> Result<Bytes, Status> {
+        let kind = request.collection.kind;
+        let time = write::timestamp(self.epoch + now);
+        let form = request.form;
+        let mut answer = match request.review {
+            Review::Asker => json!({
+                "metadata": { "creationTimestamp": time },
+                "status": { "userInfo": user_info(reviewer.asker) },
+            }),
+            Review::OwnRules => {
+                if request.object["spec"]["namespace"]
+                    .as_str()
+                    .is_none_or(str::is_empty)
+                {
+                    return Err(Status::bad_request("no namespace on request"));
+                }
+                let rules = reviewer.authorizer.rules(reviewer.asker);
+                json!({ "metadata": {}, "spec": {}, "status": rules_status(rules) })
+            }
+            Review::Token => {
+                let mut object = self.noted(request, time);
+                object["status"] = token_status(&object["spec"], reviewer)?;
+                object
+            }
+            Review::OwnAccess => {
+                self.access_answer(request, time, reviewer.authorizer, |_| reviewer.asker.clone())?
+            }
+            Review::Access | Review::LocalAccess => {
+                self.access_answer(request, time, reviewer.authorizer, user_of)?
+            }
+        };
+        answer["kind"] = kind.kind.into();
+        answer["apiVersion"] = kind.api_version().into();
+        let answer = types::conform(kind, &answer, self.version)
+            .expect("what was read as its kind fits it, and so does what is written here")
+            .unwrap_or(answer);
+        let mut body = match form {
+            Form::Full => encode_json(&answer),
+            Form::Metadata(_) | Form::Table(_) => {
+                let stored = Stored::as_is(kind, String::new(), 0, answer);
+                stored.encoded(form).to_vec()
+            }
+        };
+        body.push(b'\n');
+        Ok(body.into())
+    }
+
+    /// `whom`: whom the review is about, by its spec.
+    fn access_answer(
+        &self,
+        request: ReviewRequest,
+        time: String,
+        authorizer: Authorizer,
+        whom: impl FnOnce(&Value) -> User,
+    ) -> Result<Value, Status> {
+        let (review, kind) = (request.review, request.collection.kind);
+        let mut object = self.noted(request, time);
+        let faults = validation::review_faults(review, &object, self.version);
+        if !faults.is_empty() {
+            return Err(Status::invalid_review(kind, &faults));
+        }
+        let spec = &object["spec"];
+        let allowed = authorizer.allows(&whom(spec), &attributes(spec));
+        object["status"] = json!({ "allowed": allowed });
+        Ok(object)
+    }
+
+    /// The object that was sent, where it was sent to, with its owner.
+    fn noted(&self, request: ReviewRequest, time: String) -> Value {
+        let ReviewRequest {
+            collection,
+            mut object,
+            manager,
+            ..
+        } = request;
+        ownership::without(&mut object);
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.shift_remove("namespace");
+        }
+        if let Some(namespace) = collection.namespace {
+            object["metadata"]["namespace"] = namespace.into();
+        }
+        let nothing = types::zero(collection.kind, self.version);
+        let nothing = nothing.cloned().unwrap_or_else(ownership::nothing);
+        Ownership::new(collection.kind, self.version, &manager, "", time).note_update(&nothing, &mut object);
+        object
+    }
+}
+
+fn user_info(user: &User) -> Value {
+    json!({ "username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra })
+}
+
+fn rules_status(rules: impl Iterator<Item = &'static PolicyRule>) -> Value {
+    let (resources, paths): (Vec<_>, Vec<_>) = rules.partition(|rule| rule.non_resource_urls.is_empty());
+    let of_resource = |rule: &&PolicyRule| json!({ "verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources });
+    let of_path =
+        |rule: &&PolicyRule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls });
+    json!({
+        "resourceRules": resources.iter().map(of_resource).collect::<Vec<Value>>(),
+        "nonResourceRules": paths.iter().map(of_path).collect::<Vec<Value>>(),
+        "incomplete": false,
+    })
+}
+
+fn token_status(spec: &Value, reviewer: &Reviewer<'_>) -> Result<Value, Status> {
+    let token = text(spec, "token");
+    if token.is_empty() {
+        return Err(Status::bad_request(
+            "token is required for TokenReview in authentication",
+        ));
+    }
+    let audiences: Vec<&str> = texts(&spec["audiences"]).collect();
+    Ok(match (reviewer.authenticate)(token, &audiences) {
+        Ok((user, audiences)) => {
+            json!({ "authenticated": true, "user": user_info(&user), "audiences": audiences })
+        }
+        Err(error) => json!({ "user": {}, "error": error }),
+    })
+}
+
+/// Whom a review is about.
+fn user_of(spec: &Value) -> User {
+    let extra = spec["extra"].as_object().into_iter().flatten();
+    User {
+        name: text(spec, "user").to_owned(),
+        uid: text(spec, "uid").to_owned(),
+        groups: texts(&spec["groups"]).map(str::to_owned).collect(),
+        extra: extra
+            .map(|(key, values)| (key.clone(), texts(values).map(str::to_owned).collect()))
+            .collect(),
+    }
+}
+
+/// What they want to do.
+fn attributes(spec: &Value) -> Attributes {
+    let of_path = &spec["nonResourceAttributes"];
+    if of_path.is_object() {
+        return Attributes::Path {
+            verb: text(of_path, "verb").to_owned(),
+            path: text(of_path, "path").to_owned(),
+        };
+    }
+    let of = |field| text(&spec["resourceAttributes"], field).to_owned();
+    Attributes::Resource {
+        verb: of("verb"),
+        group: of("group"),
+        resource: of("resource"),
+        subresource: of("subresource"),
+        name: of("name"),
+        namespace: of("namespace"),
+    }
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or_default()
+}
+
+fn texts(values: &Value) -> impl Iterator<Item = &str> {
+    values.as_array().into_iter().flatten().filter_map(Value::as_str)
+}

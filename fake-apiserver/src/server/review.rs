@@ -1,0 +1,42 @@
+//! Reviews: the questions of clients about rights and identities, answered by what decides over their own requests.
+
+use std::time::Duration;
+
+use super::Server;
+use crate::api::access::API_AUDIENCE;
+use crate::api::{self, Answer, ReviewRequest, Status};
+use crate::model::review::{Known, Reviewer};
+use crate::record::StreamId;
+
+impl Server {
+    pub(super) fn decide_review(&mut self, now: Duration, stream: StreamId, request: ReviewRequest) {
+        let Some(open) = self.open.get(&stream) else {
+            return;
+        };
+        let (asked, kind) = (&open.asked.request, request.collection.kind);
+        let warnings: Vec<_> = request.warnings.iter().map(|text| api::warning(text)).collect();
+        let answered = self.asker(open.exchange.conn, asked).and_then(|asker| {
+            let reviewer = Reviewer {
+                asker: &asker,
+                authorizer: self.authorizer(),
+                authenticate: &|token, audiences| self.user_of_token(token, audiences),
+            };
+            let body = self.model.review(now, request, &reviewer)?;
+            api::object_fits(asked, kind).map(|()| body)
+        });
+        let mut answer = answered.map_or_else(Status::into_answer, |body| Answer::json(201, body));
+        answer.headers.extend(warnings);
+        self.answer(stream, answer);
+    }
+
+    /// Whose token it is, and for which of these audiences it is meant; or why that cannot be said.
+    fn user_of_token(&self, token: &str, audiences: &[&str]) -> Known {
+        let user = self.access.as_ref().and_then(|access| access.user_of(token));
+        // A token that is written down is meant for the server, whoever asks.
+        let meant = audiences.is_empty() || audiences.contains(&API_AUDIENCE);
+        match user.filter(|_| meant) {
+            Some(user) => Ok((user.clone(), vec![API_AUDIENCE.to_owned()])),
+            None => Err("invalid bearer token".to_owned()),
+        }
+    }
+}
