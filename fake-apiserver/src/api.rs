@@ -313,9 +313,15 @@ pub fn query_pairs(query: &str) -> Vec<(String, String)> {
 }
 
 /// The headers of who was seen by flow control.
-const FLOW_CONTROL: [&str; 2] = [
-    "X-Kubernetes-Pf-Flowschema-Uid",
-    "X-Kubernetes-Pf-Prioritylevel-Uid",
+const FLOW_CONTROL: [(&str, &str); 2] = [
+    (
+        "X-Kubernetes-Pf-Flowschema-Uid",
+        "00000000-0000-4000-9000-000000000001",
+    ),
+    (
+        "X-Kubernetes-Pf-Prioritylevel-Uid",
+        "00000000-0000-4000-9000-000000000002",
+    ),
 ];
 
 /// The headers every answer has (but `Date`): `Audit-Id` (echoed, or made from `nth`), `Cache-Control` and, where flow
@@ -331,9 +337,7 @@ pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> 
     let query = query_pairs(&request.query);
     let watch = query.iter().any(|(name, value)| name == "watch" && truthy(value));
     if watch || check_timeout(&query).is_ok() {
-        for (nth, name) in (1..).zip(FLOW_CONTROL) {
-            headers.push((name.to_owned(), format!("00000000-0000-4000-9000-{nth:012}")));
-        }
+        headers.extend(FLOW_CONTROL.map(|(name, uid)| (name.to_owned(), uid.to_owned())));
     }
     headers
 }

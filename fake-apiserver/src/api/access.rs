@@ -153,7 +153,7 @@ pub(crate) fn not_let_in(status: Status) -> Answer {
         401 => status.into_answer(),
         _ => refused(status),
     };
-    let unseen = FLOW_CONTROL.map(|name| (name.to_owned(), String::new()));
+    let unseen = FLOW_CONTROL.map(|(name, _)| (name.to_owned(), String::new()));
     answer.headers.extend(unseen);
     answer
 }
