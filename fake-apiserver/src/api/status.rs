@@ -242,12 +242,10 @@ impl Status {
         .with_details(details_of(name, kind.group, kind.plural))
     }
 
-    /// 409: the pod is on a node already.
-    pub fn already_bound(kind: &Kind, name: &str, node: &str) -> Self {
+    /// 409: the pod cannot be placed on a node.
+    pub fn not_bound(kind: &Kind, name: &str, why: &str) -> Self {
         let part = format!("{}/binding", kind.plural);
-        let message = format!(
-            "Operation cannot be fulfilled on {part} \"{name}\": pod {name} is already assigned to node \"{node}\""
-        );
+        let message = format!("Operation cannot be fulfilled on {part} \"{name}\": pod {name} {why}");
         Self::new(409, "Conflict", message).with_details(details_of(name, kind.group, &part))
     }
 

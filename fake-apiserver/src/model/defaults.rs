@@ -172,6 +172,20 @@ fn compute(name: &str, object: &mut Map<String, Value>) -> bool {
                 host_ports(spec);
             }
         }
+        "core/v1.Service" => virtual_addresses(object),
+        "core/v1.ServiceSpec" => {
+            let reached = |field: &str| object.get(field).is_some_and(|value| !is_absent(Some(value)));
+            if object.get("type") == Some(&json!("ClusterIP")) && reached("externalIPs") {
+                fill_absent(object, &json!({ "externalTrafficPolicy": "Cluster" }));
+            }
+        }
+        "flowcontrol/v1.FlowSchemaSpec" => fill_zero(object, &[("matchingPrecedence", 1000)]),
+        "flowcontrol/v1.QueuingConfiguration" => {
+            fill_zero(
+                object,
+                &[("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)],
+            );
+        }
         "core/v1.Secret" => string_data(object),
         "core/v1.Namespace" => {
             if let Some(metadata) = object.get_mut("metadata")
@@ -306,6 +320,33 @@ fn host_ports(spec: &mut Value) {
             if port.get("hostPort").is_none() {
                 port["hostPort"] = port["containerPort"].clone();
             }
+        }
+    }
+}
+
+/// An address that a load balancer has is the service's own, unless it says otherwise.
+fn virtual_addresses(service: &mut Map<String, Value>) {
+    if service
+        .get("spec")
+        .is_none_or(|spec| spec["type"] != "LoadBalancer")
+    {
+        return;
+    }
+    let status = service.get_mut("status");
+    let ingress = status.and_then(|status| status.pointer_mut("/loadBalancer/ingress"));
+    let ingress = ingress.and_then(Value::as_array_mut);
+    for address in ingress.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if !is_absent(address.get("ip")) {
+            fill_absent(address, &json!({ "ipMode": "VIP" }));
+        }
+    }
+}
+
+/// Numbers that are said even where they are 0, and must not be.
+fn fill_zero(object: &mut Map<String, Value>, numbers: &[(&str, i64)]) {
+    for (field, number) in numbers {
+        if object.get(*field).is_none_or(|value| value == 0) {
+            object.insert((*field).to_owned(), (*number).into());
         }
     }
 }

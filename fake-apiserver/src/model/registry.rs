@@ -24,6 +24,7 @@ use super::write::{self, Outcome};
 use super::{Model, Written, convert, defaults, ownership, patch, table, types};
 
 mod admission;
+mod classes;
 mod creation;
 mod deletion;
 mod limits;
@@ -214,18 +215,47 @@ impl Writer<'_> {
             .ok_or_else(|| Status::not_found(self.kind(), name))
     }
 
-    /// Places a pod on a node, once.
+    /// Places a pod on a node, once; that is no change of what the pod is to be.
     fn bind(&mut self, name: &str, node: &str) -> Result<(u16, Bytes), Status> {
         let current = self.current(name)?;
-        let mut object = current.json().clone();
-        if let Some(assigned) = object["spec"]["nodeName"].as_str() {
-            return Err(Status::already_bound(self.kind(), name, assigned));
+        let mut object = current.json();
+        let gated = object["spec"]["schedulingGates"].get(0).is_some();
+        let refused = match object["spec"]["nodeName"].as_str() {
+            _ if is_terminating(&object) => Some("is being deleted, cannot be assigned to a host".to_owned()),
+            Some(assigned) => Some(format!("is already assigned to node \"{assigned}\"")),
+            None => gated.then(|| "has non-empty .spec.schedulingGates".to_owned()),
+        };
+        if let Some(why) = refused {
+            return Err(Status::not_bound(self.kind(), name, &why));
         }
         object["spec"]["nodeName"] = node.into();
+        self.note_scheduled(&mut object["status"]);
         let (kind, key) = (self.kind(), current.key.clone());
-        let outcome = write::replace(kind, &key, Some(&current), object, self.time(), String::new());
+        let object = self.conformed(object);
+        let mut outcome = write::replace(kind, &key, Some(&current), object, self.time(), String::new());
+        if let Outcome::Put(bound) = &mut outcome {
+            bound["metadata"]["generation"] = current.json()["metadata"]["generation"].take();
+        }
         self.commit(key, Some(&current), outcome);
         Ok((201, Bytes::from_static(DONE)))
+    }
+
+    fn note_scheduled(&self, status: &mut Value) {
+        let mut scheduled = json!({ "type": "PodScheduled", "status": "True" });
+        let mut conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        let place = conditions
+            .iter()
+            .position(|condition| condition["type"] == "PodScheduled");
+        let same = place.filter(|place| conditions[*place]["status"] == "True");
+        scheduled["lastTransitionTime"] = match same {
+            Some(place) => conditions[place]["lastTransitionTime"].clone(),
+            None => write::timestamp(self.time()).into(),
+        };
+        match place {
+            Some(place) => conditions[place] = scheduled,
+            None => conditions.push(scheduled),
+        }
+        status["conditions"] = conditions.into();
     }
 
     /// A custom resource says its kind itself, and must say the right one.

@@ -16,6 +16,7 @@ use super::catalog::{Kind, Review};
 use super::found::Found;
 use super::types;
 
+mod amounts;
 mod changes;
 mod formats;
 mod metadata;

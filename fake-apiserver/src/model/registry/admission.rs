@@ -4,7 +4,7 @@
 //! Left out is what only a whole cluster makes good: the volume with a service account's token, and finalizers that no
 //! controller here would ever take away (`kubernetes.io/pvc-protection`).
 //!
-//! Source: kubernetes `plugin/pkg/admission/{serviceaccount,priority,defaulttolerationseconds}`, the strategies in
+//! Source: kubernetes `plugin/pkg/admission/{serviceaccount,defaulttolerationseconds}`, the strategies in
 //! `pkg/registry`, and the recordings.
 
 use std::net::Ipv4Addr;
@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 use serde_json::{Value, json};
 
 use crate::api::Status;
-use crate::model::types;
+use crate::model::{types, write};
 
 use super::{Writer, remove};
 
@@ -21,21 +21,17 @@ const SERVICE_ADDRESSES: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 96, 0, 0), 1 << 20
 /// And their node ports.
 const NODE_PORTS: (u32, u32) = (30_000, 2_768);
 
-/// Why a priority is one, without a PriorityClass in the store.
-const SYSTEM_PRIORITIES: [(&str, i64); 2] = [
-    ("system-cluster-critical", 2_000_000_000),
-    ("system-node-critical", 2_000_001_000),
-];
-
 impl Writer<'_> {
     /// Completes a new object. False: nothing about it is for the server to decide.
     ///
     /// # Errors
-    /// 403 for a pod with a priority class that is not there.
+    /// 403 for a pod with a class that is not there, or that contradicts it.
     pub(super) fn admit_new(&self, object: &mut Value, name: &str, uid: &str) -> Result<bool, Status> {
         match types::of(self.kind()).map(|known| known.name) {
             Some("core/v1.Pod") => self.admit_pod(object, name)?,
             Some("core/v1.Service") => self.allocate(object, uid),
+            Some("core/v1.PersistentVolumeClaim") => self.complete_claim(object),
+            Some("networking/v1.Ingress") => self.complete_ingress(object),
             Some("batch/v1.Job") => label_job(object, name, uid),
             Some("apps/v1.DaemonSet") => {
                 object["metadata"]["annotations"][TEMPLATE_GENERATION] = "1".into();
@@ -64,17 +60,12 @@ impl Writer<'_> {
             "" => "default".to_owned(),
             account => account.to_owned(),
         };
-        let class = text(pod, "/spec/priorityClassName");
-        let (priority, preemption) = self.priority(&class, name)?;
         self.complete_by_limits(pod);
+        self.prioritize(pod, name)?;
         pod["status"]["qosClass"] = quality(pod).into();
         let spec = &mut pod["spec"];
         spec["serviceAccountName"] = account.as_str().into();
         spec["serviceAccount"] = account.into();
-        spec["priority"] = priority.into();
-        if spec.get("preemptionPolicy").is_none() {
-            spec["preemptionPolicy"] = preemption;
-        }
         tolerate_for_a_while(spec);
         // Whatever is negative is as short as can be.
         if spec["terminationGracePeriodSeconds"]
@@ -83,36 +74,19 @@ impl Writer<'_> {
         {
             spec["terminationGracePeriodSeconds"] = 1.into();
         }
-        Ok(())
-    }
-
-    fn priority(&self, class: &str, pod: &str) -> Result<(i64, Value), Status> {
-        let lower = || Value::from("PreemptLowerPriority");
-        if class.is_empty() {
-            return Ok((0, lower()));
+        if spec["schedulingGates"]
+            .as_array()
+            .is_some_and(|gates| !gates.is_empty())
+        {
+            pod["status"]["conditions"] = json!([{
+                "type": "PodScheduled",
+                "status": "False",
+                "lastTransitionTime": write::timestamp(self.time()),
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+            }]);
         }
-        if let Some((_, value)) = SYSTEM_PRIORITIES.iter().find(|(known, _)| *known == class) {
-            return Ok((*value, lower()));
-        }
-        let found = self
-            .model
-            .catalog
-            .find("scheduling.k8s.io", "priorityclasses")
-            .and_then(|kind| {
-                let classes = self.model.resource(kind).store.current();
-                classes.get(class).cloned()
-            });
-        match found {
-            Some(found) => {
-                let found = found.json();
-                let policy = found.get("preemptionPolicy").cloned();
-                Ok((found["value"].as_i64().unwrap_or(0), policy.unwrap_or_else(lower)))
-            }
-            None => {
-                let why = format!("no PriorityClass with name {class} was found");
-                Err(Status::forbidden(self.kind(), pod, &why, Vec::new()))
-            }
-        }
+        self.fit_to_runtime(pod, name)
     }
 
     /// Gives a service the addresses and ports it has none of. Which ones, its uid decides.
@@ -177,15 +151,21 @@ impl Writer<'_> {
                 .flatten()
                 .filter_map(|port| port.get("nodePort").cloned())
                 .collect();
+            let free = |used: &[Value]| {
+                let (first, size) = NODE_PORTS;
+                let mut ports = (0..size).map(|turn| Value::from(first + seed.wrapping_add(turn) % size));
+                ports.find(|port| !used.contains(port)).unwrap_or_default()
+            };
             for port in spec["ports"].as_array_mut().into_iter().flatten() {
                 if port.get("nodePort").is_none() {
-                    let (first, size) = NODE_PORTS;
-                    let free = (0..size)
-                        .map(|turn| Value::from(first + seed.wrapping_add(turn) % size))
-                        .find(|port| !used.contains(port));
-                    port["nodePort"] = free.unwrap_or_default();
+                    port["nodePort"] = free(&used);
                 }
                 used.push(port["nodePort"].clone());
+            }
+            // Whom a load balancer asks whether there is a pod on a node.
+            let asked = kind == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
+            if asked && spec.get("healthCheckNodePort").is_none() {
+                spec["healthCheckNodePort"] = free(&used);
             }
         }
     }

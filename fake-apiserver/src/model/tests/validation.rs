@@ -93,3 +93,17 @@ fn a_service_is_bound_to_its_address_until_it_has_none() {
     let named = r#"{"spec":{"type":"ExternalName","externalName":"x.example.com","clusterIP":null,"clusterIPs":null,"ipFamilies":null,"ipFamilyPolicy":null,"internalTrafficPolicy":null}}"#;
     assert_eq!(world.told("PATCH", &path, named), "200 1");
 }
+
+/// Each row: a service, and which of its fields go without saying.
+#[rstest]
+#[case::reached_by_its_own_addresses(json!({ "externalIPs": ["1.2.3.4"] }), "externalTrafficPolicy", true)]
+#[case::not_reached(json!({}), "externalTrafficPolicy", false)]
+#[case::asked_by_a_load_balancer(json!({ "type": "LoadBalancer", "externalTrafficPolicy": "Local" }), "healthCheckNodePort", true)]
+#[case::not_asked(json!({ "type": "LoadBalancer" }), "healthCheckNodePort", false)]
+fn a_service_that_is_reached_says_how(#[case] mut spec: Value, #[case] field: &str, #[case] said: bool) {
+    let mut world = World::fixture(Version::V1_36);
+    spec["ports"] = json!([{ "port": 80 }]);
+    let service = json!({ "metadata": { "name": "s" }, "spec": spec });
+    let shown = world.shown("POST", "/api/v1/namespaces/probe/services", &service.to_string());
+    assert_eq!(shown["spec"].get(field).is_some(), said);
+}

@@ -6,15 +6,16 @@
 
 use serde_json::Value;
 
-/// A quantity as the server writes it: a number as text, otherwise as it came.
-pub(super) fn quantity(value: &Value) -> Result<Value, String> {
+/// A quantity as the server writes it: a number as text, otherwise as it came; what is finer than this power of ten is
+/// rounded up.
+pub(super) fn quantity(value: &Value, finest: i32) -> Result<Value, String> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => String::new(),
     };
     if is_quantity(&text) {
-        Ok(canonical_quantity(&text).into())
+        Ok(canonical_quantity(&text, finest).into())
     } else {
         Err(
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -59,7 +60,7 @@ pub(crate) fn sum<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     if form.ends_with('i') && total % UNIT == 0 {
         binary_quantity("", whole, "", 0)
     } else {
-        canonical_quantity(&format!("{total}n"))
+        canonical_quantity(&format!("{total}n"), -9)
     }
 }
 
@@ -93,7 +94,7 @@ fn decimal_exponent(suffix: &str) -> Option<i32> {
 }
 
 /// The largest suffix that leaves a whole number, as `Quantity.CanonicalizeBytes` has it.
-fn canonical_quantity(text: &str) -> String {
+fn canonical_quantity(text: &str, finest: i32) -> String {
     let (number, suffix) = split(text);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let Ok(mut mantissa) = format!("{whole}{fraction}").parse::<i128>() else {
@@ -110,8 +111,7 @@ fn canonical_quantity(text: &str) -> String {
     if mantissa == 0 {
         return "0".to_owned();
     }
-    // Nothing is finer than nano; what is, is rounded up.
-    while exponent < -9 {
+    while exponent < finest {
         mantissa = mantissa / 10 + i128::from(mantissa % 10 > 0);
         exponent += 1;
     }
@@ -204,7 +204,15 @@ mod tests {
     #[case("1e3", "1e3")]
     #[case("10", "10")]
     fn quantities_have_one_form(#[case] sent: &str, #[case] kept: &str) {
-        assert_eq!(quantity(&sent.into()), Ok(kept.into()));
+        assert_eq!(quantity(&sent.into(), -9), Ok(kept.into()));
+    }
+
+    #[rstest]
+    #[case("0.0001", "1m")]
+    #[case("1500u", "2m")]
+    #[case("3n", "1m")]
+    fn amounts_of_resources_are_rounded_up(#[case] sent: &str, #[case] kept: &str) {
+        assert_eq!(quantity(&sent.into(), -3), Ok(kept.into()));
     }
 
     #[rstest]

@@ -442,7 +442,15 @@ impl Place<'_> {
             (Shape::Int64, value) if fits::<i64>(&value) => Ok(value),
             (Shape::Time | Shape::MicroTime, Value::String(text)) => time(&text),
             (Shape::Bytes, Value::String(text)) => bytes(&text),
-            (Shape::Quantity, value) => quantity(&value),
+            (Shape::Quantity, value) => {
+                // Of resources nothing is finer than a thousandth.
+                let finest = if matches!(self.path, Path::Key(..)) {
+                    -3
+                } else {
+                    -9
+                };
+                quantity(&value, finest)
+            }
             (_, value) => Err(match self.reader.words {
                 Words::Json => self.json_misfit(of, &value),
                 Words::Unstructured => unstructured_misfit(of, &value),

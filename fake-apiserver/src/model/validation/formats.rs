@@ -246,7 +246,8 @@ pub(super) fn port_name(text: &str) -> Vec<String> {
         .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
     {
         why.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
-    } else if !text.bytes().any(|byte| byte.is_ascii_lowercase()) {
+    }
+    if !text.bytes().any(|byte| byte.is_ascii_lowercase()) {
         why.push("must contain at least one letter (a-z)");
     }
     if text.contains("--") {

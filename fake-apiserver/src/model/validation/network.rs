@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::model::found::Found;
 use crate::model::naming::{label, subdomain};
+use crate::scenario::Version;
 
 use super::formats::{self, Format, cidr, service_name};
 use super::rules::{Place, list};
@@ -129,6 +130,18 @@ pub(super) fn service_types(place: &Place<'_>, found: &mut Found) {
             found,
         );
     }
+    if kind != "LoadBalancer" {
+        let fields = [("LoadBalancerSourceRanges", "loadBalancerSourceRanges")];
+        let more = ["allocateLoadBalancerNodePorts", "loadBalancerClass"].map(|field| (field, field));
+        for (shown, _) in fields
+            .iter()
+            .chain(&more)
+            .filter(|(_, field)| !spec[*field].is_null())
+        {
+            let at = format!("spec.{shown}");
+            found.forbidden(&at, "may only be used when `type` is 'LoadBalancer'");
+        }
+    }
     let external = &spec["externalTrafficPolicy"];
     let policies = ["Cluster", "Local"];
     let at = "spec.externalTrafficPolicy";
@@ -142,12 +155,28 @@ pub(super) fn service_types(place: &Place<'_>, found: &mut Found) {
         }
         Some(_) | None => {}
     }
+    let asked = kind == "LoadBalancer" && external == "Local";
+    let checked = &spec["healthCheckNodePort"];
+    if checked.as_i64().is_some_and(|port| port != 0) && !asked {
+        let why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        found.invalid("spec.healthCheckNodePort", checked, why);
+    }
     let internal = &spec["internalTrafficPolicy"];
     if internal
         .as_str()
         .is_some_and(|policy| !policies.contains(&policy))
     {
         found.unsupported("spec.internalTrafficPolicy", internal, &policies);
+    }
+    let distribution = &spec["trafficDistribution"];
+    let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    let known = if place.version >= Version::V1_34 {
+        &known[..]
+    } else {
+        &known[..1]
+    };
+    if distribution.as_str().is_some_and(|text| !known.contains(&text)) {
+        found.unsupported("spec.trafficDistribution", distribution, known);
     }
 }
 
@@ -266,6 +295,13 @@ pub(super) fn peer(place: &Place<'_>, found: &mut Found) {
         found.required(place.path, "must specify a peer");
     }
     let block = &place.value["ipBlock"];
+    excepted(place, block, found);
+    if block.is_object() && place.value.as_object().is_some_and(|said| said.len() > 1) {
+        found.forbidden(place.path, "may not specify both ipBlock and another peer");
+    }
+}
+
+fn excepted(place: &Place<'_>, block: &Value, found: &mut Found) {
     let Some((address, length)) = block["cidr"].as_str().and_then(cidr) else {
         return;
     };
@@ -279,6 +315,67 @@ pub(super) fn peer(place: &Place<'_>, found: &mut Found) {
                     found.invalid(&at, except, "must be a strict subset of `cidr`");
                 }
             }
+        }
+    }
+}
+
+/// A port of a policy, or the first of some.
+pub(super) fn policy_port(place: &Place<'_>, found: &mut Found) {
+    let (port, last) = (&place.value["port"], &place.value["endPort"]);
+    let at = place.at("endPort");
+    if !port.is_null() && !port.is_string() {
+        formats::check(Format::Port, port, &place.at("port"), place.version, found);
+        if last.is_number() {
+            if last.as_i64() < port.as_i64() {
+                found.invalid(&at, port, "must be greater than or equal to `port`");
+            }
+            formats::check(Format::Port, last, &at, place.version, found);
+        }
+        return;
+    }
+    let what = if port.is_null() {
+        "not specified"
+    } else {
+        "non-numeric"
+    };
+    if last.is_number() {
+        found.invalid(&at, last, &format!("may not be specified when `port` is {what}"));
+    }
+    if !port.is_null() {
+        formats::check(Format::Port, port, &place.at("port"), place.version, found);
+    }
+}
+
+/// Who carries out the ingresses of a class.
+pub(super) fn controller(place: &Place<'_>, found: &mut Found) {
+    let (at, name) = (place.at("controller"), place.text("controller"));
+    if name.is_empty() {
+        return found.required(&at, "");
+    }
+    let why = match name.split_once('/') {
+        Some((domain, path)) if !domain.is_empty() && !path.is_empty() => subdomain(domain),
+        Some(_) | None => vec!["must be a domain-prefixed path (such as \"acme.io/foo\")".to_owned()],
+    };
+    for why in why {
+        found.invalid(&at, &name.into(), &why);
+    }
+}
+
+/// An endpoint of a slice has addresses of its type.
+pub(super) fn endpoint(place: &Place<'_>, found: &mut Found) {
+    let at = place.at("addresses");
+    let addresses = place.list("addresses");
+    if addresses.is_empty() {
+        found.required(&at, "must contain at least 1 address");
+    }
+    let wanted = place.root["addressType"].as_str().unwrap_or_default();
+    for (nth, address) in addresses.iter().enumerate() {
+        let parsed = address.as_str().unwrap_or_default().parse::<IpAddr>();
+        match (wanted, parsed) {
+            ("IPv4" | "IPv6", Err(_)) => found.invalid(&format!("{at}[{nth}]"), address, AN_IP),
+            ("IPv4", Ok(IpAddr::V6(_))) => found.invalid(&at, address, "must be an IPv4 address"),
+            ("IPv6", Ok(IpAddr::V4(_))) => found.invalid(&at, address, "must be an IPv6 address"),
+            (_, _) => {}
         }
     }
 }

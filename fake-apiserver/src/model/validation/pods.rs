@@ -155,7 +155,7 @@ pub(super) fn resources(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn resource_name(name: &str, at: &str, version: Version, found: &mut Found) {
+pub(super) fn resource_name(name: &str, at: &str, version: Version, found: &mut Found) {
     let mut why = qualified_name(name, version);
     let known = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
     if !name.contains('/') && !known {

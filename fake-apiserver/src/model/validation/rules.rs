@@ -11,7 +11,7 @@ use crate::model::types::{Struct, Type};
 use crate::scenario::Version;
 
 use super::formats::{self, Format};
-use super::{network, objects, placement, pods, status, workloads};
+use super::{amounts, network, objects, placement, pods, status, workloads};
 
 /// A struct somewhere in an object.
 #[derive(Debug, Clone, Copy)]
@@ -286,6 +286,7 @@ checks! {
     job_indexes => workloads::job_indexes,
     job_restarts => workloads::job_restarts,
     budget => workloads::budget,
+    target_version => workloads::target_version,
     replica_range => workloads::replica_range,
     service_addresses => network::service_addresses,
     cluster_ips => network::cluster_ips,
@@ -295,6 +296,9 @@ checks! {
     ingress_path => network::ingress_path,
     backend => network::backend,
     peer => network::peer,
+    policy_port => network::policy_port,
+    controller => network::controller,
+    endpoint => network::endpoint,
     subset => network::subset,
     config_map => objects::config_map,
     secret => objects::secret,
@@ -305,6 +309,8 @@ checks! {
     taints => objects::taints,
     event => objects::event,
     priority => objects::priority,
+    limit => amounts::limit,
+    quota => amounts::quota,
     condition_type => status::condition_type,
     addresses => status::addresses,
 }
