@@ -43,7 +43,7 @@ pub(crate) struct Serve {
     /// Let in only who sends this bearer token; the kubeconfig has it.
     #[arg(long)]
     token: Option<String>,
-    /// The bearer token of the user `limited`, who may read discovery and nothing else.
+    /// The bearer token of the user `limited`, who may read discovery and ask for their own rights.
     #[arg(long, requires = "token")]
     limited_token: Option<String>,
     /// Serve HTTPS, with an authority made for this run; the kubeconfig has it.
@@ -108,7 +108,14 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     let count = objects::put(&mut server, &serve.crd, &serve.objects)?;
     server.begin_here();
     let limited_token = serve.limited_token;
-    let access = serve.token.map(|token| Access { token, limited_token });
+    let access = match serve.token {
+        None => None,
+        Some(token) => Some(Access {
+            token,
+            limited_token,
+            signing_secret: stage::random()?,
+        }),
+    };
     if let Some(access) = access.clone() {
         server = server.with_access(access);
     }

@@ -320,11 +320,20 @@ fn admin(authority: &Authority) -> Result<Identity, Failure> {
     identity.map_err(|error| Failure::System("no client certificate".to_owned(), io::Error::other(error)))
 }
 
-/// A token nobody can guess.
-fn random_token() -> Result<String, Failure> {
-    let mut bytes = [0; 16];
+/// What nobody can guess.
+///
+/// # Errors
+/// The system gives none.
+pub(crate) fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], Failure> {
+    let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes)
         .map_err(|error| Failure::System("no randomness".to_owned(), io::Error::other(error)))?;
+    Ok(bytes)
+}
+
+/// A token nobody can guess.
+fn random_token() -> Result<String, Failure> {
+    let bytes: [u8; 16] = random()?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

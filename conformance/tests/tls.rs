@@ -26,6 +26,7 @@ fn access() -> Access {
     Access {
         token: TOKEN.to_owned(),
         limited_token: None,
+        signing_secret: [0; 32],
     }
 }
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::Method;
 
-use crate::model::catalog::{Catalog, Deletion, Kind};
+use crate::model::catalog::{self, Catalog, Deletion, Kind, Review};
 use crate::model::continue_token::ContinueToken;
 use crate::model::selector::{FieldSelector, LabelSelector, Selector};
 use crate::scenario::Version;
@@ -144,7 +144,8 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                 Err(Status::method_not_allowed())
             } else if let Some(review) = kind.review {
                 let collection = Collection { kind, namespace };
-                write::parse_review(request, review, collection, version).map(Request::Review)
+                write::parse_review(request, review, (collection, String::new()), version)
+                    .map(Request::Review)
             } else {
                 Err(Status::not_served(&kind.qualified()))
             }
@@ -194,6 +195,15 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                             Some(Some(Subresource::EphemeralContainers))
                         }
                         Some(_) if part == "resize" => Some(Some(Subresource::Resize)),
+                        Some(_) if part == "token" => {
+                            let place = Collection {
+                                kind: catalog::token_request(),
+                                ..collection
+                            };
+                            let asked =
+                                write::parse_review(request, Review::NewToken, (place, name), version);
+                            return asked.map(Request::Review).map_err(refuse);
+                        }
                         Some(_) => {
                             let posted = write::parse_posted(request, collection, &name, part, version);
                             let what = format!("{}/{part}", kind.qualified());

@@ -36,6 +36,7 @@ pub mod selector;
 mod store;
 mod table;
 mod texts;
+mod tokens;
 mod turns;
 pub(crate) mod types;
 mod validation;

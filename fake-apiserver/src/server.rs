@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::api::access::Issuer;
 use crate::api::{
     self, Access, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request, StyledText, User,
 };
@@ -228,6 +229,8 @@ pub struct Server {
     at_the_twin: BTreeSet<ConnId>,
     /// `None`: whoever comes may do everything.
     access: Option<Access>,
+    /// Who signs the tokens of service accounts.
+    issuer: Issuer,
     /// Who is at the other end, where a certificate says so.
     users: BTreeMap<ConnId, User>,
     /// Of a server that runs for long.
@@ -265,6 +268,7 @@ impl Server {
             rules: Rules::default(),
             at_the_twin: BTreeSet::new(),
             access: None,
+            issuer: Issuer::new(from_seed(seed)),
             users: BTreeMap::new(),
             compaction: None,
             requests: 0,
@@ -579,6 +583,13 @@ impl Server {
         self.chance ^= self.chance >> 27;
         self.chance.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33
     }
+}
+
+/// Where everybody may do everything, there is nothing to win by knowing what signs tokens.
+fn from_seed(seed: u64) -> [u8; 32] {
+    let mut secret = [0; 32];
+    secret[..8].copy_from_slice(&seed.to_le_bytes());
+    secret
 }
 
 fn header(request: &HttpRequest, name: &str) -> Option<String> {

@@ -414,6 +414,7 @@ fn who_may_not_is_told_as_recorded(#[case] token: Option<&str>, #[case] status: 
     world.server = world.server.with_access(Access {
         token: "full".to_owned(),
         limited_token: Some("poor".to_owned()),
+        signing_secret: [0; 32],
     });
     world.token = token.map(str::to_owned);
     let stream = world.send("GET", CM, None, "");

@@ -24,11 +24,18 @@ fn server(knows_tokens: bool) -> Server {
     server.with_access(Access {
         token: "full".to_owned(),
         limited_token: Some("poor".to_owned()),
+        signing_secret: [0; 32],
     })
 }
 
-/// The status of a review that is answered.
-fn status(server: &mut Server, token: &str, path: &str, spec: &Value) -> Value {
+/// Code and body of the answer to a request at `now`.
+fn ask(
+    server: &mut Server,
+    now: Duration,
+    token: &str,
+    (method, path): (&str, &str),
+    body: &Value,
+) -> (u16, Value) {
     let mut headers = http::HeaderMap::new();
     headers.insert("content-type", http::HeaderValue::from_static("application/json"));
     if !token.is_empty() {
@@ -38,11 +45,11 @@ fn status(server: &mut Server, token: &str, path: &str, spec: &Value) -> Value {
         );
     }
     let request = HttpRequest {
-        method: http::Method::POST,
+        method: method.parse().expect("it is a method"),
         path: path.to_owned(),
         query: String::new(),
         headers,
-        body: json!({ "spec": spec }).to_string().into(),
+        body: body.to_string().into(),
     };
     let (stream, conn) = (StreamId(1), ConnId(1));
     let input = Input::Request {
@@ -50,7 +57,7 @@ fn status(server: &mut Server, token: &str, path: &str, spec: &Value) -> Value {
         conn,
         request,
     };
-    server.handle(Duration::ZERO, input);
+    server.handle(now, input);
     let (mut code, mut body) = (0, Vec::new());
     while let Some(output) = server.poll_output() {
         match output {
@@ -59,7 +66,13 @@ fn status(server: &mut Server, token: &str, path: &str, spec: &Value) -> Value {
             Output::Fence { .. } | Output::Goaway { .. } | Output::End { .. } => {}
         }
     }
-    let body: Value = serde_json::from_slice(&body).expect("answers are JSON");
+    (code, serde_json::from_slice(&body).expect("answers are JSON"))
+}
+
+/// The status of a review that is answered.
+fn status(server: &mut Server, token: &str, path: &str, spec: &Value) -> Value {
+    let body = json!({ "spec": spec });
+    let (code, body) = ask(server, Duration::ZERO, token, ("POST", path), &body);
     assert_eq!(code, 201, "{body}");
     body["status"].clone()
 }
@@ -131,4 +144,100 @@ fn what_another_may_do(#[case] knows_tokens: bool, #[case] allowed: bool) {
         status(&mut server, "full", ACCESS, &spec),
         json!({ "allowed": allowed })
     );
+}
+
+const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+
+/// A server with the service account `robot`, and a token of it.
+fn with_token(spec: Value) -> (Server, String) {
+    let mut server = server(true);
+    let account = json!({ "metadata": { "name": "robot" } });
+    let post = ("POST", ACCOUNTS);
+    assert_eq!(ask(&mut server, Duration::ZERO, "full", post, &account).0, 201);
+    let told = status(&mut server, "full", &format!("{ACCOUNTS}/robot/token"), &spec);
+    let token = told["token"].as_str().expect("there is one").to_owned();
+    (server, token)
+}
+
+/// Who asks with this token at this time, or the code of the refusal.
+fn asker(server: &mut Server, now: Duration, token: &str) -> Result<Value, u16> {
+    match ask(server, now, token, ("POST", ASKER), &json!({})) {
+        (201, body) => Ok(body["status"]["userInfo"]["username"].clone()),
+        (code, _) => Err(code),
+    }
+}
+
+#[test]
+fn a_token_of_a_service_account_is_good_until_it_expires() {
+    let (mut server, token) = with_token(json!({ "expirationSeconds": 600 }));
+    let at = Duration::from_secs;
+    let robot = Ok(json!("system:serviceaccount:default:robot"));
+    assert_eq!(asker(&mut server, at(599), &token), robot);
+    let pods = ("GET", "/api/v1/namespaces/default/pods");
+    assert_eq!(ask(&mut server, at(599), &token, pods, &Value::Null).0, 403);
+    assert_eq!(asker(&mut server, at(600), &token), Err(401));
+    let review = json!({ "spec": { "token": token } });
+    let (_, told) = ask(&mut server, at(600), "full", ("POST", TOKEN), &review);
+    let why = "[invalid bearer token, service account token has expired]";
+    assert_eq!(told["status"], json!({ "user": {}, "error": why }));
+}
+
+#[test]
+fn a_token_is_good_for_whom_it_is_meant() {
+    let (mut server, token) = with_token(json!({ "audiences": ["a", "b"] }));
+    assert_eq!(asker(&mut server, Duration::ZERO, &token), Err(401));
+    let review = json!({ "token": token, "audiences": ["b", "c", "a"] });
+    let told = status(&mut server, "full", TOKEN, &review);
+    assert_eq!(told["audiences"], json!(["b", "a"]));
+    let groups = [
+        "system:serviceaccounts",
+        "system:serviceaccounts:default",
+        "system:authenticated",
+    ];
+    assert_eq!(told["user"]["groups"], json!(groups));
+    let told = status(&mut server, "full", TOKEN, &json!({ "token": token }));
+    let why = "[invalid bearer token, token audiences [\"a\" \"b\"] is invalid for the target audiences \
+               [\"https://kubernetes.default.svc\"]]";
+    assert_eq!(told["error"], why);
+}
+
+#[rstest]
+#[case::the_account(json!({}), "serviceaccounts/robot", "serviceaccounts \"robot\" not found")]
+#[case::what_it_is_bound_to(
+    json!({ "boundObjectRef": { "kind": "Secret", "apiVersion": "v1", "name": "door" } }),
+    "secrets/door",
+    "service account token has been invalidated"
+)]
+fn a_token_is_good_for_nothing_without(#[case] spec: Value, #[case] gone: &str, #[case] why: &str) {
+    let mut server = server(true);
+    let now = Duration::ZERO;
+    let mut create = |path: &str, name: &str| {
+        let path = format!("/api/v1/namespaces/default/{path}");
+        let object = json!({ "metadata": { "name": name } });
+        assert_eq!(ask(&mut server, now, "full", ("POST", &path), &object).0, 201);
+    };
+    create("serviceaccounts", "robot");
+    create("secrets", "door");
+    let told = status(&mut server, "full", &format!("{ACCOUNTS}/robot/token"), &spec);
+    let token = told["token"].as_str().expect("there is one").to_owned();
+    assert!(asker(&mut server, now, &token).is_ok());
+    let gone = format!("/api/v1/namespaces/default/{gone}");
+    assert_eq!(
+        ask(&mut server, now, "full", ("DELETE", &gone), &json!({})).0,
+        200
+    );
+    assert_eq!(asker(&mut server, now, &token), Err(401));
+    let told = status(&mut server, "full", TOKEN, &json!({ "token": token }));
+    assert_eq!(told["error"], format!("[invalid bearer token, {why}]"));
+}
+
+#[test]
+fn another_server_does_not_take_it() {
+    let (_, token) = with_token(json!({}));
+    let mut other = Server::standalone(ServerSettings::default(), 7).with_access(Access {
+        token: "full".to_owned(),
+        limited_token: None,
+        signing_secret: [1; 32],
+    });
+    assert_eq!(asker(&mut other, Duration::ZERO, &token), Err(401));
 }

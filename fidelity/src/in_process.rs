@@ -63,6 +63,7 @@ impl InProcess {
             server: server::Server::standalone(settings, 0).with_access(Access {
                 token: ADMIN.to_owned(),
                 limited_token: Some(LIMITED.to_owned()),
+                signing_secret: [0; 32],
             }),
             now: Duration::ZERO,
             streams: BTreeMap::new(),

@@ -45,6 +45,7 @@ async fn recovers(credentials: Value, file: &Path) -> bool {
         access: Some(Access {
             token: "new".to_owned(),
             limited_token: None,
+            signing_secret: [0; 32],
         }),
         ..ServeOptions::default()
     };

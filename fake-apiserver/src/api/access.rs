@@ -16,10 +16,12 @@ use super::{Answer, FLOW_CONTROL, HttpRequest};
 
 mod attributes;
 mod impersonation;
+mod issuer;
 mod rights;
 
 pub(crate) use attributes::Attributes;
 pub(crate) use impersonation::impersonated;
+pub(crate) use issuer::{ALGORITHM, Issuer};
 pub(crate) use rights::{Authorizer, PolicyRule};
 
 /// The group whose members may do everything ("Using RBAC Authorization").
@@ -88,6 +90,8 @@ pub struct Access {
     pub token: String,
     /// Of the user `limited`, who may read discovery and review their own rights, and nothing else.
     pub limited_token: Option<String>,
+    /// What the key is made of that signs the tokens of service accounts. Nobody else must know it, nor guess it.
+    pub signing_secret: [u8; 32],
 }
 
 impl Access {
@@ -137,6 +141,16 @@ pub(crate) fn authenticate<'a>(
         (None, None) => Ok(Cow::Borrowed(&NOBODY)),
         (None, Some(_)) => Err(Status::unauthorized()),
     }
+}
+
+/// The groups of every service account of a namespace.
+pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
+    let of_namespace = format!("{SERVICE_ACCOUNTS}:{namespace}");
+    vec![
+        SERVICE_ACCOUNTS.to_owned(),
+        of_namespace,
+        AUTHENTICATED.to_owned(),
+    ]
 }
 
 /// The answer to who has no right to what they ask. It has a header that those of handlers have not.
@@ -355,6 +369,7 @@ mod tests {
         let access = Access {
             token: "admin".to_owned(),
             limited_token: Some("poor".to_owned()),
+            signing_secret: [0; 32],
         };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut headers = http::HeaderMap::new();

@@ -10,6 +10,7 @@ use crate::model::catalog::Catalog;
 use crate::model::encode::{encode_json, encode_json_indented};
 use crate::scenario::Version;
 
+use super::access::Issuer;
 use super::{Answer, Details, HttpRequest, Status};
 
 mod discovery;
@@ -90,7 +91,13 @@ impl Document {
     /// The document, whole, or the refusal.
     ///
     /// What go-restful routes takes GET only; the others do not look at the method.
-    pub fn answer(&self, request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
+    pub(crate) fn answer(
+        &self,
+        request: &HttpRequest,
+        catalog: &Catalog,
+        version: Version,
+        issuer: &Issuer,
+    ) -> Answer {
         match self {
             Self::Root => indented(&json!({ "paths": paths(catalog, version) })),
             Self::Version => routed(request, &["application/json"], || {
@@ -107,7 +114,7 @@ impl Document {
             Self::Statusz if version >= Version::V1_36 => process::statusz(version),
             Self::Statusz => Answer::text(404, "404 page not found\n"),
             Self::Issuer => process::issuer(request),
-            Self::IssuerKeys => process::issuer_keys(),
+            Self::IssuerKeys => process::issuer_keys(issuer),
         }
     }
 }

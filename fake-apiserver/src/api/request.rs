@@ -165,6 +165,8 @@ pub struct ReviewRequest {
     pub review: Review,
     /// Of what kind, and where.
     pub collection: Collection,
+    /// The service account whose token is asked for; empty for all other reviews.
+    pub name: String,
     /// The body.
     pub object: Value,
     /// Who asks: `fieldManager`, or the program's name.

@@ -264,7 +264,7 @@ const NO_METHOD: &str =
 #[case(
     Method::GET,
     "/api/v1/namespaces/probe/pods/p/exec",
-    "501 -|pods/exec is listed, as on every server, and not served here: it needs a node or an issuer of tokens, and there is none|{}"
+    "501 -|pods/exec is listed, as on every server, and not served here: it needs a node, and there is none|{}"
 )]
 #[case(Method::PUT, &format!("{CM}/cm-1/finalize"), NO_ROUTE)]
 #[case(Method::GET, &format!("{CM}?watch=1&resourceVersion=abc"), r#"500 -|resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax|-"#)]

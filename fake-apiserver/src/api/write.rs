@@ -215,7 +215,7 @@ pub(super) fn parse_posted(
 pub(super) fn parse_review(
     request: &HttpRequest,
     review: Review,
-    collection: Collection,
+    (collection, name): (Collection, String),
     version: Version,
 ) -> Result<ReviewRequest, Status> {
     let asked = Asked {
@@ -232,6 +232,7 @@ pub(super) fn parse_review(
         review,
         manager: asked.manager(),
         collection: asked.collection,
+        name,
         object,
         form,
         warnings,

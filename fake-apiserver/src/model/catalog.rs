@@ -108,6 +108,8 @@ pub enum Review {
     Asker,
     /// Whose token is this?
     Token,
+    /// May I have a token of this service account?
+    NewToken,
 }
 
 /// A subresource as discovery shows it.
@@ -358,6 +360,11 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// The Kind of `scale` subresources, whatever they belong to.
 pub(crate) fn scale() -> &'static Kind {
     &builtin::SCALE
+}
+
+/// The Kind of what is POSTed to a service account to get a token of it.
+pub(crate) fn token_request() -> &'static Kind {
+    &builtin::TOKEN_REQUEST
 }
 
 /// An API group with versions that are served, the preferred one first.

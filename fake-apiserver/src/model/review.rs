@@ -1,4 +1,5 @@
-//! Reviews: what a user may do, who one is, whose token it is. They are answered and never stored.
+//! Reviews: what a user may do, who one is, whose token it is, and the request of a token. They are answered and never
+//! stored.
 //!
 //! It must not know how users prove who they are, nor what rights there are: it asks the [`Reviewer`].
 //!
@@ -25,6 +26,10 @@ pub(crate) struct Reviewer<'a> {
     pub(crate) authorizer: Authorizer,
     /// Whose token it is, and for which of these audiences it is meant; no audiences: those of the server.
     pub(crate) authenticate: &'a dyn Fn(&str, &[&str]) -> Known,
+    /// The token that makes these claims.
+    pub(crate) sign: &'a dyn Fn(&Value) -> String,
+    /// What tells the token that is asked for now from all others.
+    pub(crate) chance: u64,
 }
 
 /// Whose a token is and which audiences it is meant for, or why that cannot be said.
@@ -34,7 +39,7 @@ impl Model {
     /// The answer to a review.
     ///
     /// # Errors
-    /// 400 and 422 for a review that does not say what it asks.
+    /// 400 and 422 for a review that does not say what it asks; 404 and 409 for a token of whom there is not.
     pub(crate) fn review(
         &self,
         now: Duration,
@@ -63,6 +68,13 @@ impl Model {
                 let mut object = self.noted(request, time);
                 object["status"] = token_status(&object["spec"], reviewer)?;
                 object
+            }
+            Review::NewToken => {
+                let (place, name) = (request.collection.clone(), request.name.clone());
+                let mut request = request;
+                Self::complete_token_request(&mut request.object);
+                let object = self.noted(request, time);
+                self.token_answer(now, &place, &name, object, (reviewer.chance, reviewer.sign))?
             }
             Review::OwnAccess => {
                 self.access_answer(request, time, reviewer.authorizer, |_| reviewer.asker.clone())?
@@ -113,6 +125,7 @@ impl Model {
             collection,
             mut object,
             manager,
+            review,
             ..
         } = request;
         ownership::without(&mut object);
@@ -124,7 +137,9 @@ impl Model {
         }
         let nothing = types::zero(collection.kind, self.version);
         let nothing = nothing.cloned().unwrap_or_else(ownership::nothing);
-        Ownership::new(collection.kind, self.version, &manager, "", time).note_update(&nothing, &mut object);
+        let part = if review == Review::NewToken { "token" } else { "" };
+        Ownership::new(collection.kind, self.version, &manager, part, time)
+            .note_update(&nothing, &mut object);
         object
     }
 }

@@ -24,7 +24,10 @@ impl Server {
     /// 401 and, where they pretend to be another and may not, 403 or 400.
     pub(super) fn asker(&self, conn: ConnId, request: &HttpRequest) -> Result<Cow<'_, User>, Status> {
         let certified = self.users.get(&conn);
-        let user = access::authenticate(self.access.as_ref(), request, certified, |_| None)?;
+        let user = access::authenticate(self.access.as_ref(), request, certified, |token| {
+            let account = self.user_of_token(token, &[]);
+            account.map(|(user, _)| user).ok()
+        })?;
         access::impersonated(user, request, self.authorizer(), self.scenario.server.version)
     }
 

@@ -178,6 +178,7 @@ impl Server {
             &open.asked.request,
             self.model.catalog(),
             self.scenario.server.version,
+            &self.issuer,
         );
         let before = answer.headers.len();
         answer.headers.retain(|(name, _)| name != "Content-Length");

@@ -11,6 +11,7 @@ use super::compaction::Compaction;
 use super::joined::Joined;
 use super::rules::Rules;
 use super::{Limits, Server, header};
+use crate::api::access::Issuer;
 use crate::api::write::WriteAction;
 use crate::api::{Access, Collection, Form, Status, WriteRequest};
 use crate::model::catalog::Kind;
@@ -145,6 +146,7 @@ impl Server {
     /// Lets in only who has one of these tokens.
     #[must_use]
     pub fn with_access(mut self, access: Access) -> Self {
+        self.issuer = Issuer::new(access.signing_secret);
         self.access = Some(access);
         self
     }

@@ -8,8 +8,12 @@ use crate::api::{self, Answer, ReviewRequest, Status};
 use crate::model::review::{Known, Reviewer};
 use crate::record::StreamId;
 
+/// What is said of a token that is nobody's, or nobody's any more.
+const NOBODY: &str = "invalid bearer token";
+
 impl Server {
     pub(super) fn decide_review(&mut self, now: Duration, stream: StreamId, request: ReviewRequest) {
+        let chance = self.draw();
         let Some(open) = self.open.get(&stream) else {
             return;
         };
@@ -20,6 +24,8 @@ impl Server {
                 asker: &asker,
                 authorizer: self.authorizer(),
                 authenticate: &|token, audiences| self.user_of_token(token, audiences),
+                sign: &|claims| self.issuer.sign(claims),
+                chance,
             };
             let body = self.model.review(now, request, &reviewer)?;
             api::object_fits(asked, kind).map(|()| body)
@@ -30,13 +36,19 @@ impl Server {
     }
 
     /// Whose token it is, and for which of these audiences it is meant; or why that cannot be said.
-    fn user_of_token(&self, token: &str, audiences: &[&str]) -> Known {
+    pub(super) fn user_of_token(&self, token: &str, audiences: &[&str]) -> Known {
         let user = self.access.as_ref().and_then(|access| access.user_of(token));
         // A token that is written down is meant for the server, whoever asks.
         let meant = audiences.is_empty() || audiences.contains(&API_AUDIENCE);
         match user.filter(|_| meant) {
             Some(user) => Ok((user.clone(), vec![API_AUDIENCE.to_owned()])),
-            None => Err("invalid bearer token".to_owned()),
+            None => match self.issuer.verified(token) {
+                None => Err(NOBODY.to_owned()),
+                Some(claims) => self
+                    .model
+                    .account_of(self.now, &claims, audiences)
+                    .map_err(|why| format!("[{NOBODY}, {why}]")),
+            },
         }
     }
 }

@@ -57,3 +57,35 @@ fn who_asks_as_another_may_what_that_one_may() {
          \"\" in the namespace \"default\"\n"
     );
 }
+
+#[test]
+fn a_token_of_a_service_account_lets_it_in() {
+    let server = Server::start("serve", TOKEN);
+    let Some(kubectl) = or_skip(Kubectl::new(&server)) else {
+        return;
+    };
+    let refused = kubectl.run(&["create", "token", "robot"]);
+    assert_eq!(
+        refused.err,
+        "error: failed to create token: serviceaccounts \"robot\" not found\n"
+    );
+    kubectl.ok(&["create", "serviceaccount", "robot"]);
+    let token = kubectl.ok(&["create", "token", "robot", "--duration=20m"]);
+    let whoami = kubectl.ok(&[
+        "auth",
+        "whoami",
+        "--token",
+        token.trim(),
+        "-o",
+        "jsonpath={.status.userInfo.username}",
+    ]);
+    assert_eq!(whoami, "system:serviceaccount:default:robot");
+    let refused = kubectl.run(&["get", "pods", "--token", token.trim()]);
+    assert!(
+        refused
+            .err
+            .contains("User \"system:serviceaccount:default:robot\" cannot list resource \"pods\""),
+        "{}",
+        refused.err
+    );
+}

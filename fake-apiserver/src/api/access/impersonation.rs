@@ -9,8 +9,8 @@ use crate::api::{go_text, percent_decoded};
 use crate::scenario::Version;
 
 use super::{
-    ANONYMOUS, AUTHENTICATED, Attributes, Authorizer, HttpRequest, SERVICE_ACCOUNTS, Status, UNAUTHENTICATED,
-    User,
+    ANONYMOUS, AUTHENTICATED, Attributes, Authorizer, HttpRequest, Status, UNAUTHENTICATED, User,
+    service_account_groups,
 };
 
 const EXTRA: &str = "impersonate-extra-";
@@ -92,10 +92,7 @@ fn completed(mut user: User) -> User {
     if user.groups.is_empty()
         && let Some((namespace, _)) = service_account(&user.name)
     {
-        user.groups = vec![
-            SERVICE_ACCOUNTS.to_owned(),
-            format!("{SERVICE_ACCOUNTS}:{namespace}"),
-        ];
+        user.groups = service_account_groups(namespace);
     }
     let known = user.is_in(UNAUTHENTICATED) || (user.name != ANONYMOUS && user.is_in(AUTHENTICATED));
     if !known {

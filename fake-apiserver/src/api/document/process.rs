@@ -1,9 +1,9 @@
 //! What a server tells of itself as a process: metrics, status, who signs its tokens. As little as is true of the fake,
-//! which measures nothing and signs nothing.
+//! which measures nothing.
 
 use serde_json::json;
 
-use crate::api::access::API_AUDIENCE;
+use crate::api::access::{ALGORITHM, API_AUDIENCE, Issuer};
 use crate::api::{Answer, HttpRequest};
 use crate::model::encode::encode_json;
 use crate::scenario::Version;
@@ -57,7 +57,7 @@ pub(super) fn statusz(version: Version) -> Answer {
     plain("text/plain; charset=utf-8", text)
 }
 
-/// `/.well-known/openid-configuration`: whoever verifies tokens learns that there are none.
+/// `/.well-known/openid-configuration`: whoever verifies tokens learns who signs them.
 pub(super) fn issuer(request: &HttpRequest) -> Answer {
     let authority = request.header("host").unwrap_or("kubernetes.default.svc");
     let document = json!({
@@ -65,14 +65,17 @@ pub(super) fn issuer(request: &HttpRequest) -> Answer {
         "jwks_uri": format!("https://{authority}/openid/v1/jwks"),
         "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": [],
+        "id_token_signing_alg_values_supported": [ALGORITHM],
     });
     public("application/json", &document)
 }
 
 /// `/openid/v1/jwks`.
-pub(super) fn issuer_keys() -> Answer {
-    public("application/jwk-set+json", &json!({ "keys": [] }))
+pub(super) fn issuer_keys(issuer: &Issuer) -> Answer {
+    public(
+        "application/jwk-set+json",
+        &json!({ "keys": [issuer.public_key()] }),
+    )
 }
 
 fn plain(content_type: &str, text: String) -> Answer {

@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::api::access::Issuer;
 use crate::api::path::{Route, route};
 use crate::api::{Answer, HttpRequest};
 use crate::model::catalog::Catalog;
@@ -34,7 +35,7 @@ fn ask_as(version: Version, method: &str, target: &str, headers: &[(&str, &str)]
     let Route::Document(document) = route(path, &catalog) else {
         panic!("{path} leads to no document");
     };
-    document.answer(&request, &catalog, version)
+    document.answer(&request, &catalog, version, &Issuer::new([0; 32]))
 }
 
 fn get(target: &str, headers: &[(&str, &str)]) -> Answer {

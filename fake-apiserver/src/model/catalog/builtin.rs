@@ -3,7 +3,7 @@
 use crate::scenario::Version;
 
 use super::{
-    ALL_VERBS, CUSTOM_VERBS, Deletion, Kind, NameRule, Part, Scale, ScaleSelector, SelectableField,
+    ALL_VERBS, CUSTOM_VERBS, Deletion, Kind, NameRule, Part, Review, Scale, ScaleSelector, SelectableField,
     UnknownField,
 };
 
@@ -119,6 +119,18 @@ pub(super) static SCALE: Kind = Kind {
     kind: "Scale",
     list_kind: "ScaleList",
     verbs: &[],
+    ..CORE
+};
+
+/// What is POSTed to a service account to get a token of it. It has no collection of its own.
+pub(super) static TOKEN_REQUEST: Kind = Kind {
+    group: "authentication.k8s.io",
+    plural: "tokenrequests",
+    singular: "tokenrequest",
+    kind: "TokenRequest",
+    list_kind: "TokenRequestList",
+    verbs: &[],
+    review: Some(Review::NewToken),
     ..CORE
 };
 
