@@ -268,7 +268,7 @@ impl Server {
             rules: Rules::default(),
             at_the_twin: BTreeSet::new(),
             access: None,
-            issuer: Issuer::new(from_seed(seed)),
+            issuer: Issuer::from_seed(seed),
             users: BTreeMap::new(),
             compaction: None,
             requests: 0,
@@ -583,13 +583,6 @@ impl Server {
         self.chance ^= self.chance >> 27;
         self.chance.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33
     }
-}
-
-/// Where everybody may do everything, there is nothing to win by knowing what signs tokens.
-fn from_seed(seed: u64) -> [u8; 32] {
-    let mut secret = [0; 32];
-    secret[..8].copy_from_slice(&seed.to_le_bytes());
-    secret
 }
 
 fn header(request: &HttpRequest, name: &str) -> Option<String> {
