@@ -17,6 +17,7 @@ use super::found::Found;
 use super::types;
 
 mod amounts;
+mod autoscaling;
 mod changes;
 mod formats;
 mod metadata;
@@ -28,6 +29,8 @@ mod reviews;
 mod rules;
 mod schedule;
 mod status;
+mod volumes;
+mod webhooks;
 mod workloads;
 
 use rules::Place;
@@ -37,8 +40,8 @@ pub(super) fn new_faults(kind: &Kind, object: &Value, name: &str, version: Versi
     let mut found = Found::default();
     metadata::new(kind, &object["metadata"], name, version, &mut found);
     if let Some(known) = types::of(kind) {
-        pods::created(known, object, &mut found);
         rules::check(known, &Place::of(object, known.name, version), &mut found);
+        pods::created(known, object, &mut found);
     }
     found.into_causes()
 }

@@ -12,6 +12,7 @@ use std::net::Ipv4Addr;
 use serde_json::{Value, json};
 
 use crate::api::Status;
+use crate::model::found::Found;
 use crate::model::{types, write};
 
 use super::{Writer, remove};
@@ -25,11 +26,12 @@ impl Writer<'_> {
     /// Completes a new object. False: nothing about it is for the server to decide.
     ///
     /// # Errors
-    /// 403 for a pod with a class that is not there, or that contradicts it.
+    /// 403 for a pod with a class or an account that is not there, or that contradicts its class; 422 for a service that
+    /// asks for what another one has.
     pub(super) fn admit_new(&self, object: &mut Value, name: &str, uid: &str) -> Result<bool, Status> {
         match types::of(self.kind()).map(|known| known.name) {
             Some("core/v1.Pod") => self.admit_pod(object, name)?,
-            Some("core/v1.Service") => self.allocate(object, uid),
+            Some("core/v1.Service") => self.allocate(object, &Value::Null, uid, name)?,
             Some("core/v1.PersistentVolumeClaim") => self.complete_claim(object),
             Some("networking/v1.Ingress") => self.complete_ingress(object),
             Some("batch/v1.Job") => label_job(object, name, uid),
@@ -42,17 +44,23 @@ impl Writer<'_> {
     }
 
     /// Keeps what the server gave an object, where an update does not say otherwise.
-    pub(super) fn admit_update(&self, current: &Value, object: &mut Value) {
+    ///
+    /// # Errors
+    /// 422 for a service that asks for what another one has.
+    pub(super) fn admit_update(&self, current: &Value, object: &mut Value) -> Result<(), Status> {
         match types::of(self.kind()).map(|known| known.name) {
             Some("core/v1.Service") => {
                 drop_what_goes_with_the_type(&current["spec"], &mut object["spec"]);
                 keep_addresses(current, object);
-                self.allocate(object, &text(current, "/metadata/uid"));
+                let [uid, name] =
+                    ["uid", "name"].map(|field| text(&current["metadata"], &format!("/{field}")));
+                self.allocate(object, current, &uid, &name)?;
             }
             Some("apps/v1.DaemonSet") => count_template(current, object),
             Some("core/v1.Pod") => tolerate_for_a_while(&mut object["spec"]),
             Some(_) | None => {}
         }
+        Ok(())
     }
 
     fn admit_pod(&self, pod: &mut Value, name: &str) -> Result<(), Status> {
@@ -61,6 +69,7 @@ impl Writer<'_> {
             account => account.to_owned(),
         };
         self.complete_by_limits(pod);
+        self.knows_account(&account, name)?;
         self.prioritize(pod, name)?;
         pod["status"]["qosClass"] = quality(pod).into();
         let spec = &mut pod["spec"];
@@ -89,11 +98,31 @@ impl Writer<'_> {
         self.fit_to_runtime(pod, name)
     }
 
-    /// Gives a service the addresses and ports it has none of. Which ones, its uid decides.
-    fn allocate(&self, service: &mut Value, uid: &str) {
+    /// Only the default account is taken to be there, as where a controller makes it.
+    fn knows_account(&self, account: &str, name: &str) -> Result<(), Status> {
+        if account == "default" || !self.model.namespaces_enforced {
+            return Ok(());
+        }
+        let namespace = self.collection.namespace.as_deref();
+        let known = self.model.catalog.find("", "serviceaccounts").is_none_or(|kind| {
+            let accounts = self.model.resource(kind).store.current();
+            accounts.contains_key(kind.key(namespace, account).as_str())
+        });
+        if known {
+            return Ok(());
+        }
+        let at = namespace.unwrap_or_default();
+        let why = format!(
+            "error looking up service account {at}/{account}: serviceaccount \"{account}\" not found"
+        );
+        Err(Status::forbidden(self.kind(), name, &why, Vec::new()))
+    }
+
+    /// Gives a service, which replaces `old`, the addresses and ports it has none of. Which ones, its uid decides.
+    fn allocate(&self, service: &mut Value, old: &Value, uid: &str, name: &str) -> Result<(), Status> {
         let kind = text(service, "/spec/type");
         if kind == "ExternalName" {
-            return;
+            return Ok(());
         }
         let seed = uid.bytes().fold(0_u32, |hash, byte| {
             hash.wrapping_mul(31).wrapping_add(u32::from(byte))
@@ -114,6 +143,10 @@ impl Writer<'_> {
             .filter(|other| other.uid != uid)
             .map(|other| other.json())
             .collect();
+        match asked_in_vain(service, old, &others).into_causes().as_slice() {
+            [] => {}
+            faults => return Err(Status::invalid_object(self.kind(), name, faults)),
+        }
         let taken = |address: &Value| {
             others
                 .iter()
@@ -168,7 +201,44 @@ impl Writer<'_> {
                 spec["healthCheckNodePort"] = free(&used);
             }
         }
+        Ok(())
     }
+}
+
+/// What is wrong with the ports and the address a service asks for, having those of `old`: `others` have them, or nobody can.
+fn asked_in_vain(service: &Value, old: &Value, others: &[Value]) -> Found {
+    let numbers = |service: &Value| -> Vec<i64> {
+        let ports = service["spec"]["ports"].as_array().into_iter().flatten();
+        ports.filter_map(|port| port["nodePort"].as_i64()).collect()
+    };
+    let mut found = Found::default();
+    let (address, before) = (&service["spec"]["clusterIP"], &old["spec"]["clusterIP"]);
+    let text = address.as_str().unwrap_or_default();
+    let has = |other: &Value| other["spec"]["clusterIP"] == *address;
+    if !matches!(text, "" | "None") && address != before && others.iter().any(has) {
+        let why = format!("failed to allocate IP {text}: provided IP is already allocated");
+        found.invalid("spec.clusterIPs", &json!([text]), &why);
+    }
+    let (first, size) = NODE_PORTS;
+    let (first, last) = (i64::from(first), i64::from(first + size) - 1);
+    let own = numbers(old);
+    let ports = service["spec"]["ports"].as_array().into_iter().flatten();
+    for (nth, port) in ports.enumerate() {
+        let at = format!("spec.ports[{nth}].nodePort");
+        let number = port["nodePort"].as_i64().unwrap_or(0);
+        if number == 0 || own.contains(&number) {
+            continue;
+        }
+        if !(first..=last).contains(&number) {
+            let why = format!(
+                "provided port is not in the valid range. The range of valid ports is {first}-{last}"
+            );
+            found.invalid(&at, &number.into(), &why);
+        } else if others.iter().any(|other| numbers(other).contains(&number)) {
+            found.invalid(&at, &number.into(), "provided port is already allocated");
+        }
+    }
+    found
 }
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";

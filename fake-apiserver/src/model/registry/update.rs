@@ -150,7 +150,7 @@ impl Writer<'_> {
             None | Some(Subresource::EphemeralContainers | Subresource::Resize)
         );
         if part_of_whole {
-            self.admit_update(&stored, &mut manifest);
+            self.admit_update(&stored, &mut manifest)?;
             manifest = self.conformed(manifest);
         }
         let mut faults = validation::changed_faults(

@@ -107,3 +107,23 @@ fn a_service_that_is_reached_says_how(#[case] mut spec: Value, #[case] field: &s
     let shown = world.shown("POST", "/api/v1/namespaces/probe/services", &service.to_string());
     assert_eq!(shown["spec"].get(field).is_some(), said);
 }
+
+#[test]
+fn what_two_services_were_given_keeps_neither_from_changing() {
+    let mut world = World::fixture(Version::V1_36);
+    let spec = json!({ "type": "NodePort", "clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"],
+                       "ports": [{ "port": 80, "nodePort": 30_080 }] });
+    for name in ["a", "b"] {
+        world.apply("", "services", Some("probe"), name, json!({ "spec": spec }));
+    }
+    let services = "/api/v1/namespaces/probe/services";
+    let labelled = r#"{"metadata":{"labels":{"c":"d"}}}"#;
+    assert_eq!(world.told("PATCH", &format!("{services}/a"), labelled), "200 1");
+    let third = json!({ "metadata": { "name": "c" }, "spec": spec }).to_string();
+    assert_eq!(
+        world.told("POST", services, &third),
+        "422 Service \"c\" is invalid: [spec.clusterIPs: Invalid value: [\"10.96.0.9\"]: failed to allocate IP \
+         10.96.0.9: provided IP is already allocated, spec.ports[0].nodePort: Invalid value: 30080: provided port is \
+         already allocated]"
+    );
+}

@@ -39,6 +39,10 @@ pub(super) enum Format {
     NoNegativeInteger,
     AboveZero,
     PositiveInt32,
+    /// Of a file: who may read and write it.
+    FileMode,
+    /// A path that stays below where it begins.
+    LocalPath,
     /// Of a user or group.
     Id,
     Weight,
@@ -86,7 +90,7 @@ pub(super) fn check(format: Format, value: &Value, path: &str, version: Version,
         Format::NotNegative => unless(number >= 0, NOT_NEGATIVE),
         Format::NoNegativeInteger => unless(number >= 0, "must be a non-negative integer"),
         Format::AboveZero => {
-            let why = if path.ends_with("maxSkew") {
+            let why = if path.ends_with("maxSkew") || path.ends_with("minDomains") {
                 "must be greater than zero"
             } else {
                 "must be greater than 0"
@@ -97,6 +101,12 @@ pub(super) fn check(format: Format, value: &Value, path: &str, version: Version,
             (1..=i64::from(i32::MAX)).contains(&number),
             "must be between 1 and 2147483647, inclusive",
         ),
+        Format::FileMode => unless(
+            (0..=0o777).contains(&number),
+            "must be a number between 0 and 0777 (octal), both inclusive",
+        ),
+        Format::LocalPath if text.starts_with('/') => vec!["must be a relative path".to_owned()],
+        Format::LocalPath => unless(!text.split('/').any(|part| part == ".."), "must not contain '..'"),
         Format::Id => unless(
             (0..=i64::from(i32::MAX)).contains(&number),
             "must be between 0 and 2147483647, inclusive",

@@ -181,34 +181,6 @@ pub(super) fn subject(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn claim(place: &Place<'_>, found: &mut Found) {
-    const MODES: [&str; 4] = [
-        "ReadOnlyMany",
-        "ReadWriteMany",
-        "ReadWriteOnce",
-        "ReadWriteOncePod",
-    ];
-    let modes = place.list("accessModes");
-    let at = place.at("accessModes");
-    for mode in modes {
-        if !mode.as_str().is_some_and(|mode| MODES.contains(&mode)) {
-            found.unsupported(&at, mode, &MODES);
-        }
-    }
-    if modes.len() > 1 && modes.contains(&"ReadWriteOncePod".into()) {
-        found.forbidden(&at, "may not use ReadWriteOncePod with other access modes");
-    }
-    let storage = &place.value["resources"]["requests"]["storage"];
-    let at = place.at("resources[storage]");
-    match storage.as_str() {
-        None => found.required(&at, ""),
-        Some(amount) if amount == "0" || amount.starts_with('-') => {
-            found.invalid(&at, storage, "must be greater than zero");
-        }
-        Some(_) => {}
-    }
-}
-
 pub(super) fn taints(place: &Place<'_>, found: &mut Found) {
     let taints = list(&place.value["spec"], "taints");
     for (nth, taint) in taints.iter().enumerate() {

@@ -103,35 +103,6 @@ pub(super) fn dns_config(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// What the sources of volumes cannot be without.
-const NEEDED: [(&str, &str); 4] = [
-    ("hostPath", "path"),
-    ("configMap", "name"),
-    ("secret", "secretName"),
-    ("persistentVolumeClaim", "claimName"),
-];
-
-pub(super) fn volume_source(place: &Place<'_>, found: &mut Found) {
-    let fields = place.value.as_object().into_iter().flatten();
-    let mut sources: Vec<&String> = fields
-        .map(|(field, _)| field)
-        .filter(|field| *field != "name")
-        .collect();
-    // It is looked at first.
-    sources.sort_by_key(|source| *source != "emptyDir");
-    for second in sources.iter().skip(1) {
-        found.forbidden(&place.at(second), "may not specify more than 1 volume type");
-    }
-    if let [only] = sources.as_slice() {
-        let needed = NEEDED.iter().find(|(source, _)| source == only);
-        for (source, field) in needed.into_iter() {
-            if place.value[*source][*field].as_str().is_none_or(str::is_empty) {
-                found.required(&place.at(&format!("{source}.{field}")), "");
-            }
-        }
-    }
-}
-
 pub(super) fn resources(place: &Place<'_>, found: &mut Found) {
     let resources = &place.value["resources"];
     let (limits, requests) = (&resources["limits"], &resources["requests"]);
@@ -179,6 +150,34 @@ pub(super) fn liveness(place: &Place<'_>, found: &mut Found) {
                 "must be 1",
             );
         }
+    }
+}
+
+/// Only a pod that is stopped for it is given time.
+pub(super) fn readiness(place: &Place<'_>, found: &mut Found) {
+    let seconds = &place.value["readinessProbe"]["terminationGracePeriodSeconds"];
+    if !seconds.is_null() {
+        let at = place.at("readinessProbe.terminationGracePeriodSeconds");
+        found.invalid(&at, seconds, "must not be set for readinessProbes");
+    }
+}
+
+/// The resources of a container that it can be told of.
+pub(super) fn resource_field(place: &Place<'_>, found: &mut Found) {
+    const KNOWN: [&str; 6] = [
+        "limits.cpu",
+        "limits.ephemeral-storage",
+        "limits.memory",
+        "requests.cpu",
+        "requests.ephemeral-storage",
+        "requests.memory",
+    ];
+    let (at, resource) = (place.at("resource"), place.text("resource"));
+    let huge = ["limits.hugepages-", "requests.hugepages-"];
+    if resource.is_empty() {
+        found.required(&at, "");
+    } else if !KNOWN.contains(&resource) && !huge.iter().any(|prefix| resource.starts_with(prefix)) {
+        found.unsupported(&at, &resource.into(), &KNOWN);
     }
 }
 
@@ -320,6 +319,13 @@ pub(super) fn mount(place: &Place<'_>, found: &mut Found) {
             found.invalid(&at, &sub.into(), "must not contain '..'");
         }
     }
+    let propagation = &place.value["mountPropagation"];
+    let known = ["Bidirectional", "HostToContainer", "None"];
+    if propagation.as_str().is_some_and(|word| !known.contains(&word)) {
+        // It is told of the whole list.
+        let list = place.path.rsplit_once('[').map_or(place.path, |(list, _)| list);
+        found.unsupported(&format!("{list}.mountPropagation"), propagation, &known);
+    }
 }
 
 /// A probe or a hook does one thing.
@@ -346,7 +352,7 @@ pub(super) fn handler(place: &Place<'_>, found: &mut Found) {
                 found.unsupported(&at("scheme"), scheme, &["HTTP", "HTTPS"]);
             }
         }
-        "tcpSocket" => port_of(action, &at("port"), place.version, found),
+        "tcpSocket" | "grpc" => port_of(action, &at("port"), place.version, found),
         _ => {}
     }
 }

@@ -11,7 +11,7 @@ use crate::model::types::{Struct, Type};
 use crate::scenario::Version;
 
 use super::formats::{self, Format};
-use super::{amounts, network, objects, placement, pods, status, workloads};
+use super::{amounts, autoscaling, network, objects, placement, pods, status, volumes, webhooks, workloads};
 
 /// A struct somewhere in an object.
 #[derive(Debug, Clone, Copy)]
@@ -261,7 +261,7 @@ checks! {
     host_network => pods::host_network,
     shared_processes => pods::shared_processes,
     dns_config => pods::dns_config,
-    volume_source => pods::volume_source,
+    volume_source => volumes::volume_source,
     resources => pods::resources,
     liveness => pods::liveness,
     init_container => pods::init_container,
@@ -286,7 +286,7 @@ checks! {
     job_indexes => workloads::job_indexes,
     job_restarts => workloads::job_restarts,
     budget => workloads::budget,
-    target_version => workloads::target_version,
+    target_version => autoscaling::target_version,
     replica_range => workloads::replica_range,
     service_addresses => network::service_addresses,
     cluster_ips => network::cluster_ips,
@@ -305,12 +305,23 @@ checks! {
     policy_rule => objects::policy_rule,
     role_ref => objects::role_ref,
     subject => objects::subject,
-    claim => objects::claim,
+    claim => volumes::claim,
     taints => objects::taints,
     event => objects::event,
     priority => objects::priority,
     limit => amounts::limit,
     quota => amounts::quota,
+    access_modes => volumes::access_modes,
+    capacity => volumes::capacity,
+    lasting_source => volumes::lasting_source,
+    readiness => pods::readiness,
+    resource_field => pods::resource_field,
+    metric => autoscaling::metric,
+    pace => autoscaling::pace,
+    step => autoscaling::step,
+    webhook_name => webhooks::webhook_name,
+    webhook_rule => webhooks::webhook_rule,
+    webhook_call => webhooks::webhook_call,
     condition_type => status::condition_type,
     addresses => status::addresses,
 }

@@ -387,17 +387,6 @@ pub(super) fn budget(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// What is scaled is of a group, and says which.
-pub(super) fn target_version(place: &Place<'_>, found: &mut Found) {
-    let version = &place.value["scaleTargetRef"]["apiVersion"];
-    let text = version.as_str().unwrap_or_default();
-    let named = place.value["scaleTargetRef"]["kind"] == "ReplicationController";
-    if place.version >= Version::V1_34 && !text.contains('/') && !named {
-        let at = place.at("scaleTargetRef.apiVersion");
-        found.invalid(&at, &text.into(), "apiVersion must specify API group");
-    }
-}
-
 pub(super) fn replica_range(place: &Place<'_>, found: &mut Found) {
     let (least, most) = (&place.value["minReplicas"], &place.value["maxReplicas"]);
     let at = place.at("maxReplicas");
