@@ -207,6 +207,36 @@ fn create_makes_what_it_says(
     drop(server);
 }
 
+/// Of the kind `List` version 3 of OpenAPI tells nothing, and of what nobody knows neither: kubectl then asks for version 2.
+#[test]
+fn lists_are_validated_and_what_is_unknown_is_called_so() {
+    kubectl_at!(Transport::Http, _server, kubectl);
+    let list = |field: &str| {
+        format!(
+            "{{apiVersion: v1, kind: List, items: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a}}, {field}: {{}}}}]}}"
+        )
+    };
+    let apply = ["apply", "-f", "-"];
+    assert_eq!(kubectl.ok_with(&apply, &list("data")), "configmap/a created\n");
+    let mistyped = kubectl.run_with(&apply, &list("dat"));
+    assert!(
+        mistyped
+            .err
+            .contains("unknown field \"dat\" in io.k8s.api.core.v1.ConfigMap"),
+        "{mistyped:?}"
+    );
+    let unknown = kubectl.run_with(
+        &apply,
+        "{apiVersion: foo.example.com/v1, kind: Foo, metadata: {name: a}}",
+    );
+    assert!(
+        unknown
+            .err
+            .contains("no matches for kind \"Foo\" in version \"foo.example.com/v1\""),
+        "{unknown:?}"
+    );
+}
+
 #[test]
 fn run_makes_a_pod_and_get_shows_its_type() {
     kubectl_at!(Transport::Http, _server, kubectl);

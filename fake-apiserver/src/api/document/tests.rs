@@ -274,3 +274,15 @@ fn version_2_speaks_the_words_of_version_2() {
     );
     assert!(!document.to_string().contains("#/components/"));
 }
+
+#[test]
+fn version_2_is_written_in_protobuf_for_whoever_asks_for_it() {
+    let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let answer = get("/openapi/v2", &[("accept", accept)]);
+    assert_eq!(
+        header(&answer, "content-type"),
+        Some("application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+    );
+    assert!(answer.body.starts_with(b"\x0a\x032.0\x12"), "swagger, info, …");
+    assert_ne!(header(&answer, "etag"), header(&get("/openapi/v2", &[]), "etag"));
+}

@@ -3,6 +3,8 @@
 //!
 //! Source: OpenAPI Specification 2.0; kube-openapi `builder` for what is lost on the way from 3.0.
 
+mod protobuf;
+
 use serde_json::{Map, Value, json};
 
 use crate::api::{Answer, HttpRequest};
@@ -12,17 +14,20 @@ use crate::scenario::Version;
 
 use super::{bare, contents, hash, schemas_of, tag, takes_json, whole};
 
-/// `/openapi/v2`, in JSON; the protobuf of it is refused.
+/// `/openapi/v2`: in protobuf for whoever asks for it, else in JSON.
 pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
     let vary = ("Vary".to_owned(), "Accept".to_owned());
-    if !takes_json(request) {
+    let accept = request.header("accept").unwrap_or_default();
+    let in_protobuf = accept.contains(protobuf::ASKED_FOR);
+    if !in_protobuf && !takes_json(request) {
         return bare(406, vec![vary]);
     }
     let documents = contents(catalog, version);
-    let tags: Vec<String> = documents
+    let tags = documents
         .iter()
-        .map(|(name, paths)| tag(name, paths, catalog, version))
-        .collect();
+        .map(|(name, paths)| tag(name, paths, catalog, version));
+    let form = in_protobuf.then(|| "protobuf".to_owned());
+    let tags: Vec<String> = tags.chain(form).collect();
     let tag = format!("\"{}\"", hash(tags.concat().as_bytes()));
     let known = request.header("if-none-match") == Some(tag.as_str());
     let headers = vec![("Etag".to_owned(), tag), vary];
@@ -53,6 +58,9 @@ pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version)
         }},
         "security": [{ "BearerToken": [] }],
     });
+    if in_protobuf {
+        return whole(protobuf::CONTENT_TYPE, protobuf::encode(&document), headers);
+    }
     whole("application/json", encode_json(&document), headers)
 }
 
