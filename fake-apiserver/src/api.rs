@@ -38,8 +38,8 @@ pub use document::Document;
 use options::{ListOptions, truthy};
 use path::Route;
 pub use request::{
-    Collection, Form, GetRequest, ListRequest, MetaVersion, Request, RequestedVersion, ReviewRequest,
-    RowObject, TableForm, VersionMatch, WatchRequest,
+    Collection, ConnectRequest, Connection, Form, GetRequest, ListRequest, MetaVersion, Request,
+    RequestedVersion, ReviewRequest, RowObject, TableForm, VersionMatch, WatchRequest,
 };
 pub use status::{Cause, Details, Status};
 pub use style::StyledText;
@@ -89,6 +89,15 @@ impl Answer {
             status,
             headers: vec![("Content-Type".to_owned(), "application/json".to_owned())],
             body,
+        }
+    }
+
+    /// 204: there is nothing to say.
+    pub fn nothing() -> Self {
+        Self {
+            status: 204,
+            headers: Vec::new(),
+            body: Bytes::new(),
         }
     }
 
@@ -205,6 +214,16 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                             return asked.map(Request::Review).map_err(refuse);
                         }
                         Some(_) => {
+                            if let Some(connection) = Connection::of(part) {
+                                let query = query_pairs(&request.query);
+                                let container = query.into_iter().find(|(key, _)| key == "container");
+                                return Ok(Request::Connect(ConnectRequest {
+                                    collection,
+                                    name,
+                                    connection,
+                                    container: container.map(|(_, name)| name).unwrap_or_default(),
+                                }));
+                            }
                             let posted = write::parse_posted(request, collection, &name, part, version);
                             let what = format!("{}/{part}", kind.qualified());
                             return match posted {
@@ -346,10 +365,19 @@ pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> 
     headers.push(("Cache-Control".to_owned(), "no-cache, private".to_owned()));
     let query = query_pairs(&request.query);
     let watch = query.iter().any(|(name, value)| name == "watch" && truthy(value));
-    if watch || check_timeout(&query).is_ok() {
+    if !is_connection(&request.path) && (watch || check_timeout(&query).is_ok()) {
         headers.extend(FLOW_CONTROL.map(|(name, uid)| (name.to_owned(), uid.to_owned())));
     }
     headers
+}
+
+/// Does it lead to what a kubelet is asked for? Flow control lets that pass unseen.
+fn is_connection(path: &str) -> bool {
+    let Some(place) = path.strip_prefix("/api/v1/namespaces/") else {
+        return false;
+    };
+    let mut parts = place.split('/').skip(1);
+    parts.next() == Some("pods") && parts.nth(1).is_some_and(|part| Connection::of(part).is_some())
 }
 
 /// A `Warning` header (RFC 7234).

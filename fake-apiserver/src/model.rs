@@ -22,6 +22,7 @@ pub(crate) mod defaults;
 pub(crate) mod encode;
 mod found;
 mod json_path;
+mod kubelet;
 pub mod list;
 mod namespaces;
 mod naming;

@@ -272,7 +272,7 @@ fn head(status: u16, headers: Vec<(String, String)>, length: Option<u64>) -> Hea
         headers.push(("date".to_owned(), String::new()));
         match length {
             Some(length) => headers.push(("content-length".to_owned(), length.to_string())),
-            None if status == 304 => {}
+            None if matches!(status, 204 | 304) => {}
             None => headers.push(("transfer-encoding".to_owned(), "chunked".to_owned())),
         }
     }

@@ -17,6 +17,7 @@ macro_rules! kubectl_at {
 }
 
 mod changes;
+mod kubelet;
 mod rights;
 
 const PODS: &str = "

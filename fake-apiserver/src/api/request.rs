@@ -20,6 +20,8 @@ pub enum Request {
     Get(GetRequest),
     /// A create, update, patch or delete.
     Write(WriteRequest),
+    /// Something that the kubelet of a pod would be asked for.
+    Connect(ConnectRequest),
     /// A question about rights or identities, put by creating it.
     Review(ReviewRequest),
     /// Discovery, version, health.
@@ -156,6 +158,51 @@ pub struct GetRequest {
     pub resource_version: RequestedVersion,
     /// How much of it.
     pub form: Form,
+}
+
+/// What can be had of a kubelet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connection {
+    /// What a container wrote.
+    Log,
+    /// A command in a container.
+    Exec,
+    /// The streams of a container.
+    Attach,
+    /// A port of the pod.
+    PortForward,
+}
+
+impl Connection {
+    const ALL: [Self; 4] = [Self::Log, Self::Exec, Self::Attach, Self::PortForward];
+
+    /// That of this subresource of a pod.
+    pub(super) fn of(part: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|connection| connection.part() == part)
+    }
+
+    /// The subresource.
+    pub(crate) fn part(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Exec => "exec",
+            Self::Attach => "attach",
+            Self::PortForward => "portforward",
+        }
+    }
+}
+
+/// A legal request of what a kubelet has.
+#[derive(Debug, Clone)]
+pub struct ConnectRequest {
+    /// Where the pod is.
+    pub collection: Collection,
+    /// Its name.
+    pub name: String,
+    /// What of it.
+    pub connection: Connection,
+    /// The container; empty: its only one.
+    pub container: String,
 }
 
 /// A legal review.

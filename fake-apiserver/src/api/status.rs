@@ -252,8 +252,8 @@ impl Status {
     /// 501: what a server lists, and this one has nothing to serve it with. `what` is the resource or part.
     pub fn not_served(what: &str) -> Self {
         let message = format!(
-            "{what} is listed, as on every server, and not served here: it needs a node, and \
-             there is none"
+            "{what} is listed, as on every server, and not served here: it needs a kubelet or another \
+             component of a cluster, and there is none"
         );
         Self::new(501, "", message).with_details(Details::default())
     }

@@ -263,8 +263,8 @@ const NO_METHOD: &str =
 #[case(Method::DELETE, "/api/v1/namespaces/probe/pods/p/exec", NO_METHOD)]
 #[case(
     Method::GET,
-    "/api/v1/namespaces/probe/pods/p/exec",
-    "501 -|pods/exec is listed, as on every server, and not served here: it needs a node, and there is none|{}"
+    "/api/v1/namespaces/probe/pods/p/proxy",
+    "501 -|pods/proxy is listed, as on every server, and not served here: it needs a kubelet or another component of a cluster, and there is none|{}"
 )]
 #[case(Method::PUT, &format!("{CM}/cm-1/finalize"), NO_ROUTE)]
 #[case(Method::GET, &format!("{CM}?watch=1&resourceVersion=abc"), r#"500 -|resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax|-"#)]
@@ -352,6 +352,7 @@ fn a_legal_request_is_understood(#[case] target: &str, #[case] expected: &str) {
         Request::Get(get) => format!("get {} {}", place(&get.collection), get.name),
         Request::Write(write) => format!("{:?}", write.action),
         Request::Review(review) => format!("{:?}", review.review),
+        Request::Connect(connect) => format!("{:?} {}", connect.connection, place(&connect.collection)),
         Request::Document(document) => format!("{document:?}"),
     };
     assert_eq!(understood, expected);
@@ -420,7 +421,11 @@ fn accept_says_how_much_of_an_object_is_shown(
         let fits = match &parsed {
             Request::List(list) => page_fits(&request, list.collection.kind),
             Request::Get(get) => object_fits(&request, get.collection.kind),
-            Request::Watch(_) | Request::Write(_) | Request::Review(_) | Request::Document(_) => Ok(()),
+            Request::Watch(_)
+            | Request::Write(_)
+            | Request::Review(_)
+            | Request::Connect(_)
+            | Request::Document(_) => Ok(()),
         };
         fits.map(|()| parsed).map_err(Status::into_answer)
     });

@@ -215,7 +215,12 @@ impl Model {
     }
 
     /// The object of this core resource and name.
-    fn named(&self, plural: &str, namespace: Option<&str>, name: &str) -> Result<Arc<Stored>, Status> {
+    pub(super) fn named(
+        &self,
+        plural: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Arc<Stored>, Status> {
         let kind = self
             .catalog
             .find("", plural)

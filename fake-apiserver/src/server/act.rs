@@ -256,6 +256,7 @@ impl Server {
                 | Request::Get(_)
                 | Request::Write(_)
                 | Request::Review(_)
+                | Request::Connect(_)
                 | Request::Document(_),
             )
             | Source::Waiting { .. }

@@ -49,6 +49,13 @@ impl Server {
             Source::WaitingGet { request, arrived, .. } => self.decide_get(now, stream, request, arrived),
             Source::Undecided(Request::Write(request)) => self.decide_write(now, stream, request),
             Source::Undecided(Request::Review(request)) => self.decide_review(now, stream, request),
+            Source::Undecided(Request::Connect(request)) => {
+                let told = self.model.connect(&request);
+                self.answer(
+                    stream,
+                    told.map_or_else(Status::into_answer, |()| Answer::nothing()),
+                );
+            }
             Source::Undecided(Request::Document(document)) => {
                 self.answer_document(stream, &document);
             }

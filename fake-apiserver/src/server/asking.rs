@@ -12,7 +12,13 @@ pub(super) fn verb(
     match parsed {
         Ok(Request::List(_)) => Verb::List,
         Ok(Request::Watch(_)) => watch_verb(query),
-        Ok(Request::Get(_) | Request::Write(_) | Request::Review(_) | Request::Document(_)) => Verb::Other,
+        Ok(
+            Request::Get(_)
+            | Request::Write(_)
+            | Request::Review(_)
+            | Request::Connect(_)
+            | Request::Document(_),
+        ) => Verb::Other,
         // Refused for its options: still a read of a collection, and counted as one.
         Err(_) if request.method == http::Method::GET && names_collection(&request.path) => {
             if is_watch(query) {
@@ -44,7 +50,7 @@ pub(super) fn form_of(request: &Request) -> Form {
         Request::Get(request) => request.form,
         Request::Write(request) => request.form,
         Request::Review(request) => request.form,
-        Request::Document(_) => Form::Full,
+        Request::Connect(_) | Request::Document(_) => Form::Full,
     }
 }
 
@@ -55,6 +61,7 @@ pub(super) fn collection_of(request: &Request) -> Option<&Collection> {
         Request::Get(request) => Some(&request.collection),
         Request::Write(request) => Some(&request.collection),
         Request::Review(request) => Some(&request.collection),
+        Request::Connect(request) => Some(&request.collection),
         Request::Document(_) => None,
     }
 }

@@ -323,7 +323,7 @@ impl Exchange {
         let length = (self.whole && self.cut.is_none() && self.pace.is_none())
             .then(|| self.queue.iter().map(|piece| piece.bytes.len() as u64).sum())
             .filter(|length| self.announced || *length <= LONGEST_ANNOUNCED)
-            .filter(|_| head.status != 304);
+            .filter(|_| !matches!(head.status, 204 | 304));
         outputs.push_back(Output::Head {
             stream: self.id,
             status: head.status,

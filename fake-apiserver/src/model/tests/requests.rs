@@ -35,6 +35,7 @@ impl World {
             | Request::Watch(_)
             | Request::Get(_)
             | Request::Review(_)
+            | Request::Connect(_)
             | Request::Document(_)) => {
                 panic!("no write: {other:?}")
             }
