@@ -1,7 +1,7 @@
 //! kubectl against a server, one command at a time.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::lines::Lines;
@@ -39,9 +39,50 @@ impl Kubectl {
     /// # Errors
     /// There is no kubectl, and none can be built.
     pub fn new(server: &Server) -> Result<Self, Missing> {
+        Self::with(server.kubeconfig())
+    }
+
+    /// kubectl for the server of a kubeconfig.
+    ///
+    /// # Errors
+    /// There is no kubectl, and none can be built.
+    pub fn with(kubeconfig: &Path) -> Result<Self, Missing> {
         let program = PathBuf::from(toolchain::go("kubectl")?.get_program());
-        let kubeconfig = server.kubeconfig().to_owned();
+        let kubeconfig = kubeconfig.to_owned();
         Ok(Self { program, kubeconfig })
+    }
+
+    /// Runs a line of a shell in a folder; `kubectl` in it is this one. `None` if it does not end.
+    ///
+    /// # Panics
+    /// When the system does not run a shell.
+    pub fn shell(&self, folder: &Path, line: &str) -> Option<Outcome> {
+        let tools = self.program.parent().into_iter().map(Path::to_owned);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(tools.chain(std::env::split_paths(&path)));
+        let mut child = self
+            .prepared(Command::new("sh").args(["-c", line]).current_dir(folder))
+            .env("PATH", path.expect("a path that was split can be joined"))
+            .env("TZ", "UTC")
+            // It lives too short to collect garbage, and there are as many at a time as there are processors.
+            .env("GOGC", "off")
+            .env("GOMAXPROCS", "1")
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("there is a shell");
+        let printed = Lines::of(child.stdout.take().expect("piped in prepared"));
+        let complained = Lines::of(child.stderr.take().expect("piped in prepared"));
+        let Some((out, err)) = printed.to_end().zip(complained.to_end()) else {
+            drop(child.kill());
+            drop(child.wait());
+            return None;
+        };
+        let status = child.wait().expect("a child can be waited for");
+        Some(Outcome {
+            success: status.success(),
+            out: out.join("\n"),
+            err: err.join("\n"),
+        })
     }
 
     /// Runs a command to its end, with nothing on its standard input.
@@ -105,17 +146,21 @@ impl Kubectl {
     }
 
     fn spawn(&self, arguments: &[&str]) -> Child {
-        Command::new(&self.program)
-            .args(arguments)
+        self.prepared(Command::new(&self.program).args(arguments))
+            .spawn()
+            .expect("it was built")
+    }
+
+    fn prepared<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
             .env("KUBECONFIG", &self.kubeconfig)
             // Discovery is kept by the server's address, and an address may have been another test's.
             .env("KUBECACHEDIR", self.kubeconfig.with_file_name("cache"))
+            .env("KUBERC", "off")
             .env("NO_COLOR", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .spawn()
-            .expect("it was built")
     }
 }
 

@@ -8,4 +8,5 @@ pub mod client;
 pub mod kubectl;
 pub mod lines;
 pub mod server;
+pub mod story;
 pub mod toolchain;

@@ -74,6 +74,12 @@ impl Lines {
         found.ok_or_else(|| state.lines.iter().skip(from).cloned().collect())
     }
 
+    /// Waits for the end of the program, and gives all its lines; `None` if patience ends before.
+    pub fn to_end(&self) -> Option<Vec<String>> {
+        let all = self.find(0, |_| None::<()>).err();
+        all.filter(|_| self.lock().ended)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
         self.read.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use ::fidelity::verdict::{Files, Outcome, VERSIONS, Verdict, replay};
 use ::fidelity::{Error, page, side_by_side};
 use clap::{Args, Subcommand, ValueEnum};
+use e2e::kubectl::Kubectl;
+use e2e::story::{self, Chapter};
 
 use crate::clients::{USAGE, root};
 use crate::oracle;
@@ -46,6 +48,12 @@ enum What {
         #[arg(long, num_args = 1..)]
         only: Vec<String>,
     },
+    /// Types the commands of oracle/kubectl at a real server, and keeps what kubectl prints.
+    Kubectl {
+        /// Only chapters whose name contains this text.
+        #[arg(long, num_args = 1..)]
+        only: Vec<String>,
+    },
     /// Plays random programs against a real server and the fake.
     Random {
         /// How many programs.
@@ -75,6 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             kubernetes_version,
             only,
         }) => runtime.block_on(record(kubernetes_version, only)),
+        Some(What::Kubectl { only }) => kubectl(only),
         Some(What::Random {
             seeds,
             first,
@@ -109,8 +118,11 @@ async fn compare(arguments: &Arguments) -> Result<ExitCode, Error> {
     let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
     let file = root().join("docs").join("fidelity.md");
     if arguments.write_docs {
-        std::fs::write(&file, page::write(&outcomes))
-            .map_err(|why| Error::caller(format!("{}: {why}", file.display())))?;
+        std::fs::write(
+            &file,
+            page::write(&outcomes) + &story::page().map_err(Error::caller)?,
+        )
+        .map_err(|why| Error::caller(format!("{}: {why}", file.display())))?;
     }
     let listed = page::listed(&std::fs::read_to_string(&file).unwrap_or_default());
     let news = outcomes.iter().any(|outcome| {
@@ -198,6 +210,25 @@ async fn record(version: &str, only: &[String]) -> Result<ExitCode, Error> {
     } else {
         ExitCode::SUCCESS
     })
+}
+
+fn kubectl(only: &[String]) -> Result<ExitCode, Error> {
+    for chapter in Chapter::all().map_err(Error::caller)? {
+        let name = chapter.name();
+        if !only.is_empty() && !only.iter().any(|text| name.contains(text)) {
+            continue;
+        }
+        // Each has a server of its own, so that no chapter meets what another left behind.
+        let oracle = oracle::Running::begin(oracle::NEWEST)?;
+        let kubectl = Kubectl::with(&oracle.kubeconfig()?).map_err(Error::caller)?;
+        if !kubectl.run(&["get", "--raw", "/version"]).success {
+            return Err(Error::server("kubectl does not reach the oracle"));
+        }
+        let transcript = chapter.play(&kubectl).map_err(Error::caller)?;
+        chapter.record(&transcript).map_err(Error::caller)?;
+        let _closed_pipe = writeln!(std::io::stdout(), "recorded  {name}");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn random(version: &str, first: u64, seeds: u64, shrink: u64) -> Result<ExitCode, Error> {

@@ -165,6 +165,27 @@ impl Running {
         let control = Target::new(&address.control, None, None, None)?;
         Ok(Remote::new(target, Some(control), false))
     }
+
+    /// A kubeconfig of its administrator, in a folder that nothing else is in.
+    pub(crate) fn kubeconfig(&self) -> Result<PathBuf, Error> {
+        let folder = folder()?.join("oracle-kubeconfig");
+        let _was_not_there = std::fs::remove_dir_all(&folder);
+        let file = folder.join("config");
+        let Address {
+            url, ca_file, token, ..
+        } = &self.address;
+        let config = serde_json::json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "oracle",
+            "clusters": [{"name": "oracle", "cluster": {"server": url, "certificate-authority": ca_file}}],
+            "users": [{"name": "admin", "user": {"token": token}}],
+            "contexts": [{"name": "oracle", "context": {"cluster": "oracle", "user": "admin"}}],
+        });
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| std::fs::write(&file, config.to_string()))
+            // Who uses it may stand in another folder.
+            .and_then(|()| std::fs::canonicalize(&file))
+            .map_err(|why| Error::caller(format!("{}: {why}", file.display())))
+    }
 }
 
 impl Drop for Running {

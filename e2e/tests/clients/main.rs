@@ -3,3 +3,4 @@
 mod hour;
 mod kubectl;
 mod life;
+mod story;

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The operation that fails, as text.
 pub(super) fn apply(object: &mut Value, operations: &[PatchOperation]) -> Result<(), String> {
     for operation in operations {
-        if tests_absence(object, operation) {
+        if tests_absence(object, operation) || replaces_nothing(object, operation) {
             continue;
         }
         patch(object, std::slice::from_ref(operation)).map_err(|error| error.to_string())?;
@@ -28,6 +28,25 @@ fn tests_absence(object: &Value, operation: &PatchOperation) -> bool {
     let holder = test.path.parent().and_then(|holder| holder.resolve(object).ok());
     let missing = holder.is_some_and(Value::is_object) && test.path.resolve(object).is_err();
     missing && test.value.is_null()
+}
+
+/// Puts what is to replace something where an object has nothing yet, as if it were added.
+fn replaces_nothing(object: &mut Value, operation: &PatchOperation) -> bool {
+    let PatchOperation::Replace(replace) = operation else {
+        return false;
+    };
+    let (Some(holder), Some(key)) = (replace.path.parent(), replace.path.back()) else {
+        return false;
+    };
+    let Ok(Value::Object(holder)) = holder.resolve_mut(object) else {
+        return false;
+    };
+    let key = key.decoded().into_owned();
+    let absent = !holder.contains_key(&key);
+    if absent {
+        holder.insert(key, replace.value.clone());
+    }
+    absent
 }
 
 #[cfg(test)]
@@ -47,7 +66,13 @@ mod tests {
         {"op": "add", "path": "/metadata/finalizers", "value": ["a"]},
         {"op": "test", "path": "/metadata/finalizers", "value": null},
     ]), false)]
-    fn a_test_of_what_is_not_there(#[case] operations: Value, #[case] passes: bool) {
+    #[case::what_a_replacement_put_there(json!([
+        {"op": "replace", "path": "/metadata/uid", "value": "u"},
+        {"op": "test", "path": "/metadata/uid", "value": "u"},
+    ]), true)]
+    #[case::a_replacement_below_nothing(json!([{"op": "replace", "path": "/spec/replicas", "value": 1}]), false)]
+    #[case::a_replacement_past_the_end_of_a_list(json!([{"op": "replace", "path": "/items/1", "value": 1}]), false)]
+    fn what_is_not_there(#[case] operations: Value, #[case] passes: bool) {
         let mut object = json!({"metadata": {"name": "a"}, "items": [1]});
         let operations: json_patch::Patch = serde_json::from_value(operations).unwrap();
         assert_eq!(apply(&mut object, &operations).is_ok(), passes);

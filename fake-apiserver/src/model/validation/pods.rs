@@ -73,7 +73,9 @@ pub(super) fn host_network(place: &Place<'_>, found: &mut Found) {
         return;
     }
     for (at, port) in ports(place.value) {
-        if port["hostPort"] != port["containerPort"] {
+        // In a template it may be left out: pods get it when they are made.
+        let said = port["hostPort"].as_i64().is_some_and(|number| number != 0);
+        if said && port["hostPort"] != port["containerPort"] {
             found.invalid(
                 &place.at(&format!("{at}.hostPort")),
                 &port["hostPort"],

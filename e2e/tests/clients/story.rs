@@ -1,0 +1,43 @@
+//! What people type at kubectl, typed at the fake: it prints what it printed when a real server answered.
+
+use std::path::PathBuf;
+
+use e2e::kubectl::Kubectl;
+use e2e::server::Server;
+use e2e::story::{self, Chapter};
+use e2e::toolchain::{or_skip, repository};
+use rstest::rstest;
+
+/// The oracle's tokens, which chapters name where somebody without rights asks.
+const TOKENS: [&str; 5] = [
+    "--tls",
+    "--token",
+    "oracle-admin-token",
+    "--limited-token",
+    "oracle-limited-token",
+];
+
+#[rstest]
+fn kubectl_cannot_tell(#[files("../oracle/kubectl/*/story.sh")] story: PathBuf) {
+    let server = Server::start("serve", &TOKENS);
+    let Some(kubectl) = or_skip(Kubectl::new(&server)) else {
+        return;
+    };
+    let chapter =
+        Chapter::read(story.parent().expect("a file lies in a folder")).unwrap_or_else(|why| panic!("{why}"));
+    let played = chapter.play(&kubectl);
+    let verdict = played.and_then(|played| chapter.judge(&played));
+    drop(server);
+    verdict.unwrap_or_else(|why| panic!("{why}"));
+}
+
+#[test]
+fn the_page_tells_what_the_chapters_hold() {
+    let page =
+        std::fs::read_to_string(repository().join("docs/fidelity.md")).expect("docs/fidelity.md is there");
+    let told = story::page().unwrap_or_else(|why| panic!("{why}"));
+    assert!(
+        page.ends_with(&told),
+        "docs/fidelity.md does not tell what oracle/kubectl holds; run `cargo xtask fidelity --write-docs`"
+    );
+}
