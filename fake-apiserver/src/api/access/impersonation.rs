@@ -13,7 +13,7 @@ use super::{
     service_account_groups,
 };
 
-const EXTRA: &str = "impersonate-extra-";
+const PREFIX: &str = "impersonate-";
 
 /// In whose name the request is made: the user's own, or that of whom its `Impersonate-` headers name.
 ///
@@ -68,16 +68,20 @@ fn wanted(request: &HttpRequest) -> User {
     let headers = &request.headers;
     let mut wanted = User::default();
     for (name, value) in headers {
-        let (name, Ok(value)) = (name.as_str(), value.to_str()) else {
+        // Nearly every request has none of these.
+        let Some(what) = name.as_str().strip_prefix(PREFIX) else {
+            continue;
+        };
+        let Ok(value) = value.to_str() else {
             continue;
         };
         let value = || value.to_owned();
-        match name {
-            "impersonate-user" if wanted.name.is_empty() => wanted.name = value(),
-            "impersonate-uid" if wanted.uid.is_empty() => wanted.uid = value(),
-            "impersonate-group" => wanted.groups.push(value()),
+        match what {
+            "user" if wanted.name.is_empty() => wanted.name = value(),
+            "uid" if wanted.uid.is_empty() => wanted.uid = value(),
+            "group" => wanted.groups.push(value()),
             _ => {
-                if let Some(key) = name.strip_prefix(EXTRA) {
+                if let Some(key) = what.strip_prefix("extra-") {
                     let key = percent_decoded(key, false).into_owned();
                     wanted.extra.entry(key).or_default().push(value());
                 }
