@@ -1,7 +1,7 @@
 //! Who asks: by a client certificate, by one of two bearer tokens, by the token of a service account, or nobody in
 //! particular.
 //!
-//! What they may do then is [`rights`]' matter, and whether a service account's token is good is for who signed it to say.
+//! What they may do then is `rights`' matter, and whether a service account's token is good is for who signed it to say.
 //!
 //! Source: "Authenticating" and "User impersonation"; apiserver `endpoints/handlers/responsewriters/errors.go`.
 
