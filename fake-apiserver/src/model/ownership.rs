@@ -23,6 +23,10 @@ use fields::Changes;
 use owners::{Operation, Owner};
 use set::Fields;
 
+/// Whose applying moved from the client to the server, and where it kept what it had applied last.
+const KUBECTL: &str = "kubectl";
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// One writer at one kind of objects.
 pub(super) struct Ownership<'a> {
     kind: &'a Kind,
@@ -136,14 +140,17 @@ impl<'a> Ownership<'a> {
         fields::remove(schema, &mut object, &orphaned);
 
         let Changes { written, removed } = self.changes(live, &object);
+        let given_up = self.applied_by_kubectl_before(live);
         let mut conflicts = Vec::new();
         for owner in owners
             .iter_mut()
             .filter(|owner| !self.is_own(owner, Operation::Apply))
         {
             let taken = owner.fields.common(&written);
-            if !taken.is_empty() && !force {
-                conflicts.push((owner.described(), taken));
+            let mut contested = taken.clone();
+            contested.take_away(&given_up);
+            if !contested.is_empty() && !force {
+                conflicts.push((owner.described(), contested));
                 continue;
             }
             owner.fields.take_away(&taken);
@@ -158,6 +165,26 @@ impl<'a> Ownership<'a> {
         }
         owners::write(&mut object, owners);
         Ok(object)
+    }
+
+    /// What kubectl, now that it applies on the server, takes over from whoever has it: the fields that are still as it
+    /// applied them on the client (apiserver `fieldmanager/lastappliedmanager.go`).
+    fn applied_by_kubectl_before(&self, live: &Value) -> Fields {
+        let annotation = &live["metadata"]["annotations"][LAST_APPLIED];
+        let last = annotation
+            .as_str()
+            .filter(|_| self.manager == KUBECTL)
+            .and_then(|text| serde_json::from_str::<Value>(text).ok())
+            .filter(|last| last["apiVersion"] == self.kind.api_version())
+            .filter(|last| typed::check(self.schema(), last).is_ok());
+        let Some(last) = last else {
+            return Fields::default();
+        };
+        let mut fields = fields::of(self.schema(), &last);
+        let since = fields::compare(self.schema(), &last, live);
+        fields.take_away(&since.written);
+        fields.take_away(&since.removed);
+        fields
     }
 
     fn schema(&self) -> Option<&Schema> {

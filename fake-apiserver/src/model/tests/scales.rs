@@ -1,5 +1,7 @@
 //! Scales: read, set and refused as a recorded server did.
 
+use rstest::rstest;
+
 use super::*;
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/probe/deployments";
@@ -105,4 +107,54 @@ fn several_conflicts_are_told_owner_by_owner() {
          conflicts with \"b-2\" using apps/v1:\n\
          - .spec.template.spec.containers[name=\"c\"].image"
     );
+}
+
+/// `lastappliedmanager.go`: what is still as it was applied on the client is kubectl's to apply on the server.
+#[rstest]
+#[case::as_it_was("i", "kubectl", None)]
+#[case::changed_since(
+    "k",
+    "kubectl",
+    Some(
+        "409 Apply failed with 1 conflict: conflict with \"a\" using apps/v1: .spec.template.spec.containers[name=\"c\"].image"
+    )
+)]
+#[case::another_manager(
+    "i",
+    "other",
+    Some(
+        "409 Apply failed with 1 conflict: conflict with \"a\" using apps/v1: .spec.template.spec.containers[name=\"c\"].image"
+    )
+)]
+fn kubectl_takes_over_what_it_applied_before(
+    #[case] last: &str,
+    #[case] manager: &str,
+    #[case] refused: Option<&str>,
+) {
+    let mut world = World::fixture(Version::V1_36);
+    let deployment = |image: &str| {
+        json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": { "name": "d", "annotations": {} },
+            "spec": {
+                "selector": { "matchLabels": { "a": "b" } },
+                "template": {
+                    "metadata": { "labels": { "a": "b" } },
+                    "spec": { "containers": [{ "name": "c", "image": image }] },
+                },
+            },
+        })
+    };
+    let mut made = deployment("i");
+    made["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] =
+        deployment(last).to_string().into();
+    let at = |manager: &str| format!("{DEPLOYMENTS}?fieldManager={manager}");
+    world.shown("POST", &at("a"), &made.to_string());
+    let target = format!("{DEPLOYMENTS}/d?fieldManager={manager}");
+    let told = world.told("APPLY", &target, &deployment("j").to_string());
+    match refused {
+        Some(refused) => assert_eq!(told, refused),
+        None => assert!(told.starts_with("200"), "{told}"),
+    }
 }
