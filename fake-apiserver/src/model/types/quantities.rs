@@ -35,10 +35,13 @@ pub(crate) fn amount(text: &str) -> i128 {
         Some(power) => (digits.saturating_mul(1 << (10 * (power + 1))), 0),
         None => match decimal_exponent(suffix) {
             Some(exponent) => (digits, exponent),
-            None => (digits, suffix[1..].parse().unwrap_or(0)),
+            None => (
+                digits,
+                suffix.get(1..).and_then(|text| text.parse().ok()).unwrap_or(0),
+            ),
         },
     };
-    let exponent = exponent + 9 - i32::try_from(fraction.len()).unwrap_or(0);
+    let exponent = exponent.saturating_add(9 - i32::try_from(fraction.len()).unwrap_or(0));
     let factor = 10_i128.saturating_pow(exponent.unsigned_abs());
     if exponent < 0 {
         digits / factor + i128::from(digits % factor > 0)
@@ -49,12 +52,12 @@ pub(crate) fn amount(text: &str) -> i128 {
 
 /// The sum of some quantities, in the form of the first.
 pub(crate) fn sum<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
-    let (mut total, mut form) = (0, "");
+    let (mut total, mut form) = (0_i128, "");
     for text in texts {
         if total == 0 {
             form = text;
         }
-        total += amount(text);
+        total = total.saturating_add(amount(text));
     }
     let whole = total / UNIT;
     if form.ends_with('i') && total % UNIT == 0 {
@@ -119,13 +122,12 @@ fn canonical_quantity(text: &str, finest: i32) -> String {
         mantissa /= 10;
         exponent += 1;
     }
-    while exponent.rem_euclid(3) != 0 {
-        mantissa *= 10;
+    while exponent.rem_euclid(3) != 0 || exponent > 18 {
+        let Some(more) = mantissa.checked_mul(10) else {
+            return text.to_owned();
+        };
+        mantissa = more;
         exponent -= 1;
-    }
-    while exponent > 18 {
-        mantissa *= 1000;
-        exponent -= 3;
     }
     let suffix = match exponent {
         -9 => "n",
@@ -203,6 +205,10 @@ mod tests {
     #[case("0", "0")]
     #[case("1e3", "1e3")]
     #[case("10", "10")]
+    #[case(
+        "17014118346046923173168730371588410572.7",
+        "17014118346046923173168730371588410572.7"
+    )]
     fn quantities_have_one_form(#[case] sent: &str, #[case] kept: &str) {
         assert_eq!(quantity(&sent.into(), -9), Ok(kept.into()));
     }
@@ -222,6 +228,9 @@ mod tests {
     #[case("1.5Ki", UNIT * 1536)]
     #[case("2e3", UNIT * 2000)]
     #[case("1E", UNIT * 1_000_000_000_000_000_000)]
+    #[case("1e2147483647", i128::MAX)]
+    #[case("1e-2147483648", 1)]
+    #[case("5\u{e4}", 5 * UNIT)]
     #[case("", 0)]
     fn quantities_can_be_compared(#[case] text: &str, #[case] billionths: i128) {
         assert_eq!(amount(text), billionths);
@@ -232,6 +241,7 @@ mod tests {
     #[case(&["512Mi", "512Mi"], "1Gi")]
     #[case(&["1Gi", "1M"], "1074741824")]
     #[case(&["0", "1Ki"], "1Ki")]
+    #[case(&["1e30", "1e30"], "170141183460469231731687303715884105727n")]
     #[case(&[], "0")]
     fn quantities_are_added(#[case] texts: &[&str], #[case] total: &str) {
         assert_eq!(sum(texts.iter().copied()), total);
