@@ -30,6 +30,10 @@ fn connected(core: Scripted) -> (Pipe, Edge) {
     &[Data(b"o"), Data(b"n"), Data(b"e\n"), End(Ending::Eof)],
     b"\x01\x01o\x00\x01n\x80\x02e\n\x88\x02\x03\xe8"
 )]
+#[case::a_message_for_every_line_of_a_piece(
+    &[Data(b"one\ntwo\nth"), Data(b"ree\nfour\n"), End(Ending::Eof)],
+    b"\x81\x04one\n\x81\x04two\n\x01\x02th\x80\x04ree\n\x81\x05four\n\x88\x02\x03\xe8"
+)]
 #[case::a_break_without_a_word(&[Data(b"one\n"), End(Ending::Fin)], b"\x81\x04one\n")]
 fn events_are_text_messages(#[case] pieces: &[Out], #[case] expected: &[u8]) {
     let mut all = vec![HeadOf(101)];

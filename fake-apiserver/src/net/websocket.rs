@@ -1,6 +1,7 @@
 //! The rest of a watch over a WebSocket: every event a text message, the clean end a close frame with 1000.
 //!
-//! It must not know what an event is: a line is a message, and what of a line comes alone is a fragment.
+//! It must not know what an event is: every line is a message, however many lines a piece of data has, and what of a line
+//! comes alone is a fragment. Clients read one event a message (`x/net/websocket` sends them so).
 
 use std::future::poll_fn;
 
@@ -43,11 +44,13 @@ pub(crate) async fn serve_websocket(io: impl AsyncRead + AsyncWrite + Unpin, mut
         };
         match piece {
             Piece::Data(bytes) => {
-                let whole = bytes.ends_with(b"\n");
-                let sent = socket.send(Message::Frame(frame(bytes, in_message, whole))).await;
-                in_message = !whole;
-                if sent.is_err() {
-                    return Side::Client;
+                for line in lines(bytes) {
+                    let whole = line.ends_with(b"\n");
+                    let frame = frame(line, in_message, whole);
+                    in_message = !whole;
+                    if socket.send(Message::Frame(frame)).await.is_err() {
+                        return Side::Client;
+                    }
                 }
             }
             Piece::End(Ending::Eof) => {
@@ -73,6 +76,15 @@ pub(crate) async fn serve_websocket(io: impl AsyncRead + AsyncWrite + Unpin, mut
             }
         }
     }
+}
+
+/// Splits data behind every newline, without copying it.
+fn lines(mut bytes: Bytes) -> impl Iterator<Item = Bytes> {
+    std::iter::from_fn(move || {
+        let newline = bytes.iter().position(|byte| *byte == b'\n');
+        let end = newline.map_or(bytes.len(), |newline| newline + 1);
+        (end > 0).then(|| bytes.split_to(end))
+    })
 }
 
 fn frame(bytes: Bytes, in_message: bool, whole: bool) -> Frame {
