@@ -13,6 +13,7 @@ pub use self::action::{
     Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, RuleAction, SayAction, ShapeAction, StatusSpec,
     TruthAction,
 };
+pub use self::client::{BackoffSettings, ClientSettings};
 pub use self::errors::{Code, LoadError, LoadErrors, Style};
 pub use self::load::{load, parse, parse_rule, parse_wait};
 pub use self::rule::{Named, Rule, RuleTrigger, Sent, Wait, Waiting, Whose};
@@ -21,6 +22,7 @@ pub use self::schema::{control_schemas, json_schema};
 mod action;
 pub mod catalogue;
 mod check;
+mod client;
 mod errors;
 pub mod kinds;
 mod load;
@@ -236,54 +238,6 @@ pub enum ListSemantic {
     MostRecent,
     /// Any (`resourceVersion=0`).
     Any,
-}
-
-/// What the client is told. Every field has the meaning and default of the same-named option of `watcher::Config`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientSettings {
-    /// Which entry point.
-    pub mode: ClientMode,
-    /// The one object to watch, in [`ClientMode::Object`].
-    pub object: Option<String>,
-    /// Label selector.
-    pub labels: Option<String>,
-    /// Field selector.
-    pub fields: Option<String>,
-    /// `timeoutSeconds` of each watch; `None`: the client's default (290).
-    pub timeout_s: Option<u32>,
-    /// Which state LIST may answer from.
-    pub list_semantic: ListSemantic,
-    /// How the first set is read.
-    pub initial_list: InitialList,
-    /// Items a page; `None`: no paging. Default 500.
-    pub page_size: Option<u32>,
-    /// Ask for bookmarks. Default true.
-    pub bookmarks: bool,
-    /// Silence in bytes after which a watch is abandoned; `None`: the client's default.
-    pub idle_timeout_ms: Option<u64>,
-    /// Milliseconds the consumer takes an event; 0: none (slow consumer).
-    pub consumer_delay_ms: u64,
-    /// Its HTTP client offers gzip where a request says nothing of encodings, and decodes it. Default false.
-    pub gzip: bool,
-}
-
-impl Default for ClientSettings {
-    fn default() -> Self {
-        Self {
-            mode: ClientMode::default(),
-            object: None,
-            labels: None,
-            fields: None,
-            timeout_s: None,
-            list_semantic: ListSemantic::default(),
-            initial_list: InitialList::default(),
-            page_size: Some(500),
-            bookmarks: true,
-            idle_timeout_ms: None,
-            consumer_delay_ms: 0,
-            gzip: false,
-        }
-    }
 }
 
 /// An object to write: the collection it belongs to and its JSON (`apiVersion`, `kind` and `metadata.name` present,

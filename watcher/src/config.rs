@@ -50,13 +50,14 @@ pub struct Config {
     /// for them in any case, since its end marker is one.
     pub bookmarks: bool,
     /// How long a watch may be silent, in bytes, before it is taken for dead: from the request on, so that response
-    /// headers that never come count too. Default: the watch's `timeoutSeconds` and 15 s more, since a quiet watch is silent
+    /// headers that never come count too. This and the next three count only time in which the stream was polled and
+    /// pending: a consumer that is busy hears nothing. Default: the watch's `timeoutSeconds` and 15 s more, since a quiet watch is silent
     /// from one bookmark to the next; below a minute a dead peer is noticed sooner, and quiet watches are asked for anew.
     pub idle_timeout: Option<Duration>,
     /// How long watches may bring neither event nor bookmark before a LIST of one item asks whether the server is still at
     /// their version: one that was restored from a backup takes watches from its future and says nothing on them. `None`:
     /// for ever. Default 10 minutes, which watches with bookmarks do not reach in a cluster where anything happens.
-    pub trust_silence: Option<Duration>,
+    pub staleness_probe_after: Option<Duration>,
     /// How long a LIST may be silent, in bytes, headers included. Default 65 s: the API server itself gives up after 60.
     pub list_timeout: Duration,
     /// How long a streaming list may bring no initial event before it is given up for LIST and WATCH. Default 60 s.
@@ -82,7 +83,7 @@ impl Default for Config {
             page_size: Some(500),
             bookmarks: true,
             idle_timeout: None,
-            trust_silence: Some(Duration::from_secs(600)),
+            staleness_probe_after: Some(Duration::from_secs(600)),
             list_timeout: Duration::from_secs(65),
             initial_events_timeout: Duration::from_secs(60),
             max_event_bytes: 16 << 20,

@@ -18,8 +18,39 @@
 //! watch without doubt about its version resumes at the last event that came whole; doubt reads the set again. The delay
 //! grows with each failure, whatever succeeds in between, until watches worked for two minutes on end: neither `Init`
 //! nor a LIST that is answered resets it, or a loop of LIST and 410 would never slow down.
+//!
+//! Time comes in two kinds. *Listened* time stands still while the consumer is busy ([`Input::Unattended`]): bytes may lie
+//! unread then, so a server is silent only for as long as somebody listened. *Elapsed* time goes on. A limit that ends a
+//! request, or doubts a server, counts the first; a pause that the server was promised counts the second.
+//!
+//! | timer | starts | counts | set back by | stands still |
+//! |---|---|---|---|---|
+//! | `list_timeout` of a page or probe | request | listened | any bytes | behind the head of a refusal |
+//! | `idle_timeout` of a watch or streaming list | request | listened | any bytes | behind the head of a refusal |
+//! | `initial_events_timeout` | response head | listened | an initial event; not a bookmark | |
+//! | end marker: `timeoutSeconds` and 15 s | response head | listened | nothing | |
+//! | `staleness_probe_after` | a set, or the end of a watch that moved or was confirmed | listened | the same | |
+//! | pause: backoff, Retry-After | failure read | elapsed | nothing | |
+//! | `backoff.reset_after` | a watch opens | elapsed | a failure | |
+//! | a watch ended at once: 1 s | a watch opens | elapsed | | |
+//!
+//! The last two count a busy time as good: what nobody saw is held against nobody, and a busy consumer slows requests
+//! down by itself.
+//!
+//! | counter | counts | leads to | reset by |
+//! |---|---|---|---|
+//! | `failures` of a page, 3 | failures of one page but expired tokens | relist | the page, a relist |
+//! | `lost_pages`, 2 | lists ended by an expired token, or a page too new for the watch cache to the last try | a list without pages | a set |
+//! | `empty_pages`, 1000 | pages without items in a row | a list without pages | an item, a relist |
+//! | `setbacks`, 3 | watches of one version that failed or ended at once | relist | a set, an event or bookmark, a watch that lasted |
+//! | `server_errors`, 10 | watch starts of one version answered by 5xx | relist | a set, an opened watch |
+//! | `unmarked`, 3 | streaming lists that ended before their marker | LIST for good | a set |
+//! | `disorders`, 3 | watches that went back in time | versions are taken for text | `backoff.reset_after` |
+//!
+//! No counter counts a late answer: a request that is late but answered in time fails nothing.
 
 mod asking;
+mod clock;
 mod initial_watch;
 mod input;
 mod listing;
@@ -31,6 +62,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use self::asking::Asking;
+use self::clock::{Clock, Listened};
 use self::initial_watch::InitialWatch;
 pub use self::input::{Answer, Change, Input, PageMeta, RequestId};
 use self::listing::Listing;
@@ -54,6 +86,7 @@ use crate::version::ResourceVersion;
 pub struct Machine<O> {
     config: Config,
     state: State<O>,
+    clock: Clock,
     memory: Memory,
     backoff: DefaultBackoff,
     identify: Identify<O>,
@@ -122,6 +155,7 @@ impl<O> Machine<O> {
             identify,
             config,
             state: State::Empty,
+            clock: Clock::default(),
             memory: Memory::default(),
             random,
             outputs: VecDeque::new(),
@@ -133,6 +167,7 @@ impl<O> Machine<O> {
     pub fn handle(&mut self, now: Duration, input: Input<'_, O>) {
         match input {
             Input::Timeout => self.timed_out(now),
+            Input::Unattended(time) => self.clock.skip(time),
             Input::Answer { request, answer } if self.state.request() == Some(request) => {
                 self.answered(now, answer)
             }
@@ -165,15 +200,16 @@ impl<O> Machine<O> {
 
     /// When to come back with [`Input::Timeout`] if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Duration> {
-        match &self.state {
-            State::Empty => Some(Duration::ZERO),
-            State::Listing(listing) => Some(listing.deadline),
-            State::InitialWatch(initial) => Some(initial.deadline()),
-            State::Listed(listed) => Some(listed.deadline),
-            State::Watching(watching) => Some(watching.deadline),
-            State::Asking(asking) => Some(asking.deadline),
-            State::BackingOff { until, .. } => Some(*until),
-        }
+        let silent_at = match &self.state {
+            State::Empty => return Some(Duration::ZERO),
+            State::BackingOff { until, .. } => return Some(*until),
+            State::Listing(listing) => listing.deadline,
+            State::InitialWatch(initial) => initial.deadline(),
+            State::Listed(listed) => listed.deadline,
+            State::Watching(watching) => watching.deadline,
+            State::Asking(asking) => asking.deadline,
+        };
+        self.clock.due(silent_at)
     }
 
     /// Up to which version the set that was told is the server's. `None` while it is read, or about to be.
@@ -212,7 +248,10 @@ impl<O> Machine<O> {
     }
 
     fn answered(&mut self, now: Duration, answer: Answer<'_, O>) {
-        self.state.touch(now, &self.config);
+        if matches!(answer, Answer::Refusing) {
+            return self.state.wait_for_body();
+        }
+        self.state.touch(self.clock.listened(now), &self.config);
         if matches!(answer, Answer::Progress) {
             return;
         }
@@ -350,14 +389,25 @@ impl<O> State<O> {
     }
 
     /// The other side lives: its silence is measured from now on.
-    fn touch(&mut self, now: Duration, config: &Config) {
+    fn touch(&mut self, now: Listened, config: &Config) {
         match self {
             Self::Empty | Self::BackingOff { .. } => {}
-            Self::Listing(listing) => listing.deadline = now + config.list_timeout,
+            Self::Listing(listing) => listing.deadline = now.after(config.list_timeout),
             Self::InitialWatch(initial) => initial.heard_at(now),
-            Self::Listed(listed) => listed.deadline = now + listed.idle,
-            Self::Watching(watching) => watching.deadline = now + watching.idle,
-            Self::Asking(asking) => asking.deadline = now + config.list_timeout,
+            Self::Listed(listed) => listed.deadline = now.after(listed.idle),
+            Self::Watching(watching) => watching.deadline = now.after(watching.idle),
+            Self::Asking(asking) => asking.deadline = now.after(config.list_timeout),
+        }
+    }
+
+    /// A refusal is on its way, and the driver does not wait for its body for long.
+    fn wait_for_body(&mut self) {
+        match self {
+            Self::Empty | Self::BackingOff { .. } | Self::Watching(_) => {}
+            Self::Listing(listing) => listing.deadline = Listened::NEVER,
+            Self::InitialWatch(initial) => initial.wait_for_body(),
+            Self::Listed(listed) => listed.deadline = Listened::NEVER,
+            Self::Asking(asking) => asking.deadline = Listened::NEVER,
         }
     }
 }

@@ -169,7 +169,7 @@ pub struct Watcher<K> {
     started: Option<Instant>,
     /// When bytes last came.
     heard: Option<Instant>,
-    /// When the consumer last took an event.
+    /// When the consumer was given an event, until it polls again. Nothing is heard meanwhile.
     taken: Option<Duration>,
     progress: Progress,
 }
@@ -328,11 +328,14 @@ impl<K> Stream for Watcher<K> {
         let this = &mut *self;
         this.tell_progress();
         let mut now = this.now();
-        let told_max = if this.taken.is_some_and(|taken| now.saturating_sub(taken) >= SLOW) {
-            TOLD_MAX
-        } else {
-            1
-        };
+        let mut told_max = 1;
+        if let Some(taken) = this.taken.take() {
+            let busy = now.saturating_sub(taken);
+            this.machine.handle(now, Input::Unattended(busy));
+            if busy >= SLOW {
+                told_max = TOLD_MAX;
+            }
+        }
         let mut reads = 0;
         while reads < READS_MAX {
             if this.told.is_empty()
@@ -369,8 +372,8 @@ impl<K> Stream for Watcher<K> {
             }
             break;
         }
-        this.taken = Some(now);
         if let Some(told) = this.told.pop_front() {
+            this.taken = Some(now);
             return Poll::Ready(Some(told));
         }
         cx.waker().wake_by_ref();

@@ -1,15 +1,19 @@
 //! `kube_runtime::watcher` 5.0.0 as a client under test, used as its documentation says: the stream, and
-//! `default_backoff()` around it.
+//! `default_backoff()` around it, or its exponential backoff with the scenario's delays.
 //!
 //! It only translates. Whatever the library drops, repeats or gets wrong is reported as it came. The library has no
-//! option for the silence after which a watch is abandoned, so `idle_timeout_ms` has no effect here.
+//! option for the silence after which a watch or a LIST is abandoned, none for a probe, and does not read Retry-After, so
+//! `idle_timeout`, `list_timeout`, `staleness_probe_after` and `backoff.retry_after_max` have no effect here.
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use conformance::client::{Client, Start};
 use fake_apiserver::report::{Report, ReportedObject};
-use fake_apiserver::scenario::{ClientMode, ClientSettings, InitialList, ListSemantic, Target};
+use fake_apiserver::scenario::{
+    BackoffSettings, ClientMode, ClientSettings, InitialList, ListSemantic, Target,
+};
 use futures::stream::{self, BoxStream, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube_client::Api;
@@ -17,7 +21,8 @@ use kube_core::metadata::PartialObjectMeta;
 use kube_core::response::Status;
 use kube_core::{ApiResource, DynamicObject, DynamicResourceScope, NamespaceResourceScope, Resource};
 use kube_runtime::WatchStreamExt as _;
-use kube_runtime::watcher::{self, Event, watch_object, watcher as watch};
+use kube_runtime::utils::{Backoff, ResetTimerBackoff};
+use kube_runtime::watcher::{self, Event, ExponentialBackoff, watch_object, watcher as watch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -103,12 +108,13 @@ where
     PartialObjectMeta<K>: Resource<DynamicType = K::DynamicType>,
 {
     let config = config(&start.settings);
+    let delays = backoff(start.settings.backoff);
     match start.settings.mode {
-        ClientMode::Watcher => reports(watch(whole, config).default_backoff(), content).boxed(),
-        ClientMode::Metadata => reports(watch(partial, config).default_backoff(), |_| None).boxed(),
+        ClientMode::Watcher => reports(watch(whole, config).backoff(delays), content).boxed(),
+        ClientMode::Metadata => reports(watch(partial, config).backoff(delays), |_| None).boxed(),
         ClientMode::Object => {
             let name = start.settings.object.clone().unwrap_or_default();
-            let states = watch_object(whole, &name).default_backoff();
+            let states = watch_object(whole, &name).backoff(delays);
             states_of_one(states, start.target.namespace.clone(), name).boxed()
         }
     }
@@ -130,6 +136,21 @@ fn config(settings: &ClientSettings) -> watcher::Config {
         page_size: settings.page_size,
         bookmarks: settings.bookmarks,
     }
+}
+
+/// `DefaultBackoff`, where the scenario says nothing else.
+fn backoff(settings: BackoffSettings) -> impl Backoff + 'static {
+    let ms = |ms: Option<u64>, default| Duration::from_millis(ms.unwrap_or(default));
+    let delays = backon::ExponentialBuilder::default()
+        .with_min_delay(ms(settings.initial_ms, 800))
+        .with_max_delay(ms(settings.max_ms, 30_000))
+        .with_factor(settings.factor.map_or(2.0, |factor| factor as f32))
+        .without_max_times()
+        .with_jitter();
+    ResetTimerBackoff::new(
+        ExponentialBackoff::from(delays),
+        ms(settings.reset_after_ms, 120_000),
+    )
 }
 
 type Content = Option<Arc<serde_json::Value>>;

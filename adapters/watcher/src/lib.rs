@@ -90,7 +90,21 @@ fn config(settings: &ClientSettings, seed: u64) -> Config {
     config.page_size = settings.page_size;
     config.bookmarks = settings.bookmarks;
     config.idle_timeout = settings.idle_timeout_ms.map(Duration::from_millis);
+    set(&mut config.list_timeout, settings.list_timeout_ms);
+    if let Some(after) = settings.staleness_probe_after_ms {
+        config.staleness_probe_after = after.map(Duration::from_millis);
+    }
+    let backoff = settings.backoff;
+    set(&mut config.backoff.initial, backoff.initial_ms);
+    set(&mut config.backoff.max, backoff.max_ms);
+    set(&mut config.backoff.reset_after, backoff.reset_after_ms);
+    set(&mut config.backoff.retry_after_max, backoff.retry_after_max_ms);
+    config.backoff.factor = backoff.factor.unwrap_or(config.backoff.factor);
     config
+}
+
+fn set(time: &mut Duration, ms: Option<u64>) {
+    *time = ms.map_or(*time, Duration::from_millis);
 }
 
 fn reports<K>(api: Api<K>, start: &Start) -> BoxStream<'static, Report>
@@ -190,6 +204,8 @@ fn content<K: Serialize>(object: &K) -> Option<Arc<serde_json::Value>> {
 
 #[cfg(test)]
 mod tests {
+    use fake_apiserver::scenario::BackoffSettings;
+
     use super::*;
 
     fn map(rv: &str) -> ConfigMap {
@@ -257,6 +273,15 @@ mod tests {
             page_size: None,
             bookmarks: false,
             idle_timeout_ms: Some(1500),
+            list_timeout_ms: Some(2500),
+            staleness_probe_after_ms: Some(None),
+            backoff: BackoffSettings {
+                initial_ms: Some(1),
+                max_ms: Some(2),
+                factor: Some(3),
+                reset_after_ms: Some(4),
+                retry_after_max_ms: Some(5),
+            },
             ..ClientSettings::default()
         };
         let mut expected = Config::default()
@@ -269,6 +294,15 @@ mod tests {
             .idle_timeout(Duration::from_millis(1500))
             .seed(9);
         expected.page_size = None;
+        expected.list_timeout = Duration::from_millis(2500);
+        expected.staleness_probe_after = None;
+        expected.backoff = watcher::BackoffConfig {
+            initial: Duration::from_millis(1),
+            max: Duration::from_millis(2),
+            factor: 3,
+            reset_after: Duration::from_millis(4),
+            retry_after_max: Duration::from_millis(5),
+        };
         assert_eq!(config(&settings, 9), expected);
         assert_eq!(config(&ClientSettings::default(), 9), Config::default().seed(9));
     }

@@ -119,6 +119,18 @@ fn told(client: &ClientSettings) -> Vec<String> {
     if let Some(ms) = client.idle_timeout_ms {
         told.push(format!("`idle_timeout: {ms}ms`"));
     }
+    if let Some(ms) = client.list_timeout_ms {
+        told.push(format!("`list_timeout: {ms}ms`"));
+    }
+    if let Some(after) = client.staleness_probe_after_ms {
+        told.push(match after {
+            Some(ms) => format!("`staleness_probe_after: {ms}ms`"),
+            None => "`staleness_probe_after: none`".to_owned(),
+        });
+    }
+    if client.backoff != default.backoff {
+        told.push("`backoff`".to_owned());
+    }
     if client.consumer_delay_ms != default.consumer_delay_ms {
         told.push(format!("`consumer_delay: {}ms`", client.consumer_delay_ms));
     }

@@ -162,10 +162,33 @@ pub(crate) struct Client {
     pub(crate) bookmarks: Option<At<bool>>,
     /// Silence on a watch after which it is given up. Default: the client's own.
     pub(crate) idle_timeout: Option<At<Duration>>,
+    /// Silence on a LIST after which it is given up. Default: the client's own.
+    pub(crate) list_timeout: Option<At<Duration>>,
+    /// Time without an event or bookmark after which a LIST of one item checks that the server has not gone back in time,
+    /// or `none` for never. Default: the client's own.
+    pub(crate) staleness_probe_after: Option<At<ProbeAfter>>,
+    /// Delays after failures. Default: the client's own.
+    pub(crate) backoff: Option<At<Backoff>>,
     /// Time the consumer takes for each event (a slow consumer). Default 0ms.
     pub(crate) consumer_delay: Option<At<Duration>>,
     /// Its HTTP client offers gzip and decodes it, as kube_client's does with the feature `gzip`. Default false.
     pub(crate) gzip: Option<At<bool>>,
+}
+
+/// Delays after failures. What is left out is the client's own.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Backoff {
+    /// First delay, before jitter.
+    pub(crate) initial: Option<At<Duration>>,
+    /// Longest delay, before jitter.
+    pub(crate) max: Option<At<Duration>>,
+    /// What a delay is multiplied by for the next.
+    pub(crate) factor: Option<At<u32>>,
+    /// Time without failures after which the next delay is the first one again.
+    pub(crate) reset_after: Option<At<Duration>>,
+    /// Longest `Retry-After` that is obeyed.
+    pub(crate) retry_after_max: Option<At<Duration>>,
 }
 
 /// Which entry point of the client is driven.
@@ -214,6 +237,25 @@ impl JsonSchema for PageSize {
         json_schema!({
             "description": "Items a page, or `none` for no paging.",
             "anyOf": [{ "type": "integer", "minimum": 1 }, { "enum": ["none"] }],
+        })
+    }
+}
+
+/// A time, or `none`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ProbeAfter(pub(crate) Duration);
+
+impl JsonSchema for ProbeAfter {
+    fn schema_name() -> Cow<'static, str> {
+        "ProbeAfter".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let time = generator.subschema_for::<Duration>();
+        json_schema!({
+            "description": "A time, or `none` for never.",
+            "anyOf": [time, { "enum": ["none"] }],
         })
     }
 }

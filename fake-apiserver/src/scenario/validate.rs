@@ -28,8 +28,8 @@ use super::read::At;
 use super::tree::Span;
 use super::words::{duration_ms, is_dns_label, is_kebab_case, suggest};
 use super::{
-    ClientMode, ClientSettings, Covered, InitialList, ListSemantic, Place, Scenario, ServerSettings, Target,
-    Transport, Version, catalogue, kinds, raw,
+    BackoffSettings, ClientMode, ClientSettings, Covered, InitialList, ListSemantic, Place, Scenario,
+    ServerSettings, Target, Transport, Version, catalogue, kinds, raw,
 };
 
 /// Turns `file` into a scenario. When `problems` is not empty, the scenario is not to be used.
@@ -413,6 +413,9 @@ impl Validator<'_> {
                 .as_ref()
                 .map_or(default.bookmarks, |bookmarks| bookmarks.value),
             idle_timeout_ms: self.positive_ms(client.idle_timeout.as_ref()),
+            list_timeout_ms: self.positive_ms(client.list_timeout.as_ref()),
+            staleness_probe_after_ms: self.probe_after_ms(client.staleness_probe_after.as_ref()),
+            backoff: self.backoff(client.backoff.as_ref()),
             consumer_delay_ms: self
                 .ms(client.consumer_delay.as_ref())
                 .unwrap_or(default.consumer_delay_ms),
@@ -478,6 +481,31 @@ impl Validator<'_> {
             );
         }
         ms
+    }
+
+    fn probe_after_ms(&mut self, time: Option<&At<raw::ProbeAfter>>) -> Option<Option<u64>> {
+        let time = time?;
+        if time.value.0.0 == "none" {
+            return Some(None);
+        }
+        let time = At {
+            value: time.value.0.clone(),
+            span: time.span,
+        };
+        self.positive_ms(Some(&time)).map(Some)
+    }
+
+    fn backoff(&mut self, backoff: Option<&At<raw::Backoff>>) -> BackoffSettings {
+        let Some(At { value: backoff, .. }) = backoff else {
+            return BackoffSettings::default();
+        };
+        BackoffSettings {
+            initial_ms: self.positive_ms(backoff.initial.as_ref()),
+            max_ms: self.positive_ms(backoff.max.as_ref()),
+            factor: backoff.factor.as_ref().map(|factor| factor.value),
+            reset_after_ms: self.positive_ms(backoff.reset_after.as_ref()),
+            retry_after_max_ms: self.positive_ms(backoff.retry_after_max.as_ref()),
+        }
     }
 
     /// A time in milliseconds, not 0.

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use super::clock::Listened;
 use super::{Answer, Machine, PageMeta, Pause, RequestId, State, Then};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
@@ -17,7 +18,7 @@ use crate::version::ResourceVersion;
 #[derive(Debug)]
 pub(super) struct Asking<O> {
     pub(super) request: RequestId,
-    pub(super) deadline: Duration,
+    pub(super) deadline: Listened,
     /// Where the watch goes on if all is well.
     pub(super) resume: ResourceVersion,
     item: Option<O>,
@@ -31,7 +32,7 @@ impl<O> Machine<O> {
         });
         self.state = State::Asking(Box::new(Asking {
             request,
-            deadline: now + self.config.list_timeout,
+            deadline: self.clock.listened(now).after(self.config.list_timeout),
             resume,
             item: None,
         }));
@@ -45,7 +46,9 @@ impl<O> Machine<O> {
     ) {
         let during = During::List;
         let (error, retry_after) = match answer {
-            Answer::Progress | Answer::Opened => return self.state = State::Asking(asking),
+            Answer::Progress | Answer::Refusing | Answer::Opened => {
+                return self.state = State::Asking(asking);
+            }
             Answer::Item { payload } => {
                 asking.item = Some(payload);
                 return self.state = State::Asking(asking);
@@ -105,7 +108,7 @@ impl<O> Machine<O> {
             self.memory.unpinned = true;
             return self.relist(now, Pause::Skip);
         }
-        self.memory.confirmed = now;
+        self.memory.confirmed = self.clock.listened(now);
         if !meta.continue_token.is_empty() {
             return self.start_watch(now, resume);
         }
@@ -114,7 +117,7 @@ impl<O> Machine<O> {
         self.outputs
             .extend(item.map(|item| super::Output::Event(Event::InitApply(item))));
         self.emit(Event::InitDone);
-        self.memory.adopt(now, listed.clone());
+        self.memory.adopt(self.clock.listened(now), listed.clone());
         self.start_watch(now, listed);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::clock::Listened;
 use super::memory::Streaming;
 use super::watching::Watching;
-use super::{Answer, Change, Machine, Pause, RequestId, State};
+use super::{Answer, Change, IDLE_MARGIN, Machine, Pause, RequestId, State};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
 use crate::request::{At, Request};
@@ -17,14 +18,16 @@ pub(super) struct InitialWatch<O> {
     pub(super) request: RequestId,
     at: At,
     idle: Duration,
-    /// When it was last heard, in bytes.
-    heard: Duration,
+    /// How long the server lets it live.
+    longest: Duration,
+    /// When it is silent for too long.
+    silent_at: Listened,
     /// When it was accepted.
     opened: Option<Duration>,
     /// When the marker must have come, unless another initial event comes first.
-    marker_due: Duration,
+    marker_due: Listened,
     /// The marker must have come by then, whatever else comes.
-    marker_due_latest: Duration,
+    marker_due_latest: Listened,
     initial: Initial<O>,
 }
 
@@ -44,17 +47,21 @@ const HELD_MAX: usize = 4;
 const UNMARKED_MAX: u32 = 3;
 
 impl<O> InitialWatch<O> {
-    pub(super) fn deadline(&self) -> Duration {
-        let silent = self.heard + self.idle;
-        if self.opened.is_some() {
-            silent.min(self.marker_due).min(self.marker_due_latest)
-        } else {
-            silent
-        }
+    pub(super) fn deadline(&self) -> Listened {
+        self.silent_at.min(self.marker_due).min(self.marker_due_latest)
     }
 
-    pub(super) fn heard_at(&mut self, now: Duration) {
-        self.heard = now;
+    pub(super) fn heard_at(&mut self, now: Listened) {
+        self.silent_at = now.after(self.idle);
+    }
+
+    /// It went on for as long as was asked for, but for a tenth: clocks and networks differ.
+    fn lived_out(&self, now: Listened) -> bool {
+        self.opened.is_some() && now.after(IDLE_MARGIN + self.longest / 10) >= self.marker_due_latest
+    }
+
+    pub(super) fn wait_for_body(&mut self) {
+        self.silent_at = Listened::NEVER;
     }
 }
 
@@ -75,10 +82,12 @@ impl<O> Machine<O> {
             request,
             at,
             idle,
-            heard: now,
+            longest,
+            silent_at: self.clock.listened(now).after(idle),
             opened: None,
-            marker_due: Duration::MAX,
-            marker_due_latest: now + longest,
+            // What comes before the answer says nothing about the server: the network, a queue.
+            marker_due: Listened::NEVER,
+            marker_due_latest: Listened::NEVER,
             initial: Initial::Held(Vec::new()),
         }));
     }
@@ -92,13 +101,17 @@ impl<O> Machine<O> {
         let during = During::StreamingList;
         match answer {
             Answer::Opened => {
+                let listened = self.clock.listened(now);
                 initial.opened = Some(now);
-                initial.marker_due = now + self.config.initial_events_timeout;
+                initial.marker_due = listened.after(self.config.initial_events_timeout);
+                // The server's own end must have the time to come.
+                initial.marker_due_latest = listened.after(initial.longest + IDLE_MARGIN);
                 self.state = State::InitialWatch(initial);
             }
-            Answer::Progress => self.state = State::InitialWatch(initial),
+            Answer::Progress | Answer::Refusing => self.state = State::InitialWatch(initial),
             Answer::Changed { change, payload } => {
-                initial.marker_due = now + self.config.initial_events_timeout;
+                let listened = self.clock.listened(now);
+                initial.marker_due = listened.after(self.config.initial_events_timeout);
                 self.initial_change(now, initial, change, payload);
             }
             Answer::Bookmark {
@@ -156,6 +169,7 @@ impl<O> Machine<O> {
                     self.relist(now, Pause::STEP);
                 }
             }
+            Answer::Eof if initial.lived_out(self.clock.listened(now)) => self.never_marked(now, &initial),
             Answer::Eof => {
                 tracing::debug!("a streaming list ended before its marker");
                 self.unmarked(now);
@@ -166,12 +180,8 @@ impl<O> Machine<O> {
     pub(super) fn initial_watch_silent(&mut self, now: Duration, initial: &InitialWatch<O>) {
         self.cancel(initial.request);
         match initial.opened {
-            Some(opened) if now >= initial.marker_due.min(initial.marker_due_latest) => {
-                self.report(Error::NoInitialEventsEnd {
-                    after: now.saturating_sub(opened),
-                });
-                self.memory.streaming = Streaming::Refused;
-                self.relist(now, Pause::First);
+            Some(_) if self.clock.listened(now) >= initial.marker_due.min(initial.marker_due_latest) => {
+                self.never_marked(now, initial);
             }
             Some(_) | None => {
                 self.report(Error::Silence {
@@ -181,6 +191,15 @@ impl<O> Machine<O> {
                 self.unmarked(now);
             }
         }
+    }
+
+    /// The server had its time, and somebody listened: it marks no end.
+    fn never_marked(&mut self, now: Duration, initial: &InitialWatch<O>) {
+        self.report(Error::NoInitialEventsEnd {
+            after: now.saturating_sub(initial.opened.unwrap_or(now)),
+        });
+        self.memory.streaming = Streaming::Refused;
+        self.relist(now, Pause::First);
     }
 
     fn initial_change(
@@ -263,12 +282,13 @@ impl<O> Machine<O> {
         }
         self.tell_held(&mut initial);
         self.emit(Event::InitDone);
-        self.memory.adopt(now, version.clone());
+        let listened = self.clock.listened(now);
+        self.memory.adopt(listened, version.clone());
         self.memory.healthy_since.get_or_insert(now);
         self.state = State::Watching(Watching {
             request: initial.request,
             resume: version,
-            deadline: now + initial.idle,
+            deadline: listened.after(initial.idle),
             idle: initial.idle,
             opened: initial.opened.unwrap_or(now),
             moved: true,

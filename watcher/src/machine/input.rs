@@ -16,6 +16,8 @@ pub struct RequestId(pub u64);
 pub enum Input<'a, O> {
     /// The time [`poll_timeout`](super::Machine::poll_timeout) named has come. Early calls do nothing.
     Timeout,
+    /// The driver was not polled for so long, up to now: its consumer was busy. No deadline counts that time.
+    Unattended(Duration),
     /// Something came for a request. What comes for any but the current one is dropped.
     Answer {
         /// The request.
@@ -64,6 +66,9 @@ pub enum Answer<'a, O> {
     },
     /// Bytes that are no answer to the request.
     Malformed(Malformed),
+    /// The head of a refusal. [`Rejected`](Self::Rejected) follows within seconds, however the body stalls, so that no
+    /// deadline runs until then.
+    Refusing,
     /// The server refused.
     Rejected {
         /// The HTTP status.

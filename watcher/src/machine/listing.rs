@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::clock::Listened;
 use super::{Answer, Machine, PageMeta, Pause, RequestId, State, Then};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
@@ -14,7 +15,7 @@ use crate::version::ResourceVersion;
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) request: RequestId,
-    pub(super) deadline: Duration,
+    pub(super) deadline: Listened,
     at: At,
     limit: Option<u32>,
     /// The page on its way; from 1.
@@ -35,8 +36,6 @@ pub(super) struct Listing {
 
 /// Times a page is asked for again before the whole list is.
 const PAGE_FAILURES_MAX: u32 = 3;
-/// Continue tokens that may expire before a list without pages is tried: PAGE-09 allows three attempts in all.
-const EXPIRED_PAGES_MAX: u32 = 2;
 /// Pages in a row without an item: server-side filters make some, a broken server makes them for ever.
 const EMPTY_PAGES_MAX: u32 = 1000;
 
@@ -57,7 +56,7 @@ impl<O> Machine<O> {
     pub(super) fn start_listing(&mut self, now: Duration) {
         let listing = Box::new(Listing {
             request: RequestId(0),
-            deadline: now,
+            deadline: Listened::NEVER,
             at: self.memory.next_at(&self.config),
             limit: if self.memory.unpaged {
                 None
@@ -83,7 +82,7 @@ impl<O> Machine<O> {
             None => ListFrom::Start(listing.at.clone()),
         };
         listing.items_in_page = 0;
-        listing.deadline = now + self.config.list_timeout;
+        listing.deadline = self.clock.listened(now).after(self.config.list_timeout);
         listing.request = self.ask(Request::List {
             limit: listing.limit,
             from,
@@ -93,7 +92,7 @@ impl<O> Machine<O> {
 
     pub(super) fn list_answered(&mut self, now: Duration, mut listing: Box<Listing>, answer: Answer<'_, O>) {
         match answer {
-            Answer::Progress | Answer::Opened => self.state = State::Listing(listing),
+            Answer::Progress | Answer::Refusing | Answer::Opened => self.state = State::Listing(listing),
             Answer::Item { payload } => {
                 self.announce(&mut listing);
                 listing.items_in_page += 1;
@@ -232,7 +231,7 @@ impl<O> Machine<O> {
         }
         self.announce(&mut listing);
         self.emit(Event::InitDone);
-        self.memory.adopt(now, version.clone());
+        self.memory.adopt(self.clock.listened(now), version.clone());
         self.start_watch(now, version);
     }
 
@@ -260,13 +259,20 @@ impl<O> Machine<O> {
         if is_expired {
             if listing.page > 1 {
                 // The token is dead. The inconsistent one that may come with the refusal mixes two points in time.
-                self.memory.expired_pages += 1;
-                self.memory.unpaged |= self.memory.expired_pages >= EXPIRED_PAGES_MAX;
+                self.memory.lost_page();
             } else {
                 self.memory.unpinned = true;
             }
             self.report_if_repeated(now, error);
             return self.relist(now, pause);
+        }
+        if is_too_large && listing.page > 1 {
+            // The first page of a consistent list falls back to etcd when the watch cache lags, a later one does not
+            // (kube-apiserver 1.34, `ShouldDelegateContinue`): this page, and every attempt at it, waits for the cache.
+            if listing.failures >= PAGE_FAILURES_MAX {
+                self.memory.lost_page();
+            }
+            return self.list_failed(now, listing, error, pause);
         }
         if is_too_large {
             self.memory.unpinned = true;

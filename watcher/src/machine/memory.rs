@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use super::clock::Listened;
 use crate::config::{Config, InitialListStrategy, ListSemantic};
 use crate::request::At;
 use crate::version::ResourceVersion;
+
+/// Lists that may end at a page before one without pages is tried: PAGE-09 allows three attempts in all.
+const LOST_PAGES_MAX: u32 = 2;
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -16,8 +20,8 @@ pub(super) struct Memory {
     pub(super) unpinned: bool,
     /// The next list is not paged, until one succeeds.
     pub(super) unpaged: bool,
-    /// Continue tokens that expired since the last complete list.
-    pub(super) expired_pages: u32,
+    /// Lists, since the last complete one, whose next page the server could not serve any more, or not yet.
+    pub(super) lost_pages: u32,
     /// Watches of one version, in a row, that failed without moving it.
     pub(super) setbacks: u32,
     /// Watch starts of one version, in a row, answered by 5xx.
@@ -30,7 +34,7 @@ pub(super) struct Memory {
     /// Since when watches work without a failure.
     pub(super) healthy_since: Option<Duration>,
     /// When the server last showed that it had come to the version that is watched, to the end of a watch.
-    pub(super) confirmed: Duration,
+    pub(super) confirmed: Listened,
 }
 
 /// Whether to ask for a streaming list, where the configuration wants one.
@@ -80,7 +84,7 @@ impl Memory {
 
     /// A set was read whole, and adopted: also where it is older than what was seen, for then the server itself went
     /// back (TL-03).
-    pub(super) fn adopt(&mut self, now: Duration, version: ResourceVersion) {
+    pub(super) fn adopt(&mut self, now: Listened, version: ResourceVersion) {
         self.confirmed = now;
         if self.expired.as_ref().is_some_and(|expired| *expired != version) {
             self.expired = None;
@@ -88,10 +92,16 @@ impl Memory {
         self.newest = Some(version);
         self.unpinned = false;
         self.unpaged = false;
-        self.expired_pages = 0;
+        self.lost_pages = 0;
         self.setbacks = 0;
         self.server_errors = 0;
         self.unmarked = 0;
+    }
+
+    /// A list ended at a page that the server cannot serve. After a few of them it is read in one piece.
+    pub(super) fn lost_page(&mut self) {
+        self.lost_pages += 1;
+        self.unpaged |= self.lost_pages >= LOST_PAGES_MAX;
     }
 
     /// A watch moved on.

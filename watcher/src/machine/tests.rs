@@ -551,7 +551,7 @@ fn a_server_is_not_asked_without_need(
     #[case] question: &str,
 ) {
     let config = Config {
-        trust_silence: trust_seconds.map(Duration::from_secs),
+        staleness_probe_after: trust_seconds.map(Duration::from_secs),
         ..Config::default()
     };
     let steps = [&SYNC[..], &[Pass(230), Eof, Opened, Pass(230)], said, &[Eof]].concat();

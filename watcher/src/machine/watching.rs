@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
+use super::clock::Listened;
 use super::{Answer, Change, Machine, Pause, RequestId, State, Then};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
@@ -15,7 +16,7 @@ use crate::version::ResourceVersion;
 pub(super) struct Listed {
     pub(super) request: RequestId,
     pub(super) resume: ResourceVersion,
-    pub(super) deadline: Duration,
+    pub(super) deadline: Listened,
     pub(super) idle: Duration,
 }
 
@@ -25,7 +26,7 @@ pub(super) struct Watching {
     pub(super) request: RequestId,
     /// Everything up to here was told.
     pub(super) resume: ResourceVersion,
-    pub(super) deadline: Duration,
+    pub(super) deadline: Listened,
     pub(super) idle: Duration,
     pub(super) opened: Duration,
     /// `resume` moved on this stream.
@@ -62,7 +63,7 @@ impl<O> Machine<O> {
         self.state = State::Listed(Listed {
             request,
             resume,
-            deadline: now + idle,
+            deadline: self.clock.listened(now).after(idle),
             idle,
         });
     }
@@ -111,7 +112,7 @@ impl<O> Machine<O> {
                 });
                 self.setback(now, resume, Pause::STEP);
             }
-            Answer::Progress => {
+            Answer::Progress | Answer::Refusing => {
                 self.state = State::Listed(Listed {
                     request,
                     resume,
@@ -153,7 +154,9 @@ impl<O> Machine<O> {
                 self.bookmark(&mut watching, &resource_version);
                 self.state = State::Watching(watching);
             }
-            Answer::Progress | Answer::Opened => self.state = State::Watching(watching),
+            Answer::Progress | Answer::Refusing | Answer::Opened => {
+                self.state = State::Watching(watching);
+            }
             Answer::ErrorEvent(status) => self.watch_error(now, watching, status),
             Answer::Undecodable { object, error } => {
                 // Resuming here would bring it again, resuming after it would lose it: only the set tells.
@@ -260,7 +263,7 @@ impl<O> Machine<O> {
         } = watching;
         let lived = now.saturating_sub(opened) >= LIVED;
         if moved || confirmed {
-            self.memory.confirmed = now;
+            self.memory.confirmed = self.clock.listened(now);
         }
         match end {
             End::Eof if lived => {
@@ -293,8 +296,8 @@ impl<O> Machine<O> {
 
     /// The watch goes on, after a word of the server on its version where that is long overdue.
     fn then_on(&self, now: Duration, resume: ResourceVersion) -> Then {
-        let silence = now.saturating_sub(self.memory.confirmed);
-        match self.config.trust_silence {
+        let silence = self.clock.listened(now).since(self.memory.confirmed);
+        match self.config.staleness_probe_after {
             Some(longest) if silence > longest => Then::Asking(resume),
             Some(_) | None => Then::Listed(resume),
         }

@@ -1,6 +1,7 @@
 //! One request and its answer, from the bytes of HTTP to [`Answer`]s. Knows no state of the machine.
 
-use std::future::Future;
+mod task;
+
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use http_body_util::BodyExt;
 use kube_client::client::Body;
 use kube_client::{Api, Client};
 
+use self::task::Task;
 use crate::config::Config;
 use crate::decode::{Codec, Kinds, ListDecoder, WatchDecoder};
 use crate::error::{Malformed, TransportError};
@@ -49,7 +51,13 @@ pub(super) struct Link {
 enum Stage {
     Asking {
         is_watch: bool,
-        head: BoxFuture<Result<Opening, kube_client::Error>>,
+        head: Task<Result<http::Response<Body>, kube_client::Error>>,
+    },
+    Refused {
+        http: u16,
+        retry_after: Option<Duration>,
+        /// What could be read of it.
+        body: Task<BytesMut>,
     },
     List {
         body: Body,
@@ -58,18 +66,6 @@ enum Stage {
     Watch {
         body: Body,
         decoder: WatchDecoder,
-    },
-}
-
-type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// The head of an answer; where it is a refusal, with what could be read of its body.
-enum Opening {
-    Accepted(http::Response<Body>),
-    Refused {
-        http: u16,
-        status: Status,
-        retry_after: Option<Duration>,
     },
 }
 
@@ -104,13 +100,9 @@ impl Link {
         };
         let built = build(target, is_watch, query);
         let client = client.clone();
-        let head = Box::pin(async move {
+        let head = Task::start(async move {
             let request = built.map_err(kube_client::Error::HttpError)?;
-            let response = client.send(request).await?;
-            if response.status().is_success() {
-                return Ok(Opening::Accepted(response));
-            }
-            Ok(refusal(response).await)
+            client.send(request).await
         });
         Self {
             id,
@@ -133,25 +125,22 @@ impl Link {
     ) -> Poll<Read> {
         match &mut self.stage {
             Stage::Asking { is_watch, head } => {
-                let response = match ready!(head.as_mut().poll(cx)) {
-                    Ok(Opening::Accepted(response)) => response,
-                    Ok(Opening::Refused {
-                        http,
-                        status,
-                        retry_after,
-                    }) => {
-                        tell(Answer::Rejected {
-                            http,
-                            status,
-                            retry_after,
-                        });
-                        return Poll::Ready(Read::Over);
-                    }
+                let response = match ready!(head.poll(cx)) {
+                    Ok(response) => response,
                     Err(error) => {
                         tell(Answer::TransportError(TransportError::new(error)));
                         return Poll::Ready(Read::Over);
                     }
                 };
+                if !response.status().is_success() {
+                    tell(Answer::Refusing);
+                    self.stage = Stage::Refused {
+                        http: response.status().as_u16(),
+                        retry_after: retry_after(response.headers()),
+                        body: Task::start(error_body(response.into_body())),
+                    };
+                    return Poll::Ready(Read::Bytes);
+                }
                 let encoding = response
                     .headers()
                     .get(CONTENT_ENCODING)
@@ -176,6 +165,19 @@ impl Link {
                     };
                 }
                 Poll::Ready(Read::Bytes)
+            }
+            Stage::Refused {
+                http,
+                retry_after,
+                body,
+            } => {
+                let body = ready!(body.poll(cx));
+                tell(Answer::Rejected {
+                    http: *http,
+                    status: Status::from_body(*http, &body),
+                    retry_after: *retry_after,
+                });
+                Poll::Ready(Read::Over)
             }
             Stage::List { body, decoder } => {
                 if decoder.next(codec, kinds, &mut tell) {
@@ -266,10 +268,7 @@ fn build(target: &Target, is_watch: bool, query: &str) -> http::Result<http::Req
     request.body(Body::empty())
 }
 
-async fn refusal(response: http::Response<Body>) -> Opening {
-    let http = response.status().as_u16();
-    let retry_after = retry_after(response.headers());
-    let mut body = response.into_body();
+async fn error_body(mut body: Body) -> BytesMut {
     let mut read = BytesMut::new();
     let reading = async {
         while let Some(Ok(frame)) = body.frame().await {
@@ -282,13 +281,9 @@ async fn refusal(response: http::Response<Body>) -> Opening {
         }
     };
     if tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await.is_err() {
-        tracing::debug!(http, "the body of a refusal did not come");
+        tracing::debug!("the body of a refusal did not come");
     }
-    Opening::Refused {
-        http,
-        status: Status::from_body(http, &read),
-        retry_after,
-    }
+    read
 }
 
 /// Seconds. A date is no reason to wait longer than the backoff does: the two clocks need not agree.
