@@ -132,6 +132,7 @@ impl Normaliser {
             }
             "goVersion" | "buildDate" | "gitCommit" | "platform" => Some(quote(&format!("<{key}>"))),
             "cells" if is_age(text) => Some(quote("<age>")),
+            "cells" => without_age_in_brackets(text).map(|text| quote(&text)),
             // The server's own writes go by the name of its program.
             "manager" if text.starts_with("oracle-") => Some(quote("kube-apiserver")),
             "name" if is_generated_name(text) => Some(quote("g-<5 letters of the alphabet>")),
@@ -432,14 +433,15 @@ fn time_length(bytes: &[u8]) -> Option<usize> {
     (bytes.get(at) == Some(&b'Z')).then_some(at + 1)
 }
 
-/// A duration as printed in tables: `5s`, `3m12s`.
+/// An age as tables print it, in every unit: `5s`, `3m12s`, `2y1d`. That of a time to come (`<invalid>`) is none: the server
+/// compares with its own clock, so only a probe that asks for it gets it, on any day.
 fn is_age(text: &str) -> bool {
     let mut digits = 0;
     let mut groups = 0;
     for c in text.chars() {
         match c {
             '0'..='9' => digits += 1,
-            's' | 'm' | 'h' | 'd' if digits > 0 => {
+            's' | 'm' | 'h' | 'd' | 'y' if digits > 0 => {
                 digits = 0;
                 groups += 1;
             }
@@ -447,6 +449,12 @@ fn is_age(text: &str) -> bool {
         }
     }
     digits == 0 && groups > 0
+}
+
+/// The restarts of a pod with the age of the last one, `2 (27y ago)`, without that age.
+fn without_age_in_brackets(text: &str) -> Option<String> {
+    let (restarts, age) = text.strip_suffix(" ago)")?.split_once(" (")?;
+    is_age(age).then(|| format!("{restarts} (<age> ago)"))
 }
 
 fn is_generated_name(text: &str) -> bool {
@@ -531,6 +539,21 @@ mod tests {
             r#"{"uid":"7d1b2c3d-0000-4000-8000-000000000001","t":"2026-01-02T03:04:05Z","h":"127.0.0.1:6443"}"#,
         ]);
         assert_eq!(out, [r#"{"uid":"<uid1>","t":"<time>","h":"<authority>"}"#]);
+    }
+
+    #[test]
+    fn ages_in_tables_lose_their_value_whatever_their_unit() {
+        let row = |age: &str, restarts: &str| format!(r#"{{"cells":["a",3,"{age}","{restarts}"]}}"#);
+        for age in [
+            "5s", "3m12s", "179m", "7h59m", "47h", "7d23h", "325d", "2y1d", "27y",
+        ] {
+            let out = normalise(&[&row(age, &format!("2 ({age} ago)"))]);
+            assert_eq!(out, [row("<age>", "2 (<age> ago)")], "{age}");
+        }
+        for other in ["<unknown>", r"\u003cinvalid\u003e", "y", "12", "2x", "1/2"] {
+            let kept = row(other, &format!("2 ({other} ago)"));
+            assert_eq!(normalise(&[&kept]), [kept], "{other}");
+        }
     }
 
     #[test]

@@ -4,8 +4,21 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+/// An age as apimachinery's `util/duration` prints it, and as client-go prints one that has not begun (`<invalid>`: the
+/// clock of one side is behind). Minutes alone are one digit, the age of something made in this run: longer ones are
+/// durations that were asked for (`60m`) or quantities of CPU (`100m`). `<unknown>` is not a matter of the clock: the
+/// object has no such time.
+macro_rules! age {
+    () => {
+        r"(?:<invalid>|\d+y(?:\d+d)?|\d+d(?:\d+h)?|\d+h(?:\d+m)?|(?:\d+m)?\d+(?:\.\d+)?m?s|[2-9]m)"
+    };
+}
+
+/// An age that a cell or the value of a field consists of.
+const AGE_IN_A_CELL: &str = concat!(r"(?m)(^|  )", age!(), r"(?: ago)?(  |$)");
+
 /// What is looked for, and what is written instead, in this order.
-const RULES: [(&str, &str); 23] = [
+const RULES: [(&str, &str); 24] = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uid>"),
     (r"https?://(127\.0\.0\.1|localhost):\d+", "<server>"),
     (r"(127\.0\.0\.1|localhost):\d+", "<server>"),
@@ -29,10 +42,15 @@ const RULES: [(&str, &str); 23] = [
     (r"\b3[0-2]\d{3}\b", "<port>"),
     // What generateName ends with.
     (r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-<random>"),
-    // Ages are alone in their cell. The oracle and the fake are both asked too soon for more than one unit.
-    (r"(?m)(^|  )(\d+m)?\d+(\.\d+)?m?s( ago)?(  |$)", "$1<age>$5"),
-    (r"(?m)(^|  )(\d+m)?\d+(\.\d+)?m?s( ago)?(  |$)", "$1<age>$5"),
-    (r"\(\d+s ago\)", "(<age> ago)"),
+    // Of what repeats, kubectl prints when it was seen last and first; of restarts, when the last one was.
+    (
+        concat!(age!(), r" \(x(\d+) over ", age!(), r"\)"),
+        "<age> (x$1 over <age>)",
+    ),
+    (concat!(r"\(", age!(), r" ago\)"), "(<age> ago)"),
+    // Other ages are alone in their cell. Twice, because two cells in a row share the space between them.
+    (AGE_IN_A_CELL, "$1<age>$2"),
+    (AGE_IN_A_CELL, "$1<age>$2"),
     // Columns are as wide as their widest cell, which may be an age. What stands before a line's first word, stays.
     (r"(\S) {2,}", "$1  "),
     (r"(?m) +$", ""),
@@ -68,6 +86,19 @@ mod tests {
 
     #[rstest]
     #[case::ages("NAME   AGE\na      5s\n", "NAME  AGE\na  <age>\n")]
+    #[case::made_minutes_ago("a  2m\nb  2m5s\n", "a  <age>\nb  <age>\n")]
+    #[case::hours("a  3h\nb  7h59m\nc  47h\n", "a  <age>\nb  <age>\nc  <age>\n")]
+    #[case::days("a  2d\nb  7d23h\nc  729d\n", "a  <age>\nb  <age>\nc  <age>\n")]
+    #[case::years("a  2y\nb  2y1d\nc  27y  27y\n", "a  <age>\nb  <age>\nc  <age>  <age>\n")]
+    #[case::not_yet("a   <invalid>   <invalid>\n", "a  <age>  <age>\n")]
+    #[case::no_time("a  <unknown>\n", "a  <unknown>\n")]
+    #[case::repeated("2d3h (x3 over 2y1d)   Normal", "<age> (x3 over <age>)  Normal\n")]
+    #[case::repeated_from_now_on("<invalid> (x3 over <invalid>)", "<age> (x3 over <age>)\n")]
+    #[case::restarts("a   2 (325d ago)   5s", "a  2 (<age> ago)  <age>\n")]
+    #[case::restart_to_come("a   2 (<invalid> ago)", "a  2 (<age> ago)\n")]
+    #[case::since("Started:   2y1d ago", "Started:  <age>\n")]
+    #[case::durations_asked_for("jane   5s   60m", "jane  <age>  60m\n")]
+    #[case::quantities("cpu:   100m\nmemory:   3M", "cpu:  100m\nmemory:  3M\n")]
     #[case::indentation("spec:\n    a:     b\n", "spec:\n    a:  b\n")]
     #[case::versions("  resourceVersion: \"12\"", "  resourceVersion: \"<version>\"\n")]
     #[case::quoted_versions(
