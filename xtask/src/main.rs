@@ -10,6 +10,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 mod bench;
 mod clients;
+mod clocks;
 mod columns;
 mod compared;
 mod defects;
@@ -45,6 +46,8 @@ enum Chore {
     Schema,
     /// Checks what the compiler does not: forbidden dependencies, files without a reason, paths of one machine.
     Tidy,
+    /// Runs the tests that read the wall clock under shifted clocks and in other time zones (needs libfaketime).
+    Clocks(clocks::Arguments),
     /// Compares the fake with what real servers answered.
     Fidelity(fidelity::Arguments),
     /// A real kube-apiserver.
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Chore::Defects(arguments) => defects::run(&arguments),
         Chore::Schema => schema::write(),
         Chore::Tidy => tidy::run(),
+        Chore::Clocks(arguments) => clocks::run(&arguments),
         Chore::Fidelity(arguments) => fidelity::run(&arguments),
         Chore::Oracle { what } => oracle::run(&what),
         Chore::Bench {
