@@ -18,6 +18,8 @@ mod events;
 mod requests;
 mod resume;
 
+pub(crate) use resume::{resumes_from, starts_live};
+
 /// One invariant.
 pub struct Invariant {
     /// `INV-07`.

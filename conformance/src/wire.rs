@@ -1,13 +1,35 @@
 //! Judges clients by the wire alone, while they work: any client, in any language, without an adapter.
 //!
-//! Records are taken one by one, in order ([`WireJudge::take`]); what they prove is told at once. Only the invariants in
-//! [`ON_THE_WIRE`] can be decided so. Memory is bounded however long a server runs: of each list/watch loop a window of
-//! its newest records is kept, and where something was forgotten, an invariant that needs it gives way.
+//! # Who may have sent a request
 //!
-//! Who is who: see `wire/clients.rs`. What a loop remembers: see `wire/window.rs`.
+//! A request shows a User-Agent and a collection. It does not show which list/watch loop sent it: replicas, informers of
+//! one process, pooled connections and watchers that come and go share both. An *explanation* says which loop sent which
+//! request. A client is accused only where every explanation breaks the invariant:
+//!
+//! 1. One loop sent everything of this name and collection: `wire/window.rs`, by the invariants of the suite.
+//! 2. Several loops did, each of which began with a set of its own: `wire/ledger.rs`, and for continue tokens
+//!    `wire/chains.rs`, for failing requests `wire/rate.rs`.
+//! 3. The version is from elsewhere: a write of its own, an object read by name (`wire/clients.rs`), a wider collection.
+//! 4. What would explain it was forgotten, for memory is bounded.
+//!
+//! Explanations 2 to 4 are tried first, and cost the same for each request. Only a request that none of them explains is
+//! held against all that is remembered (1), which also puts the violation into words. Two watches of one set are two
+//! watches of one loop: a set is what makes a loop.
+//!
+//! Whatever an explanation rests on may be taken for possible too often, and never too seldom. What a request breaks by
+//! itself (INV-15), or because nothing may come any more (INV-18), needs no explanation.
+//!
+//! Records are taken one by one, in order ([`WireJudge::take`]); what they prove is told at once, or once there was time to
+//! close what was given up. Only the invariants in [`ON_THE_WIRE`] can be decided so.
 
+mod asked;
+mod chains;
 mod clients;
 mod fit;
+mod ledger;
+mod position;
+mod rate;
+mod verdict;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,19 +39,17 @@ use std::time::Duration;
 use fake_apiserver::record::line::line;
 use fake_apiserver::record::{ConnId, Record, Side, StreamId, Verb, What};
 use fake_apiserver::scenario::{ClientMode, Named, Scenario, ServerSettings};
-use serde::Serialize;
 
 use crate::invariants::ON_THE_WIRE;
 use crate::trace::Moment;
-use crate::verdict::Contradiction;
 
+use asked::{Asked, Suspicion};
 pub use clients::Apart;
-use clients::Clients;
+use clients::{Clients, OTHERS};
 pub use fit::{Needs, grants, needs, takes};
+use ledger::{CLOSING, Ledger};
+pub use verdict::{ClientVerdict, Violation, WireVerdict};
 use window::{Subject, Window};
-
-/// After a request, what it left open has so long to be closed (CLOSE-01); a little later it can be judged.
-const CLOSING: Duration = Duration::from_millis(2_050);
 
 /// Records of all loops together; of more, the loops that were silent for longest are forgotten. Each has an equal share …
 const RECORDS_MAX: usize = 200_000;
@@ -46,26 +66,37 @@ const TOLD_MAX: usize = 200;
 /// Judges every client that speaks to one server.
 #[derive(Debug)]
 pub struct WireJudge {
+    apart: Apart,
     clients: Clients,
-    windows: BTreeMap<u64, Window>,
-    /// The loops of each client, by what they read: thousands may read the same.
-    by_subject: BTreeMap<Arc<Subject>, BTreeMap<u64, u64>>,
+    loops: BTreeMap<u64, Loops>,
+    by_reader: BTreeMap<(Arc<str>, Arc<Subject>), u64>,
     by_stream: BTreeMap<StreamId, u64>,
-    /// Open connections, and the loops that used them.
+    /// Open connections, and who read on them.
     by_conn: BTreeSet<(ConnId, u64)>,
-    /// When a loop has to be looked at though nothing happens.
+    /// Who has to be looked at though nothing happens, and when.
     due: BTreeSet<(Duration, u64)>,
-    /// Records that all loops take the memory of, and how many those may be that cannot be forgotten.
+    /// Records that all of them take the memory of, and how many those may be that cannot be forgotten.
     held: usize,
     held_max: usize,
     readers: Readers,
     excused: Vec<String>,
     made: u64,
+    stopped: bool,
     now: Moment,
     /// Found in this turn.
     news: Vec<Violation>,
     told: Vec<Violation>,
-    counts: BTreeMap<(String, String), u64>,
+    counts: BTreeMap<(Arc<str>, String), u64>,
+}
+
+/// The loops of one name that read one collection.
+#[derive(Debug)]
+struct Loops {
+    agent: Arc<str>,
+    subject: Arc<Subject>,
+    ledger: Ledger,
+    window: Window,
+    due: Option<Duration>,
 }
 
 /// What is assumed of those nobody knows anything of, once for all loops.
@@ -76,64 +107,14 @@ struct Readers {
     of_objects: Arc<Scenario>,
 }
 
-/// A client broke an invariant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Violation {
-    /// Who.
-    pub client: String,
-    /// In reading what: `pods in default`.
-    pub reading: String,
-    /// What it contradicts.
-    #[serde(flatten)]
-    pub found: Contradiction,
-    /// The request that proves it, as the trace tells it.
-    pub proof: String,
-    /// When it was found, in milliseconds since the server started.
-    pub at_ms: u64,
-}
-
-/// What the wire says about every client so far.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WireVerdict {
-    /// `pass`, `mismatch`, or `nothing` where no client listed or watched.
-    pub outcome: &'static str,
-    /// Who was there.
-    pub clients: Vec<ClientVerdict>,
-    /// The invariants that were decided.
-    pub judged: Vec<&'static str>,
-    /// What was not, and why.
-    pub not_judged: &'static str,
-}
-
-/// What the wire says about one user agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ClientVerdict {
-    /// Its User-Agent.
-    pub client: String,
-    /// How many of it there were, as far as connections tell them apart.
-    pub instances: u64,
-    /// Connections it used for lists and watches.
-    pub connections: u64,
-    /// All requests it sent.
-    pub requests: u64,
-    /// Lists and watches among them.
-    pub reads: u64,
-    /// How often it broke which invariant.
-    pub violations: BTreeMap<String, u64>,
-    /// How, the first of them in full.
-    pub contradictions: Vec<Violation>,
-}
-
 impl WireJudge {
     /// A judge of whoever comes.
     pub fn new(apart: Apart) -> Self {
         Self {
-            clients: Clients::new(apart),
-            windows: BTreeMap::new(),
-            by_subject: BTreeMap::new(),
+            apart,
+            clients: Clients::default(),
+            loops: BTreeMap::new(),
+            by_reader: BTreeMap::new(),
             by_stream: BTreeMap::new(),
             by_conn: BTreeSet::new(),
             due: BTreeSet::new(),
@@ -142,6 +123,7 @@ impl WireJudge {
             readers: Readers::new(),
             excused: Vec::new(),
             made: 0,
+            stopped: false,
             now: Moment {
                 seq: 0,
                 at: Duration::ZERO,
@@ -168,53 +150,76 @@ impl WireJudge {
                 stream,
                 conn,
                 verb,
+                method,
                 path,
                 query,
                 user_agent,
+                violations,
                 ..
             } => {
-                let agent = user_agent.as_deref().unwrap_or("(no User-Agent)");
-                self.clients.on_request(agent, *verb != Verb::Other);
-                if *verb != Verb::Other {
-                    let subject = Subject::of(&Named::by(path), query);
-                    let window = self.window_of(agent, *conn, subject, query);
-                    self.by_stream.insert(*stream, window);
-                    self.keep(window, record);
-                    self.wait(window);
-                    if self.windows.get(&window).is_some_and(Window::is_worth_a_look) {
-                        self.look(window, window::ON_REQUEST);
-                    }
+                let agent = self
+                    .clients
+                    .ask(user_agent.as_deref(), *conn, clients::is_read(*verb));
+                let named = Named::by(path);
+                if *verb == Verb::Other {
+                    self.clients.touch(&agent, *stream, method, &named);
+                } else {
+                    let asked = Asked {
+                        stream: *stream,
+                        conn: *conn,
+                        at: self.now,
+                        verb: *verb,
+                        path,
+                        query,
+                    };
+                    self.read(&agent, Subject::of(&named, query), asked, record, violations);
                 }
             }
-            What::Head { stream, .. } => {
-                if let Some(window) = self.keep_of(*stream, record)
-                    && self.windows.get(&window).is_some_and(Window::is_worth_a_look)
-                {
-                    self.look(window, window::ON_HEAD);
-                }
-            }
-            What::Page { stream, .. }
-            | What::Body { stream, .. }
-            | What::Torn { stream, .. }
-            | What::Frame { stream, .. }
-            | What::Withheld { stream, .. } => {
-                self.keep_of(*stream, record);
-            }
-            What::End { stream, .. } => {
-                self.keep_of(*stream, record);
+            What::Wrote(truth) => self.clients.write(truth),
+            What::Disconnected { conn, by } => self.disconnected(*conn, *by, record),
+            What::StopRequested => self.stop(record),
+            What::End { stream, how, by } => {
+                self.clients.end(*stream);
+                let now = self.now.at;
+                self.answer(*stream, record, |ledger| ledger.end(*stream, *how, *by, now));
                 self.by_stream.remove(stream);
             }
-            What::Disconnected { conn, by } => self.disconnected(*conn, *by, record),
-            What::StopRequested => {
-                for window in self.windows.keys().copied().collect::<Vec<_>>() {
-                    self.keep(window, record);
-                    self.wait(window);
-                }
+            What::Head {
+                stream,
+                status,
+                retry_after,
+                ..
+            } => {
+                let now = self.now.at;
+                self.answer(*stream, record, |ledger| {
+                    ledger.head(*stream, *status, retry_after.as_deref(), now);
+                });
             }
+            What::Page {
+                stream,
+                resource_version,
+                continue_token,
+                ..
+            } => self.answer(*stream, record, |ledger| {
+                ledger.page(*stream, resource_version, continue_token);
+            }),
+            What::Body {
+                stream,
+                continue_token,
+                ..
+            } => self.answer(*stream, record, |ledger| {
+                ledger.body(*stream, continue_token.as_deref(), true);
+            }),
+            What::Torn { stream, sent, bytes } => self.answer(*stream, record, |ledger| {
+                ledger.body(*stream, None, sent >= bytes);
+            }),
+            What::Frame { stream, frame } => {
+                self.answer(*stream, record, |ledger| ledger.frame(*stream, frame));
+            }
+            What::Withheld { stream, .. } => self.answer(*stream, record, |_| {}),
             What::Connected { .. }
             | What::Goaway { .. }
             | What::Refused
-            | What::Wrote(_)
             | What::Restored { .. }
             | What::Turned { .. }
             | What::Step { .. }
@@ -237,12 +242,17 @@ impl WireJudge {
 
     /// What came out so far.
     pub fn verdict(&self) -> WireVerdict {
+        let mut loops = BTreeMap::<&str, usize>::new();
+        for there in self.loops.values() {
+            let most = loops.entry(&there.agent).or_default();
+            *most = there.ledger.loops().max(*most);
+        }
         let clients: Vec<ClientVerdict> = self
             .clients
             .tally()
             .map(|(agent, tally)| ClientVerdict {
-                client: agent.to_owned(),
-                instances: tally.instances,
+                client: agent.to_string(),
+                instances: tally.loops.max(loops.get(&**agent).copied().unwrap_or(0) as u64),
                 connections: tally.connections,
                 requests: tally.requests,
                 reads: tally.reads,
@@ -255,7 +265,7 @@ impl WireJudge {
                 contradictions: self
                     .told
                     .iter()
-                    .filter(|told| clients::agent_of(&told.client) == agent)
+                    .filter(|told| *told.client == **agent)
                     .cloned()
                     .collect(),
             })
@@ -280,168 +290,206 @@ impl WireJudge {
         }
     }
 
-    /// The loop a read belongs to.
-    fn window_of(&mut self, agent: &str, conn: ConnId, subject: Subject, query: &[(String, String)]) -> u64 {
-        let readers = self.by_subject.get_key_value(&subject);
-        let (windows, same_subject) = (&self.windows, readers.map(|(_, clients)| clients));
-        let subject = readers.map_or_else(|| Arc::new(subject), |(known, _)| Arc::clone(known));
-        let given = window::asks_back(query);
-        let client = self.clients.of_read(agent, conn, &|client| {
-            let known = same_subject.and_then(|clients| windows.get(clients.get(&client)?));
-            clients::Fit {
-                was_given: given.is_some_and(|given| known.is_some_and(|window| window.gave(given))),
-                is_busy: known.is_some_and(Window::is_busy),
-            }
+    fn read(
+        &mut self,
+        agent: &Arc<str>,
+        subject: Subject,
+        asked: Asked<'_>,
+        record: &Record,
+        violations: &[String],
+    ) {
+        let id = self.loops_of(agent, subject);
+        self.by_stream.insert(asked.stream, id);
+        self.by_conn.insert((asked.conn, id));
+        self.keep(id, record);
+        let Some(mut there) = self.loops.remove(&id) else {
+            return;
+        };
+        there.ledger.ask(asked, |version| {
+            self.clients.knows(agent, there.subject.plural(), version)
+                || self.is_known_wider(agent, &there.subject, version)
         });
-        if let Some(window) = same_subject.and_then(|clients| clients.get(&client)) {
-            let window = *window;
-            self.by_conn.insert((conn, window));
-            return window;
+        self.loops.insert(id, there);
+        let mut certain = Vec::new();
+        if !violations.is_empty() {
+            certain.push("INV-15");
+        }
+        if self.stopped {
+            certain.push("INV-18");
+            self.wake(id, self.now.at + CLOSING);
+        }
+        self.look(id, certain);
+    }
+
+    /// Was a client given this version by a collection of which this one is a part?
+    fn is_known_wider(&self, agent: &Arc<str>, subject: &Subject, version: position::Version) -> bool {
+        subject.wider().any(|wider| {
+            let id = self.by_reader.get(&(Arc::clone(agent), Arc::new(wider)));
+            id.and_then(|id| self.loops.get(id))
+                .is_some_and(|there| there.ledger.knows(version))
+        })
+    }
+
+    fn loops_of(&mut self, agent: &Arc<str>, subject: Subject) -> u64 {
+        let reader = (Arc::clone(agent), Arc::new(subject));
+        if let Some(id) = self.by_reader.get(&reader) {
+            return *id;
         }
         self.made += 1;
-        let window = self.made;
-        self.by_conn.insert((conn, window));
-        let reader = self.readers.of(&subject);
-        self.by_subject
-            .entry(Arc::clone(&subject))
-            .or_default()
-            .insert(client, window);
-        let blind = self.clients.is_partly_forgotten(agent) && given.is_some();
-        self.windows
-            .insert(window, Window::new(client, subject, reader, blind));
-        window
+        let forgotten = self.clients.forgotten(agent).cloned();
+        let there = Loops {
+            agent: Arc::clone(agent),
+            subject: Arc::clone(&reader.1),
+            window: Window::new(self.readers.of(&reader.1), forgotten.is_some()),
+            ledger: Ledger::new(self.apart == Apart::ByAgent, forgotten),
+            due: None,
+        };
+        self.by_reader.insert(reader, self.made);
+        self.loops.insert(self.made, there);
+        self.made
+    }
+
+    fn answer(&mut self, stream: StreamId, record: &Record, note: impl FnOnce(&mut Ledger)) {
+        let Some(id) = self.by_stream.get(&stream).copied() else {
+            return;
+        };
+        self.keep(id, record);
+        if let Some(there) = self.loops.get_mut(&id) {
+            note(&mut there.ledger);
+        }
+        self.look(id, Vec::new());
+    }
+
+    fn disconnected(&mut self, conn: ConnId, by: Side, record: &Record) {
+        self.clients.disconnect(conn);
+        let concerned = self.by_conn.range((conn, 0)..=(conn, u64::MAX));
+        for (conn, id) in concerned.copied().collect::<Vec<_>>() {
+            self.by_conn.remove(&(conn, id));
+            self.keep(id, record);
+            if let Some(there) = self.loops.get_mut(&id) {
+                there.ledger.disconnect(conn, by, self.now.at);
+            }
+            self.look(id, Vec::new());
+        }
+    }
+
+    fn stop(&mut self, record: &Record) {
+        self.stopped = true;
+        for id in self.loops.keys().copied().collect::<Vec<_>>() {
+            self.keep(id, record);
+            if let Some(there) = self.loops.get_mut(&id) {
+                there.ledger.stop();
+            }
+            self.look(id, Vec::new());
+            self.wake(id, self.now.at + CLOSING);
+        }
     }
 
     fn keep(&mut self, id: u64, record: &Record) {
-        let share = (RECORDS_MAX / self.windows.len().max(1)).clamp(SHARE_MIN, SHARE_MAX);
-        let Some(window) = self.windows.get_mut(&id) else {
+        let share = (RECORDS_MAX / self.loops.len().max(1)).clamp(SHARE_MIN, SHARE_MAX);
+        let Some(there) = self.loops.get_mut(&id) else {
             return;
         };
-        let held = window.held();
-        window.keep(record);
-        if window.is_full(share) {
-            if window.is_unread() {
-                // What is forgotten must have been looked at.
-                self.look(id, &ON_THE_WIRE);
-                if let Some(window) = self.windows.get_mut(&id) {
-                    window.trim(share);
-                }
-            } else {
-                window.fit(share);
-            }
-        }
-        self.held = self.held + self.windows.get(&id).map_or(0, Window::held) - held;
-        if self.held > self.held_max || self.windows.len() > LOOPS_MAX {
+        let held = there.window.held();
+        there.window.keep(record);
+        there.window.trim(share);
+        self.held = self.held + there.window.held() - held;
+        if self.held > self.held_max || self.loops.len() > LOOPS_MAX {
             self.forget_silent_loops();
         }
     }
 
-    fn keep_of(&mut self, stream: StreamId, record: &Record) -> Option<u64> {
-        let window = *self.by_stream.get(&stream)?;
-        self.keep(window, record);
-        Some(window)
-    }
-
-    fn disconnected(&mut self, conn: ConnId, by: Side, record: &Record) {
-        self.clients.on_disconnected(conn, by);
-        let concerned = self.by_conn.range((conn, 0)..=(conn, u64::MAX));
-        for (conn, window) in concerned.copied().collect::<Vec<_>>() {
-            self.by_conn.remove(&(conn, window));
-            self.keep(window, record);
-        }
-    }
-
-    /// The loop is looked at once there was time to close what it left.
-    fn wait(&mut self, id: u64) {
-        let at = self.now.at + CLOSING;
-        if let Some(window) = self.windows.get_mut(&id)
-            && window.settles.replace(at).is_none()
-        {
+    /// Looks at a reader at some time, though nothing may happen until then.
+    fn wake(&mut self, id: u64, at: Duration) {
+        let Some(there) = self.loops.get_mut(&id) else {
+            return;
+        };
+        if there.due.is_none_or(|due| at < due) {
+            if let Some(due) = there.due.replace(at) {
+                self.due.remove(&(due, id));
+            }
             self.due.insert((at, id));
         }
     }
 
-    /// Judges the loops whose time has come.
+    /// Looks at the readers whose time has come.
     fn look_again(&mut self) {
         while let Some((at, id)) = self.due.first().copied()
             && at <= self.now.at
         {
             self.due.pop_first();
-            self.look(id, &ON_THE_WIRE);
-            let Some(window) = self.windows.get_mut(&id) else {
+            let Some(there) = self.loops.get_mut(&id) else {
                 continue;
             };
-            match window.settles {
-                // It went on meanwhile.
-                Some(later) if later > at => _ = self.due.insert((later, id)),
-                Some(_) | None => window.settles = None,
-            }
+            there.due = None;
+            there.ledger.pass_time(self.now.at);
+            let certain = if self.stopped { vec!["INV-18"] } else { Vec::new() };
+            self.look(id, certain);
         }
     }
 
-    fn look(&mut self, id: u64, wanted: &[&'static str]) {
-        let wanted: Vec<&str> = wanted
-            .iter()
-            .copied()
-            .filter(|id| !self.excused.iter().any(|excused| excused == id))
-            .collect();
-        let Some(window) = self.windows.get_mut(&id) else {
+    /// Holds what no other explanation was found for against all that is remembered. `certain`: what needs none.
+    fn look(&mut self, id: u64, certain: Vec<&'static str>) {
+        let Some(there) = self.loops.get_mut(&id) else {
             return;
         };
-        let told_apart = self.clients.tells_by_connections();
-        let contradictions = window.look(&wanted, self.now, told_apart);
-        if contradictions.is_empty() {
-            return;
+        let mut suspicions = there.ledger.news();
+        if *there.agent == *OTHERS {
+            // Whoever they are, they are not one.
+            suspicions.clear();
         }
-        let label = self.clients.label(window.client);
-        for found in contradictions {
-            let proof = window.record(&found).map(line).unwrap_or_default();
-            let violation = Violation {
-                client: label.clone(),
-                reading: window.subject.to_string(),
-                proof,
-                at_ms: self.now.at.as_millis() as u64,
-                found,
-            };
-            let count = (
-                clients::agent_of(&label).to_owned(),
-                violation.found.check.clone(),
-            );
-            *self.counts.entry(count).or_default() += 1;
-            if self.told.len() < TOLD_MAX {
-                self.told.push(violation.clone());
+        suspicions.extend(certain.into_iter().map(Suspicion::certain));
+        let due = there.ledger.due(self.now.at);
+        if !suspicions.is_empty() {
+            let found = there.window.look(&suspicions, self.now);
+            let (agent, reading) = (Arc::clone(&there.agent), there.subject.to_string());
+            let told: Vec<Violation> = found
+                .into_iter()
+                .filter(|found| !self.excused.contains(&found.check))
+                .map(|found| Violation {
+                    client: agent.to_string(),
+                    reading: reading.clone(),
+                    proof: there.window.record(&found).map(line).unwrap_or_default(),
+                    at_ms: self.now.at.as_millis() as u64,
+                    found,
+                })
+                .collect();
+            for violation in told {
+                let count = (Arc::clone(&agent), violation.found.check.clone());
+                *self.counts.entry(count).or_default() += 1;
+                if self.told.len() < TOLD_MAX {
+                    self.told.push(violation.clone());
+                }
+                self.news.push(violation);
             }
-            self.news.push(violation);
+        }
+        if let Some(due) = due {
+            self.wake(id, due);
         }
     }
 
     /// Forgets a fourth at least, for it takes looking at all of them.
     fn forget_silent_loops(&mut self) {
-        let silent = self.windows.iter().filter(|(_, window)| !window.is_busy());
-        let mut silent: Vec<(u64, u64)> = silent.map(|(id, window)| (window.last(), *id)).collect();
+        let silent = self.loops.iter().filter(|(_, there)| !there.ledger.is_busy());
+        let mut silent: Vec<(u64, u64)> = silent.map(|(id, there)| (there.window.last(), *id)).collect();
         silent.sort_unstable();
         for (_, id) in silent {
-            if self.held <= RECORDS_MAX / 4 * 3 && self.windows.len() <= LOOPS_MAX / 4 * 3 {
+            if self.held <= RECORDS_MAX / 4 * 3 && self.loops.len() <= LOOPS_MAX / 4 * 3 {
                 break;
             }
-            self.look(id, &ON_THE_WIRE);
             self.forget(id);
         }
         self.held_max = RECORDS_MAX.max(self.held + RECORDS_MAX / 4);
     }
 
     fn forget(&mut self, id: u64) {
-        let Some(window) = self.windows.remove(&id) else {
+        let Some(there) = self.loops.remove(&id) else {
             return;
         };
-        self.held -= window.held();
-        self.clients.on_forgotten(window.client);
-        if let Some(clients) = self.by_subject.get_mut(&window.subject) {
-            clients.remove(&window.client);
-            if clients.is_empty() {
-                self.by_subject.remove(&window.subject);
-            }
-        }
+        self.held -= there.window.held();
+        self.clients.see(&there.agent, there.ledger.loops());
+        self.clients.forget(&there.agent, &there.ledger.everywhere());
+        self.by_reader.remove(&(there.agent, there.subject));
     }
 }
 

@@ -6,14 +6,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use adapter_kube_runtime::KubeRuntime;
+use adapter_watcher::WatcherClient;
 use conformance::baseline::Baseline;
-use conformance::client::Client as _;
+use conformance::client::Client;
 use conformance::coverage;
 use conformance::invariants::INVARIANTS;
 use conformance::report::terminal::{self, Style};
 use conformance::suite::{self, Driver, Judged, Plan};
+use conformance::wire::{Apart, WireJudge};
 use fake_apiserver::record::{RunEnd, What};
 use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::scenario::catalogue;
@@ -33,6 +36,9 @@ const SPINS_MAX: usize = 3;
 const RECORDS_MAX: usize = 300;
 const BYTES_MAX: u64 = 64 * 1024;
 
+/// After a run the wire judge is given so long to see what was left open, as `run` gives it.
+const AFTERWARDS: Duration = Duration::from_secs(3);
+
 /// Scenarios named for each mistake.
 const NAMED: usize = 3;
 
@@ -43,8 +49,8 @@ static RIGHT: LazyLock<Vec<Judged>> = LazyLock::new(|| {
     })
 });
 
-/// What caught each mistake, in order of the scenarios.
-static CAUGHT: LazyLock<BTreeMap<Mistake, Vec<Catch>>> = LazyLock::new(|| {
+/// What caught each mistake, in order of the scenarios, and what the wire judge alone makes of the light ones.
+static CAUGHT: LazyLock<BTreeMap<Mistake, (Vec<Catch>, CaughtOnTheWire)>> = LazyLock::new(|| {
     let passed = || RIGHT.iter().filter(|judged| judged.verdict.passed());
     let scenario = |judged: &Judged| judged.scenario.clone();
     let light: Vec<SharedScenario> = passed()
@@ -53,14 +59,17 @@ static CAUGHT: LazyLock<BTreeMap<Mistake, Vec<Catch>>> = LazyLock::new(|| {
         .collect();
     let heavy: Vec<SharedScenario> = passed().filter(|judged| is_heavy(judged)).map(scenario).collect();
     let caught = parallel::map(&Mistake::ALL, |mistake| {
-        let mut caught = catches(*mistake, &light);
+        let (mut caught, wire) = catches(*mistake, &light);
         if caught.is_empty() {
-            caught = catches(*mistake, &heavy);
+            (caught, _) = catches(*mistake, &heavy);
         }
-        (*mistake, caught)
+        (*mistake, (caught, wire))
     });
     caught.into_iter().collect()
 });
+
+/// Where a mistake is caught by requests alone: how the judge was used, and the check; with the first such scenario.
+type CaughtOnTheWire = BTreeMap<(&'static str, String), String>;
 
 struct Catch {
     scenario: String,
@@ -95,7 +104,7 @@ fn the_right_client_passes() {
 fn every_mistake_is_caught() {
     let mut told = String::new();
     let mut missed = Vec::new();
-    for (mistake, caught) in CAUGHT.iter() {
+    for (mistake, (caught, _)) in CAUGHT.iter() {
         writeln!(told, "{mistake:?}").unwrap();
         for Catch { scenario, checks, .. } in caught.iter().take(NAMED) {
             let check = checks.first().map(String::as_str).unwrap_or_default();
@@ -109,12 +118,38 @@ fn every_mistake_is_caught() {
     insta::assert_snapshot!("caught", told);
 }
 
+/// A client that does right is accused of nothing by a judge that has nothing but its requests.
+#[test]
+fn the_wire_judge_accuses_no_right_client() {
+    let ours = parallel::map(&repository::scenarios(), |scenario| play(scenario, WatcherClient));
+    let mut wrong = String::new();
+    for judged in RIGHT.iter().chain(&ours).filter(|judged| judged.verdict.passed()) {
+        for (company, check, sentence) in on_the_wire(judged) {
+            writeln!(wrong, "{} {company}: {check}: {sentence}", judged.scenario.id).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn the_wire_judge_catches_what_it_did() {
+    let mut told = String::new();
+    let caught = CAUGHT.iter().map(|(mistake, (_, wire))| (mistake, wire));
+    for (mistake, caught) in caught.filter(|(_, wire)| !wire.is_empty()) {
+        writeln!(told, "{mistake:?}").unwrap();
+        for ((company, check), scenario) in caught {
+            writeln!(told, "  {company} {check}: {scenario}").unwrap();
+        }
+    }
+    insta::assert_snapshot!("wire", told);
+}
+
 #[test]
 fn every_invariant_is_broken_by_a_mistake() {
     let mut told = String::new();
     let mut unbroken = Vec::new();
     for invariant in &INVARIANTS {
-        let first = CAUGHT.iter().find_map(|(mistake, caught)| {
+        let first = CAUGHT.iter().find_map(|(mistake, (caught, _))| {
             let by = caught
                 .iter()
                 .find(|caught| caught.checks.iter().any(|check| check == invariant.id))?;
@@ -153,7 +188,7 @@ fn every_requirement_can_be_broken_or_says_why_not() {
     for requirement in catalogue::requirements() {
         let id = &requirement.id;
         // The mistake that the fewest scenarios catch is the most telling.
-        let breaking = CAUGHT.iter().filter_map(|(mistake, caught)| {
+        let breaking = CAUGHT.iter().filter_map(|(mistake, (caught, _))| {
             let by = caught.iter().find(|caught| caught.broken.contains(id))?;
             Some((caught.len(), mistake, &by.scenario))
         });
@@ -208,14 +243,20 @@ fn is_heavy(judged: &Judged) -> bool {
     judged.records.len() > RECORDS_MAX || bytes.sum::<u64>() > BYTES_MAX
 }
 
-fn catches(mistake: Mistake, scenarios: &[SharedScenario]) -> Vec<Catch> {
+fn catches(mistake: Mistake, scenarios: &[SharedScenario]) -> (Vec<Catch>, CaughtOnTheWire) {
     let mut caught = Vec::new();
+    let mut wire = CaughtOnTheWire::new();
     let mut spins = 0;
     for scenario in scenarios {
         let client = Reference {
             mistake: Some(mistake),
         };
         let judged = play(scenario, client);
+        for (company, check, _) in on_the_wire(&judged) {
+            wire.entry((company, check))
+                .or_insert_with(|| scenario.id.clone());
+        }
+        spins += usize::from(is_runaway(&judged));
         if !judged.verdict.passed() {
             let covers = scenario.covers.iter().map(|covered| covered.id.clone());
             let broken = covers.filter(|id| coverage::breaks(&judged, id)).collect();
@@ -226,20 +267,42 @@ fn catches(mistake: Mistake, scenarios: &[SharedScenario]) -> Vec<Catch> {
                 checks: checks.map(|contradiction| contradiction.check).collect(),
             });
         }
-        spins += usize::from(
-            judged
-                .records
-                .iter()
-                .any(|record| matches!(record.what, What::RunEnded(RunEnd::Runaway { .. }))),
-        );
         if spins == SPINS_MAX {
             break;
         }
     }
-    caught
+    (caught, wire)
 }
 
-fn play(scenario: &SharedScenario, client: Reference) -> Judged {
+/// What the wire judge finds in a run: in which company, by which check, in words.
+fn on_the_wire(judged: &Judged) -> Vec<(&'static str, String, String)> {
+    let excused = judged.scenario.expect.excused.iter();
+    let excused: Vec<String> = excused.map(|excuse| excuse.invariant.clone()).collect();
+    let companies = [("run", Apart::ByAgent), ("serve", Apart::ByConnections)];
+    let found = companies.into_iter().flat_map(|(name, company)| {
+        let mut judge = WireJudge::new(company).excusing(excused.clone());
+        let mut found: Vec<_> = judged
+            .records
+            .iter()
+            .flat_map(|record| judge.take(record))
+            .collect();
+        let last = judged.records.last().map(|last| last.at).unwrap_or_default();
+        found.extend(judge.pass_time(last + AFTERWARDS));
+        found
+            .into_iter()
+            .map(move |violation| (name, violation.found.check, violation.found.sentence))
+    });
+    found.collect()
+}
+
+fn is_runaway(judged: &Judged) -> bool {
+    judged
+        .records
+        .iter()
+        .any(|record| matches!(record.what, What::RunEnded(RunEnd::Runaway { .. })))
+}
+
+fn play(scenario: &SharedScenario, client: impl Client) -> Judged {
     let plan = Plan {
         driver: Driver::Sim,
         seed: 0,

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use fake_apiserver::fault::Ending;
-use fake_apiserver::record::Side;
+use fake_apiserver::record::{FrameType, Side};
 
 use super::{Finding, Ground};
-use crate::trace::{Answer, Exchange, Moment};
+use crate::trace::{Answer, Exchange, Moment, readable};
 use crate::words;
 
 /// How long a client may take to close what it no longer reads (CLOSE-01).
@@ -101,12 +101,16 @@ fn over_budget(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let trace = ground.trace;
     // Requests in order, and whether they leave the client failing.
     let mut tries: Vec<(Moment, bool)> = trace.refused.iter().map(|at| (*at, true)).collect();
+    let mut watch_failed = false;
     for read in trace.reads() {
-        // A page that was answered is progress, not a retry.
-        let progress = read.page > 1 && read.page_sent().is_some();
-        if !progress {
-            tries.push((read.asked, !recovered(read)));
-        }
+        let failing = if read.is_watch() {
+            let failing = watch_fails(read);
+            watch_failed |= failing == Some(true);
+            failing
+        } else {
+            list_fails(read, &mut watch_failed)
+        };
+        tries.extend(failing.map(|failing| (read.asked, failing)));
     }
     tries.sort_unstable();
     let mut streak: Vec<Moment> = Vec::new();
@@ -145,14 +149,37 @@ fn over_budget(ground: &Ground<'_, '_>) -> Vec<Finding> {
     Vec::new()
 }
 
-/// A watch that lived shows that the client is through; a list alone does not (410, relist, 410 … is failing too).
-fn recovered(read: &Exchange<'_>) -> bool {
-    let refused = read.status().is_none_or(|status| status >= 300);
-    if !read.is_watch() || refused {
-        return false;
+/// A watch that lived shows that the client is through. One that its client closed with nothing wrong shows neither.
+fn watch_fails(read: &Exchange<'_>) -> Option<bool> {
+    if read.status().is_none_or(|status| status >= 300) {
+        return Some(true);
     }
-    read.over()
-        .is_none_or(|over| over.at.saturating_sub(read.asked.at) >= AT_ONCE)
+    let lived = read
+        .over()
+        .is_none_or(|over| over.at.saturating_sub(read.asked.at) >= AT_ONCE);
+    if lived {
+        return Some(false);
+    }
+    let by_server = match (read.end, read.disconnected) {
+        (Some(end), _) => end.by == Side::Server,
+        (None, Some((_, by))) => by == Side::Server,
+        (None, None) => false,
+    };
+    let troubled = read.frames.iter().any(|sent| {
+        sent.frame.scripted || !readable(sent.frame) || matches!(sent.frame.kind, FrameType::Error { .. })
+    });
+    (by_server || troubled).then_some(true)
+}
+
+/// A list that was answered is no failure, and no recovery either: 410, relist, 410 … is failing too. So it counts once
+/// for every watch that failed before it; and a page that was answered is progress.
+fn list_fails(read: &Exchange<'_>, watch_failed: &mut bool) -> Option<bool> {
+    let refused = read.status().is_none_or(|status| status >= 300);
+    let answered = !refused && matches!(read.answer, Some(Answer::Page(_) | Answer::Body(_)));
+    if !answered {
+        return Some(true);
+    }
+    (read.page <= 1 && std::mem::take(watch_failed)).then_some(true)
 }
 
 fn lost(exchange: &Exchange<'_>) -> bool {

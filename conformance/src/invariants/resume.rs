@@ -294,7 +294,7 @@ fn received<'s, 'a>(
         // Versions of initial events come in any order: they are no point to resume from before the first frame that
         // cannot be one of them (kubernetes-client/python#819, client-go propagateRVFromStart; KEP-3157).
         started |= starts_live(stream.verb, sent.frame);
-        let version = version(sent.frame);
+        let version = resumes_from(sent.frame);
         certain &= !sent.frame.scripted && readable(sent.frame) && version.is_some();
         let seq = sent.sent.seq;
         Some(Received {
@@ -306,7 +306,7 @@ fn received<'s, 'a>(
 }
 
 /// A frame after which the stream is past its initial events.
-fn starts_live(verb: Verb, frame: &Frame) -> bool {
+pub(crate) fn starts_live(verb: Verb, frame: &Frame) -> bool {
     match &frame.kind {
         FrameType::Bookmark { initial_events_end } => {
             verb != Verb::WatchList || initial_events_end.as_deref() == Some("true")
@@ -317,7 +317,7 @@ fn starts_live(verb: Verb, frame: &Frame) -> bool {
 }
 
 /// The version a frame received whole moves a client to.
-fn version(frame: &Frame) -> Option<&str> {
+pub(crate) fn resumes_from(frame: &Frame) -> Option<&str> {
     match &frame.kind {
         FrameType::Added | FrameType::Modified | FrameType::Deleted | FrameType::Bookmark { .. } => frame
             .object

@@ -1,217 +1,251 @@
-//! Who is who on the wire.
+//! Who is who on the wire: names, and what each may know beside what it listed and watched.
 //!
-//! A client is a User-Agent and the connections it uses. Two processes with the same User-Agent cannot be told apart for
-//! certain, so a new connection is given to the one it fits best, and to a new client rather than to a wrong one:
-//!
-//! 1. to the client that was given the version or the continue token which the request brings back;
-//! 2. else to the newest client of that User-Agent that still has a connection, or lost its last one to the server, and
-//!    is not in the middle of reading the same collection already;
-//! 3. else to a new client. One that closed all its connections itself is gone, as a process is that ended.
-//!
-//! Where it is known that there is one process ([`Apart::ByAgent`]), the User-Agent alone decides.
+//! A client is its User-Agent. How many processes, connections and loops are behind it nobody can tell for certain, and
+//! nothing here tries.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use fake_apiserver::record::{ConnId, Side};
+use fake_apiserver::record::{ConnId, StreamId, Truth, Verb};
+use fake_apiserver::scenario::Named;
 
-/// User agents remembered by name, and clients without a connection; whoever comes later is counted with the others.
+use super::position::{Position, Version, hash};
+
+/// User agents remembered by name; later ones are counted with the others.
 const KNOWN_MAX: usize = 1_000;
 
-/// Clients of a User-Agent that a new connection is held against, the newest: among thousands of watchers of one name a
-/// connection that comes back is rather a new client than a wrong one.
-const CANDIDATES_MAX: usize = 64;
+/// What later ones are counted as: of them nothing can be said that needs more than one request.
+pub(super) const OTHERS: &str = "(others)";
 
-/// What later ones are counted as.
-const OTHERS: &str = "(others)";
+/// What those are called that send no User-Agent.
+const NAMELESS: &str = "(no User-Agent)";
 
-/// Longest name shown.
+/// Longest name shown. Of a longer one the end is replaced by a hash of all of it: cut names must not merge.
 const NAME_MAX: usize = 80;
+const HASH_DIGITS: usize = 8;
+
+/// Versions and objects remembered of each client, and of all writes.
+const OWN_MAX: usize = 1_024;
+const WRITTEN_MAX: usize = 10_000;
 
 /// How clients are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Apart {
-    /// By User-Agent: everything comes from one process, or from processes that share nothing.
+    /// By User-Agent, and everything comes from one process that was started for this: no loop hides behind a name.
     ByAgent,
-    /// By User-Agent and connections.
+    /// By User-Agent, of which there may be any number: replicas, informers of one process, pooled connections.
     ByConnections,
-}
-
-/// What is known of a client when a connection looks for its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fit {
-    /// It was given what the request brings back.
-    pub(super) was_given: bool,
-    /// It is in the middle of reading the same collection.
-    pub(super) is_busy: bool,
 }
 
 /// What came from one user agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    pub(super) instances: u64,
+    pub(super) loops: u64,
     pub(super) connections: u64,
     pub(super) requests: u64,
     pub(super) reads: u64,
 }
 
 /// All clients there are.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Clients {
-    apart: Apart,
-    known: BTreeMap<u64, Known>,
-    /// Those without a connection, and who closed the last one.
-    away: BTreeMap<u64, Side>,
-    by_conn: BTreeMap<ConnId, u64>,
-    tally: BTreeMap<String, Tally>,
-    /// User agents of which something that a client read was forgotten.
-    forgotten: BTreeSet<String>,
-    made: u64,
+    agents: BTreeMap<Arc<str>, Agent>,
+    conns: BTreeMap<ConnId, Arc<str>>,
+    /// Requests under way that may write, and from whom.
+    writing: BTreeMap<StreamId, Arc<str>>,
+    writers: BTreeMap<Arc<str>, usize>,
+    /// Of which object a version is.
+    written: BTreeMap<Version, u64>,
 }
 
-#[derive(Debug)]
-struct Known {
-    agent: String,
-    /// From 1, among those of the same agent.
-    number: u64,
-    conns: BTreeSet<ConnId>,
+#[derive(Debug, Default)]
+struct Agent {
+    tally: Tally,
+    /// Where its loops may be that were forgotten.
+    forgotten: Option<Position>,
+    /// Versions of its own writes, by resource.
+    own: BTreeMap<String, Recent>,
+    /// Objects it read by name, and their resources.
+    read: BTreeSet<u64>,
+    read_of: BTreeSet<String>,
+}
+
+/// The newest of many versions.
+#[derive(Debug, Default)]
+struct Recent {
+    versions: BTreeSet<Version>,
+    forgotten: Option<Version>,
 }
 
 impl Clients {
-    pub(super) fn new(apart: Apart) -> Self {
-        Self {
-            apart,
-            known: BTreeMap::new(),
-            away: BTreeMap::new(),
-            by_conn: BTreeMap::new(),
-            tally: BTreeMap::new(),
-            forgotten: BTreeSet::new(),
-            made: 0,
-        }
-    }
-
-    pub(super) fn tells_by_connections(&self) -> bool {
-        self.apart == Apart::ByConnections
-    }
-
-    /// Counts a request.
-    pub(super) fn on_request(&mut self, agent: &str, is_read: bool) {
-        let tally = self.tally_of(agent);
+    /// Counts a request. Gives its sender's name.
+    pub(super) fn ask(&mut self, agent: Option<&str>, conn: ConnId, is_read: bool) -> Arc<str> {
+        let name = self.name(agent);
+        let tally = &mut self.agents.entry(Arc::clone(&name)).or_default().tally;
         tally.requests += 1;
         tally.reads += u64::from(is_read);
+        if is_read && self.conns.get(&conn) != Some(&name) {
+            tally.connections += 1;
+            self.conns.insert(conn, Arc::clone(&name));
+        }
+        name
     }
 
-    /// The client a list or watch on this connection is from.
-    pub(super) fn of_read(&mut self, agent: &str, conn: ConnId, fit: &dyn Fn(u64) -> Fit) -> u64 {
-        let agent = self.name(agent);
-        if let Some(client) = self.by_conn.get(&conn)
-            && self.known.get(client).is_some_and(|known| known.agent == agent)
-        {
-            return *client;
+    /// It was a request that is no list or watch: its answer may tell its sender the version of an object.
+    pub(super) fn touch(&mut self, name: &Arc<str>, stream: StreamId, method: &str, named: &Named<'_>) {
+        if method != "GET" {
+            self.writing.insert(stream, Arc::clone(name));
+            *self.writers.entry(Arc::clone(name)).or_default() += 1;
+            return;
         }
-        let same = || {
-            let known = self.known.iter().rev();
-            known
-                .filter(|(_, known)| known.agent == agent)
-                .take(CANDIDATES_MAX)
-        };
-        let found = match self.apart {
-            Apart::ByAgent => same().next(),
-            Apart::ByConnections => same()
-                .find(|(id, _)| fit(**id).was_given)
-                .or_else(|| same().find(|(id, _)| !self.is_gone(**id) && !fit(**id).is_busy)),
-        };
-        let client = match found {
-            Some((client, _)) => *client,
-            None => self.make(&agent),
-        };
-        self.by_conn.insert(conn, client);
-        if let Some(known) = self.known.get_mut(&client) {
-            known.conns.insert(conn);
+        if named.name.is_empty() {
+            return;
         }
-        self.away.remove(&client);
-        self.tally_of(&agent).connections += 1;
-        client
-    }
-
-    pub(super) fn on_disconnected(&mut self, conn: ConnId, by: Side) {
-        let Some(client) = self.by_conn.remove(&conn) else {
+        let Some(agent) = self.agents.get_mut(name) else {
             return;
         };
-        if let Some(known) = self.known.get_mut(&client) {
-            known.conns.remove(&conn);
-            if known.conns.is_empty() {
-                self.away.insert(client, by);
+        agent.read_of.insert(named.plural.to_owned());
+        if agent.read.len() < OWN_MAX {
+            let key = match named.namespace {
+                "" => named.name.to_owned(),
+                namespace => format!("{namespace}/{}", named.name),
+            };
+            agent.read.insert(object(named.plural, &key));
+        }
+    }
+
+    /// An object was written, by whoever is writing.
+    pub(super) fn write(&mut self, truth: &Truth) {
+        let version = Version::of(&truth.object.resource_version);
+        self.written
+            .insert(version, object(&truth.resource, &truth.object.key));
+        if self.written.len() > WRITTEN_MAX {
+            self.written.pop_first();
+        }
+        for name in self.writers.keys() {
+            if let Some(agent) = self.agents.get_mut(name) {
+                let own = match agent.own.get_mut(&truth.resource) {
+                    Some(own) => own,
+                    None => agent.own.entry(truth.resource.clone()).or_default(),
+                };
+                own.add(version);
             }
         }
     }
 
-    /// Something that the client read was forgotten.
-    pub(super) fn on_forgotten(&mut self, client: u64) {
-        if let Some(known) = self.known.get(&client) {
-            self.forgotten.insert(known.agent.clone());
-        }
-    }
-
-    /// May whoever comes with this User-Agent have read something before that was forgotten?
-    pub(super) fn is_partly_forgotten(&self, agent: &str) -> bool {
-        self.forgotten.contains(&self.name(agent))
-    }
-
-    /// How a client is called: its User-Agent, and its number where there are several.
-    pub(super) fn label(&self, client: u64) -> String {
-        match self.known.get(&client) {
-            Some(known) if known.number > 1 => format!("{} (#{})", known.agent, known.number),
-            Some(known) => known.agent.clone(),
-            None => OTHERS.to_owned(),
-        }
-    }
-
-    pub(super) fn tally(&self) -> impl Iterator<Item = (&str, &Tally)> {
-        self.tally.iter().map(|(agent, tally)| (agent.as_str(), tally))
-    }
-
-    fn make(&mut self, agent: &str) -> u64 {
-        self.made += 1;
-        let tally = self.tally_of(agent);
-        tally.instances += 1;
-        let number = tally.instances;
-        while self.away.len() > KNOWN_MAX
-            && let Some((oldest, _)) = self.away.pop_first()
-            && let Some(oldest) = self.known.remove(&oldest)
+    /// An answer is over.
+    pub(super) fn end(&mut self, stream: StreamId) {
+        if let Some(name) = self.writing.remove(&stream)
+            && let Some(count) = self.writers.get_mut(&name)
         {
-            self.forgotten.insert(oldest.agent);
+            *count -= 1;
+            if *count == 0 {
+                self.writers.remove(&name);
+            }
         }
-        let known = Known {
-            agent: agent.to_owned(),
-            number,
-            conns: BTreeSet::new(),
-        };
-        self.known.insert(self.made, known);
-        self.made
     }
 
-    /// It closed its last connection itself.
-    fn is_gone(&self, client: u64) -> bool {
-        self.away.get(&client) == Some(&Side::Client)
+    /// May a client know this version from a write of its own, or from reading an object by name?
+    pub(super) fn knows(&self, name: &str, plural: &str, version: Version) -> bool {
+        let Some(agent) = self.agents.get(name) else {
+            return false;
+        };
+        if agent.own.get(plural).is_some_and(|own| own.has(version)) {
+            return true;
+        }
+        if !agent.read_of.contains(plural) {
+            return false;
+        }
+        match self.written.get(&version) {
+            Some(object) => agent.read.contains(object) || agent.read.len() == OWN_MAX,
+            // Older than what is remembered.
+            None => self.written.keys().next().is_none_or(|first| version < *first),
+        }
+    }
+
+    pub(super) fn disconnect(&mut self, conn: ConnId) {
+        self.conns.remove(&conn);
+    }
+
+    /// Loops of one collection were forgotten, and may be anywhere there.
+    pub(super) fn forget(&mut self, name: &str, everywhere: &Position) {
+        let Some(agent) = self.agents.get_mut(name) else {
+            return;
+        };
+        let known = agent.forgotten.take();
+        agent.forgotten = Some(match known {
+            Some(known) if everywhere.is_within(&known) => known,
+            Some(_) | None => everywhere.clone(),
+        });
+    }
+
+    /// Where loops of a client may be that were forgotten.
+    pub(super) fn forgotten(&self, name: &str) -> Option<&Position> {
+        self.agents.get(name)?.forgotten.as_ref()
+    }
+
+    /// So many loops of a client were there at once.
+    pub(super) fn see(&mut self, name: &str, loops: usize) {
+        if let Some(agent) = self.agents.get_mut(name) {
+            agent.tally.loops = agent.tally.loops.max(loops as u64);
+        }
+    }
+
+    pub(super) fn tally(&self) -> impl Iterator<Item = (&Arc<str>, &Tally)> {
+        self.agents.iter().map(|(name, agent)| (name, &agent.tally))
     }
 
     /// The name of an agent, of bounded length and number.
-    fn name(&self, agent: &str) -> String {
-        let name: String = agent.chars().take(NAME_MAX).collect();
-        if self.tally.len() >= KNOWN_MAX && !self.tally.contains_key(&name) {
-            OTHERS.to_owned()
-        } else {
-            name
+    fn name(&self, agent: Option<&str>) -> Arc<str> {
+        let name = agent.map_or_else(|| NAMELESS.to_owned(), shortened);
+        match self.agents.get_key_value(name.as_str()) {
+            Some((known, _)) => Arc::clone(known),
+            None if self.agents.len() >= KNOWN_MAX => OTHERS.into(),
+            None => name.into(),
         }
-    }
-
-    fn tally_of(&mut self, agent: &str) -> &mut Tally {
-        let name = self.name(agent);
-        self.tally.entry(name).or_default()
     }
 }
 
-/// The User-Agent in a label.
-pub(super) fn agent_of(label: &str) -> &str {
-    label.rsplit_once(" (#").map_or(label, |(agent, _)| agent)
+impl Recent {
+    fn add(&mut self, version: Version) {
+        self.versions.insert(version);
+        if self.versions.len() > OWN_MAX {
+            self.forgotten = self.versions.pop_first();
+        }
+    }
+
+    fn has(&self, version: Version) -> bool {
+        self.versions.contains(&version) || self.forgotten.is_some_and(|forgotten| version <= forgotten)
+    }
+}
+
+/// A name of bounded length, which no other name has.
+fn shortened(agent: &str) -> String {
+    if agent.chars().count() <= NAME_MAX {
+        return agent.to_owned();
+    }
+    let kept: String = agent.chars().take(NAME_MAX - HASH_DIGITS - 1).collect();
+    format!("{kept}…{:08x}", hash(agent) as u32)
+}
+
+fn object(plural: &str, key: &str) -> u64 {
+    hash(&format!("{plural} {key}"))
+}
+
+/// Is a request a list or a watch?
+pub(super) fn is_read(verb: Verb) -> bool {
+    verb != Verb::Other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_cut_do_not_merge() {
+        let name = |end: &str| shortened(&format!("{}{end}", "x".repeat(90)));
+        assert_ne!(name("a"), name("b"));
+        assert_eq!(name("a").chars().count(), NAME_MAX);
+        assert_eq!(shortened("kubectl/v1.36.0"), "kubectl/v1.36.0");
+    }
 }

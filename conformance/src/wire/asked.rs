@@ -1,0 +1,36 @@
+//! What goes between the judge and a ledger: a list or watch in, a suspicion out.
+
+use fake_apiserver::record::{ConnId, StreamId, Verb};
+
+use crate::trace::Moment;
+
+/// A request that no set of loops explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Suspicion {
+    /// The invariants it may break.
+    pub(super) checks: &'static [&'static str],
+    /// The request's position; `None` for what no single request proves.
+    pub(super) seq: Option<u64>,
+}
+
+impl Suspicion {
+    /// What is found of this invariant needs no explanation.
+    pub(super) fn certain(check: &'static str) -> Self {
+        let checks = match check {
+            "INV-15" => &["INV-15"],
+            _ => &["INV-18"],
+        };
+        Self { checks, seq: None }
+    }
+}
+
+/// A list or watch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) stream: StreamId,
+    pub(super) conn: ConnId,
+    pub(super) at: Moment,
+    pub(super) verb: Verb,
+    pub(super) path: &'a str,
+    pub(super) query: &'a [(String, String)],
+}

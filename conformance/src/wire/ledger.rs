@@ -1,0 +1,632 @@
+//! The explanation by several loops: which loops may be there, and where each may resume.
+//!
+//! A loop begins with a set of its own: a list, a streaming list, a watch from no version. It is at the set's version,
+//! idle, until a watch starts from there, and idle again where that watch ended; a readable 410 ends it, for it must list.
+//! A watch that starts where an idle loop may be is explained. So the ledger never asks which loop a request is from, but
+//! only whether there is one that may have sent it; where that is ambiguous it keeps every loop that may be left.
+//!
+//! It must not know records that were kept, words, or how the requests of one single loop are judged.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use fake_apiserver::fault::Ending;
+use fake_apiserver::record::{ConnId, Frame, FrameType, Side, StreamId, Verb};
+
+use super::asked::{Asked, Suspicion};
+use super::chains::{Chains, List, Page};
+use super::position::{Position, Version};
+use super::rate::Rate;
+use crate::invariants::{resumes_from, starts_live};
+use crate::trace::{Moment, readable};
+
+/// What is given up may take so long to be seen closed (CLOSE-01), and then who resumed is known.
+pub(super) const CLOSING: Duration = Duration::from_millis(2_050);
+
+/// A watch that ends earlier ended at once.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// Places at which loops are idle; of more, the oldest are forgotten.
+const IDLE_MAX: usize = 256;
+
+/// Dead versions, and claims about lists, that are remembered.
+const REMEMBERED_MAX: usize = 64;
+
+/// Watches of one connection that may not have been read to their end.
+const SETTLED_MAX: usize = 16;
+
+/// What a watch that nobody explains may break.
+const RESUMPTION: &[&str] = &["INV-01", "INV-02", "INV-03", "INV-04", "INV-17"];
+
+/// Loops that may hide behind one name though nothing shows them yet.
+const HIDDEN: usize = 20;
+
+/// The loops of one name that read one collection.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    idle: VecDeque<(Position, u64)>,
+    open: BTreeMap<StreamId, Open>,
+    /// Watches that no idle loop explains: one whose watch is about to close may have sent them.
+    waiting: BTreeSet<(Version, u64)>,
+    deadlines: VecDeque<(Duration, Version, u64)>,
+    /// Where loops may be that were forgotten.
+    forgotten: Option<Position>,
+    /// Open watches that their readers have no reason to leave.
+    watching: usize,
+    /// What came on watches that ended cleanly may be torn with their connection before it was read.
+    settled: BTreeMap<ConnId, VecDeque<Position>>,
+    chains: Chains,
+    rate: Rate,
+    /// How often 410 was said of a version, and how often it was listed at since.
+    dead: BTreeMap<Version, (u64, u64)>,
+    /// What counts against the loop that began with the list of a version.
+    claims: VecDeque<(Version, &'static [&'static str], u64)>,
+    /// A loop began with `resourceVersion=0`, or may have.
+    begins_from_zero: bool,
+    has_set: bool,
+    /// The newest version anybody was given.
+    newest: Option<Version>,
+    /// A watch failed since the last list that was answered.
+    watch_failed: bool,
+    news: Vec<Suspicion>,
+}
+
+#[derive(Debug)]
+struct Open {
+    conn: ConnId,
+    asked: Moment,
+    verb: Verb,
+    /// The version it was asked for.
+    from: Option<Version>,
+    /// The versions its reader may be at, whatever is lost.
+    read: Position,
+    /// The same if nothing is lost.
+    kept: Position,
+    started: bool,
+    /// Everything on it so far was the truth, and readable.
+    truthful: bool,
+    /// It said 410 where it could be read.
+    expired: bool,
+    /// Every line of it so far was readable.
+    is_readable: bool,
+    /// Something was on it that a client may not be able to go on from.
+    troubled: bool,
+    status: Option<u16>,
+    answered: Answered,
+    list: Option<List>,
+    /// It goes on with a list that nobody remembers.
+    list_forgotten: bool,
+    token: Option<String>,
+    from_zero: bool,
+    /// A list with `resourceVersion=0` that only a loop can have sent which had seen a newer version.
+    rewinds: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answered {
+    Nothing,
+    Page,
+    Other,
+    /// Cut before its end.
+    Torn,
+}
+
+impl Ledger {
+    /// `alone`: whoever has this name was started for this, so that nobody hides behind it.
+    /// `forgotten`: where those may be of whom something was forgotten.
+    pub(super) fn new(alone: bool, forgotten: Option<Position>) -> Self {
+        Self {
+            idle: VecDeque::new(),
+            open: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            deadlines: VecDeque::new(),
+            chains: Chains::new(forgotten.is_some()),
+            forgotten,
+            watching: 0,
+            settled: BTreeMap::new(),
+            rate: Rate::new(if alone { 1 } else { HIDDEN }),
+            dead: BTreeMap::new(),
+            claims: VecDeque::new(),
+            begins_from_zero: false,
+            has_set: false,
+            newest: None,
+            watch_failed: false,
+            news: Vec::new(),
+        }
+    }
+
+    /// A list or watch came. `elsewhere`: may its sender know this version from something else than this collection?
+    pub(super) fn ask(&mut self, asked: Asked<'_>, elsewhere: impl FnOnce(Version) -> bool) {
+        self.rate.ask(asked.conn, asked.at.at, asked.at.seq);
+        let value = |name: &str| {
+            let found = asked.query.iter().find(|(key, _)| key == name);
+            found
+                .map(|(_, value)| value.as_str())
+                .filter(|value| !value.is_empty())
+        };
+        let version = value("resourceVersion");
+        let from = version.filter(|version| *version != "0").map(Version::of);
+        let token = value("continue");
+        let mut open = Open {
+            conn: asked.conn,
+            asked: asked.at,
+            verb: asked.verb,
+            from,
+            read: Position::OneOf(from.into_iter().collect()),
+            kept: Position::OneOf(from.into_iter().collect()),
+            started: from.is_some() && asked.verb == Verb::Watch,
+            truthful: true,
+            expired: false,
+            is_readable: true,
+            troubled: false,
+            status: None,
+            answered: Answered::Nothing,
+            list: None,
+            list_forgotten: false,
+            token: token.map(str::to_owned),
+            from_zero: version == Some("0"),
+            rewinds: false,
+        };
+        match (asked.verb, token, from) {
+            (Verb::List, Some(token), _) => {
+                match self.chains.ask(token, asked.path, asked.query, asked.at.seq) {
+                    Page::Of(Some(list)) => open.list = Some(list),
+                    Page::Of(None) => open.list_forgotten = true,
+                    Page::Misused => self.suspect(&["INV-22"], Some(asked.at.seq)),
+                }
+            }
+            (Verb::List, None, _) => {
+                open.rewinds = open.from_zero && self.is_one_that_must_list();
+                open.list = Some(List::of(asked.path, asked.query));
+                self.begin(open.from_zero);
+            }
+            (_, _, Some(version)) => self.resume(version, asked.at, elsewhere),
+            (_, _, None) => self.begin(open.from_zero),
+        }
+        self.watching += usize::from(open.is_live_watch());
+        self.open.insert(asked.stream, open);
+    }
+
+    /// The head of an answer was sent.
+    pub(super) fn head(&mut self, stream: StreamId, status: u16, retry_after: Option<&str>, now: Duration) {
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        let was_live = open.is_live_watch();
+        open.status = Some(status);
+        open.expired |= status == 410;
+        self.watching -= usize::from(was_live && !open.is_live_watch());
+        let seconds = retry_after.and_then(|after| after.trim().parse().ok());
+        if let Some(seconds) = seconds
+            && matches!(status, 429 | 503)
+        {
+            self.rate
+                .refuse(stream, open.conn, now, Duration::from_secs(seconds));
+        }
+        if open.verb == Verb::List
+            && matches!(status, 200 | 410)
+            && let Some(version) = open.from
+            && let Some((deaths, lists)) = self.dead.get_mut(&version)
+        {
+            *lists += 1;
+            let (endless, seq) = (*lists > *deaths * 2, open.asked.seq);
+            if endless {
+                self.suspect(&["INV-04"], Some(seq));
+            }
+        }
+    }
+
+    /// A page was sent whole.
+    pub(super) fn page(&mut self, stream: StreamId, version: &str, token: &str) {
+        self.see(Version::of(version));
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        open.answered = Answered::Page;
+        if open.status.is_some_and(|status| status != 200) {
+            return;
+        }
+        let Some(list) = &mut open.list else {
+            if token.is_empty() && open.list_forgotten {
+                self.release(Position::Anywhere);
+            }
+            return;
+        };
+        list.add(version);
+        if !token.is_empty() {
+            let list = list.clone();
+            self.chains.give(token, &list);
+            return;
+        }
+        let Some(list) = open.list.take() else { return };
+        let rewinds = open.rewinds.then_some(open.asked.seq);
+        let mut position = Position::OneOf(Vec::new());
+        for version in &list.versions {
+            position.add(*version);
+        }
+        if let Some(version) = list.versions.first() {
+            for (checks, seq) in [
+                (&["INV-05"] as &'static [_], rewinds),
+                (&["INV-22"], list.other_limit),
+            ] {
+                if let Some(seq) = seq {
+                    self.claim(*version, checks, seq);
+                }
+            }
+        }
+        self.has_set = true;
+        self.release(position);
+    }
+
+    /// Another body was sent, whole or not. `offered`: the token of an Expired Status. `whole`: all of its bytes.
+    pub(super) fn body(&mut self, stream: StreamId, offered: Option<&str>, whole: bool) {
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        open.answered = if whole { Answered::Other } else { Answered::Torn };
+        if open.verb != Verb::List {
+            return;
+        }
+        if let Some(token) = offered {
+            let list = open.list.clone();
+            match list {
+                Some(list) => self.chains.give(token, &list),
+                None => self.chains.forgot = true,
+            }
+        } else if whole && open.status.is_some_and(|status| status < 300) {
+            // A set, or not one: nobody knows what it held.
+            self.chains.forgot = true;
+            self.has_set = true;
+            self.release(Position::Anywhere);
+        }
+    }
+
+    /// A line of a watch was sent.
+    pub(super) fn frame(&mut self, stream: StreamId, frame: &Frame) {
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        open.started |= starts_live(open.verb, frame);
+        let version = resumes_from(frame).map(Version::of);
+        let sound = !frame.scripted && readable(frame) && version.is_some();
+        // What follows an unreadable line may not have been read.
+        if let FrameType::Error { code: 410, .. } = &frame.kind {
+            let was_live = open.is_live_watch();
+            open.expired |= readable(frame) && open.is_readable;
+            self.watching -= usize::from(was_live && !open.is_live_watch());
+        }
+        open.is_readable &= readable(frame);
+        open.truthful &= sound;
+        open.troubled |= !sound;
+        let Some(version) = version.filter(|_| open.started) else {
+            return;
+        };
+        open.read.add(version);
+        if open.truthful {
+            open.kept = Position::at(version);
+        } else {
+            open.kept.add(version);
+        }
+        self.has_set |= open.verb == Verb::WatchList;
+        self.see(version);
+    }
+
+    /// An answer is over.
+    pub(super) fn end(&mut self, stream: StreamId, how: Ending, by: Side, now: Duration) {
+        let Some(open) = self.remove(stream) else {
+            return;
+        };
+        let lossy = by == Side::Server && how.may_lose_bytes();
+        let clean = by == Side::Server && matches!(how, Ending::Eof | Ending::Fin | Ending::NoCloseNotify);
+        if lossy {
+            self.rate.lose(stream);
+        }
+        self.close(open, by, lossy, clean, now);
+    }
+
+    /// A connection is gone.
+    pub(super) fn disconnect(&mut self, conn: ConnId, by: Side, now: Duration) {
+        let cut: Vec<StreamId> = self
+            .open
+            .iter()
+            .filter(|(_, open)| open.conn == conn)
+            .map(|(stream, _)| *stream)
+            .collect();
+        for stream in cut {
+            if let Some(open) = self.remove(stream) {
+                self.rate.lose(stream);
+                self.close(open, by, by == Side::Server, false, now);
+            }
+        }
+        let settled = self.settled.remove(&conn).unwrap_or_default();
+        if by == Side::Server {
+            for read in settled {
+                self.release(read);
+            }
+        }
+        if by == Side::Client {
+            self.rate.leave(conn);
+        }
+    }
+
+    /// Nothing else happened up to now.
+    pub(super) fn pass_time(&mut self, now: Duration) {
+        while let Some((until, version, seq)) = self.deadlines.front().copied()
+            && until <= now
+        {
+            self.deadlines.pop_front();
+            if self.waiting.remove(&(version, seq)) {
+                self.suspect(RESUMPTION, Some(seq));
+            }
+        }
+        if self.rate.is_waiting() {
+            let mut watches = self.open.values().filter(|open| open.is_live_watch());
+            let alone = watches.next().map(|open| open.asked.at);
+            for seq in self.rate.early(alone, now) {
+                self.suspect(&["INV-16"], Some(seq));
+            }
+        }
+    }
+
+    /// When time alone may prove something.
+    pub(super) fn due(&self, now: Duration) -> Option<Duration> {
+        let closing = self.deadlines.front().map(|(until, ..)| *until);
+        let patience = self.rate.is_waiting().then(|| now + Rate::patience());
+        closing.into_iter().chain(patience).min()
+    }
+
+    /// Whoever reads was told to stop: nobody comes back any more.
+    pub(super) fn stop(&mut self) {
+        for seq in self.rate.conclude() {
+            self.suspect(&["INV-16"], Some(seq));
+        }
+    }
+
+    /// What came out since it was asked last.
+    pub(super) fn news(&mut self) -> Vec<Suspicion> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// May a loop here be at this version?
+    pub(super) fn knows(&self, version: Version) -> bool {
+        let forgotten = self
+            .forgotten
+            .as_ref()
+            .is_some_and(|forgotten| forgotten.allows(version));
+        forgotten
+            || self.idle.iter().any(|(position, _)| position.allows(version))
+            || self.open.values().any(|open| open.read.allows(version))
+    }
+
+    /// Where loops may be if all of this is forgotten.
+    pub(super) fn everywhere(&self) -> Position {
+        up_to(self.newest)
+    }
+
+    /// Loops that were there at once, at least.
+    pub(super) fn loops(&self) -> usize {
+        self.rate.loops.max(self.watching)
+    }
+
+    /// Is a list or watch under way?
+    pub(super) fn is_busy(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    fn remove(&mut self, stream: StreamId) -> Option<Open> {
+        let open = self.open.remove(&stream)?;
+        self.watching -= usize::from(open.is_live_watch());
+        Some(open)
+    }
+
+    fn suspect(&mut self, checks: &'static [&'static str], seq: Option<u64>) {
+        self.news.push(Suspicion { checks, seq });
+    }
+
+    fn see(&mut self, version: Version) {
+        self.newest = self.newest.max(Some(version));
+    }
+
+    fn claim(&mut self, version: Version, checks: &'static [&'static str], seq: u64) {
+        if self.claims.len() == REMEMBERED_MAX {
+            self.claims.pop_front();
+        }
+        self.claims.push_back((version, checks, seq));
+    }
+
+    /// A loop begins, or begins again.
+    fn begin(&mut self, from_zero: bool) {
+        self.begins_from_zero |= from_zero;
+        if self.open.values().any(|open| !open.expired) {
+            self.rate.see(2);
+        }
+    }
+
+    /// Was there one loop only, and is all it can do to list again? Loops of one program begin alike, so that one which
+    /// begins with `resourceVersion=0` is no other.
+    fn is_one_that_must_list(&self) -> bool {
+        self.has_set
+            && !self.begins_from_zero
+            && self.rate.loops == 1
+            && self.idle.is_empty()
+            && self.waiting.is_empty()
+            && self.forgotten.is_none()
+            && self.open.values().all(|open| open.expired)
+            && (!self.dead.is_empty() || !self.open.is_empty())
+    }
+
+    /// A watch starts from a version.
+    fn resume(&mut self, version: Version, asked: Moment, elsewhere: impl FnOnce(Version) -> bool) {
+        let mut there = self.idle.iter().filter(|(position, _)| position.allows(version));
+        let only = matches!(
+            (there.next(), there.next()),
+            (Some((Position::OneOf(_), 1)), None)
+        );
+        if only {
+            let claims = self.claims.iter().filter(|(of, ..)| *of == version);
+            let claims: Vec<_> = claims.map(|(_, checks, seq)| (*checks, *seq)).collect();
+            for (checks, seq) in claims {
+                self.suspect(checks, Some(seq));
+            }
+        }
+        self.claims.retain(|(of, ..)| *of != version);
+        if self.take(version) {
+            if self.watching > 0 {
+                // Some of them may be about to close.
+                self.rate.see(2);
+            }
+            return;
+        }
+        let forgotten = self
+            .forgotten
+            .as_ref()
+            .is_some_and(|forgotten| forgotten.allows(version));
+        if forgotten || elsewhere(version) {
+            return;
+        }
+        if self.watching > 0 {
+            self.waiting.insert((version, asked.seq));
+            self.deadlines.push_back((asked.at + CLOSING, version, asked.seq));
+        } else {
+            self.suspect(RESUMPTION, Some(asked.seq));
+        }
+    }
+
+    /// A loop that may be at a version is idle no more, if there is one. Of several, the one that can be nowhere else than
+    /// the others can; where there is none such, all that may be left stay.
+    fn take(&mut self, version: Version) -> bool {
+        let there = |index: &usize| self.idle[*index].0.allows(version);
+        let there: Vec<usize> = (0..self.idle.len()).filter(there).collect();
+        let Some(narrow) = there
+            .iter()
+            .copied()
+            .min_by_key(|index| match &self.idle[*index].0 {
+                Position::OneOf(versions) => versions.len(),
+                Position::Between(..) | Position::Anywhere => usize::MAX,
+            })
+        else {
+            return false;
+        };
+        let position = &self.idle[narrow].0;
+        let certain = there.iter().all(|index| position.is_within(&self.idle[*index].0));
+        if certain {
+            self.idle[narrow].1 -= 1;
+            if self.idle[narrow].1 == 0 {
+                self.idle.remove(narrow);
+            }
+        }
+        true
+    }
+
+    /// A loop is idle and may resume; or has already, while what it read was closing.
+    fn release(&mut self, position: Position) {
+        if position.is_nowhere() {
+            return;
+        }
+        let explained = match &position {
+            Position::OneOf(versions) => versions.iter().find_map(|version| {
+                let mut of = self.waiting.range((*version, 0)..=(*version, u64::MAX));
+                of.next().copied()
+            }),
+            Position::Between(first, last) => {
+                let mut of = self.waiting.range((*first, 0)..=(*last, u64::MAX));
+                of.next().copied()
+            }
+            Position::Anywhere => self.waiting.first().copied(),
+        };
+        if let Some(explained) = explained {
+            self.waiting.remove(&explained);
+            return;
+        }
+        match self.idle.iter_mut().find(|(known, _)| *known == position) {
+            Some((_, count)) => *count += 1,
+            None => self.idle.push_back((position, 1)),
+        }
+        if self.idle.len() > IDLE_MAX
+            && let Some((oldest, _)) = self.idle.pop_front()
+        {
+            let newest = match self.forgotten.take() {
+                Some(forgotten) => forgotten.latest().max(oldest.latest()),
+                None => oldest.latest(),
+            };
+            self.forgotten = Some(up_to(newest));
+        }
+    }
+
+    fn close(&mut self, open: Open, by: Side, lossy: bool, clean: bool, now: Duration) {
+        self.count(&open, by, now);
+        if open.verb == Verb::List {
+            if open.status == Some(410)
+                && !lossy
+                && let Some(token) = &open.token
+            {
+                self.chains.refuse(token);
+            }
+            return;
+        }
+        if open.verb == Verb::WatchList && open.status.is_none_or(|status| status >= 300) {
+            // It may fall back to a list, from zero as loops begin.
+            self.begins_from_zero = true;
+        }
+        if open.expired && !lossy && open.answered != Answered::Torn {
+            if let Some(version) = open.from
+                && (self.dead.len() < REMEMBERED_MAX || self.dead.contains_key(&version))
+            {
+                self.dead.entry(version).or_default().0 += 1;
+            }
+            return;
+        }
+        if clean {
+            if open.read != open.kept {
+                let settled = self.settled.entry(open.conn).or_default();
+                if settled.len() == SETTLED_MAX {
+                    settled.pop_front();
+                }
+                settled.push_back(open.read);
+            }
+            self.release(open.kept);
+        } else {
+            self.release(open.read);
+        }
+    }
+
+    /// Did the request fail? What the client itself ended did not, nor did a list that was answered; but a list between
+    /// watches that fail is a part of failing.
+    fn count(&mut self, open: &Open, by: Side, now: Duration) {
+        let refused = open.status.is_none_or(|status| status >= 300);
+        let failed = if open.verb == Verb::List {
+            let answered = !refused && matches!(open.answered, Answered::Page | Answered::Other);
+            match (answered, open.token.is_some()) {
+                (true, true) => false,
+                (true, false) => std::mem::take(&mut self.watch_failed),
+                (false, _) => true,
+            }
+        } else {
+            let at_once = now.saturating_sub(open.asked.at) < AT_ONCE;
+            let failed = refused || (at_once && (by == Side::Server || open.troubled));
+            self.watch_failed |= failed;
+            failed
+        };
+        if failed && self.rate.fail(open.asked.at, now) {
+            self.suspect(&["INV-16"], None);
+        }
+        if open.is_live_watch() && now.saturating_sub(open.asked.at) > CLOSING {
+            self.rate.see(self.watching + 1);
+        }
+    }
+}
+
+impl Open {
+    /// A watch that its reader has no reason to leave.
+    fn is_live_watch(&self) -> bool {
+        self.verb != Verb::List && !self.expired && self.status.is_none_or(|status| status < 300)
+    }
+}
+
+/// Any version that was given before.
+fn up_to(newest: Option<Version>) -> Position {
+    match newest {
+        Some(newest) if newest.is_number() => Position::Between(Version::of("0"), newest),
+        Some(_) | None => Position::Anywhere,
+    }
+}
