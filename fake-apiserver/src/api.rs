@@ -155,6 +155,16 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                 let collection = Collection { kind, namespace };
                 write::parse_review(request, review, (collection, String::new()), version)
                     .map(Request::Review)
+            } else if request.method == Method::POST {
+                let pods = Collection {
+                    kind: catalog::pod(),
+                    namespace,
+                };
+                match write::parse_posted(request, pods, None, kind.singular, version) {
+                    Ok(Some(write)) => Ok(Request::Write(write)),
+                    Ok(None) => Err(Status::not_served(&kind.qualified())),
+                    Err(status) => Err(status),
+                }
             } else {
                 Err(Status::not_served(&kind.qualified()))
             }
@@ -224,7 +234,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                                     container: container.map(|(_, name)| name).unwrap_or_default(),
                                 }));
                             }
-                            let posted = write::parse_posted(request, collection, &name, part, version);
+                            let posted = write::parse_posted(request, collection, Some(&name), part, version);
                             let what = format!("{}/{part}", kind.qualified());
                             return match posted {
                                 Ok(Some(write)) => Ok(Request::Write(write)),

@@ -29,6 +29,7 @@ mod naming;
 pub mod object;
 mod ownership;
 mod patch;
+mod quality;
 mod registry;
 pub(crate) mod review;
 mod scale;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::base64url;
 use crate::error::Error;
 use crate::fixture;
 use crate::probe::{Control, Fixture, Meanwhile, Probe, Request, Step, User, Watch};
@@ -159,10 +160,7 @@ impl<T: Transport> Player<'_, T> {
         let mut answered = None;
         for turn in 0..request.repeat.max(1) {
             self.captures.insert("turn".into(), turn.to_string());
-            let body = request
-                .body
-                .as_deref()
-                .map(|body| self.expand_body(body).into_bytes());
+            let body = self.body(request)?;
             let path = self.expand(&request.path)?;
             let mut headers = self.expand_headers(&request.headers)?;
             if request.method == "PATCH" {
@@ -187,7 +185,7 @@ impl<T: Transport> Player<'_, T> {
             &request.path,
             request.user,
             &request.headers,
-            request.body.as_deref(),
+            request.body.as_deref().or(request.body_base64.as_deref()),
             request.repeat,
         );
         if let Some((answer, took)) = answered {
@@ -219,6 +217,17 @@ impl<T: Transport> Player<'_, T> {
             });
         }
         Ok(())
+    }
+
+    /// The bytes of a request's body.
+    fn body(&self, request: &Request) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(text) = &request.body_base64 {
+            let decoded = base64url::decode(text);
+            let wrong = || Error::author(format!("{}: body_base64 is no base64", request.path));
+            return decoded.map(Some).ok_or_else(wrong);
+        }
+        let text = request.body.as_deref();
+        Ok(text.map(|body| self.expand_body(body).into_bytes()))
     }
 
     async fn watch(&mut self, watch: &Watch) -> Result<(), Error> {

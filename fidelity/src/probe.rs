@@ -64,6 +64,9 @@ pub(crate) struct Request {
     pub(crate) headers: BTreeMap<String, Option<String>>,
     #[serde(default)]
     pub(crate) body: Option<String>,
+    /// A body that is no text, instead of `body`: unpadded, URL-safe base64.
+    #[serde(default)]
+    pub(crate) body_base64: Option<String>,
     /// Name to JSON pointer into the answer's body, or `header:<name>`. What a name with a question mark stands for need
     /// not be there; it is `none` then.
     #[serde(default)]

@@ -102,7 +102,7 @@ pub(super) fn object(
             &unknown_conversion(kind, &api_version, &sent_kind),
         ));
     }
-    if !api_version.is_empty() && api_version != kind.api_version() {
+    if !api_version.is_empty() && !kind.is_read_from(&api_version) {
         return Err(Status::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version ({})",
             kind.api_version()

@@ -203,6 +203,18 @@ impl Status {
         })
     }
 
+    /// 403: nothing new comes into a namespace that ends.
+    pub fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) -> Self {
+        let cause = Cause {
+            reason: "NamespaceTerminating".to_owned(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".to_owned(),
+        };
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        Self::forbidden(kind, name, &why, vec![cause])
+    }
+
     /// 409: the name is taken.
     pub fn already_exists(kind: &Kind, name: &str) -> Self {
         Self::new(
@@ -240,6 +252,26 @@ impl Status {
             ),
         )
         .with_details(details_of(name, kind.group, kind.plural))
+    }
+
+    /// 429: a budget protects the pod; to be asked again after so many seconds, 0: nobody knows when.
+    pub fn disruption(why: &str, retry_after_seconds: u32) -> Self {
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        Self::new(429, "TooManyRequests", message).with_details(Details {
+            causes: vec![Cause {
+                reason: "DisruptionBudget".to_owned(),
+                message: why.to_owned(),
+                field: String::new(),
+            }],
+            retry_after_seconds,
+            ..Details::default()
+        })
+    }
+
+    /// 403: a budget that counts no more.
+    pub fn budget_forbidden(name: &str, why: &str) -> Self {
+        let message = format!("poddisruptionbudget.policy \"{name}\" is forbidden: {why}");
+        Self::new(403, "Forbidden", message).with_details(details_of(name, "policy", "poddisruptionbudget"))
     }
 
     /// 409: the pod cannot be placed on a node.

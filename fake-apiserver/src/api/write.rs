@@ -96,13 +96,17 @@ pub enum WriteAction {
     Bind {
         /// The name in the path.
         name: String,
-        /// The node's name.
-        node: String,
+        /// The body.
+        binding: Box<Value>,
+        /// What it was POSTed to: pods, or bindings.
+        resource: &'static Kind,
     },
-    /// POST of an eviction: a deletion under another name. No budget forbids it here.
+    /// POST of an eviction: a deletion that budgets can forbid.
     Evict {
         /// The name in the path.
         name: String,
+        /// The body.
+        eviction: Box<Value>,
         /// How.
         options: DeleteOptions,
     },
@@ -183,18 +187,18 @@ pub(super) fn parse(request: &HttpRequest, place: Place, version: Version) -> Re
     }
 }
 
-/// Reads a POST below an object; `None`: nothing can be POSTed there.
+/// Reads a POST to a part of a pod; `None`: nothing can be POSTed there. Without a name in the path, the body has it.
 ///
 /// # Errors
-/// 400, 413, 422 and 500.
+/// Those of a creation.
 pub(super) fn parse_posted(
     request: &HttpRequest,
     collection: Collection,
-    name: &str,
+    name: Option<&str>,
     part: &str,
     version: Version,
 ) -> Result<Option<WriteRequest>, Status> {
-    let Some(action) = posted::read(request, name, part)? else {
+    let Some(kind) = posted::kind(part) else {
         return Ok(None);
     };
     let asked = Asked {
@@ -203,9 +207,17 @@ pub(super) fn parse_posted(
         options: Options::read(request),
         version,
     };
-    asked.options.check("CreateOptions", version)?;
-    let form = asked.form()?;
-    Ok(Some(asked.into_write(action, form, Vec::new())))
+    let (object, form, warnings) = asked.object("CreateOptions", kind)?;
+    let resource = if name.is_some() {
+        asked.collection.kind
+    } else {
+        kind
+    };
+    let name = name.unwrap_or_else(|| text(&object, "name")).to_owned();
+    let (action, dry_run) = posted::action(kind, object, name, resource);
+    let mut write = asked.into_write(action, form, warnings);
+    write.dry_run |= dry_run;
+    Ok(Some(write))
 }
 
 /// Reads a review: a creation, but for that nothing comes into being.
@@ -254,16 +266,7 @@ impl Asked<'_> {
     }
 
     fn update(self, name: String, subresource: Option<Subresource>) -> Result<WriteRequest, Status> {
-        let of = match subresource {
-            Some(Subresource::Scale) => catalog::scale(),
-            None
-            | Some(
-                Subresource::Status
-                | Subresource::Finalize
-                | Subresource::EphemeralContainers
-                | Subresource::Resize,
-            ) => self.collection.kind,
-        };
+        let of = self.written(subresource).kind;
         let (object, form, warnings) = self.object("UpdateOptions", of)?;
         check_name(&object, &name)?;
         let action = WriteAction::Update {
@@ -282,7 +285,7 @@ impl Asked<'_> {
         patch::check_options(format, &self.options, self.version)?;
         let action = match format {
             Format::Apply => WriteAction::Apply {
-                config: patch::config(&self.request.body, &self.collection, &name)?,
+                config: patch::config(&self.request.body, &self.written(subresource), &name)?,
                 name,
                 subresource,
                 force: self.options.first("force").is_some_and(truthy),
@@ -292,6 +295,24 @@ impl Asked<'_> {
             Format::Strategic => self.change(name, subresource, patch::strategic(&self.request.body)?),
         };
         Ok(self.into_write(action, form, Vec::new()))
+    }
+
+    /// Where what is written to this part is, in its own kind.
+    fn written(&self, subresource: Option<Subresource>) -> Collection {
+        let kind = match subresource {
+            Some(Subresource::Scale) => catalog::scale(),
+            None
+            | Some(
+                Subresource::Status
+                | Subresource::Finalize
+                | Subresource::EphemeralContainers
+                | Subresource::Resize,
+            ) => self.collection.kind,
+        };
+        Collection {
+            kind,
+            namespace: self.collection.namespace.clone(),
+        }
     }
 
     fn change(&self, name: String, subresource: Option<Subresource>, patch: Patch) -> WriteAction {

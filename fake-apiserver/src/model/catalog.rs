@@ -187,6 +187,8 @@ pub struct Kind {
     pub unknown_field: UnknownField,
     /// What its deletion waits for.
     pub deletion: Deletion,
+    /// Does a deletion that does not speak of dependents leave them behind?
+    pub orphans: bool,
     /// Is the answer to its deletion the object, not a Status?
     pub deletion_shows_object: bool,
     /// Does an update of what is not there create it?
@@ -302,6 +304,12 @@ impl Kind {
         }
     }
 
+    /// Are bodies of this `apiVersion` read as this kind? Evictions are those of policy/v1beta1 too, which is served no
+    /// more.
+    pub(crate) fn is_read_from(&self, api_version: &str) -> bool {
+        api_version == self.api_version() || self.kind == "Eviction" && api_version == "policy/v1beta1"
+    }
+
     /// `configmaps`, `deployments.apps`: how messages name the resource.
     pub fn qualified(&self) -> String {
         if self.group.is_empty() {
@@ -365,6 +373,27 @@ pub(crate) fn scale() -> &'static Kind {
 /// The Kind of what is POSTed to a service account to get a token of it.
 pub(crate) fn token_request() -> &'static Kind {
     &builtin::TOKEN_REQUEST
+}
+
+/// The Kind of what is POSTed to bind a pod to a node.
+pub(crate) fn binding() -> &'static Kind {
+    builtin_core("bindings")
+}
+
+/// The Kind of what is POSTed to evict a pod.
+pub(crate) fn eviction() -> &'static Kind {
+    &builtin::EVICTION
+}
+
+/// The Kind of pods.
+pub(crate) fn pod() -> &'static Kind {
+    builtin_core("pods")
+}
+
+fn builtin_core(plural: &str) -> &'static Kind {
+    builtin::rows()
+        .find(|kind| kind.group.is_empty() && kind.plural == plural)
+        .expect("the core group has the rows that are named here")
 }
 
 /// An API group with versions that are served, the preferred one first.

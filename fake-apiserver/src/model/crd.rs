@@ -257,6 +257,7 @@ fn row(said: &Value) -> Kind {
         selectable: Vec::leak(selectable.collect()),
         unknown_field: UnknownField::NotSupported,
         deletion: Deletion::AtOnce,
+        orphans: false,
         deletion_shows_object: false,
         update_creates: false,
         unconditional_update: false,

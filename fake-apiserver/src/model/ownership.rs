@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::api::{Cause, Status};
 use crate::scenario::Version;
 
-use super::catalog::Kind;
+use super::catalog::{self, Kind};
 use super::schema::Schema;
 
 mod fields;
@@ -117,6 +117,75 @@ impl<'a> Ownership<'a> {
         }
         owners.extend(scaled);
         owners::write(object, owners);
+    }
+
+    /// Does an object that is to be applied have the fields of its kind?
+    ///
+    /// # Errors
+    /// 500.
+    pub(super) fn check(&self, config: &Value) -> Result<(), Status> {
+        typed::check(self.schema(), config).map_err(|why| self.untyped(config, &why))
+    }
+
+    /// What `live`, whose replicas are at `pointer`, becomes when so many are applied to its scale, and how many it has
+    /// then. `None`: the applier has nothing to say of them any more.
+    ///
+    /// # Errors
+    /// 409 when others own them and `force` is not set.
+    pub(super) fn apply_scale(
+        &self,
+        live: &Value,
+        pointer: &str,
+        wanted: Option<i64>,
+        force: bool,
+    ) -> Result<(Value, i64), Status> {
+        let path = pointer
+            .split('/')
+            .skip(1)
+            .map(|name| format!("f:{name}"))
+            .collect();
+        let replicas = Fields::from_iter([path]);
+        let mut owners = owners::read(live);
+        let there = live.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
+        let changed = wanted.is_some_and(|wanted| wanted != there);
+        let is_own = |owner: &Owner| self.is_own(owner, Operation::Apply);
+        let has = |owner: &Owner| !owner.fields.common(&replicas).is_empty();
+        let mut conflicts = Vec::new();
+        let mut apart = Vec::new();
+        for owner in owners.iter_mut().filter(|owner| has(owner) && !is_own(owner)) {
+            if changed && !force {
+                let as_scale = Owner {
+                    api_version: catalog::scale().api_version(),
+                    ..owner.clone()
+                };
+                let field = vec!["f:spec".to_owned(), "f:replicas".to_owned()];
+                conflicts.push((as_scale.described(), Fields::from_iter([field])));
+            } else if changed {
+                owner.fields.take_away(&replicas);
+            } else if owner.operation == Operation::Update {
+                owner.fields.take_away(&replicas);
+                apart.push(Owner {
+                    time: None,
+                    fields: replicas.clone(),
+                    ..owner.clone()
+                });
+            }
+        }
+        if !conflicts.is_empty() {
+            conflicts.sort_by(|(a, _), (b, _)| a.cmp(b));
+            return Err(conflict(&conflicts));
+        }
+        owners.extend(apart);
+        let owned = owners.iter().any(|owner| has(owner) && !is_own(owner));
+        let own = self.own(&mut owners, Operation::Apply);
+        own.time = None;
+        own.fields.take_away(&replicas);
+        if wanted.is_some() {
+            own.fields.add(replicas);
+        }
+        let mut object = live.clone();
+        owners::write(&mut object, owners);
+        Ok((object, wanted.unwrap_or(if owned { there } else { 0 })))
     }
 
     /// What `live` becomes when `config` is applied to it, with its owners.

@@ -7,6 +7,7 @@
 //! kubernetes `plugin/admission/namespace/lifecycle`; the strategies of each kind, as columns of the catalog.
 
 use std::borrow::Cow;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,12 +25,18 @@ use super::write::{self, Outcome};
 use super::{Model, Written, convert, defaults, ownership, patch, table, types};
 
 mod admission;
+mod binding;
 mod classes;
 mod creation;
 mod deletion;
+mod eviction;
 mod limits;
+mod nodes;
+mod parts;
+mod quotas;
 mod scale;
 mod update;
+mod usage;
 
 /// A write of a client, done.
 #[derive(Debug)]
@@ -46,6 +53,9 @@ pub struct Done {
 
 /// What is answered to a POST that created no object.
 const DONE: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}"#;
+
+/// Who writes what admission changes.
+const SERVER: &str = "kube-apiserver";
 
 /// One write on its way.
 struct Writer<'a> {
@@ -149,11 +159,16 @@ impl Writer<'_> {
             } => self.apply(&name, subresource, &self.received(config), force),
             WriteAction::Delete { name, options } => self.delete(&name, &options),
             WriteAction::DeleteCollection { list, options } => self.delete_collection(&list, &options),
-            WriteAction::Bind { name, node } => self.bind(&name, &node),
-            WriteAction::Evict { name, options } => {
-                self.delete(&name, &options)?;
-                Ok((201, Bytes::from_static(DONE)))
-            }
+            WriteAction::Bind {
+                name,
+                binding,
+                resource,
+            } => self.bind(resource, &name, &binding),
+            WriteAction::Evict {
+                name,
+                eviction,
+                options,
+            } => self.evict(&name, &eviction, options),
         }
     }
 
@@ -215,49 +230,6 @@ impl Writer<'_> {
             .ok_or_else(|| Status::not_found(self.kind(), name))
     }
 
-    /// Places a pod on a node, once; that is no change of what the pod is to be.
-    fn bind(&mut self, name: &str, node: &str) -> Result<(u16, Bytes), Status> {
-        let current = self.current(name)?;
-        let mut object = current.json();
-        let gated = object["spec"]["schedulingGates"].get(0).is_some();
-        let refused = match object["spec"]["nodeName"].as_str() {
-            _ if is_terminating(&object) => Some("is being deleted, cannot be assigned to a host".to_owned()),
-            Some(assigned) => Some(format!("is already assigned to node \"{assigned}\"")),
-            None => gated.then(|| "has non-empty .spec.schedulingGates".to_owned()),
-        };
-        if let Some(why) = refused {
-            return Err(Status::not_bound(self.kind(), name, &why));
-        }
-        object["spec"]["nodeName"] = node.into();
-        self.note_scheduled(&mut object["status"]);
-        let (kind, key) = (self.kind(), current.key.clone());
-        let object = self.conformed(object);
-        let mut outcome = write::replace(kind, &key, Some(&current), object, self.time(), String::new());
-        if let Outcome::Put(bound) = &mut outcome {
-            bound["metadata"]["generation"] = current.json()["metadata"]["generation"].take();
-        }
-        self.commit(key, Some(&current), outcome);
-        Ok((201, Bytes::from_static(DONE)))
-    }
-
-    fn note_scheduled(&self, status: &mut Value) {
-        let mut scheduled = json!({ "type": "PodScheduled", "status": "True" });
-        let mut conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-        let place = conditions
-            .iter()
-            .position(|condition| condition["type"] == "PodScheduled");
-        let same = place.filter(|place| conditions[*place]["status"] == "True");
-        scheduled["lastTransitionTime"] = match same {
-            Some(place) => conditions[place]["lastTransitionTime"].clone(),
-            None => write::timestamp(self.time()).into(),
-        };
-        match place {
-            Some(place) => conditions[place] = scheduled,
-            None => conditions.push(scheduled),
-        }
-        status["conditions"] = conditions.into();
-    }
-
     /// A custom resource says its kind itself, and must say the right one.
     fn kind_fault(&self, object: &Value) -> Option<Cause> {
         let kind = self.kind();
@@ -286,18 +258,14 @@ impl Writer<'_> {
 
     /// And it must not be on its way out.
     fn takes_content(&self, name: &str) -> Result<(), Status> {
+        self.takes(self.kind(), name)
+    }
+
+    /// The same, of something that is called otherwise.
+    fn takes(&self, kind: &Kind, name: &str) -> Result<(), Status> {
         match self.needs_namespace()? {
             Some(namespace) if namespace.is_terminating() => {
-                let namespace = namespace.name();
-                let cause = Cause {
-                    reason: "NamespaceTerminating".to_owned(),
-                    message: format!("namespace {namespace} is being terminated"),
-                    field: "metadata.namespace".to_owned(),
-                };
-                let why = format!(
-                    "unable to create new content in namespace {namespace} because it is being terminated"
-                );
-                Err(Status::forbidden(self.kind(), name, &why, vec![cause]))
+                Err(Status::namespace_terminating(kind, name, namespace.name()))
             }
             Some(_) | None => Ok(()),
         }
@@ -355,6 +323,42 @@ impl Writer<'_> {
         }
     }
 
+    /// The objects of a built-in kind in the namespace that is written to. Where there are none it costs nothing.
+    fn in_namespace(&self, group: &str, plural: &str) -> Vec<Arc<Stored>> {
+        let kind = self.model.catalog.find(group, plural);
+        let objects = kind.map(|kind| self.model.resource(kind).store.current());
+        let Some(objects) = objects.filter(|objects| !objects.is_empty()) else {
+            return Vec::new();
+        };
+        let prefix = format!("{}/", self.collection.namespace.as_deref().unwrap_or_default());
+        let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+        let of_namespace = objects
+            .range::<_, str>(from)
+            .take_while(|(key, _)| key.starts_with(&prefix));
+        of_namespace.map(|(_, object)| Arc::clone(object)).collect()
+    }
+
+    /// Writes the status of another object than the one that is asked for, as the server itself does it.
+    fn note_status(&mut self, current: &Arc<Stored>, status: Value) {
+        let (kind, version) = (current.kind, self.model.version);
+        let live = current.json();
+        let mut object = live.clone();
+        object["status"] = status;
+        if let Ok(Some(conformed)) = types::conform(kind, &object, version) {
+            object = conformed;
+        }
+        let time = write::timestamp(self.time());
+        Ownership::new(kind, version, SERVER, "status", time).note_update(&live, &mut object);
+        let key = current.key.clone();
+        let outcome = write::replace(kind, &key, Some(current), object, self.time(), String::new());
+        let written = self
+            .model
+            .carry_out(self.now, kind, key, Some(Arc::clone(current)), outcome);
+        if written.op.is_some() {
+            self.written.push(written);
+        }
+    }
+
     /// Stores what came of it, unless that is only asked for; gives the object as the writer is shown it.
     fn commit(&mut self, key: String, previous: Option<&Arc<Stored>>, outcome: Outcome) -> Bytes {
         let kind = self.kind();
@@ -362,10 +366,7 @@ impl Writer<'_> {
             self.model.dry_runs += 1;
             let revision = previous.map_or(0, |previous| previous.revision);
             return match (outcome, previous) {
-                (Outcome::Put(mut json) | Outcome::Released(mut json), _) => {
-                    if let (None, Some(metadata)) = (previous, json["metadata"].as_object_mut()) {
-                        metadata.shift_remove("resourceVersion");
-                    }
+                (Outcome::Put(json) | Outcome::Released(json), _) => {
                     self.shown(&Stored::as_is(kind, key, revision, json))
                 }
                 (Outcome::Same(stored), _) => self.shown(&stored),

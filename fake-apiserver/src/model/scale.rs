@@ -84,13 +84,16 @@ fn selector(scale: Scale, object: &Value) -> String {
         ScaleSelector::None => String::new(),
         ScaleSelector::Text(pointer) => at(pointer).as_str().unwrap_or_default().to_owned(),
         ScaleSelector::Map(pointer) => joined(labels(at(pointer))),
-        ScaleSelector::Labels(pointer) => {
-            let mut terms = labels(&at(pointer)["matchLabels"]);
-            let expressions = at(pointer)["matchExpressions"].as_array().into_iter().flatten();
-            terms.extend(expressions.map(expression));
-            joined(terms)
-        }
+        ScaleSelector::Labels(pointer) => label_selector(at(pointer)),
     }
+}
+
+/// A `LabelSelector` as the text of one.
+pub(super) fn label_selector(selector: &Value) -> String {
+    let mut terms = labels(&selector["matchLabels"]);
+    let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
+    terms.extend(expressions.map(expression));
+    joined(terms)
 }
 
 /// Terms with the keys they are ordered by.

@@ -61,7 +61,7 @@ impl LabelSelector {
         })
     }
 
-    fn matches(&self, object: &Stored) -> bool {
+    pub(super) fn matches(&self, object: &Stored) -> bool {
         self.requirements.iter().all(|requirement| {
             let value = object.label(&requirement.key);
             let has = |values: &[String], value: &str| values.iter().any(|other| other == value);

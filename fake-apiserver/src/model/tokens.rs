@@ -58,8 +58,13 @@ impl Model {
         (nth, sign): (u64, &dyn Fn(&Value) -> String),
     ) -> Result<Value, Status> {
         let namespace = place.namespace.as_deref().unwrap_or_default();
-        if self.namespaces_enforced {
-            self.named("namespaces", None, namespace)?;
+        match self.named("namespaces", None, namespace) {
+            Err(missing) if self.namespaces_enforced => return Err(missing),
+            Ok(found) if found.is_terminating() => {
+                let accounts = self.kind("", "serviceaccounts")?;
+                return Err(Status::namespace_terminating(accounts, name, namespace));
+            }
+            Ok(_) | Err(_) => {}
         }
         let account = self.named("serviceaccounts", Some(namespace), name)?;
         check_request(place.kind, &account, &request)?;

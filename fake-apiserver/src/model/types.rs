@@ -23,7 +23,7 @@ mod read;
 mod scalars;
 
 pub(crate) use protobuf::from_protobuf;
-pub(crate) use quantities::{amount, sum};
+pub(crate) use quantities::{amount, difference, sum};
 pub(crate) use read::{Reading, conform, duplicates, read_text, read_tree, restorable};
 
 /// The table.

@@ -25,6 +25,7 @@ mod network;
 mod objects;
 mod placement;
 mod pods;
+mod resize;
 mod reviews;
 mod rules;
 mod schedule;
@@ -85,12 +86,9 @@ pub(super) fn changed_faults(
     match part {
         None => changes::check(known, object, old, &mut found),
         Some(Subresource::Status) => status::check_change(known, object, old, &mut found),
-        Some(
-            Subresource::EphemeralContainers
-            | Subresource::Resize
-            | Subresource::Finalize
-            | Subresource::Scale,
-        ) => {}
+        Some(Subresource::EphemeralContainers) => changes::ephemeral_containers(object, old, &mut found),
+        Some(Subresource::Resize) => resize::check(object, old, version, &mut found),
+        Some(Subresource::Finalize | Subresource::Scale) => {}
     }
     found.into_causes()
 }

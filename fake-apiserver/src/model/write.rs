@@ -201,10 +201,16 @@ pub(super) fn uid(nth: u64, key: &str) -> String {
 
 /// A time since 1970 as RFC 3339 has it, in whole seconds.
 pub(super) fn timestamp(time: Duration) -> String {
+    // Days from the first of the year 1 to that of 1970.
+    timestamp_of_era(time + Duration::from_secs(719_162 * 86_400))
+}
+
+/// The same of a time since the first of January of the year 1.
+pub(super) fn timestamp_of_era(time: Duration) -> String {
     let seconds = time.as_secs();
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Days since 0000-03-01, in eras of 400 years: the leap day is the last of its year.
-    let days = days + 719_468;
+    let days = days + 306;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);

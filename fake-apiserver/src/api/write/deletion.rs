@@ -35,6 +35,19 @@ pub enum Propagation {
     Orphan,
 }
 
+impl DeleteOptions {
+    /// What the body says beside the propagation.
+    pub(super) fn of(body: &Value) -> Self {
+        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            grace_period_seconds: body["gracePeriodSeconds"].as_i64(),
+            uid: text("/preconditions/uid"),
+            resource_version: text("/preconditions/resourceVersion"),
+            ..Self::default()
+        }
+    }
+}
+
 /// The options, and whether it is a dry run.
 ///
 /// # Errors
@@ -85,18 +98,15 @@ pub(super) fn read(
     if !faults.is_empty() {
         return Err(Status::invalid_options("DeleteOptions", &faults));
     }
-    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let how = DeleteOptions {
-        grace_period_seconds: body["gracePeriodSeconds"].as_i64(),
-        uid: text("/preconditions/uid"),
-        resource_version: text("/preconditions/resourceVersion"),
         propagation,
         accepted_only: orphan == Some(false),
+        ..DeleteOptions::of(&body)
     };
     Ok((how, !body_dry_run(&body).is_empty()))
 }
 
-fn body_dry_run(body: &Value) -> Vec<String> {
+pub(super) fn body_dry_run(body: &Value) -> Vec<String> {
     let values = body["dryRun"].as_array().into_iter().flatten();
     values
         .map(|value| value.as_str().unwrap_or_default().to_owned())

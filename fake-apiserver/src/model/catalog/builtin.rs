@@ -59,6 +59,7 @@ const CORE: Kind = Kind {
     selectable: &[],
     unknown_field: UnknownField::OnlyNameAndNamespace,
     deletion: Deletion::AtOnce,
+    orphans: false,
     deletion_shows_object: false,
     update_creates: false,
     unconditional_update: true,
@@ -131,6 +132,17 @@ pub(super) static TOKEN_REQUEST: Kind = Kind {
     list_kind: "TokenRequestList",
     verbs: &[],
     review: Some(Review::NewToken),
+    ..CORE
+};
+
+/// What is POSTed to evict a pod. It has no collection of its own.
+pub(super) static EVICTION: Kind = Kind {
+    group: "policy",
+    plural: "evictions",
+    singular: "eviction",
+    kind: "Eviction",
+    list_kind: "EvictionList",
+    verbs: &[],
     ..CORE
 };
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::api::Status;
 use crate::model::found::Found;
-use crate::model::{types, write};
+use crate::model::{quality, types, write};
 
 use super::{Writer, remove};
 
@@ -52,12 +52,23 @@ impl Writer<'_> {
             Some("core/v1.Service") => {
                 drop_what_goes_with_the_type(&current["spec"], &mut object["spec"]);
                 keep_addresses(current, object);
+                if text(object, "/spec/type") != "LoadBalancer" {
+                    object["status"]["loadBalancer"] = json!({});
+                }
                 let [uid, name] =
                     ["uid", "name"].map(|field| text(&current["metadata"], &format!("/{field}")));
                 self.allocate(object, current, &uid, &name)?;
             }
             Some("apps/v1.DaemonSet") => count_template(current, object),
-            Some("core/v1.Pod") => tolerate_for_a_while(&mut object["spec"]),
+            Some("core/v1.Pod") => {
+                for field in ["priority", "preemptionPolicy"] {
+                    if let (None, Some(value)) = (object["spec"].get(field), current["spec"].get(field)) {
+                        object["spec"][field] = value.clone();
+                    }
+                }
+                tolerate_for_a_while(&mut object["spec"]);
+                shorten_grace(&mut object["spec"]);
+            }
             Some(_) | None => {}
         }
         Ok(())
@@ -71,18 +82,12 @@ impl Writer<'_> {
         self.complete_by_limits(pod);
         self.knows_account(&account, name)?;
         self.prioritize(pod, name)?;
-        pod["status"]["qosClass"] = quality(pod).into();
+        pod["status"]["qosClass"] = quality::of(pod).into();
         let spec = &mut pod["spec"];
         spec["serviceAccountName"] = account.as_str().into();
         spec["serviceAccount"] = account.into();
         tolerate_for_a_while(spec);
-        // Whatever is negative is as short as can be.
-        if spec["terminationGracePeriodSeconds"]
-            .as_i64()
-            .is_some_and(|seconds| seconds < 0)
-        {
-            spec["terminationGracePeriodSeconds"] = 1.into();
-        }
+        shorten_grace(spec);
         if spec["schedulingGates"]
             .as_array()
             .is_some_and(|gates| !gates.is_empty())
@@ -346,6 +351,14 @@ fn label_job(job: &mut Value, name: &str, uid: &str) {
     job["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = uid.into();
 }
 
+/// A grace period that is negative is as short as can be.
+fn shorten_grace(spec: &mut Value) {
+    let grace = spec["terminationGracePeriodSeconds"].as_i64();
+    if grace.is_some_and(|seconds| seconds < 0) {
+        spec["terminationGracePeriodSeconds"] = 1.into();
+    }
+}
+
 /// A pod stays for five minutes on a node that is not ready, unless it says otherwise.
 fn tolerate_for_a_while(spec: &mut Value) {
     let tolerated = spec["tolerations"].as_array().cloned().unwrap_or_default();
@@ -365,39 +378,6 @@ fn tolerate_for_a_while(spec: &mut Value) {
         }
     }
     spec["tolerations"] = all.into();
-}
-
-/// The quality of service of a pod ("Pod Quality of Service Classes").
-fn quality(pod: &Value) -> &'static str {
-    let lists = ["/spec/containers", "/spec/initContainers"];
-    let containers = || {
-        lists
-            .iter()
-            .filter_map(|list| pod.pointer(list).and_then(Value::as_array))
-            .flatten()
-    };
-    let counts = |container: &Value, kind: &str, name: &str| {
-        let amount = container["resources"][kind].get(name).and_then(Value::as_str);
-        amount.filter(|amount| *amount != "0").map(str::to_owned)
-    };
-    let guaranteed = containers().all(|container| {
-        ["cpu", "memory"].iter().all(|name| {
-            let limit = counts(container, "limits", name);
-            limit.is_some() && counts(container, "requests", name) == limit
-        })
-    });
-    let none = containers().all(|container| {
-        ["cpu", "memory"].iter().all(|name| {
-            ["limits", "requests"]
-                .iter()
-                .all(|kind| counts(container, kind, name).is_none())
-        })
-    });
-    match (none, guaranteed) {
-        (true, _) => "BestEffort",
-        (false, true) => "Guaranteed",
-        (false, false) => "Burstable",
-    }
 }
 
 fn text(object: &Value, pointer: &str) -> String {

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::api::Status;
 use crate::model::catalog::Deletion;
-use crate::model::{crd, naming, ownership, validation, write};
+use crate::model::write::{self, Outcome};
+use crate::model::{crd, naming, ownership, validation};
 
 use super::{Writer, is_terminating, remove, text};
 
@@ -40,6 +41,7 @@ impl Writer<'_> {
             name = next();
         }
         let (object, uid) = self.prepared(&name, object)?;
+        self.charge(&object, None, &name, None)?;
         match self.find(&name) {
             Some(_) if generated => return Err(Status::no_name_left(kind, &name)),
             Some(current) => {
@@ -57,12 +59,14 @@ impl Writer<'_> {
     /// Creates an object that is not there; its writer owns it.
     pub(super) fn create_as(&mut self, name: &str, object: Value) -> Result<(u16, Bytes), Status> {
         let (object, uid) = self.prepared(name, object)?;
+        self.charge(&object, None, name, None)?;
         self.store_new(name, object, uid)
     }
 
     /// Creates what is complete, and knows its owners.
     pub(super) fn create_owned(&mut self, name: &str, object: Value) -> Result<(u16, Bytes), Status> {
         let (object, uid) = self.admitted(name, object, false)?;
+        self.charge(&object, None, name, None)?;
         self.store_new(name, object, uid)
     }
 
@@ -112,7 +116,17 @@ impl Writer<'_> {
 
     fn store_new(&mut self, name: &str, object: Value, uid: String) -> Result<(u16, Bytes), Status> {
         let (kind, key) = (self.kind(), self.key(name));
-        let outcome = write::replace(kind, &key, None, object, self.time(), uid);
+        let said = object["metadata"].get("resourceVersion").cloned();
+        let mut outcome = write::replace(kind, &key, None, object, self.time(), uid);
+        if self.dry_run
+            && let Outcome::Put(created) = &mut outcome
+        {
+            // Nothing gives it a version; what it came with stays.
+            match said.filter(|version| version != "") {
+                Some(version) => created["metadata"]["resourceVersion"] = version,
+                None => remove(&mut created["metadata"], "resourceVersion"),
+            }
+        }
         Ok((201, self.commit(key, None, outcome)))
     }
 
@@ -126,7 +140,7 @@ impl Writer<'_> {
             return Err(Status::invalid_object(kind, name, &faults));
         }
         match text(object, "resourceVersion").parse::<u64>() {
-            Ok(version) if version != 0 => Err(Status::version_of_new_object()),
+            Ok(version) if version != 0 && !self.dry_run => Err(Status::version_of_new_object()),
             Ok(_) | Err(_) => Ok(()),
         }
     }

@@ -16,12 +16,16 @@ use crate::model::write::{self, Outcome};
 
 use super::{Writer, finalizers, is_terminating};
 
+const ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
+                       remove them or set propagationPolicy=Orphan to suppress this warning";
+
 /// Namespaces that are never deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 impl Writer<'_> {
     pub(super) fn delete(&mut self, name: &str, options: &DeleteOptions) -> Result<(u16, Bytes), Status> {
         let kind = self.kind();
+        self.warn_of_orphans(options);
         if kind.deletion == Deletion::WhenEmpty && IMMORTAL.contains(&name) {
             return Err(Status::forbidden(
                 kind,
@@ -39,7 +43,7 @@ impl Writer<'_> {
             self.model.definition_marked(self.now, &mut marked);
             return Ok((200, self.commit(key, Some(&current), Outcome::Put(marked))));
         }
-        propagate(&mut marked, options);
+        propagate(kind, &mut marked, options);
         let has_finalizers = finalizers(&marked).next().is_some();
         let waits = match kind.deletion {
             Deletion::WhenEmpty => marked.pointer("/spec/finalizers/0").is_some(),
@@ -88,11 +92,20 @@ impl Writer<'_> {
         ))
     }
 
+    /// Who deletes a job may not expect that its pods stay.
+    fn warn_of_orphans(&mut self, options: &DeleteOptions) {
+        let warned = self.warnings.iter().any(|warning| warning == ORPHANS);
+        if self.kind().kind == "Job" && options.propagation.is_none() && !warned {
+            self.warnings.push(ORPHANS.to_owned());
+        }
+    }
+
     pub(super) fn delete_collection(
         &mut self,
         list: &ListRequest,
         options: &DeleteOptions,
     ) -> Result<(u16, Bytes), Status> {
+        self.warn_of_orphans(options);
         // A cache that lags is not waited for: what it waits for could only come from here.
         let page = match self.model.list(self.now + FRESH_WAIT, self.now, list) {
             ListOutcome::Page(page) => page,
@@ -110,7 +123,11 @@ impl Writer<'_> {
     }
 }
 
-fn check_preconditions(kind: &Kind, current: &Stored, options: &DeleteOptions) -> Result<(), Status> {
+pub(super) fn check_preconditions(
+    kind: &Kind,
+    current: &Stored,
+    options: &DeleteOptions,
+) -> Result<(), Status> {
     let name = current.name();
     if let Some(uid) = options.uid.as_ref().filter(|uid| **uid != current.uid) {
         let why = format!(
@@ -136,8 +153,10 @@ fn check_preconditions(kind: &Kind, current: &Stored, options: &DeleteOptions) -
 }
 
 /// The finalizers that make a garbage collector see to the dependents.
-fn propagate(object: &mut Value, options: &DeleteOptions) {
-    let Some(propagation) = options.propagation else {
+fn propagate(kind: &Kind, object: &mut Value, options: &DeleteOptions) {
+    let said = finalizers(object).any(|name| matches!(name, "orphan" | "foregroundDeletion"));
+    let by_itself = (kind.orphans && !said).then_some(Propagation::Orphan);
+    let Some(propagation) = options.propagation.or(by_itself) else {
         return;
     };
     let mut names: Vec<String> = finalizers(object)

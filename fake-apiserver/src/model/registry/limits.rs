@@ -6,7 +6,6 @@
 //! Source: kubernetes `plugin/pkg/admission/limitranger/admission.go`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
 use serde_json::{Map, Value};
 
@@ -23,7 +22,7 @@ const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 const CONTAINERS: [(&str, &str); 2] = [("containers", "container"), ("initContainers", "init container")];
 
 /// So much of each resource.
-type Amounts = BTreeMap<String, String>;
+pub(super) type Amounts = BTreeMap<String, String>;
 
 impl Writer<'_> {
     /// Gives the containers of a pod what they leave out.
@@ -65,19 +64,9 @@ impl Writer<'_> {
 
     /// The specs of the LimitRanges of the namespace.
     fn limit_ranges(&self) -> Vec<Value> {
-        let kind = self.model.catalog.find("", "limitranges");
-        let objects = kind.map(|kind| self.model.resource(kind).store.current());
-        let Some(objects) = objects.filter(|objects| !objects.is_empty()) else {
-            return Vec::new();
-        };
-        let prefix = format!("{}/", self.collection.namespace.as_deref().unwrap_or_default());
-        let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
-        let of_namespace = objects
-            .range::<_, str>(from)
-            .take_while(|(key, _)| key.starts_with(&prefix));
-        of_namespace
-            .map(|(_, limits)| limits.json()["spec"].take())
-            .collect()
+        let objects = self.in_namespace("", "limitranges");
+        let specs = objects.iter().map(|limits| limits.json()["spec"].take());
+        specs.collect()
     }
 }
 
@@ -235,7 +224,7 @@ impl Checked {
 
 /// What a whole pod comes to: its containers together, or the init container that needs most, with what keeps running
 /// beside it; what the pod says itself counts more.
-fn together(spec: &Value, field: &str) -> Amounts {
+pub(super) fn together(spec: &Value, field: &str) -> Amounts {
     let of = |container: &Value| amounts(&container["resources"][field]);
     let mut all = Amounts::new();
     for container in list(spec, "containers") {
@@ -262,7 +251,7 @@ fn together(spec: &Value, field: &str) -> Amounts {
     all
 }
 
-fn add(all: &mut Amounts, more: &Amounts) {
+pub(super) fn add(all: &mut Amounts, more: &Amounts) {
     for (resource, amount) in more {
         let total = all
             .get(resource)
@@ -282,7 +271,7 @@ fn raise(all: &mut Amounts, others: Amounts) {
     }
 }
 
-fn amounts(map: &Value) -> Amounts {
+pub(super) fn amounts(map: &Value) -> Amounts {
     let members = map.as_object().into_iter().flatten();
     let texts =
         members.filter_map(|(resource, amount)| Some((resource.clone(), amount.as_str()?.to_owned())));

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::api::write::Subresource;
 use crate::api::{Cause, Form, Status};
-use crate::model::catalog;
+use crate::model::catalog::{self, Scale};
 use crate::model::encode_json;
 use crate::model::object::Stored;
+use crate::model::ownership::Ownership;
 use crate::model::scale;
 
 use super::update::Owners;
@@ -22,6 +24,41 @@ impl Writer<'_> {
             .pointer("/spec/replicas")
             .and_then(Value::as_i64)
             .unwrap_or(0);
+        self.check_replicas(current.name(), scale, replicas)?;
+        let mut object = current.json();
+        scale::set(scale, &mut object, replicas);
+        self.write_scale(current, object, sent, Owners::NotedOfScale(scale.spec))
+    }
+
+    /// Applies a scale: its applier owns the replicas.
+    pub(super) fn apply_scale(
+        &mut self,
+        name: &str,
+        config: &Value,
+        force: bool,
+    ) -> Result<(u16, Bytes), Status> {
+        let current = self.current(name)?;
+        let scale = self.kind().scale.ok_or_else(Status::unknown_path)?;
+        let of = Ownership::new(
+            catalog::scale(),
+            self.model.version,
+            &self.manager,
+            "",
+            String::new(),
+        );
+        of.check(config)?;
+        let wanted = config.pointer("/spec/replicas").and_then(Value::as_i64);
+        let live = current.json();
+        let (mut object, replicas) = self
+            .ownership(Some(Subresource::Scale))
+            .apply_scale(&live, scale.spec, wanted, force)?;
+        self.check_replicas(name, scale, replicas)?;
+        scale::set(scale, &mut object, replicas);
+        self.write_scale(&current, object, config, Owners::Said)
+    }
+
+    fn check_replicas(&self, name: &str, scale: Scale, replicas: i64) -> Result<(), Status> {
+        let kind = self.kind();
         if replicas < 0 {
             let (of, field, why) = if kind.custom {
                 (kind, scale::path(scale.spec), "should be a non-negative integer")
@@ -34,16 +71,26 @@ impl Writer<'_> {
                 message: format!("Invalid value: {replicas}: {why}"),
                 field,
             };
-            return Err(Status::invalid_object(of, current.name(), &[fault]));
+            return Err(Status::invalid_object(of, name, &[fault]));
         }
-        let mut object = current.json();
-        scale::set(scale, &mut object, replicas);
+        Ok(())
+    }
+
+    /// Writes the object of a scale that was sent, and answers with its scale.
+    fn write_scale(
+        &mut self,
+        current: &Arc<Stored>,
+        mut object: Value,
+        sent: &Value,
+        owners: Owners,
+    ) -> Result<(u16, Bytes), Status> {
+        let kind = self.kind();
         let version = match text(sent, "resourceVersion") {
             "" => current.revision.to_string(),
             version => version.to_owned(),
         };
         object["metadata"]["resourceVersion"] = version.into();
-        let (status, body) = self.replace(current, None, object, Owners::NotedOfScale(scale.spec))?;
+        let (status, body) = self.replace(current, None, object, owners)?;
         match self.form {
             // A scale has the metadata of its object.
             Form::Metadata(_) => Ok((status, body)),

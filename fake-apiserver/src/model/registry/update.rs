@@ -5,16 +5,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::api::write::Subresource;
 use crate::api::{Cause, Status, go_text};
-use crate::model::catalog::{Deletion, Kind};
 use crate::model::crd;
 use crate::model::object::Stored;
 use crate::model::{ownership, types, validation, write};
 
-use super::{Writer, finalizers, is_terminating, remove, text};
+use super::{Writer, finalizers, is_terminating, parts, text};
 
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
@@ -62,10 +61,7 @@ impl Writer<'_> {
         self.needs_namespace()?;
         let (kind, version) = (self.kind(), self.model.version);
         if subresource == Some(Subresource::Scale) {
-            // Only replicas could be applied there; the object itself takes them too.
-            return Err(Status::unexplained(
-                "a scale cannot be applied here: patch it, or apply the object",
-            ));
+            return self.apply_scale(name, config, force);
         }
         let merged = |live: &Value| {
             let object = self.ownership(subresource).apply(live, config, force)?;
@@ -120,20 +116,23 @@ impl Writer<'_> {
             }
         };
         let object = self.completed(object);
-        let mut manifest = match subresource {
-            None | Some(Subresource::Scale | Subresource::EphemeralContainers | Subresource::Resize) => {
-                main_part(kind, &stored, object)
-            }
-            Some(Subresource::Status) => status_part(kind, &stored, object),
-            Some(Subresource::Finalize) => {
-                let mut finalized = stored.clone();
-                finalized["spec"] = object["spec"].clone();
-                if finalized["spec"].is_null() {
-                    finalized["spec"] = json!({});
-                }
-                finalized
-            }
-        };
+        let owned = owned.or_else(|| {
+            // Who writes these parts owns what was sent, whatever becomes of it.
+            let beside = matches!(
+                subresource,
+                Some(Subresource::EphemeralContainers | Subresource::Resize)
+            );
+            beside.then(|| {
+                let mut sent = object.clone();
+                self.ownership(subresource).note_update(&stored, &mut sent);
+                sent
+            })
+        });
+        let mut manifest = parts::written(kind, subresource, &stored, object);
+        if subresource == Some(Subresource::Status) && stored.pointer("/spec/template").is_some() {
+            // Labels go without saying where there is a template.
+            manifest = self.completed(manifest);
+        }
         if kind.defines && subresource.is_none() {
             manifest = crd::prepared(manifest, Some(&stored));
         }
@@ -190,6 +189,10 @@ impl Writer<'_> {
         if (kind.plural, subresource) != ("pods", None) {
             self.keep_to_limits(&manifest, current.name(), subresource)?;
         }
+        if subresource == Some(Subresource::Resize) {
+            self.fits_node(&manifest, &stored, current.name())?;
+        }
+        self.charge(&manifest, Some(&stored), current.name(), subresource)?;
         let outcome = write::replace(
             kind,
             &current.key,
@@ -202,7 +205,7 @@ impl Writer<'_> {
     }
 
     /// Is it the object the writer thinks it is? A patch is told later that it must not change that.
-    fn check_uid(&self, current: &Stored, object: &Value) -> Result<(), Status> {
+    pub(super) fn check_uid(&self, current: &Stored, object: &Value) -> Result<(), Status> {
         let (kind, name) = (self.kind(), current.name());
         let uid = text(object, "uid");
         if !uid.is_empty() && uid != current.uid {
@@ -222,7 +225,7 @@ impl Writer<'_> {
     }
 
     /// Is it the version the writer thinks?
-    fn check_version(&self, current: &Stored, object: &Value) -> Result<(), Status> {
+    pub(super) fn check_version(&self, current: &Stored, object: &Value) -> Result<(), Status> {
         let (kind, name) = (self.kind(), current.name());
         let version = match text(object, "resourceVersion") {
             "" => 0,
@@ -236,32 +239,4 @@ impl Writer<'_> {
         }
         Ok(())
     }
-}
-
-/// What an update of an object itself may change: not its status, where that has a path of its own.
-fn main_part(kind: &Kind, current: &Value, mut object: Value) -> Value {
-    if kind.status {
-        match current.get("status") {
-            Some(status) => object["status"] = status.clone(),
-            None => remove(&mut object, "status"),
-        }
-    }
-    if kind.deletion == Deletion::WhenEmpty {
-        object["spec"] = current["spec"].clone();
-        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = current["metadata"]["name"].clone();
-    }
-    object
-}
-
-/// What an update of the status may change: only that; of a built-in kind the metadata too.
-fn status_part(kind: &Kind, current: &Value, mut object: Value) -> Value {
-    let mut changed = current.clone();
-    match object.get_mut("status").map(Value::take) {
-        Some(status) => changed["status"] = status,
-        None => remove(&mut changed, "status"),
-    }
-    if !kind.custom {
-        changed["metadata"] = object["metadata"].take();
-    }
-    changed
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::{Field, Shape, Struct, Type, of, types};
 use crate::model::catalog::Kind;
-use crate::model::write::timestamp;
+use crate::model::write::timestamp_of_era;
 
 mod schema;
 
@@ -144,6 +144,10 @@ fn value(of: &Type, wire: &Wire<'_>) -> Result<Value, String> {
     }
 }
 
+/// Seconds from the first of the year 1 to that of 1970, and to that of 10000.
+const YEAR_1_TO_1970: i64 = 62_135_596_800;
+const YEARS_OF_FOUR_DIGITS: u64 = 315_537_897_600;
+
 /// `Timestamp{seconds=1, nanos=2}`; without content, no time at all.
 fn time(message: &[u8], micro: bool) -> Result<Value, String> {
     if message.is_empty() {
@@ -157,10 +161,13 @@ fn time(message: &[u8], micro: bool) -> Result<Value, String> {
             (_, _) => {}
         }
     }
-    if seconds.cast_signed() < 0 {
-        return Err("times before 1970 are not read".to_owned());
-    }
-    let whole = timestamp(Duration::from_secs(seconds));
+    // Counted from the year 1, the first that can be written.
+    let since = seconds.cast_signed().checked_add(YEAR_1_TO_1970);
+    let since = since.and_then(|since| u64::try_from(since).ok());
+    let Some(since) = since.filter(|since| *since < YEARS_OF_FOUR_DIGITS) else {
+        return Err("a time that no year of four digits has".to_owned());
+    };
+    let whole = timestamp_of_era(Duration::from_secs(since));
     Ok(if micro {
         format!("{}.{:06}Z", whole.trim_end_matches('Z'), nanos / 1000).into()
     } else {

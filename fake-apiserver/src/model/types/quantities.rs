@@ -67,6 +67,16 @@ pub(crate) fn sum<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
+/// What is left of a quantity without another one, in its own form; never less than nothing.
+pub(crate) fn difference(text: &str, less: &str) -> String {
+    let left = amount(text).saturating_sub(amount(less));
+    match left {
+        ..=0 => "0".to_owned(),
+        left if text.ends_with('i') && left % UNIT == 0 => binary_quantity("", left / UNIT, "", 0),
+        left => canonical_quantity(&format!("{left}n"), -9),
+    }
+}
+
 /// Billionths of one.
 const UNIT: i128 = 1_000_000_000;
 

@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::api::go_text;
 use crate::model::found::Found;
 use crate::model::types::{self, Struct};
 
@@ -101,6 +102,30 @@ fn pod(spec: &Value, old: &Value, found: &mut Found) {
              `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
              `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
         );
+    }
+}
+
+/// A container that came later stays as it came.
+pub(super) fn ephemeral_containers(object: &Value, old: &Value, found: &mut Found) {
+    let containers = list(&object["spec"], "ephemeralContainers");
+    for before in list(&old["spec"], "ephemeralContainers") {
+        let name = before["name"].as_str().unwrap_or_default();
+        let what = format!("existing ephemeral containers {}", go_text::quote(name));
+        match containers
+            .iter()
+            .find(|container| container["name"] == before["name"])
+        {
+            None => found.forbidden(
+                "spec.ephemeralContainers",
+                &format!("{what} may not be removed\n"),
+            ),
+            // A real server shows the difference behind it, in structs of its own.
+            Some(now) if now != before => found.forbidden(
+                "spec.ephemeralContainers",
+                &format!("{what} may not be changed\n"),
+            ),
+            Some(_) => {}
+        }
     }
 }
 

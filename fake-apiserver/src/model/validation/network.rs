@@ -415,3 +415,56 @@ pub(super) fn subset(place: &Place<'_>, found: &mut Found) {
         formats::check(Format::PortNumber, &port["port"], &at, place.version, found);
     }
 }
+
+/// What a load balancer says of itself; a service that has none says nothing.
+pub(super) fn balancer(place: &Place<'_>, found: &mut Found) {
+    let ingress = place.list("ingress");
+    if place.root["spec"]["type"] != "LoadBalancer" && !ingress.is_empty() {
+        found.forbidden(
+            &place.at("ingress"),
+            "may only be used when `spec.type` is 'LoadBalancer'",
+        );
+        return;
+    }
+    for (nth, point) in ingress.iter().enumerate() {
+        let at = place.at(&format!("ingress[{nth}]"));
+        let ip = !point["ip"].as_str().unwrap_or_default().is_empty();
+        if ip {
+            formats::check(
+                Format::Ip,
+                &point["ip"],
+                &format!("{at}.ip"),
+                place.version,
+                found,
+            );
+        }
+        let mode_at = format!("{at}.ipMode");
+        match (ip, &point["ipMode"]) {
+            (true, Value::Null) => found.required(&mode_at, "must be specified when `ip` is set"),
+            (false, Value::Null) => {}
+            (false, _) => found.forbidden(&mode_at, "may not be specified when `ip` is not set"),
+            (true, mode) if mode == "VIP" || mode == "Proxy" => {}
+            (true, mode) => found.unsupported(&mode_at, mode, &["Proxy", "VIP"]),
+        }
+        let point = Place {
+            value: point,
+            path: &at,
+            ..*place
+        };
+        balanced_host(&point, found);
+    }
+}
+
+/// Where a load balancer is reached by name.
+pub(super) fn balanced_host(place: &Place<'_>, found: &mut Found) {
+    let host = &place.value["hostname"];
+    let text = place.text("hostname");
+    if text.is_empty() {
+        return;
+    }
+    let at = place.at("hostname");
+    formats::check(Format::Subdomain, host, &at, place.version, found);
+    if text.parse::<IpAddr>().is_ok() {
+        found.invalid(&at, host, "must be a DNS name, not an IP address");
+    }
+}

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::model::found::Found;
+use crate::model::naming::subdomain;
 use crate::model::types::{self, Struct};
 use crate::scenario::Version;
 
@@ -200,6 +201,141 @@ pub(super) fn init_container(place: &Place<'_>, found: &mut Found) {
                 "may not be set for init containers without restartPolicy=Always",
             );
         }
+    }
+}
+
+/// What only comes to look into a pod has no part in it.
+pub(super) fn ephemeral_container(place: &Place<'_>, found: &mut Found) {
+    const WHY: &str = "cannot be set for an Ephemeral Container";
+    const FIELDS: [&str; 9] = [
+        "ports",
+        "resources",
+        "resizePolicy",
+        "restartPolicy",
+        "restartPolicyRules",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle",
+    ];
+    let lasting = || {
+        let lists = [list(place.pod, "containers"), list(place.pod, "initContainers")];
+        lists.into_iter().flatten()
+    };
+    let name = place.text("name");
+    if !name.is_empty() && lasting().chain(place.earlier).any(|other| other["name"] == name) {
+        found.duplicate(&place.at("name"), &name.into(), "");
+    }
+    let target = place.text("targetContainerName");
+    if !target.is_empty() && !lasting().any(|other| other["name"] == target) {
+        found.not_found(&place.at("targetContainerName"), &target.into());
+    }
+    for field in FIELDS {
+        let value = &place.value[field];
+        let says = match value {
+            Value::Object(fields) => !fields.is_empty(),
+            other => !other.is_null(),
+        };
+        if says {
+            found.forbidden(&place.at(field), WHY);
+        }
+    }
+    for (nth, mount) in place.list("volumeMounts").iter().enumerate() {
+        for field in ["subPath", "subPathExpr"] {
+            if mount[field].as_str().is_some_and(|path| !path.is_empty()) {
+                found.forbidden(&place.at(&format!("volumeMounts[{nth}].{field}")), WHY);
+            }
+        }
+    }
+}
+
+/// The name a pod calls itself, if not its own.
+pub(super) fn host_name(place: &Place<'_>, found: &mut Found) {
+    let name = &place.value["hostnameOverride"];
+    let Some(text) = name.as_str() else { return };
+    let at = place.at("hostnameOverride");
+    for field in ["setHostnameAsFQDN", "hostNetwork"] {
+        if place.value[field] == true {
+            found.forbidden(&at, &format!("may not be specified when {field} is true"));
+        }
+    }
+    if text.len() > 64 {
+        found.too_long(&at, 64);
+        return;
+    }
+    for why in subdomain(text) {
+        found.invalid(&at, name, &why);
+    }
+}
+
+/// Parameters of the kernel: well named, once, and not those of the node.
+pub(super) fn sysctls(place: &Place<'_>, found: &mut Found) {
+    const LONGEST: usize = 253;
+    const SHARED: [&str; 6] = [
+        "kernel.sem",
+        "kernel.shm",
+        "kernel.shm_rmid_forced",
+        "kernel.shmall",
+        "kernel.shmmax",
+        "kernel.shmmni",
+    ];
+    let sysctls = place.list("sysctls");
+    for (nth, sysctl) in sysctls.iter().enumerate() {
+        let at = place.at(&format!("sysctls[{nth}].name"));
+        let name = sysctl["name"].as_str().unwrap_or_default();
+        if name.is_empty() {
+            found.required(&at, "");
+        } else if name.len() > LONGEST || !is_sysctl(name) {
+            let why = format!(
+                "must have at most {LONGEST} characters and match regex \
+                 ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
+            );
+            found.invalid(&at, &name.into(), &why);
+        } else if sysctls[..nth].iter().any(|other| other["name"] == name) {
+            found.duplicate(&at, &name.into(), "");
+        }
+        let dotted = with_dots(name);
+        let of = |prefix: &str| {
+            dotted
+                .strip_prefix(prefix)
+                .is_some_and(|rest| rest.starts_with('.'))
+        };
+        let field = if place.pod["hostNetwork"] == true && of("net") {
+            "hostNetwork"
+        } else if place.pod["hostIPC"] == true && (of("fs.mqueue") || SHARED.contains(&dotted.as_str())) {
+            "hostIPC"
+        } else {
+            continue;
+        };
+        let why = format!("may not be specified when '{field}' is true");
+        found.invalid(&at, &name.into(), &why);
+    }
+}
+
+/// Lower-case names with dots or slashes between them.
+fn is_sysctl(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.split(['.', '/']).all(|part| {
+        let ends = [part.bytes().next(), part.bytes().last()];
+        ends.iter().all(|end| end.is_some_and(plain))
+            && part
+                .bytes()
+                .all(|byte| plain(byte) || matches!(byte, b'-' | b'_'))
+    })
+}
+
+/// Where the first separator is a slash, slashes and dots change places.
+fn with_dots(name: &str) -> String {
+    match name.find(['.', '/']) {
+        Some(first) if name[first..].starts_with('/') => {
+            let swapped = name.chars().map(|c| match c {
+                '.' => '/',
+                '/' => '.',
+                other => other,
+            });
+            swapped.collect()
+        }
+        Some(_) | None => name.to_owned(),
     }
 }
 

@@ -235,6 +235,7 @@ pub(super) static ROWS: &[Kind] = &[
             ..REPLICAS
         }),
         generation: true,
+        orphans: true,
         zero: r#","spec":{},"status":{"replicas":0}"#,
         selectable: &[count("status.replicas", "/status/replicas")],
         unknown_field: UnknownField::NotSupported,

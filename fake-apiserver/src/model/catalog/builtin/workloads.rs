@@ -119,6 +119,7 @@ pub(super) static ROWS: &[Kind] = &[
         categories: &["all"],
         status: true,
         generation: true,
+        orphans: true,
         zero: r#","spec":{"template":{"metadata":{0},"spec":{"containers":null}}},"status":{}"#,
         selectable: &[count("status.successful", "/status/succeeded")],
         unknown_field: UnknownField::NotSupportedForKind,

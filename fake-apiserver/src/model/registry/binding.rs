@@ -1,0 +1,117 @@
+//! Bindings: a pod is placed on a node, once.
+//!
+//! Source: kubernetes `pkg/registry/core/pod/storage/storage.go` (`BindingREST`).
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::api::Status;
+use crate::model::catalog::Kind;
+use crate::model::found::Found;
+use crate::model::write::{self, Outcome};
+use crate::scenario::Version;
+
+use super::{DONE, Writer, is_terminating, text};
+
+impl Writer<'_> {
+    /// Places a pod on the node the binding names; that is no change of what the pod is to be. `resource` is what the
+    /// binding was POSTed to.
+    ///
+    /// # Errors
+    /// 400 for a binding of another pod, 403 in a namespace that ends, 404, 409 for a pod that cannot be placed, 500 for a
+    /// target that is no node.
+    pub(super) fn bind(
+        &mut self,
+        resource: &Kind,
+        name: &str,
+        binding: &Value,
+    ) -> Result<(u16, Bytes), Status> {
+        self.takes(resource, name)?;
+        if text(binding, "name") != name {
+            return Err(Status::bad_request(
+                "name in URL does not match name in Binding object",
+            ));
+        }
+        check_target(&binding["target"])?;
+        if name.is_empty() {
+            return Err(Status::bad_request("Name parameter required."));
+        }
+        let current = self.current(name)?;
+        self.check_uid(&current, binding)?;
+        self.check_version(&current, binding)?;
+        let mut object = current.json();
+        let gated = object["spec"]["schedulingGates"].get(0).is_some();
+        let refused = match object["spec"]["nodeName"].as_str() {
+            _ if is_terminating(&object) => Some("is being deleted, cannot be assigned to a host".to_owned()),
+            Some(assigned) => Some(format!("is already assigned to node \"{assigned}\"")),
+            None => gated.then(|| "has non-empty .spec.schedulingGates".to_owned()),
+        };
+        if let Some(why) = refused {
+            return Err(Status::not_bound(self.kind(), name, &why));
+        }
+        object["spec"]["nodeName"] = binding["target"]["name"].clone();
+        let mut copied = vec!["annotations"];
+        if self.model.version >= Version::V1_35 {
+            copied.push("labels");
+            if let Some(status) = object["status"].as_object_mut() {
+                status.shift_remove("nominatedNodeName");
+            }
+        }
+        for field in copied {
+            for (key, value) in binding["metadata"][field].as_object().into_iter().flatten() {
+                object["metadata"][field][key] = value.clone();
+            }
+        }
+        let scheduled = json!({ "type": "PodScheduled", "status": "True" });
+        self.note_condition(&mut object["status"], scheduled);
+        let (kind, key) = (self.kind(), current.key.clone());
+        let object = self.conformed(object);
+        let mut outcome = write::replace(kind, &key, Some(&current), object, self.time(), String::new());
+        if let Outcome::Put(bound) = &mut outcome {
+            bound["metadata"]["generation"] = current.json()["metadata"]["generation"].take();
+        }
+        self.commit(key, Some(&current), outcome);
+        Ok((201, Bytes::from_static(DONE)))
+    }
+
+    /// The condition as it is now; its time is that of the last change of its status.
+    pub(super) fn note_condition(&self, status: &mut Value, mut condition: Value) {
+        let mut conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        let place = conditions
+            .iter()
+            .position(|known| known["type"] == condition["type"]);
+        let same = place.filter(|place| conditions[*place]["status"] == condition["status"]);
+        condition["lastTransitionTime"] = match same {
+            Some(place) => conditions[place]["lastTransitionTime"].clone(),
+            None => write::timestamp(self.time()).into(),
+        };
+        match place {
+            Some(place) => conditions[place] = condition,
+            None => conditions.push(condition),
+        }
+        status["conditions"] = conditions.into();
+    }
+}
+
+/// # Errors
+/// 500 for what is no node, or has no name.
+fn check_target(target: &Value) -> Result<(), Status> {
+    let text = |field: &str| target[field].as_str().unwrap_or_default();
+    let mut found = Found::default();
+    if !matches!(text("kind"), "" | "Node") {
+        found.unsupported("target.kind", &target["kind"], &["Node", "<empty>"]);
+    }
+    if text("name").is_empty() {
+        found.required("target.name", "");
+    }
+    let faults = found.into_causes();
+    let faults: Vec<String> = faults
+        .iter()
+        .map(|cause| format!("{}: {}", cause.field, cause.message))
+        .collect();
+    match faults.as_slice() {
+        [] => Ok(()),
+        [one] => Err(Status::unexplained(one.as_str())),
+        several => Err(Status::unexplained(format!("[{}]", several.join(", ")))),
+    }
+}

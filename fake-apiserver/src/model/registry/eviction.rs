@@ -1,0 +1,182 @@
+//! Evictions: deletions of pods that a PodDisruptionBudget can forbid, and that take from its budget.
+//!
+//! What a budget allows, its controller writes into its status; where there is none, whoever writes it.
+//!
+//! Source: kubernetes `pkg/registry/core/pod/storage/eviction.go`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::api::Status;
+use crate::api::write::DeleteOptions;
+use crate::model::object::Stored;
+use crate::model::selector::LabelSelector;
+use crate::model::{scale, write};
+
+use super::deletion::check_preconditions;
+use super::{DONE, Writer, is_terminating, text};
+
+const SEVERAL_BUDGETS: &str =
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+
+/// Evictions a budget's controller has not seen yet, at most.
+const DISRUPTED_PODS_MAX: usize = 2_000;
+
+impl Writer<'_> {
+    /// Deletes a pod, if its budget allows that.
+    ///
+    /// # Errors
+    /// 400 for an eviction of another pod, 403 in a namespace that ends, 404, 409 for another pod than is meant, 429 for
+    /// one that its budget protects, 500 for one with several budgets.
+    pub(super) fn evict(
+        &mut self,
+        name: &str,
+        eviction: &Value,
+        options: DeleteOptions,
+    ) -> Result<(u16, Bytes), Status> {
+        self.takes_content(name)?;
+        if text(eviction, "name") != name {
+            return Err(Status::bad_request(
+                "name in URL does not match name in Eviction object",
+            ));
+        }
+        let current = self.current(name)?;
+        let pod = current.json();
+        let at_rest = matches!(
+            pod["status"]["phase"].as_str(),
+            Some("Pending" | "Succeeded" | "Failed")
+        );
+        if !at_rest && !is_terminating(&pod) {
+            match self.budgets_of(&current).as_slice() {
+                [] => {}
+                [budget] => self.spend(budget, &pod)?,
+                _ => return Err(Status::unexplained(SEVERAL_BUDGETS)),
+            }
+        }
+        self.tell_disrupted(&current, &options)?;
+        let options = DeleteOptions {
+            // It was that version until it was told.
+            resource_version: options.resource_version.filter(|_| self.dry_run),
+            ..options
+        };
+        self.delete(name, &options)?;
+        Ok((201, Bytes::from_static(DONE)))
+    }
+
+    /// The budgets that a pod is counted in.
+    fn budgets_of(&self, pod: &Stored) -> Vec<Arc<Stored>> {
+        let mut budgets = self.in_namespace("policy", "poddisruptionbudgets");
+        budgets.retain(|budget| {
+            let selector = budget.json()["spec"]["selector"].take();
+            // Nothing is selected by nothing, everything by a selector that is empty.
+            selector.is_object()
+                && LabelSelector::parse(&scale::label_selector(&selector))
+                    .is_ok_and(|selector| selector.matches(pod))
+        });
+        budgets
+    }
+
+    /// Takes the eviction of a pod from its budget, unless the pod does not count.
+    fn spend(&mut self, budget: &Arc<Stored>, pod: &Value) -> Result<(), Status> {
+        let object = budget.json();
+        let mut status = object["status"].clone();
+        let count = |field: &str| status[field].as_i64().unwrap_or_default();
+        let (healthy, desired) = (count("currentHealthy"), count("desiredHealthy"));
+        let guarded = is_ready(pod)
+            || object["spec"]["unhealthyPodEvictionPolicy"] != "AlwaysAllow"
+                && !(healthy >= desired && desired > 0);
+        if !guarded {
+            return Ok(());
+        }
+        let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
+        let name = budget.name();
+        if count("observedGeneration") < generation {
+            let why = format!("The disruption budget {name} is still being processed by the server.");
+            return Err(Status::disruption(&why, 10));
+        }
+        let disrupted = status["disruptedPods"]
+            .as_object()
+            .map_or(0, serde_json::Map::len);
+        if disrupted > DISRUPTED_PODS_MAX {
+            let why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
+            return Err(Status::budget_forbidden(name, why));
+        }
+        let allowed = count("disruptionsAllowed");
+        if allowed <= 0 {
+            return Err(Status::disruption(&protected(name, &status, healthy, desired), 0));
+        }
+        status["disruptionsAllowed"] = (allowed - 1).into();
+        if allowed == 1 {
+            let observed = status["observedGeneration"].clone();
+            let condition = json!({
+                "type": "DisruptionAllowed",
+                "status": "False",
+                "reason": "InsufficientPods",
+                "observedGeneration": observed,
+                "message": "",
+            });
+            self.note_condition(&mut status, condition);
+        }
+        if !self.dry_run {
+            let pod = text(pod, "name");
+            status["disruptedPods"][pod] = write::timestamp(self.time()).into();
+            self.note_status(budget, status);
+        }
+        Ok(())
+    }
+
+    /// Tells the pod what happens to it.
+    fn tell_disrupted(&mut self, current: &Arc<Stored>, options: &DeleteOptions) -> Result<(), Status> {
+        if self.dry_run {
+            return Ok(());
+        }
+        check_preconditions(self.kind(), current, options)?;
+        let mut object = current.json();
+        let condition = json!({
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+        });
+        self.note_condition(&mut object["status"], condition);
+        let (kind, key) = (self.kind(), current.key.clone());
+        let object = self.conformed(object);
+        let outcome = write::replace(kind, &key, Some(current), object, self.time(), String::new());
+        self.commit(key, Some(current), outcome);
+        Ok(())
+    }
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+    let mut ready = conditions.filter(|condition| condition["type"] == "Ready");
+    ready
+        .next()
+        .is_some_and(|condition| condition["status"] == "True")
+}
+
+/// Why nothing is left of a budget.
+fn protected(name: &str, status: &Value, healthy: i64, desired: i64) -> String {
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let mut blocked = conditions
+        .filter(|condition| condition["type"] == "DisruptionAllowed" && condition["status"] == "False");
+    let blocked = blocked.next().map(|condition| {
+        let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+        (text("reason"), text("message"))
+    });
+    let begin = format!("The disruption budget {name}");
+    match blocked.filter(|(_, message)| !message.is_empty()) {
+        Some((reason, message)) if reason == "SyncFailed" => {
+            format!("{begin} does not allow evicting pods currently because it failed sync: {message}")
+        }
+        _ if healthy <= desired => {
+            format!("{begin} needs {desired} healthy pods and has {healthy} currently")
+        }
+        Some((reason, message)) => {
+            format!("{begin} does not allow evicting pods currently ({reason}): {message}")
+        }
+        None => format!("{begin} does not allow evicting pods currently"),
+    }
+}

@@ -1,0 +1,78 @@
+//! What the node of a pod has to say to a resize: it must be there, and have as much.
+//!
+//! Source: kubernetes `plugin/pkg/admission/podresize`.
+
+use serde_json::Value;
+
+use crate::api::{Cause, Status};
+use crate::model::types;
+use crate::scenario::Version;
+
+use super::Writer;
+use super::limits::{amounts, together};
+
+/// How much of a resource is told in one: processors by the thousandth.
+const TOLD: [(&str, i128); 2] = [("cpu", 1_000_000), ("memory", 1_000_000_000)];
+
+impl Writer<'_> {
+    /// Does a pod that is resized fit its node?
+    ///
+    /// # Errors
+    /// 403.
+    pub(super) fn fits_node(&self, pod: &Value, old: &Value, name: &str) -> Result<(), Status> {
+        let wanted = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+        if self.model.version < Version::V1_36 || wanted.is_empty() || pod["spec"] == old["spec"] {
+            return Ok(());
+        }
+        let refused = |why: &str, reason: Option<&str>| {
+            let cause = reason.map(|reason| Cause {
+                reason: reason.to_owned(),
+                ..Cause::default()
+            });
+            Err(Status::forbidden(
+                self.kind(),
+                name,
+                why,
+                cause.into_iter().collect(),
+            ))
+        };
+        let kind = self.model.catalog.find("", "nodes");
+        let node = kind.and_then(|kind| self.model.resource(kind).store.current().get(wanted));
+        let Some(node) = node.map(|node| node.json()) else {
+            return refused(&format!("node \"{wanted}\" not found"), None);
+        };
+        match node["metadata"]["labels"]["kubernetes.io/os"].as_str() {
+            None | Some("linux") => {}
+            Some(other) => {
+                let why =
+                    format!("pod resize is only supported on linux nodes, node \"{wanted}\" is \"{other}\"");
+                return refused(&why, Some("UnsupportedPlatform"));
+            }
+        }
+        let (requests, there) = (
+            together(&pod["spec"], "requests"),
+            amounts(&node["status"]["allocatable"]),
+        );
+        let told = TOLD.iter().filter_map(|(resource, one)| {
+            let amount = |text: Option<&String>| text.map_or(0, |text| types::amount(text));
+            let (request, has) = (amount(requests.get(*resource)), amount(there.get(*resource)));
+            let told = |amount: i128| amount / one + i128::from(amount % one > 0);
+            (request > has).then(|| {
+                format!(
+                    "{resource}, requested: {}, allocatable: {}",
+                    told(request),
+                    told(has)
+                )
+            })
+        });
+        let told: Vec<String> = told.collect();
+        if told.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "node didn't have enough allocatable resources: {}",
+            told.join("; ")
+        );
+        refused(&why, Some("NodeCapacity"))
+    }
+}

@@ -1,0 +1,143 @@
+//! What a write to a part of an object may change of it: the rest stays as it is, whatever the body says.
+//!
+//! Source: the `PrepareForUpdate` functions of the strategies in kubernetes `pkg/registry`.
+
+use serde_json::{Value, json};
+
+use crate::api::write::Subresource;
+use crate::model::catalog::{Deletion, Kind};
+use crate::model::types;
+
+use super::remove;
+
+/// The object that a write of `object` to this part makes of `current`.
+pub(super) fn written(kind: &Kind, part: Option<Subresource>, current: &Value, object: Value) -> Value {
+    match part {
+        None | Some(Subresource::Scale) => main_part(kind, current, object),
+        Some(Subresource::Status) => status_part(kind, current, object),
+        Some(Subresource::EphemeralContainers) => {
+            let mut changed = current.clone();
+            take(&mut changed["spec"], &object["spec"], "ephemeralContainers");
+            with_version_of(&object, changed)
+        }
+        Some(Subresource::Resize) => resize_part(current, object),
+        Some(Subresource::Finalize) => {
+            let mut finalized = current.clone();
+            finalized["spec"] = match &object["spec"] {
+                Value::Null => json!({}),
+                spec => spec.clone(),
+            };
+            finalized
+        }
+    }
+}
+
+/// What an update of an object itself may change: not its status, where that has a path of its own.
+fn main_part(kind: &Kind, current: &Value, mut object: Value) -> Value {
+    if kind.status {
+        match current.get("status") {
+            Some(status) => object["status"] = status.clone(),
+            None => remove(&mut object, "status"),
+        }
+    }
+    if kind.deletion == Deletion::WhenEmpty {
+        object["spec"] = current["spec"].clone();
+        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = current["metadata"]["name"].clone();
+    }
+    object
+}
+
+/// What an update of the status may change: only that; of a built-in kind the metadata too.
+fn status_part(kind: &Kind, current: &Value, mut object: Value) -> Value {
+    let mut changed = current.clone();
+    match object.get_mut("status").map(Value::take) {
+        Some(status) => changed["status"] = status,
+        None => remove(&mut changed, "status"),
+    }
+    if !kind.custom {
+        changed["metadata"] = object["metadata"].take();
+        match types::of(kind).map(|known| known.name) {
+            Some("core/v1.Pod") => {
+                take(&mut changed["metadata"], &current["metadata"], "ownerReferences");
+                keep_pod_status(&current["status"], &mut changed["status"]);
+            }
+            Some(name) if LABELS_STAY.contains(&name) => {
+                take(&mut changed["metadata"], &current["metadata"], "labels");
+            }
+            Some(_) | None => {}
+        }
+    }
+    changed
+}
+
+/// The labels of these are not changed with their status.
+const LABELS_STAY: [&str; 1] = ["apps/v1.Deployment"];
+
+/// A kubelet that does not know a field of the status does not take it away.
+fn keep_pod_status(before: &Value, status: &mut Value) {
+    if !status.is_object() {
+        *status = json!({});
+    }
+    for field in ["qosClass", "observedGeneration"] {
+        if status.get(field).is_none_or(|value| value == "" || value == 0) {
+            take(status, before, field);
+        }
+    }
+    let mut known = before["conditions"].as_array().cloned().unwrap_or_default();
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        let place = known.iter().position(|old| old["type"] == condition["type"]);
+        let old = place.map(|place| known.remove(place)).unwrap_or_default();
+        if condition["observedGeneration"].as_i64().unwrap_or(0) == 0 {
+            take(condition, &old, "observedGeneration");
+        }
+    }
+}
+
+/// What a resize may change: what the containers may use. Where they are not the same containers, all stays as it was
+/// sent, to be refused.
+fn resize_part(current: &Value, object: Value) -> Value {
+    let count = |pod: &Value, field: &str| pod["spec"][field].as_array().map_or(0, Vec::len);
+    let fields = ["containers", "initContainers"];
+    if fields
+        .iter()
+        .any(|field| count(current, field) != count(&object, field))
+    {
+        return object;
+    }
+    let mut changed = current.clone();
+    take(&mut changed["spec"], &object["spec"], "resources");
+    for field in fields {
+        let sent = object["spec"][field].as_array().cloned().unwrap_or_default();
+        let there = changed["spec"][field].as_array().cloned().unwrap_or_default();
+        let same = sent
+            .iter()
+            .zip(&there)
+            .all(|(sent, there)| sent["name"] == there["name"]);
+        if !same {
+            changed["spec"][field] = sent.into();
+            continue;
+        }
+        for (nth, sent) in sent.iter().enumerate() {
+            for part in ["resources", "resizePolicy"] {
+                take(&mut changed["spec"][field][nth], sent, part);
+            }
+        }
+    }
+    with_version_of(&object, changed)
+}
+
+/// The version and the uid are those its writer named.
+fn with_version_of(object: &Value, mut changed: Value) -> Value {
+    for field in ["resourceVersion", "uid"] {
+        take(&mut changed["metadata"], &object["metadata"], field);
+    }
+    changed
+}
+
+/// The field of `from` becomes that of `to`, or goes if there is none.
+fn take(to: &mut Value, from: &Value, field: &str) {
+    match from.get(field) {
+        Some(value) => to[field] = value.clone(),
+        None => remove(to, field),
+    }
+}
