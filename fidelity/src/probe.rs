@@ -20,6 +20,9 @@ pub struct Probe {
     pub row: u32,
     /// What it asks, in words.
     pub title: String,
+    /// The minors it is recorded from; empty: all of them.
+    #[serde(default)]
+    pub versions: Vec<String>,
     #[serde(default)]
     pub(crate) fixture: Fixture,
     /// Played, but not recorded.

@@ -279,6 +279,7 @@ fn text(story: Played, namespace: &str, authority: &str) -> String {
         id: String::new(),
         row: 0,
         title: "A random program".to_owned(),
+        versions: Vec::new(),
         fixture: Fixture::None,
         before: Vec::new(),
         play: Vec::new(),

@@ -124,7 +124,8 @@ pub async fn replay(files: &Files, versions: &[&str], only: &[String]) -> Result
     for (name, version) in VERSIONS.iter().filter(|(name, _)| versions.contains(name)) {
         let chosen = probes
             .iter()
-            .filter(|probe| only.is_empty() || only.iter().any(|text| probe.id.contains(text)));
+            .filter(|probe| only.is_empty() || only.iter().any(|text| probe.id.contains(text)))
+            .filter(|probe| probe.versions.is_empty() || probe.versions.iter().any(|known| known == name));
         for probe in chosen {
             let file = files.recordings(name).join(format!("{}.txt", probe.id));
             let recorded = std::fs::read_to_string(&file).map_err(|why| Error::file(&file, &why))?;

@@ -23,10 +23,10 @@ pub(super) fn written(kind: &Kind, part: Option<Subresource>, current: &Value, o
         Some(Subresource::Resize) => resize_part(current, object),
         Some(Subresource::Finalize) => {
             let mut finalized = current.clone();
-            finalized["spec"] = match &object["spec"] {
-                Value::Null => json!({}),
-                spec => spec.clone(),
-            };
+            finalized["spec"] = object["spec"].clone();
+            if finalized["spec"].is_null() {
+                finalized["spec"] = json!({});
+            }
             finalized
         }
     }

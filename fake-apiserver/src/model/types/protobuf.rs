@@ -304,6 +304,7 @@ mod tests {
     #[case::time("", "pods", within(1, &within(8, &[8, 0x80, 0xf2, 0xd6, 0xca, 6, 16, 0])), json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}))]
     #[case::no_time("", "pods", within(1, &within(8, b"")), json!({"metadata": {"creationTimestamp": null}}))]
     #[case::micro_time("coordination.k8s.io", "leases", within(2, &within(4, &[8, 0x80, 0xf2, 0xd6, 0xca, 6, 16, 0xe8, 7])), json!({"spec": {"renewTime": "2026-01-01T00:00:00.000001Z"}}))]
+    #[case::before_1970("coordination.k8s.io", "leases", within(2, &within(3, &[8, 0x82, 0x92, 0xb8, 0xc3, 0x98, 0xfe, 0xff, 0xff, 0xff, 1])), json!({"spec": {"acquireTime": "0001-01-01T00:00:02.000000Z"}}))]
     #[case::raw("apps", "controllerrevisions", within(2, &within(1, br#"{"a":1}"#)), json!({"data": {"a": 1}}))]
     #[case::a_number_nobody_knows("", "configmaps", [within(1, &within(1, b"a")), vec![0x78, 1]].concat(), json!({"metadata": {"name": "a"}}))]
     fn a_message_is_the_json_it_stands_for(

@@ -256,4 +256,13 @@ mod tests {
     fn quantities_are_added(#[case] texts: &[&str], #[case] total: &str) {
         assert_eq!(sum(texts.iter().copied()), total);
     }
+
+    #[rstest]
+    #[case("1500m", "500m", "1")]
+    #[case("1Gi", "512Mi", "512Mi")]
+    #[case("2", "3", "0")]
+    #[case("3", "0", "3")]
+    fn quantities_are_taken_from_each_other(#[case] text: &str, #[case] less: &str, #[case] left: &str) {
+        assert_eq!(difference(text, less), left);
+    }
 }

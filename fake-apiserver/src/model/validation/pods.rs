@@ -232,10 +232,8 @@ pub(super) fn ephemeral_container(place: &Place<'_>, found: &mut Found) {
     }
     for field in FIELDS {
         let value = &place.value[field];
-        let says = match value {
-            Value::Object(fields) => !fields.is_empty(),
-            other => !other.is_null(),
-        };
+        let fields = value.as_object();
+        let says = fields.map_or(!value.is_null(), |fields| !fields.is_empty());
         if says {
             found.forbidden(&place.at(field), WHY);
         }
