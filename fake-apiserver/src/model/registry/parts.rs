@@ -84,7 +84,8 @@ fn keep_pod_status(before: &Value, status: &mut Value) {
         }
     }
     let mut known = before["conditions"].as_array().cloned().unwrap_or_default();
-    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
         let place = known.iter().position(|old| old["type"] == condition["type"]);
         let old = place.map(|place| known.remove(place)).unwrap_or_default();
         if condition["observedGeneration"].as_i64().unwrap_or(0) == 0 {

@@ -129,9 +129,12 @@ impl Writer<'_> {
             })
         });
         let mut manifest = parts::written(kind, subresource, &stored, object);
-        if subresource == Some(Subresource::Status) && stored.pointer("/spec/template").is_some() {
+        if subresource == Some(Subresource::Status) {
             // Labels go without saying where there is a template.
-            manifest = self.completed(manifest);
+            manifest = match stored.pointer("/spec/template") {
+                Some(_) => self.completed(manifest),
+                None => self.conformed(manifest),
+            };
         }
         if kind.defines && subresource.is_none() {
             manifest = crd::prepared(manifest, Some(&stored));
