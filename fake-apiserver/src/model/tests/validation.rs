@@ -34,7 +34,7 @@ fn what_was_wrong_before_is_nobodys_fault(#[case] method: &str, #[case] body: &s
 #[test]
 fn binding_and_the_parts_of_a_pod_change_what_an_update_may_not() {
     let mut world = World::fixture(Version::V1_36);
-    let pod = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}"#;
+    let pod = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"}}}]}}"#;
     assert_eq!(world.told("POST", PODS, pod), "201 1");
     let at = |part: &str| format!("{PODS}/p{part}");
     let moved = r#"{"spec":{"nodeName":"n"}}"#;
@@ -43,13 +43,18 @@ fn binding_and_the_parts_of_a_pod_change_what_an_update_may_not() {
             .told("PATCH", &at(""), moved)
             .starts_with("422 Pod \"p\" is invalid: spec: Forbidden")
     );
+    let less = r#"{"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}}"#;
+    assert_eq!(world.told("PATCH", &at("/resize"), less), "200 1");
     let binding =
         r#"{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}}"#;
     assert_eq!(world.told("POST", &at("/binding"), binding), "201 1");
     let guest = r#"{"spec":{"ephemeralContainers":[{"name":"e","image":"i"}]}}"#;
     assert_eq!(world.told("PATCH", &at("/ephemeralcontainers"), guest), "200 1");
-    let more = r#"{"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}}"#;
-    assert_eq!(world.told("PATCH", &at("/resize"), more), "200 1");
+    let more = r#"{"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"3"}}}]}}"#;
+    assert_eq!(
+        world.told("PATCH", &at("/resize"), more),
+        "403 pods \"p\" is forbidden: node \"n\" not found"
+    );
 }
 
 /// Each row: a type of service that becomes another one, by nothing but its type.
