@@ -3,7 +3,7 @@
 //! What is right and wrong is decided in `conformance::wire`; here it is put into words for people and files.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,10 +11,12 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use conformance::wire::{Apart, ClientVerdict, Violation, WireJudge, WireVerdict};
 use fake_apiserver::record::Record;
-use fake_apiserver::record::line::line;
+use fake_apiserver::record::line::{line, printable};
 use owo_colors::OwoColorize as _;
 
 use crate::Failure;
+use crate::output::{self, printable_lines};
+use crate::stop::Stop;
 
 /// How to judge the clients that come.
 #[derive(Debug, Default, Args)]
@@ -80,11 +82,11 @@ impl Commentator {
     pub(crate) fn hear(&self, now: Duration, records: &[Record]) {
         if self.shows_all {
             for record in records {
-                eprintln!("{}", line(record));
+                output::log(&line(record));
             }
         }
         for violation in self.judge.hear(now, records) {
-            eprintln!("{}", violated(&violation, coloured()));
+            output::log(&violated(&violation, coloured()));
         }
     }
 }
@@ -93,16 +95,19 @@ impl Commentator {
 ///
 /// # Errors
 /// With `--strict`, that a client did wrong; that a file cannot be written.
-pub(crate) fn conclude(verdict: &WireVerdict, arguments: &JudgeArguments) -> Result<(), Failure> {
+pub(crate) async fn conclude(
+    verdict: &WireVerdict,
+    arguments: &JudgeArguments,
+    stop: &Stop,
+) -> Result<(), Failure> {
     let json = || serde_json::to_string_pretty(verdict).expect("plain strings and numbers always serialize");
     if let Some(file) = &arguments.verdict_file {
         std::fs::write(file, json() + "\n")
             .map_err(|error| Failure::System(format!("cannot write {}", file.display()), error))?;
     }
     match arguments.verdict {
-        VerdictFormat::Text => eprint!("{}", text(verdict)),
-        VerdictFormat::Json => writeln!(io::stdout(), "{}", json())
-            .map_err(|error| Failure::System("standard output is closed".to_owned(), error))?,
+        VerdictFormat::Text => output::log_raw(&printable_lines(&text(verdict))),
+        VerdictFormat::Json => output::print(json() + "\n", stop).await?,
     }
     if arguments.strict && verdict.outcome == "mismatch" {
         return Err(Failure::Silent(1));
@@ -116,7 +121,10 @@ pub(crate) fn violated(violation: &Violation, colour: bool) -> String {
     let mark = if colour { mark.red().to_string() } else { mark };
     format!(
         "{mark} {} reading {}: {}\n    proof: {}",
-        violation.client, violation.reading, violation.found.sentence, violation.proof
+        printable(&violation.client),
+        printable(&violation.reading),
+        printable(&violation.found.sentence),
+        printable(&violation.proof)
     )
 }
 

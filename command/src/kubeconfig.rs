@@ -1,47 +1,62 @@
 //! The file every client reads to find the server, for as long as the server runs.
 
+use std::fs::File;
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fake_apiserver::net;
 
 use crate::Failure;
+use crate::private;
 
-/// A kubeconfig file, removed with this value.
+/// How long a server that left its kubeconfig has to accept a connection, if it still runs.
+const STILL_SERVED: Duration = Duration::from_millis(500);
+
+/// No kubeconfig of ours is larger.
+const BYTES_MAX: u64 = 64 << 10;
+
+/// A kubeconfig file, removed with this value if it is still the file that was written.
 #[derive(Debug)]
 pub(crate) struct Kubeconfig {
     /// A folder of our own around the file, unless the user named the file.
     folder: Option<PathBuf>,
     path: PathBuf,
+    /// Open for as long as the file is ours, so that no other file gets its inode.
+    file: File,
 }
 
 impl Kubeconfig {
-    /// Writes one: at `path`, or in a folder of its own under a name that nothing else has.
+    /// Writes a new file: at `path`, or in a private folder with a random name.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// There is something at `path`, or the file cannot be written. Nothing is changed or left behind.
     pub(crate) fn write(text: &net::Kubeconfig, path: Option<&Path>) -> Result<Self, Failure> {
-        let folder = path.is_none().then(|| {
-            // A process may serve several at a time.
-            let port = text.server.rsplit_once(':').map_or("", |(_, port)| port);
-            let name = format!("fake-apiserver-{}-{port}", std::process::id());
-            std::env::temp_dir().join(name)
-        });
-        let path = match (path, &folder) {
-            (Some(path), _) => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
-            (None, Some(folder)) => folder.join("kubeconfig"),
-            (None, None) => PathBuf::from("kubeconfig"),
-        };
-        let refused = |error| Failure::System(format!("cannot write {}", path.display()), error);
-        if let Some(folder) = &folder {
-            // What an earlier process of this number left is nobody's.
-            let _ = std::fs::remove_dir_all(folder);
-            let mut builder = std::fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(folder).map_err(refused)?;
+        if let Some(path) = path {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            remove_abandoned(&path);
+            let file = text.write(&path).map_err(|error| refused(&path, error))?;
+            return Ok(Self {
+                folder: None,
+                path,
+                file,
+            });
         }
-        text.write(&path).map_err(refused)?;
-        Ok(Self { folder, path })
+        let folder = private::new_folder(&std::env::temp_dir(), "fake-apiserver-")?;
+        let path = folder.join("kubeconfig");
+        match text.write(&path) {
+            Ok(file) => Ok(Self {
+                folder: Some(folder),
+                path,
+                file,
+            }),
+            Err(error) => {
+                // It was created a moment ago and is empty.
+                let _ = std::fs::remove_dir(&folder);
+                Err(refused(&path, error))
+            }
+        }
     }
 
     /// Where it is.
@@ -54,10 +69,48 @@ impl Drop for Kubeconfig {
     fn drop(&mut self) {
         let (removed, left) = match &self.folder {
             Some(folder) => (std::fs::remove_dir_all(folder), folder),
-            None => (std::fs::remove_file(&self.path), &self.path),
+            None if private::is_same_file(&self.file, &self.path) => {
+                (std::fs::remove_file(&self.path), &self.path)
+            }
+            // Somebody removed it, or put another file in its place: that one is not ours.
+            None => (Ok(()), &self.path),
         };
         if let Err(error) = removed {
             tracing::warn!(%error, left = %left.display(), "left behind");
         }
+    }
+}
+
+/// Removes a kubeconfig that an earlier server left when it was killed. Any other file stays.
+fn remove_abandoned(path: &Path) {
+    let is_small_file = std::fs::symlink_metadata(path)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= BYTES_MAX);
+    let text = is_small_file
+        .then(|| std::fs::read_to_string(path).ok())
+        .flatten();
+    let Some(server) = text.and_then(|text| net::Kubeconfig::server_of(&text)) else {
+        return;
+    };
+    let authority = server
+        .split_once("://")
+        .map_or(&*server, |(_, authority)| authority);
+    let served = authority.to_socket_addrs().is_ok_and(|mut addresses| {
+        addresses.any(|address| TcpStream::connect_timeout(&address, STILL_SERVED).is_ok())
+    });
+    if !served {
+        // If it cannot be removed, creating the new one fails and reports it.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+fn refused(path: &Path, error: io::Error) -> Failure {
+    let path = path.display();
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        Failure::Usage(format!(
+            "--kubeconfig {path} exists and is never overwritten: name a new file, and use both with \
+             KUBECONFIG=NEW:{path} kubectl --context fake …"
+        ))
+    } else {
+        Failure::System(format!("cannot write {path}"), error)
     }
 }

@@ -4,18 +4,25 @@
 //! Reports come from clients in process only, so steps that wait for what a client emitted never come here; everything
 //! that waits for requests or for time does.
 
+mod check;
 mod control;
 mod ctl;
 mod judging;
 mod kubeconfig;
 mod objects;
+mod output;
 mod play;
+mod private;
 mod run;
 mod serve;
 mod stage;
 mod state;
+mod stop;
+mod token;
+mod words;
 
-use std::io;
+use std::fmt;
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -37,6 +44,7 @@ enum Command {
     Serve(serve::Serve),
     Play(play::Play),
     Run(run::Run),
+    Check(check::Check),
     Ctl(ctl::Ctl),
 }
 
@@ -60,45 +68,60 @@ pub(crate) enum Failure {
 fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
-        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(|| output::LogWriter)
         .init();
     let outcome = match Arguments::parse().command {
         Command::Play(play) => play::run(play),
         Command::Serve(serve) => serve::run(serve),
         Command::Run(run) => run::run(run),
+        Command::Check(check) => check::run(&check),
         Command::Ctl(ctl) => ctl::run(ctl),
     };
-    match outcome {
+    let code = match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.told(),
-    }
+        Err(failure) => {
+            match &failure {
+                Failure::Silent(_) => {}
+                // Drawn with colours, and without anything else that a terminal would obey.
+                Failure::Drawn(text) => output::log_raw(text),
+                Failure::Usage(_) | Failure::Refused(_) | Failure::NoServer(_) | Failure::System(..) => {
+                    let word = match failure {
+                        Failure::Refused(_) => "refused",
+                        _ => "error",
+                    };
+                    output::log(&format!("{word}: {failure}"));
+                }
+            }
+            failure.code()
+        }
+    };
+    output::flush_log();
+    code
 }
 
 impl Failure {
-    /// Says what went wrong, and gives the code to end with.
-    fn told(self) -> ExitCode {
+    /// The exit code.
+    fn code(&self) -> ExitCode {
         match self {
-            Self::Drawn(text) => {
-                eprint!("{text}");
-                ExitCode::from(2)
-            }
-            Self::Usage(message) => {
-                eprintln!("error: {message}");
-                ExitCode::from(2)
-            }
-            Self::Refused(message) => {
-                eprintln!("refused: {message}");
-                ExitCode::from(1)
-            }
-            Self::NoServer(message) => {
-                eprintln!("error: {message}");
-                ExitCode::from(3)
-            }
-            Self::System(what, error) => {
-                eprintln!("error: {what}: {error}");
-                ExitCode::from(70)
-            }
-            Self::Silent(code) => ExitCode::from(code),
+            Self::Drawn(_) | Self::Usage(_) => ExitCode::from(2),
+            Self::Refused(_) => ExitCode::from(1),
+            Self::NoServer(_) => ExitCode::from(3),
+            Self::System(..) => ExitCode::from(70),
+            Self::Silent(code) => ExitCode::from(*code),
         }
+    }
+}
+
+/// What went wrong, with what a terminal would obey escaped.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Drawn(text) => return f.write_str(text),
+            Self::Usage(message) | Self::Refused(message) | Self::NoServer(message) => message.clone(),
+            Self::System(what, error) => format!("{what}: {error}"),
+            Self::Silent(_) => String::new(),
+        };
+        f.write_str(&output::printable_lines(&text))
     }
 }

@@ -1,20 +1,21 @@
 //! `fake-apiserver play`: one scenario, for any client.
 
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 use conformance::wire::{Apart, Needs, needs};
 use fake_apiserver::net::ServeOptions;
 use fake_apiserver::record::Record;
-use fake_apiserver::scenario::{self, Scenario, Style};
+use fake_apiserver::record::line::printable;
+use fake_apiserver::scenario::{ScenarioFile, Style};
 use fake_apiserver::server::{Limits, Server};
 
-use crate::Failure;
 use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
 use crate::serve::Listening;
 use crate::stage::{self, Running, Stage};
+use crate::{Failure, output};
 
 /// Serve one scenario on 127.0.0.1 until interrupted, for kubectl or any other client.
 ///
@@ -22,7 +23,7 @@ use crate::stage::{self, Running, Stage};
 /// standard error. The script runs once, from the start of the program; afterwards the server only tells the
 /// truth.
 ///
-/// Example: fake-apiserver play scenarios/gone/expired-mid-stream-forces-relist.yaml --port 6443
+/// Example: fake-apiserver play scenarios/gone/http-410-at-watch-start-forces-a-relist.yaml --port 6443
 #[derive(Debug, Args)]
 pub(crate) struct Play {
     /// The scenario file.
@@ -41,10 +42,14 @@ pub(crate) struct Play {
 /// # Errors
 /// The file is wrong, or the system refuses something.
 pub(crate) fn run(play: Play) -> Result<(), Failure> {
-    let scenario = Arc::new(read(&play.file)?);
-    eprintln!("{}: {}", scenario.id, scenario.title);
+    let scenario = ScenarioFile::named(&play.file).load();
+    let scenario = Arc::new(scenario.map_err(|errors| Failure::Drawn(errors.render(Style::for_stderr())))?);
+    output::log(&printable(&format!("{}: {}", scenario.id, scenario.title)));
     if let Some(Needs::Adapter(words)) = needs(&scenario) {
-        eprintln!("warning: the script of this scenario needs {words}; up to there it is played");
+        let words = printable(&words).into_owned();
+        output::log(&format!(
+            "warning: the script of this scenario needs {words}; up to there it is played"
+        ));
     }
     let listening = play.listening;
     let server = Server::with_limits(scenario.clone(), listening.seed, Limits::endless());
@@ -71,26 +76,12 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         judge: judge.clone(),
         shows_all: true,
     };
-    stage::block_on(async {
+    stage::block_on(async |stop| {
         let mut running = Running::open(stage, judge.clone()).await?;
-        running.introduce()?;
+        running.introduce(&stop).await?;
         let hear = |now, records: &[Record]| commentator.hear(now, records);
-        running.serve(0, stage::told_to_stop(), hear).await;
-        Ok(())
-    })?;
-    conclude(&judge.verdict(), &play.judging)
-}
-
-/// Reads a scenario file.
-///
-/// # Errors
-/// Everything that is wrong with it, drawn.
-pub(crate) fn read(file: &Path) -> Result<Scenario, Failure> {
-    // Ids are paths below the scenarios folder, where the file is in one.
-    let root = file
-        .ancestors()
-        .skip(1)
-        .find(|folder| folder.ends_with("scenarios"));
-    let root = root.or(file.parent()).unwrap_or(Path::new(""));
-    scenario::load(file, root).map_err(|errors| Failure::Drawn(errors.render(Style::for_stderr())))
+        running.serve(0, stop.requested(), hear).await;
+        drop(running);
+        conclude(&judge.verdict(), &play.judging, &stop).await
+    })
 }

@@ -5,7 +5,7 @@ mod report;
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use conformance::judge::judge_wire;
 use conformance::verdict::{Contradiction, Outcome, Verdict};
 use conformance::wire::{Apart, Needs, grants, needs, takes};
 use fake_apiserver::record::{Record, RunEnd, What};
-use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::scenario::{self, LoadErrors, SharedScenario, Style};
 use fake_apiserver::server::{Limits, Server};
 use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -22,7 +22,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use self::child::{Child, Ended};
 use crate::judging::{Commentator, Judge};
 use crate::stage::{self, Running, Stage};
-use crate::{Failure, play};
+use crate::stop::Stop;
+use crate::words::span;
+use crate::{Failure, output};
 
 /// How long connections of a command that ended may take to be seen closed.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -40,7 +42,7 @@ const AFTERWARDS: Duration = Duration::from_secs(5);
 /// Example: fake-apiserver run scenarios/gone/ -- ./my-controller
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 all that was played passed, 1 something failed, 2 the command line or a scenario is wrong, 3 the command cannot be started, 4 nothing was played, 70 the system refused something."
+    after_help = "Exit codes: 0 all that was played passed, 1 something failed, 2 the command line or a scenario file is wrong (the others are played), 3 the command cannot be started, 4 nothing was played, 70 the system refused something."
 )]
 pub(crate) struct Run {
     /// Scenario files, and folders of them.
@@ -125,11 +127,20 @@ impl Played {
 /// # Errors
 /// A scenario is wrong or failed, or nothing could be played.
 pub(crate) fn run(run: Run) -> Result<(), Failure> {
-    let scenarios = load(&run.scenarios)?;
+    let (scenarios, mistaken) = load(&run.scenarios);
+    for errors in &mistaken {
+        output::log_raw(&errors.render(Style::for_stderr()));
+    }
     let mut report = report::Report::new(run.format, scenarios.len());
-    let played = stage::block_on(play_all(&run, scenarios, &mut report))?;
-    report.ends(&played, &run)?;
+    let played = stage::block_on(async |stop| {
+        let played = play_all(&run, scenarios, &mut report, &stop).await?;
+        report.ends(&played, &mistaken, &run, &stop).await?;
+        Ok(played)
+    })?;
     let count = |of: &dyn Fn(&Played) -> bool| played.iter().filter(|one| of(one)).count();
+    if !mistaken.is_empty() {
+        return Err(Failure::Silent(2));
+    }
     if count(&Played::failed) > 0 {
         return Err(Failure::Silent(1));
     }
@@ -144,15 +155,16 @@ async fn play_all(
     run: &Run,
     scenarios: Vec<Loaded>,
     report: &mut report::Report,
+    stop: &Stop,
 ) -> Result<Vec<Played>, Failure> {
     let mut all = stream::iter(scenarios)
-        .map(|loaded| play_or_skip(run, loaded))
+        .map(|loaded| play_or_skip(run, loaded, stop))
         .buffered(run.jobs.get());
     let mut played = Vec::new();
     report.moves(0);
     while let Some(one) = all.next().await.transpose()? {
-        report.tells(&one, run)?;
-        let interrupted = one.interrupted;
+        report.tells(&one, run, stop).await?;
+        let interrupted = one.interrupted || stop.is_requested();
         played.push(one);
         if interrupted {
             break;
@@ -162,13 +174,13 @@ async fn play_all(
     Ok(played)
 }
 
-async fn play_or_skip(run: &Run, Loaded { scenario, named }: Loaded) -> Result<Played, Failure> {
+async fn play_or_skip(run: &Run, Loaded { scenario, named }: Loaded, stop: &Stop) -> Result<Played, Failure> {
     let time = takes(&scenario);
     let needed = needs(&scenario)
         .filter(|needs| !(run.told && matches!(needs, Needs::Told(_))))
         .or_else(|| (!named && time > run.timeout / 2).then_some(Needs::Time(time)));
     match needed {
-        None => play_one(run, scenario).await,
+        None => play_one(run, scenario, stop).await,
         Some(needs) => Ok(Played {
             scenario,
             result: Err(Skipped(needs)),
@@ -181,7 +193,7 @@ async fn play_or_skip(run: &Run, Loaded { scenario, named }: Loaded) -> Result<P
     }
 }
 
-async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure> {
+async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Played, Failure> {
     let server = Server::with_limits(scenario.clone(), run.seed, Limits::wire());
     let stage = Stage {
         server,
@@ -218,7 +230,7 @@ async fn play_one(run: &Run, scenario: SharedScenario) -> Result<Played, Failure
         tokio::select! {
             () = edge.finished() => {}
             exit = child.exited() => forced = Some(left(&exit)),
-            () = stage::told_to_stop() => {
+            () = stop.requested() => {
                 forced = Some(RunEnd::Harness { message: "interrupted".to_owned() });
             }
             _ = timeout_at(began + longest, std::future::pending::<()>()) => {
@@ -322,67 +334,18 @@ struct Loaded {
     named: bool,
 }
 
-/// The scenarios of files and folders, in order; all mistakes at once.
-fn load(paths: &[PathBuf]) -> Result<Vec<Loaded>, Failure> {
-    let mut files = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            collect(path, &mut files)
-                .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-        } else if path.extension().is_none_or(|ending| ending != "snap") {
-            // A pattern of the shell takes the transcripts beside the scenarios along.
-            files.push(path.clone());
-        }
-    }
-    if files.is_empty() {
-        return Err(Failure::Usage(
-            "there is no scenario in there: they end in .yaml".to_owned(),
-        ));
-    }
-    let (mut scenarios, mut drawn) = (Vec::new(), String::new());
+/// The scenarios of files and folders, in order, and what is wrong with files that are none.
+fn load(paths: &[PathBuf]) -> (Vec<Loaded>, Vec<LoadErrors>) {
+    let (files, mut mistaken) = scenario::find(paths);
+    let mut scenarios = Vec::new();
     for file in files {
-        match play::read(&file) {
+        match file.load() {
             Ok(scenario) => scenarios.push(Loaded {
                 scenario: Arc::new(scenario),
-                named: paths.contains(&file),
+                named: file.named,
             }),
-            Err(Failure::Drawn(text)) => drawn.push_str(&text),
-            Err(other) => return Err(other),
+            Err(errors) => mistaken.push(errors),
         }
     }
-    if drawn.is_empty() {
-        Ok(scenarios)
-    } else {
-        Err(Failure::Drawn(drawn))
-    }
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()?;
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension().is_some_and(|ending| ending == "yaml") {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// A time such as `250ms`, `5s`, `2m`.
-fn span(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let number: u64 = number
-        .parse()
-        .map_err(|_| "a time such as 5s belongs here".to_owned())?;
-    match unit {
-        "ms" => Ok(Duration::from_millis(number)),
-        "s" => Ok(Duration::from_secs(number)),
-        "m" => Ok(Duration::from_secs(number.saturating_mul(60))),
-        _ => Err("a time is a whole number and ms, s or m".to_owned()),
-    }
+    (scenarios, mistaken)
 }

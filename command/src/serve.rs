@@ -6,7 +6,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use conformance::wire::Apart;
-use fake_apiserver::api::Access;
 use fake_apiserver::net::{ServeOptions, TlsOptions};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{ServerSettings, Version};
@@ -14,6 +13,7 @@ use fake_apiserver::server::Server;
 
 use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
 use crate::stage::{self, Running, Stage};
+use crate::token::Tokens;
 use crate::{Failure, objects};
 
 /// Events of a resource that can be replayed: enough for a client that was away for a while, as on a real server, whose
@@ -40,12 +40,8 @@ pub(crate) struct Serve {
     /// The Kubernetes minor to answer as: 1.33, 1.34, 1.35 or 1.36.
     #[arg(long, default_value = "1.36", value_parser = minor)]
     kubernetes_version: Version,
-    /// Let in only who sends this bearer token; the kubeconfig has it.
-    #[arg(long)]
-    token: Option<String>,
-    /// The bearer token of the user `limited`, who may read discovery and ask for their own rights.
-    #[arg(long, requires = "token")]
-    limited_token: Option<String>,
+    #[command(flatten)]
+    tokens: Tokens,
     /// Serve HTTPS, with an authority made for this run; the kubeconfig has it.
     #[arg(long)]
     tls: bool,
@@ -71,7 +67,7 @@ pub(crate) struct Listening {
     /// The port to listen on; 0 takes a free one.
     #[arg(long, default_value_t = 0)]
     pub(crate) port: u16,
-    /// Write the kubeconfig here; it is removed at the end.
+    /// Write the kubeconfig to this new file; it is removed at the end. A file that exists is never overwritten.
     #[arg(long, value_name = "PATH")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// The port of the control API; 0 takes a free one.
@@ -104,18 +100,10 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         ..ServerSettings::default()
     };
     let listening = serve.listening;
+    let access = serve.tokens.access()?;
     let mut server = Server::standalone(settings, listening.seed);
     let count = objects::put(&mut server, &serve.crd, &serve.objects)?;
     server.begin_here();
-    let limited_token = serve.limited_token;
-    let access = match serve.token {
-        None => None,
-        Some(token) => Some(Access {
-            token,
-            limited_token,
-            signing_secret: stage::random()?,
-        }),
-    };
     if let Some(access) = access.clone() {
         server = server.with_access(access);
     }
@@ -150,14 +138,14 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         judge: judge.clone(),
         shows_all: !serve.quiet,
     };
-    stage::block_on(async {
+    stage::block_on(async |stop| {
         let mut running = Running::open(stage, judge.clone()).await?;
-        running.introduce()?;
+        running.introduce(&stop).await?;
         let hear = |now, records: &[Record]| commentator.hear(now, records);
-        running.serve(shown_from, stage::told_to_stop(), hear).await;
-        Ok(())
-    })?;
-    conclude(&judge.verdict(), &serve.judging)
+        running.serve(shown_from, stop.requested(), hear).await;
+        drop(running);
+        conclude(&judge.verdict(), &serve.judging, &stop).await
+    })
 }
 
 fn minor(text: &str) -> Result<Version, String> {

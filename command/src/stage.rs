@@ -1,7 +1,7 @@
 //! What stands around a running server: its listeners, the kubeconfigs that lead to them, the control API, the file `ctl`
 //! finds it by, the log of what both sides do, and the signals that end it.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,11 +12,13 @@ use fake_apiserver::record::{Door, Record};
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
 
-use crate::Failure;
 use crate::control::{About, Control};
 use crate::judging::Judge;
 use crate::kubeconfig::Kubeconfig;
 use crate::state::{State, StateFile};
+use crate::stop::Stop;
+use crate::words::quoted;
+use crate::{Failure, output};
 
 /// Records of the trace that are kept at least; older ones are forgotten, so that a server may run for weeks.
 pub(crate) const RECORDS_KEPT: usize = 100_000;
@@ -91,7 +93,7 @@ impl Running {
         }
         let token = match stage.control_token {
             Some(token) => token,
-            None => random_token()?,
+            None => random_word()?,
         };
         let control = Control::listen(stage.control_port, token).await?;
         let state = State {
@@ -103,7 +105,11 @@ impl Running {
         };
         // A server that cannot be found by `ctl` still serves, and --control finds it.
         let state = StateFile::write(&state)
-            .inspect_err(|error| eprintln!("warning: ctl cannot find this server by itself: {error}"))
+            .inspect_err(|failure| {
+                output::log(&format!(
+                    "warning: ctl cannot find this server by itself: {failure}"
+                ));
+            })
             .ok();
         let steering = (control.url(), control.token().to_owned());
         Ok(Self {
@@ -122,26 +128,31 @@ impl Running {
         })
     }
 
-    /// The line to paste, on standard output; the rest of what one wants to know, on standard error.
+    /// Prints the line to paste on standard output, and logs addresses. A standard output that is closed does not stop the
+    /// server: its kubeconfig is logged instead.
     ///
     /// # Errors
-    /// Standard output is closed.
-    pub(crate) fn introduce(&self) -> Result<(), Failure> {
-        let closed = |error| Failure::System("standard output is closed".to_owned(), error);
-        writeln!(io::stdout(), "export KUBECONFIG={}", self.about.kubeconfig).map_err(closed)?;
+    /// Standard output is not read, and a stop was requested.
+    pub(crate) async fn introduce(&self, stop: &Stop) -> Result<(), Failure> {
+        let export = format!("export KUBECONFIG={}\n", quoted(&self.about.kubeconfig));
+        if let Err(failure) = output::print(export.clone(), stop).await {
+            if stop.is_requested() {
+                return Err(failure);
+            }
+            output::log(&format!("warning: {failure}"));
+            output::log(export.trim_end());
+        }
         for (kubeconfig, (door, url)) in self.kubeconfigs.iter().zip(&self.about.servers).skip(1) {
-            eprintln!(
-                "door {door} is {url}: export KUBECONFIG={}",
-                kubeconfig.path().display()
-            );
+            let path = quoted(&kubeconfig.path().display().to_string());
+            output::log(&format!("door {door} is {url}: export KUBECONFIG={path}"));
         }
         if let Some(control) = &self.control {
-            eprintln!(
+            output::log(&format!(
                 "serving Kubernetes {} at {}, steered at {}; from another shell: fake-apiserver ctl --help",
                 self.about.kubernetes,
                 self.about.servers[0].1,
                 control.url()
-            );
+            ));
         }
         Ok(())
     }
@@ -203,17 +214,20 @@ impl Running {
     }
 }
 
-/// Runs what is to be run on a runtime of its own.
+/// Runs `work` on a runtime of its own, with the signals that ask it to stop.
 ///
 /// # Errors
 /// Those of `work`, and if there is no runtime.
-pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(crate) fn block_on<T>(work: impl AsyncFnOnce(Stop) -> Result<T, Failure>) -> Result<T, Failure> {
     bear_many_connections();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::System("no runtime".to_owned(), error))?;
-    runtime.block_on(work)
+    let done = runtime.block_on(async { work(Stop::listen()).await });
+    // A write that nobody reads must not hold the program back.
+    runtime.shutdown_background();
+    done
 }
 
 /// Raises the number of files this process may have open to what the system lets it have: shells set it too low for
@@ -230,25 +244,6 @@ fn bear_many_connections() {
     {
         tracing::warn!(%error, ?current, "the number of connections stays limited");
     }
-}
-
-/// Completes on Ctrl-C, and on the signal `kill` sends.
-pub(crate) async fn told_to_stop() {
-    // Without a handler the system's own way of stopping a program remains.
-    let interrupted = async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    #[cfg(unix)]
-    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        tokio::select! {
-            () = interrupted => {}
-            _ = terminate.recv() => {}
-        }
-        return;
-    }
-    interrupted.await;
 }
 
 async fn listen(options: ServeOptions) -> Result<Listening, Failure> {
@@ -331,8 +326,11 @@ pub(crate) fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], Failure> {
     Ok(bytes)
 }
 
-/// A token nobody can guess.
-fn random_token() -> Result<String, Failure> {
+/// 32 hexadecimal digits that nobody can guess: a token, a file name.
+///
+/// # Errors
+/// The system gives no randomness.
+pub(crate) fn random_word() -> Result<String, Failure> {
     let bytes: [u8; 16] = random()?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

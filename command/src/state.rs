@@ -1,9 +1,10 @@
 //! How `ctl` finds a running server: a small file a server leaves for as long as it runs, readable by its user alone.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use crate::{Failure, private};
 
 /// What a running server says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,14 +38,13 @@ impl StateFile {
     /// Writes it.
     ///
     /// # Errors
-    /// The folder cannot be made or written to.
-    pub(crate) fn write(state: &State) -> io::Result<Self> {
+    /// The folder cannot be made or written to, or is not this user's own.
+    pub(crate) fn write(state: &State) -> Result<Self, Failure> {
         let folder = folder();
-        make_private(&folder)?;
-        let path = folder.join(state.file_name());
-        let text = serde_json::to_string_pretty(state)?;
-        write_private(&path, &text)?;
-        Ok(Self(path))
+        private::own_folder(&folder)
+            .map_err(|error| Failure::System(format!("cannot use the folder {}", folder.display()), error))?;
+        let text = serde_json::to_string_pretty(state).expect("plain strings and numbers always serialize");
+        private::write(&folder, &state.file_name(), &text).map(Self)
     }
 }
 
@@ -58,11 +58,21 @@ impl Drop for StateFile {
 
 /// The servers that say they run, in order of their processes. Some may have died without a word.
 pub(crate) fn running() -> Vec<State> {
-    let Ok(files) = std::fs::read_dir(folder()) else {
+    let folder = folder();
+    // In a folder of somebody else a file may lead anywhere.
+    if private::check_folder(&folder).is_err() {
+        return Vec::new();
+    }
+    let Ok(files) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
     let mut states: Vec<State> = files
-        .filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok())
+        .filter_map(|file| {
+            let file = file.ok()?;
+            // A link or a pipe is nothing a server left.
+            let is_file = file.file_type().is_ok_and(|kind| kind.is_file());
+            is_file.then(|| std::fs::read_to_string(file.path()).ok())?
+        })
         .filter_map(|text| serde_json::from_str(&text).ok())
         .collect();
     states.sort_by_key(|state| state.pid);
@@ -75,33 +85,12 @@ pub(crate) fn forget(state: &State) {
     let _ = std::fs::remove_file(folder().join(state.file_name()));
 }
 
-/// Writes a file that only its user may read.
-pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    use std::io::Write as _;
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(text.as_bytes())
-}
-
 fn folder() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => PathBuf::from(folder).join("fake-apiserver"),
         None => {
             // A temporary folder is shared: one for each user.
-            let user = std::env::var("USER").or_else(|_| std::env::var("USERNAME"));
-            let user = user.unwrap_or_else(|_| "anyone".to_owned());
-            std::env::temp_dir().join(format!("fake-apiserver-of-{user}"))
+            std::env::temp_dir().join(format!("fake-apiserver-of-{}", private::user()))
         }
     }
-}
-
-/// Makes a folder that only its user may look into.
-fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

@@ -15,16 +15,21 @@ pub use self::action::{
 };
 pub use self::client::{BackoffSettings, ClientSettings};
 pub use self::errors::{Code, LoadError, LoadErrors, Style};
+pub use self::files::{ScenarioFile, find};
 pub use self::load::{load, parse, parse_rule, parse_wait};
 pub use self::rule::{Named, Rule, RuleTrigger, Sent, Wait, Waiting, Whose};
 pub use self::schema::{control_schemas, json_schema};
+pub use self::warnings::{Warning, warnings};
 
 mod action;
 pub mod catalogue;
 mod check;
 mod client;
 mod errors;
+mod excerpt;
+mod files;
 pub mod kinds;
+mod lines;
 mod load;
 mod raw;
 mod read;
@@ -32,6 +37,7 @@ pub(crate) mod rule;
 mod schema;
 mod tree;
 mod validate;
+mod warnings;
 mod words;
 
 /// A place in a scenario file.

@@ -20,6 +20,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ("second-document", "---\nscenario: v1\n"),
     ("duplicate-key", "client: {page_size: 5, page_size: 6}\n"),
     // ---- structure
+    (
+        "name-inside-a-manifest",
+        "objects: [{apiVersion: v1, kind: ConfigMap, as: first, metadata: {name: a}}]\n",
+    ),
     ("unknown-key-near", "clinet: {page_size: 2}\n"),
     ("unknown-key-far", "client: {colour: red}\n"),
     ("unknown-action", "steps:\n  - aply: {configmap: {name: a}}\n"),

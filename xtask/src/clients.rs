@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conformance::client::Client;
-use conformance::suite;
 use fake_apiserver::scenario::{self, SharedScenario, Style};
 
 /// Every client, the default first.
@@ -39,18 +38,23 @@ pub(crate) fn root() -> PathBuf {
     }
 }
 
-/// Every scenario below `root`, or everything that is wrong with all of them, drawn for a terminal.
-pub(crate) fn load(root: &Path) -> Result<Vec<SharedScenario>, String> {
-    let files = suite::files(root)
-        .map_err(|error| format!("cannot read {}: {error}", root.join("scenarios").display()))?;
+/// Every scenario that `paths` mean, and everything that is wrong with files that are none, drawn for a terminal.
+pub(crate) fn load_paths(paths: &[PathBuf]) -> (Vec<SharedScenario>, Vec<String>) {
+    let (files, mut mistaken) = scenario::find(paths);
     let mut loaded = Vec::with_capacity(files.len());
-    let mut faults = Vec::new();
     for file in files {
-        match scenario::load(&file, &root.join("scenarios")) {
+        match file.load() {
             Ok(scenario) => loaded.push(Arc::new(scenario)),
-            Err(errors) => faults.push(errors.render(Style::for_stderr())),
+            Err(errors) => mistaken.push(errors),
         }
     }
+    let drawn = mistaken.iter().map(|errors| errors.render(Style::for_stderr()));
+    (loaded, drawn.collect())
+}
+
+/// Every scenario below `root`, or everything that is wrong with all of them, drawn for a terminal.
+pub(crate) fn load(root: &Path) -> Result<Vec<SharedScenario>, String> {
+    let (loaded, faults) = load_paths(&[root.join("scenarios")]);
     if faults.is_empty() {
         Ok(loaded)
     } else {

@@ -1,7 +1,7 @@
 //! `cargo xtask scenarios`: choose, play, print.
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -20,7 +20,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0   every scenario came out as expected (known failures included)
   1   a scenario failed that is not known to, or failed in another way
-  2   wrong usage, an invalid scenario file, or an invalid known-failures.yaml
+  2   wrong usage, an invalid scenario file (the others are played), or an invalid known-failures.yaml
   4   nothing was selected
   5   nothing failed unexpectedly, but known-failures.yaml lists failures that are none
   70  the harness itself is at fault in at least one scenario";
@@ -33,8 +33,8 @@ const HARNESS: u8 = 70;
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
-    /// Only scenarios whose id begins so.
-    #[arg(value_name = "PREFIX")]
+    /// Only scenarios whose id begins so; or scenario files from anywhere, and folders of them, written `./mine`.
+    #[arg(value_name = "PREFIX|PATH")]
     prefixes: Vec<String>,
     /// The client under test.
     #[arg(long, default_value = "watcher", value_name = "NAME")]
@@ -89,10 +89,31 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
     let root = clients::root();
     let known_path = baseline::path_of(&root, client.name());
     let known = Baseline::read(&known_path).map_err(|error| error.to_string())?;
-    let all = clients::load(&root)?;
-    let orphans = known.orphans(&known_path, |id| all.iter().any(|scenario| scenario.id == id));
-    if !orphans.is_empty() {
-        return Err(orphans.join("\n"));
+    let asked = arguments.show.as_ref();
+    let asked = asked.map_or(&*arguments.prefixes, std::slice::from_ref);
+    let (paths, prefixes): (Vec<String>, Vec<String>) =
+        asked.iter().cloned().partition(|asked| is_path(asked));
+    // Of files from elsewhere the repository's own say nothing.
+    let (all, mut faults) = match paths.is_empty() || !prefixes.is_empty() {
+        true => clients::load_paths(&[root.join("scenarios")]),
+        false => (Vec::new(), Vec::new()),
+    };
+    let paths: Vec<PathBuf> = paths.into_iter().map(PathBuf::from).collect();
+    if paths.is_empty() && faults.is_empty() {
+        let orphans = known.orphans(&known_path, |id| all.iter().any(|scenario| scenario.id == id));
+        if !orphans.is_empty() {
+            return Err(orphans.join("\n"));
+        }
+    }
+    let mut chosen = match paths.is_empty() || !prefixes.is_empty() {
+        true => suite::select(&all, &prefixes),
+        false => Vec::new(),
+    };
+    let (elsewhere, more_faults) = clients::load_paths(&paths);
+    chosen.extend(elsewhere);
+    faults.extend(more_faults);
+    for fault in &faults {
+        say(fault);
     }
     let jobs = arguments
         .jobs
@@ -107,14 +128,21 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
         jobs,
     };
     if let Some(id) = &arguments.show {
-        let Some(scenario) = all.iter().find(|scenario| scenario.id == *id) else {
+        let shown = chosen.iter().find(|scenario| scenario.id == *id || is_path(id));
+        let Some(scenario) = shown else {
             say(&format!("there is no scenario {id}"));
-            return Ok(NOTHING_SELECTED);
+            return Ok(if faults.is_empty() {
+                NOTHING_SELECTED
+            } else {
+                USAGE
+            });
         };
         return Ok(show(&suite::one(scenario, client, plan, &known)));
     }
-    let chosen = suite::select(&all, &arguments.prefixes);
     if chosen.is_empty() {
+        if !faults.is_empty() {
+            return Ok(USAGE);
+        }
         say(&format!("no scenario matches {}", arguments.prefixes.join(", ")));
         return Ok(NOTHING_SELECTED);
     }
@@ -127,8 +155,30 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
     if arguments.bless {
         bless(&results)?;
     }
-    print(&results, arguments.format, chosen.len() == all.len());
-    Ok(exit_code(&Counts::of(&results)))
+    print(
+        &results,
+        arguments.format,
+        paths.is_empty() && chosen.len() == all.len(),
+    );
+    // What could be played was; a file that could not be read still fails the run.
+    match exit_code(&Counts::of(&results)) {
+        HARNESS => Ok(HARNESS),
+        code if faults.is_empty() => Ok(code),
+        _ => Ok(USAGE),
+    }
+}
+
+/// Is a file or a folder meant, and not the beginning of an id?
+fn is_path(asked: &str) -> bool {
+    let path = Path::new(asked);
+    let ends_as_file = path
+        .extension()
+        .is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let is_explicit = path.is_absolute()
+        || [".", "..", "scenarios"]
+            .iter()
+            .any(|first| path.iter().next().is_some_and(|part| part == *first));
+    ends_as_file || (is_explicit && path.exists())
 }
 
 fn show(judged: &Judged) -> u8 {

@@ -9,6 +9,8 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 
+use crate::check::listed;
+
 /// An answer: whole, or as long as the client likes.
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
@@ -45,21 +47,9 @@ impl Refusal {
 
     /// 400, with every mistake of a text and its place.
     pub(super) fn mistakes(errors: &LoadErrors) -> Self {
-        let mistakes: Vec<Value> = errors
-            .errors()
-            .iter()
-            .map(|error| {
-                json!({
-                    "code": error.code.word(),
-                    "message": error.message,
-                    "line": error.at.line,
-                    "column": error.at.column,
-                    "hint": error.hint,
-                })
-            })
-            .collect();
+        let mistakes = listed(errors);
         let first = errors.errors().first();
-        let error = match (first, mistakes.len()) {
+        let error = match (first, errors.count()) {
             (Some(first), 1) => format!("{}:{}: {}", first.at.line, first.at.column, first.message),
             (Some(first), count) => format!(
                 "{}:{}: {} (and {} more)",

@@ -1,20 +1,28 @@
 //! The command under test as a process: started with what it needs to find the server, stopped with patience.
 
+use std::collections::VecDeque;
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use fake_apiserver::record::line::printable;
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::Failure;
 use crate::stage::Running;
+use crate::{Failure, output};
 
 /// Lines of what it prints that are remembered.
 const LINES_KEPT: usize = 200;
+
+/// Bytes of a line that are remembered.
+const LINE_BYTES_MAX: usize = 4 << 10;
+
+/// Bytes read at a time.
+const CHUNK: usize = 16 << 10;
 
 /// Lines shown of them.
 const LINES_SHOWN: usize = 8;
@@ -35,7 +43,7 @@ const ASTRAY: [&str; 8] = [
 pub(super) struct Child {
     child: tokio::process::Child,
     group: Option<Pid>,
-    printed: Arc<Mutex<Vec<String>>>,
+    printed: Arc<Mutex<VecDeque<String>>>,
 }
 
 /// How a command ended.
@@ -93,7 +101,7 @@ impl Child {
                 Failure::System(format!("cannot start {program}"), error)
             }
         })?;
-        let printed = Arc::new(Mutex::new(Vec::new()));
+        let printed = Arc::new(Mutex::new(VecDeque::new()));
         if let Some(out) = child.stdout.take() {
             tokio::spawn(listen(out, printed.clone(), shows));
         }
@@ -140,7 +148,8 @@ impl Child {
     /// The end of what it printed.
     pub(super) fn last_words(&self) -> Vec<String> {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        printed[printed.len().saturating_sub(LINES_SHOWN)..].to_vec()
+        let first = printed.len().saturating_sub(LINES_SHOWN);
+        printed.iter().skip(first).cloned().collect()
     }
 
     fn signal(&self, signal: Signal) {
@@ -151,16 +160,105 @@ impl Child {
     }
 }
 
-async fn listen(from: impl AsyncRead + Unpin, printed: Arc<Mutex<Vec<String>>>, shows: bool) {
-    let mut lines = BufReader::new(from).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
+/// Reads to the end, whatever is printed: a pipe closed too early would end the command.
+async fn listen(mut from: impl AsyncRead + Unpin, printed: Arc<Mutex<VecDeque<String>>>, shows: bool) {
+    let mut lines = Lines::default();
+    let mut buffer = vec![0; CHUNK];
+    let mut keep = |line: String| {
         if shows {
-            eprintln!("        command | {line}");
+            output::log(&format!("        command | {line}"));
         }
         let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
         if printed.len() == LINES_KEPT {
-            printed.remove(0);
+            printed.pop_front();
         }
-        printed.push(line);
+        printed.push_back(line);
+    };
+    loop {
+        match from.read(&mut buffer).await {
+            Ok(0) | Err(_) => break,
+            Ok(read) => lines.take(&buffer[..read], &mut keep),
+        }
+    }
+    lines.end(&mut keep);
+}
+
+/// Bytes cut into lines of bounded length.
+#[derive(Debug, Default)]
+struct Lines {
+    line: Vec<u8>,
+    /// Bytes of this line that are not kept.
+    more: u64,
+}
+
+impl Lines {
+    fn take(&mut self, bytes: &[u8], keep: &mut impl FnMut(String)) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, ends) = match part.split_last() {
+                Some((b'\n', text)) => (text, true),
+                Some(_) | None => (part, false),
+            };
+            let fits = text.len().min(LINE_BYTES_MAX - self.line.len());
+            self.line.extend_from_slice(&text[..fits]);
+            self.more += (text.len() - fits) as u64;
+            if ends {
+                keep(self.cut());
+            }
+        }
+    }
+
+    fn end(mut self, keep: &mut impl FnMut(String)) {
+        if !self.line.is_empty() || self.more > 0 {
+            keep(self.cut());
+        }
+    }
+
+    /// The line so far: what is no UTF-8 replaced, what a terminal would obey escaped.
+    fn cut(&mut self) -> String {
+        let text = String::from_utf8_lossy(&self.line);
+        let mut line = printable(text.trim_end_matches('\r')).into_owned();
+        if self.more > 0 {
+            line.push_str(&format!(" … {} more bytes", self.more));
+        }
+        self.line.clear();
+        self.more = 0;
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(chunks: &[&[u8]]) -> Vec<String> {
+        let (mut lines, mut all) = (Lines::default(), Vec::new());
+        let mut keep = |line| all.push(line);
+        for chunk in chunks {
+            lines.take(chunk, &mut keep);
+        }
+        lines.end(&mut keep);
+        all
+    }
+
+    #[test]
+    fn lines_are_cut_wherever_the_chunks_are() {
+        assert_eq!(lines(&[b"one\ntw", b"o\r\n\nlast"]), ["one", "two", "", "last"]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown_as_such() {
+        assert_eq!(
+            lines(&[b"\xff\xfe a\x1b[2Jb\n"]),
+            ["\u{fffd}\u{fffd} a\\u{1b}[2Jb"]
+        );
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_bounded() {
+        let chunk = vec![b'x'; LINE_BYTES_MAX];
+        let all = lines(&[&chunk, &chunk, &chunk]);
+        assert_eq!(all.len(), 1);
+        assert!(all[0].len() < LINE_BYTES_MAX + 40, "{} bytes", all[0].len());
+        assert!(all[0].ends_with(&format!(" … {} more bytes", 2 * LINE_BYTES_MAX)));
     }
 }

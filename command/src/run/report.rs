@@ -1,16 +1,20 @@
 //! What `run` prints: a line a scenario as it ends, failures explained, a summary, and the command to run next.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use conformance::verdict::Contradiction;
 use conformance::wire::Needs;
+use fake_apiserver::scenario::LoadErrors;
 use owo_colors::OwoColorize as _;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
 
 use super::{Format, Played, Run};
-use crate::Failure;
+use crate::check::listed;
+use crate::stop::Stop;
+use crate::words::quoted;
+use crate::{Failure, output};
 
 /// Contradictions explained of one scenario; more are counted.
 const SHOWN: usize = 3;
@@ -38,37 +42,51 @@ impl Report {
     /// So many are over, and others are on the way.
     pub(super) fn moves(&self, over: usize) {
         if self.moves && over < self.all {
-            eprint!("\r\x1b[K{over} of {} played …", self.all);
+            output::log_raw(&format!("\r\x1b[K{over} of {} played …", self.all));
         }
     }
 
     /// A scenario is over.
-    pub(super) fn tells(&self, played: &Played, run: &Run) -> Result<(), Failure> {
+    pub(super) async fn tells(&self, played: &Played, run: &Run, stop: &Stop) -> Result<(), Failure> {
         if self.moves {
-            eprint!("\r\x1b[K");
+            output::log_raw("\r\x1b[K");
+            // Both may be the same terminal: in order.
+            output::flush_log();
         }
         match self.format {
-            Format::Text => say(&self.text(played, run)),
-            Format::Json => say(&(json_line(played, run) + "\n")),
+            Format::Text => output::print(self.text(played, run), stop).await,
+            Format::Json => output::print(json_line(played, run) + "\n", stop).await,
             Format::Junit => Ok(()),
         }
     }
 
     /// All are over.
-    pub(super) fn ends(&self, played: &[Played], run: &Run) -> Result<(), Failure> {
+    pub(super) async fn ends(
+        &self,
+        played: &[Played],
+        mistaken: &[LoadErrors],
+        run: &Run,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
         let counts = Counts::of(played);
         match self.format {
-            Format::Text => say(&summary(played, &counts, run)),
-            Format::Json => say(&format!(
-                "{}\n",
-                json!({"footer": {
+            Format::Text => output::print(summary(played, mistaken, &counts, run), stop).await,
+            Format::Json => {
+                let mut lines = String::new();
+                for errors in mistaken {
+                    // Writing to a String cannot fail.
+                    let _ = writeln!(lines, "{}", mistaken_line(errors, run));
+                }
+                let footer = json!({"footer": {
                     "scenarios": played.len(),
                     "passed": counts.passed,
                     "failed": counts.failed,
                     "skipped": counts.skipped(),
-                }})
-            )),
-            Format::Junit => say(&junit(played, run)?),
+                    "invalid": mistaken.len(),
+                }});
+                output::print(format!("{lines}{footer}\n"), stop).await
+            }
+            Format::Junit => output::print(junit(played, mistaken, run)?, stop).await,
         }
     }
 
@@ -157,7 +175,7 @@ impl Counts {
     }
 }
 
-fn summary(played: &[Played], counts: &Counts, run: &Run) -> String {
+fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Run) -> String {
     let mut text = format!(
         "\n{} passed, {} failed, {} not played",
         counts.passed,
@@ -177,7 +195,17 @@ fn summary(played: &[Played], counts: &Counts, run: &Run) -> String {
     if !why.is_empty() {
         let _ = write!(text, " ({})", why.join(", "));
     }
+    match mistaken {
+        [] => {}
+        [_] => text.push_str("; 1 file has mistakes"),
+        files => {
+            let _ = write!(text, "; {} files have mistakes", files.len());
+        }
+    }
     text.push('\n');
+    if played.is_empty() {
+        return text;
+    }
     let failed: Vec<&Played> = played.iter().filter(|one| one.failed()).collect();
     if !failed.is_empty() {
         let _ = writeln!(text, "next: {}", again(run, &failed, true));
@@ -214,16 +242,6 @@ fn again(run: &Run, played: &[&Played], traced: bool) -> String {
         if traced { " --trace" } else { "" },
         command.join(" ")
     )
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 fn heading(found: &Contradiction) -> String {
@@ -271,7 +289,28 @@ fn json_line(played: &Played, run: &Run) -> String {
     .to_string()
 }
 
-fn junit(played: &[Played], run: &Run) -> Result<String, Failure> {
+/// The outcome of a file that is no scenario.
+const INVALID: &str = "invalid_file";
+
+fn first_mistake(errors: &LoadErrors) -> &str {
+    errors.errors().first().map_or("", |error| &error.message)
+}
+
+fn mistaken_line(errors: &LoadErrors, run: &Run) -> String {
+    json!({
+        "file": errors.path(),
+        "client": run.command.first(),
+        "driver": "run",
+        "outcome": INVALID,
+        "verdict": "invalid",
+        "message": first_mistake(errors),
+        "mistakes": errors.count(),
+        "errors": listed(errors),
+    })
+    .to_string()
+}
+
+fn junit(played: &[Played], mistaken: &[LoadErrors], run: &Run) -> Result<String, Failure> {
     let command = run.command.join(" ");
     let mut suite = TestSuite::new(command.as_str());
     for one in played {
@@ -300,16 +339,17 @@ fn junit(played: &[Played], run: &Run) -> Result<String, Failure> {
         case.set_classname(group).set_time(one.took);
         suite.add_test_case(case);
     }
+    for errors in mistaken {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status
+            .set_type(INVALID)
+            .set_message(first_mistake(errors))
+            .set_description(errors.to_string());
+        suite.add_test_case(TestCase::new(errors.path().display().to_string(), status));
+    }
     let mut report = quick_junit::Report::new(command);
     report.add_test_suite(suite);
     report
         .to_string()
         .map_err(|error| Failure::System("no JUnit report".to_owned(), io::Error::other(error)))
-}
-
-fn say(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::System("standard output is closed".to_owned(), error))
 }

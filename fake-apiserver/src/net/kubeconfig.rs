@@ -1,11 +1,12 @@
 //! What a client is given to find a fake and be let in. It must not know how the fake came to be.
 
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::tls::Identity;
 
@@ -77,21 +78,38 @@ impl Kubeconfig {
         format!("{config:#}\n")
     }
 
-    /// Writes the text to `path`, readable by its owner alone, in place of what was there.
+    /// Writes the text to a new file at `path`, readable by its owner alone. Returns the open file.
     ///
     /// # Errors
-    /// The system's.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        // Never through a file others could have opened before: a new one takes the old one's place.
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
+    /// The system's; `AlreadyExists` if anything, a symbolic link included, is at `path`. Nothing is left behind.
+    pub fn write(&self, path: &Path) -> io::Result<File> {
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path)?.write_all(self.text().as_bytes())
+        let mut file = options.open(path)?;
+        match file.write_all(self.text().as_bytes()) {
+            Ok(()) => Ok(file),
+            Err(error) => {
+                // The file is ours: it was created above.
+                let _ = std::fs::remove_file(path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the server's address if `text` is what [`Kubeconfig::text`] returns for some server, byte for byte in its
+    /// form: one cluster, one user and one context, all named `fake`.
+    pub fn server_of(text: &str) -> Option<String> {
+        let config: Value = serde_json::from_str(text).ok()?;
+        let only_ours = ["clusters", "users", "contexts"].iter().all(|list| {
+            config[list]
+                .as_array()
+                .is_some_and(|list| list.len() == 1 && list[0]["name"] == "fake")
+        });
+        let same_form = format!("{config:#}\n") == text;
+        let server = config["clusters"][0]["cluster"]["server"].as_str()?;
+        (only_ours && same_form).then(|| server.to_owned())
     }
 }
 
@@ -142,13 +160,13 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_its_owner_may_read_the_file_even_where_another_was() {
+    fn a_new_file_is_its_owners_alone_and_an_existing_one_is_refused() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let folder = std::env::temp_dir().join(format!("kubeconfig-test-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("config");
-        std::fs::write(&path, "an older one").unwrap();
+        let (path, link) = (folder.join("config"), folder.join("link"));
+        std::os::unix::fs::symlink(folder.join("nowhere"), &link).unwrap();
         let config = Kubeconfig {
             server: "http://127.0.0.1:1".to_owned(),
             authority_pem: None,
@@ -160,7 +178,25 @@ mod tests {
             std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
         );
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), config.text());
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, config.text());
+        assert_eq!(Kubeconfig::server_of(&text), Some(config.server.clone()));
+        for taken in [&path, &link] {
+            let refused = config.write(taken).map(|_| ()).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert!(!folder.join("nowhere").exists());
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[rstest]
+    #[case::empty("")]
+    #[case::no_config("{}")]
+    #[case::another_form(
+        "{\"clusters\":[{\"name\":\"fake\",\"cluster\":{\"server\":\"http://127.0.0.1:1\"}}],\"users\":[{\"name\":\"fake\"}],\"contexts\":[{\"name\":\"fake\"}]}"
+    )]
+    #[case::yaml("apiVersion: v1\nkind: Config\nclusters: []\n")]
+    fn a_file_of_somebody_else_is_none_of_ours(#[case] text: &str) {
+        assert_eq!(Kubeconfig::server_of(text), None);
     }
 }

@@ -4,6 +4,7 @@
 //! Versions and names, never an object's content. It must not look at any record but the one it is given: what needs the
 //! whole trace is the transcript's business.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::{Door, Frame, FrameType, ObjectRef, Record, RunEnd, Side, What, WriteOp};
@@ -12,6 +13,28 @@ use crate::fault::Ending;
 /// One record as one line: `1.097s client > #4 WATCH /api/v1/configmaps?resourceVersion=1003`. Never a newline.
 pub fn line(record: &Record) -> String {
     format!("{} {} {}", time(record.at), who(&record.what), text(&record.what))
+}
+
+/// Escapes what could move the cursor, start a line or reorder what a reader sees: control characters, line and paragraph
+/// separators, bidirectional overrides. `\n` is written `\n`, ESC `\u{1b}`.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unprintable) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unprintable(c) {
+            escaped.extend(c.escape_default());
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Is the character one that [`printable`] escapes?
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// `3.800s`.
@@ -120,8 +143,16 @@ pub fn run_end(end: &RunEnd) -> String {
     }
 }
 
-/// What happened, without when and who.
+/// What happened, without when and who, [`printable`]: requests carry whatever their client sent.
 pub fn text(what: &What) -> String {
+    let text = unescaped(what);
+    match printable(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(escaped) => escaped,
+    }
+}
+
+fn unescaped(what: &What) -> String {
     match what {
         What::Connected { conn, door } => match door {
             Door::A => format!("connects (c{})", conn.0),
@@ -260,5 +291,43 @@ fn shortened(value: &str) -> String {
         value.chars().take(SHOWN_MAX - 3).chain("...".chars()).collect()
     } else {
         value.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::nothing("GET /api?x=é", "GET /api?x=é")]
+    #[case::newline("x=\n9.9s server", r"x=\n9.9s server")]
+    #[case::escape("\x1b[2J", r"\u{1b}[2J")]
+    #[case::c1("\u{9b}2J", r"\u{9b}2J")]
+    #[case::override_of_direction("a\u{202e}b", r"a\u{202e}b")]
+    #[case::separator("a\u{2028}b", r"a\u{2028}b")]
+    fn nothing_that_moves_the_cursor_is_printed(#[case] text: &str, #[case] printed: &str) {
+        assert_eq!(printable(text), printed);
+    }
+
+    #[test]
+    fn a_record_is_one_line() {
+        let what = What::Refused;
+        let record = Record {
+            seq: 0,
+            at: Duration::ZERO,
+            what,
+        };
+        assert_eq!(line(&record), "0.000s server ~ connection refused");
+        let what = What::Bound {
+            name: "a\n0.000s server ~ connection refused".to_owned(),
+            value: "\x1b[1m".to_owned(),
+            continue_token: None,
+        };
+        assert_eq!(
+            text(&what),
+            r"$a\n0.000s server ~ connection refused is \u{1b}[1m"
+        );
     }
 }

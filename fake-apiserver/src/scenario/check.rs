@@ -4,6 +4,8 @@
 //! It knows the few keywords of JSON Schema our own schema uses, and nothing of scenarios. What is wrong is taken out of
 //! the tree (or mended, when it is plain what was meant), so that the rest can still be looked at.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::errors::{Code, Problem};
@@ -84,7 +86,7 @@ impl<'s> Checker<'s, '_> {
             .unwrap_or(self.nothing);
         let others = schema.get("additionalProperties");
         let closed = others == Some(&Value::Bool(false));
-        let given: Vec<String> = entries
+        let given: BTreeSet<String> = entries
             .iter()
             .filter_map(|(key, _)| key.text().map(str::to_owned))
             .collect();
@@ -97,7 +99,7 @@ impl<'s> Checker<'s, '_> {
             let free = properties
                 .keys()
                 .map(String::as_str)
-                .filter(|known| !given.iter().any(|k| k == known));
+                .filter(|known| !given.contains(*known));
             let meant = nearest(&word, free.clone()).map(str::to_owned);
             let mut problem = Problem::new(Code::UnknownKey, key.span, format!("{what} has no key `{word}`"))
                 .label("unknown key")
@@ -113,13 +115,12 @@ impl<'s> Checker<'s, '_> {
         }
 
         // Two misspelt keys may have been mended to the same one; the first wins.
-        let mut seen: Vec<String> = Vec::new();
+        let mut seen: BTreeSet<String> = BTreeSet::new();
         entries.retain_mut(|(key, value)| {
             let word = key.text().unwrap_or_default().to_owned();
-            if seen.contains(&word) {
+            if !seen.insert(word.clone()) {
                 return false;
             }
-            seen.push(word.clone());
             match (properties.get(&word), others) {
                 (Some(schema), _) | (None, Some(schema @ Value::Object(_))) => {
                     self.value(value, schema, &format!("`{word}`"))
@@ -136,7 +137,7 @@ impl<'s> Checker<'s, '_> {
             .flatten()
             .filter_map(Value::as_str);
         let missing: Vec<&str> = required
-            .filter(|key| !given.iter().any(|k| k == key) && !seen.iter().any(|k| k == key))
+            .filter(|key| !given.contains(*key) && !seen.contains(*key))
             .collect();
         for key in &missing {
             let hint = properties
@@ -369,8 +370,8 @@ impl<'s> Checker<'s, '_> {
 
 const BOOLEAN: &str = "`true` or `false`";
 
-fn entries_rename_clash(given: &[String], meant: &str) -> bool {
-    given.iter().any(|key| key == meant)
+fn entries_rename_clash(given: &BTreeSet<String>, meant: &str) -> bool {
+    given.contains(meant)
 }
 
 /// Follows references, and the `allOf` of one that carries a description beside a reference.

@@ -6,13 +6,22 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode,
-    SourceSpan,
-};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode};
 
 use super::Place;
+use super::excerpt::Excerpt;
+use super::lines::Lines;
 use super::tree::Span;
+use crate::record::line::printable;
+
+/// Mistakes of a file that are told; of more, only the number.
+const TOLD_MAX: usize = 50;
+
+/// Characters of a message, a hint or a path: they may repeat what the file says.
+const SENTENCE_MAX: usize = 400;
+
+/// Characters of a line, where each error is one.
+const LINE_MAX: usize = 200;
 
 /// The kind of a mistake. The word for it is stable: it may be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -211,6 +220,7 @@ pub struct LoadErrors {
     path: PathBuf,
     text: String,
     errors: Vec<LoadError>,
+    count: usize,
 }
 
 /// How errors are drawn.
@@ -225,8 +235,17 @@ pub enum Style {
 impl Style {
     /// Colours if standard error is a terminal and `NO_COLOR` is not set (<https://no-color.org>).
     pub fn for_stderr() -> Self {
+        Self::on(std::io::stderr().is_terminal())
+    }
+
+    /// The same for standard output.
+    pub fn for_stdout() -> Self {
+        Self::on(std::io::stdout().is_terminal())
+    }
+
+    fn on(terminal: bool) -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        if !refused && std::io::stderr().is_terminal() {
+        if !refused && terminal {
             Self::Colour
         } else {
             Self::Plain
@@ -238,14 +257,17 @@ impl LoadErrors {
     pub(crate) fn new(path: &Path, text: &str, mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|problem| (problem.span, problem.code));
         problems.dedup();
+        let lines = Lines::new(text);
+        let count = problems.len();
         let errors = problems
             .into_iter()
+            .take(TOLD_MAX)
             .map(|problem| LoadError {
                 code: problem.code,
-                message: problem.message,
-                at: place(text, problem.span.start),
-                label: problem.label,
-                hint: problem.hint,
+                message: sentence(&problem.message),
+                at: lines.place(problem.span.start),
+                label: sentence(&problem.label),
+                hint: problem.hint.map(|hint| sentence(&hint)),
                 span: problem.span,
             })
             .collect();
@@ -253,10 +275,17 @@ impl LoadErrors {
             path: path.to_owned(),
             text: text.to_owned(),
             errors,
+            count,
         }
     }
 
-    /// The errors, in the order of the file's lines.
+    /// How many mistakes there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The first 50 errors, in the order of the file's lines. Control characters are escaped, and what repeats a long text
+    /// of the file is cut.
     pub fn errors(&self) -> &[LoadError] {
         &self.errors
     }
@@ -266,7 +295,7 @@ impl LoadErrors {
         &self.path
     }
 
-    /// Draws every error with its line, a caret and a hint, and ends with who is at fault and what to do.
+    /// Draws each of [`errors`](Self::errors) with its line, a caret and a hint, and ends with who is at fault and what to do.
     pub fn render(&self, style: Style) -> String {
         let theme = match style {
             Style::Plain => GraphicalTheme::unicode_nocolor(),
@@ -275,16 +304,14 @@ impl LoadErrors {
         let handler = GraphicalReportHandler::new_themed(theme)
             .with_width(110)
             .with_links(false);
-        let source = NamedSource::new(self.path.display().to_string(), self.text.clone());
+        let lines = Lines::new(&self.text);
         let mut out = String::new();
         for error in &self.errors {
-            let drawn = Drawn {
-                error,
-                source: &source,
-                length: self.text.len(),
-            };
+            let excerpt = (!self.text.is_empty()).then(|| Excerpt::new(&self.path, &lines, error.span));
+            let drawn = Drawn { error, excerpt };
             if handler.render_report(&mut out, &drawn).is_err() {
-                out.push_str(&format!("{}:{}\n", self.path.display(), line(error)));
+                out.push_str(&self.line(error));
+                out.push('\n');
             }
             out.push('\n');
         }
@@ -294,14 +321,29 @@ impl LoadErrors {
     }
 
     fn verdict(&self) -> String {
-        let count = match self.errors.len() {
+        let count = match self.count {
             1 => String::from("1 mistake"),
+            n if n > self.errors.len() => format!("{n} mistakes (the first {} are shown)", self.errors.len()),
             n => format!("{n} mistakes"),
         };
         format!(
             "{count} in {}, and nothing was run: the file is at fault, not the client. \
              docs/scenario-language.md explains every key.",
-            self.path.display()
+            printable_path(&self.path)
+        )
+    }
+
+    fn line(&self, error: &LoadError) -> String {
+        let hint = error.hint.as_ref();
+        let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+        let said = format!("{}{hint}", error.message);
+        format!(
+            "{}:{}:{}: error[{}]: {}",
+            printable_path(&self.path),
+            error.at.line,
+            error.at.column,
+            error.code.word(),
+            cut(&said, LINE_MAX)
         )
     }
 }
@@ -310,7 +352,7 @@ impl LoadErrors {
 impl fmt::Display for LoadErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for error in &self.errors {
-            writeln!(f, "{}:{}", self.path.display(), line(error))?;
+            writeln!(f, "{}", self.line(error))?;
         }
         f.write_str(&self.verdict())
     }
@@ -318,30 +360,21 @@ impl fmt::Display for LoadErrors {
 
 impl std::error::Error for LoadErrors {}
 
-fn line(error: &LoadError) -> String {
-    let hint = error
-        .hint
-        .as_ref()
-        .map(|hint| format!(" ({hint})"))
-        .unwrap_or_default();
-    format!(
-        "{}:{}: error[{}]: {}{hint}",
-        error.at.line,
-        error.at.column,
-        error.code.word(),
-        error.message
-    )
+/// A text that may repeat what the file says: escaped, and cut.
+fn sentence(text: &str) -> String {
+    cut(&printable(text), SENTENCE_MAX)
 }
 
-/// Line and column, in characters and from 1, of a byte of `text`.
-pub(crate) fn place(text: &str, byte: usize) -> Place {
-    let before = text.get(..byte).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-    let column = before[line_start..].chars().count() + 1;
-    Place {
-        line: u32::try_from(line).unwrap_or(u32::MAX),
-        column: u32::try_from(column).unwrap_or(u32::MAX),
+/// A path that may be printed.
+pub(super) fn printable_path(path: &Path) -> String {
+    printable(&path.display().to_string()).into_owned()
+}
+
+/// At most so many characters.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
 
@@ -349,8 +382,8 @@ pub(crate) fn place(text: &str, byte: usize) -> Place {
 #[derive(Debug)]
 struct Drawn<'e> {
     error: &'e LoadError,
-    source: &'e NamedSource<String>,
-    length: usize,
+    /// Nothing, where there is no text.
+    excerpt: Option<Excerpt>,
 }
 
 impl fmt::Display for Drawn<'_> {
@@ -378,21 +411,13 @@ impl Diagnostic for Drawn<'_> {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        (self.length > 0).then_some(self.source as &dyn SourceCode)
+        self.excerpt.as_ref().map(|excerpt| excerpt as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         // A caret under a whole block says nothing: only the first line of the span is marked.
-        let text = self.source.inner();
-        let start = self.error.span.start.min(self.length);
-        let marked = text
-            .get(start..self.error.span.end.clamp(start, self.length))
-            .unwrap_or_default();
-        let length = marked.lines().next().unwrap_or_default().trim_end().len();
-        let label = LabeledSpan::new_with_span(
-            Some(self.error.label.clone()),
-            SourceSpan::new(start.into(), length),
-        );
+        let marked = self.excerpt.as_ref()?.marked;
+        let label = LabeledSpan::new_with_span(Some(self.error.label.clone()), marked);
         Some(Box::new(std::iter::once(label)))
     }
 }

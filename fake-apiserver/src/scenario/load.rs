@@ -7,12 +7,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::errors::{Code, LoadErrors, Problem};
+use super::files::{self, LARGEST_FILE, too_large};
 use super::read::WordOr;
 use super::tree::{Kind, Node, Span};
 use super::{Rule, Scenario, Wait, check, raw, read, schema, tree, validate};
-
-/// No scenario is larger: what comes in is bounded before it is read.
-const LARGEST_FILE: usize = 1 << 20;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(schema::schema);
 static RULE_SCHEMA: LazyLock<Value> = LazyLock::new(schema::rule);
@@ -29,18 +27,7 @@ pub fn load(path: &Path, root: &Path) -> Result<Scenario, LoadErrors> {
         .map(|part| part.to_string_lossy())
         .collect::<Vec<_>>()
         .join("/");
-    match std::fs::read_to_string(path) {
-        Ok(text) => parse(&id, path, &text),
-        Err(error) => {
-            let problem = Problem::new(
-                Code::Unreadable,
-                Span::default(),
-                format!("the file cannot be read: {error}"),
-            )
-            .hint("look at its path, its rights, and whether it is UTF-8");
-            Err(LoadErrors::new(path, "", vec![problem]))
-        }
-    }
+    parse(&id, path, &files::read(path)?)
 }
 
 /// Reads a scenario from its text. `path` is only shown; nothing is read from disk.
@@ -84,12 +71,7 @@ fn structure<T: DeserializeOwned>(
     what: &str,
 ) -> Result<Shaped<T>, LoadErrors> {
     if text.len() > LARGEST_FILE {
-        let message = format!(
-            "the file has {} bytes; {what} has at most {LARGEST_FILE}",
-            text.len()
-        );
-        let problem = Problem::new(Code::OutOfRange, Span::default(), message)
-            .hint("`repeat:` makes many objects and `filler:` makes large ones");
+        let problem = too_large(text.len() as u64, what);
         return Err(LoadErrors::new(path, text, vec![problem]));
     }
     let (tree, mut problems) = tree::read(text);
@@ -138,11 +120,12 @@ fn what_stands(found: Vec<Problem>, earlier: &[Problem], items: &[Span]) -> Vec<
         .filter(|problem| !problem.repaired)
         .map(|problem| problem.span)
         .collect();
-    let in_broken_item = |span: Span| {
-        items
-            .iter()
-            .any(|item| item.holds(span) && broken.iter().any(|broken| item.holds(*broken)))
-    };
+    let broken_items: Vec<Span> = items
+        .iter()
+        .copied()
+        .filter(|item| broken.iter().any(|broken| item.holds(*broken)))
+        .collect();
+    let in_broken_item = |span: Span| broken_items.iter().any(|item| item.holds(span));
     found
         .into_iter()
         .filter(|problem| {

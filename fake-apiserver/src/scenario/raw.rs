@@ -122,20 +122,30 @@ pub(crate) enum Transport {
 }
 
 /// A Kubernetes minor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(crate) enum ServerVersion {
-    /// Streaming lists are off; an exact list of the future is a 500.
     #[serde(rename = "1.33")]
     V1_33,
-    /// 1.34.
     #[serde(rename = "1.34")]
     V1_34,
-    /// 1.35.
     #[serde(rename = "1.35")]
     V1_35,
-    /// The newest.
     #[serde(rename = "1.36")]
     V1_36,
+}
+
+impl JsonSchema for ServerVersion {
+    fn schema_name() -> Cow<'static, str> {
+        "ServerVersion".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        // Without quotes an editor reads a number, and the parser the same text.
+        json_schema!({
+            "description": "A Kubernetes minor, with or without quotes. 1.33 has no streaming lists, and an exact list of the future is a 500.",
+            "enum": ["1.33", "1.34", "1.35", "1.36", 1.33, 1.34, 1.35, 1.36],
+        })
+    }
 }
 
 /// What the client under test is told. Each key is the option of the same meaning of `watcher::Config`.

@@ -3,6 +3,8 @@
 //! A strict subset of YAML 1.2: one document, no anchors, aliases, tags, merge keys or duplicate keys, plain keys. It
 //! must not know what a scenario is, so it cannot be more lenient in one place than in another.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
 
@@ -168,6 +170,8 @@ enum Open {
     Mapping {
         start: usize,
         entries: Vec<(Node, Node)>,
+        /// The words of the keys so far.
+        words: BTreeSet<String>,
         key: Option<Node>,
     },
 }
@@ -218,6 +222,7 @@ impl Builder<'_> {
                 self.stack.push(Open::Mapping {
                     start: span.start,
                     entries: Vec::new(),
+                    words: BTreeSet::new(),
                     key: None,
                 });
             }
@@ -310,16 +315,17 @@ impl Builder<'_> {
     fn push(&mut self, node: Node) {
         match self.stack.last_mut() {
             Some(Open::Sequence { items, .. }) => items.push(node),
-            Some(Open::Mapping { entries, key, .. }) => match key.take() {
+            Some(Open::Mapping {
+                entries, words, key, ..
+            }) => match key.take() {
                 None => *key = Some(node),
-                Some(name) => {
-                    let problem = key_problem(&name, entries);
-                    let sound = problem.is_none();
-                    self.problems.extend(problem);
-                    if sound && let Some(Open::Mapping { entries, .. }) = self.stack.last_mut() {
+                Some(name) => match key_problem(&name, words) {
+                    Some(problem) => self.problems.push(problem),
+                    None => {
+                        words.extend(name.text().map(str::to_owned));
                         entries.push((name, node));
                     }
-                }
+                },
             },
             None if self.root.is_none() && self.documents <= 1 => self.root = Some(node),
             None => {}
@@ -327,7 +333,7 @@ impl Builder<'_> {
     }
 }
 
-fn key_problem(key: &Node, before: &[(Node, Node)]) -> Option<Problem> {
+fn key_problem(key: &Node, before: &BTreeSet<String>) -> Option<Problem> {
     let Some(text) = key.text() else {
         return Some(
             Problem::new(
@@ -345,18 +351,15 @@ fn key_problem(key: &Node, before: &[(Node, Node)]) -> Option<Problem> {
                 .hint("write the keys out"),
         );
     }
-    before
-        .iter()
-        .any(|(earlier, _)| earlier.text() == Some(text))
-        .then(|| {
-            Problem::new(
-                Code::DuplicateKey,
-                key.span,
-                format!("`{text}` is given twice in the same map"),
-            )
-            .label("the second time")
-            .hint("keep one of the two")
-        })
+    before.contains(text).then(|| {
+        Problem::new(
+            Code::DuplicateKey,
+            key.span,
+            format!("`{text}` is given twice in the same map"),
+        )
+        .label("the second time")
+        .hint("keep one of the two")
+    })
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ use self::world::World;
 use crate::model::catalog::Kind;
 use crate::model::selector::{FieldSelector, LabelSelector};
 
-use super::errors::{Code, Problem, place};
+use super::errors::{Code, Problem};
+use super::lines::Lines;
 use super::read::At;
 use super::tree::Span;
 use super::words::{duration_ms, is_dns_label, is_kebab_case, suggest};
@@ -35,7 +36,7 @@ use super::{
 /// Turns `file` into a scenario. When `problems` is not empty, the scenario is not to be used.
 pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (Scenario, Vec<Problem>) {
     let mut v = Validator {
-        text,
+        lines: Lines::new(text),
         problems: Vec::new(),
         names: Names::default(),
         transport: Transport::default(),
@@ -88,7 +89,7 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
 
 /// What the parts of validation share: where they are and what they found.
 struct Validator<'t> {
-    text: &'t str,
+    lines: Lines<'t>,
     problems: Vec<Problem>,
     names: Names,
     /// What the server speaks: some words make no sense without.
@@ -97,7 +98,7 @@ struct Validator<'t> {
 
 impl Validator<'_> {
     fn place(&self, span: Span) -> Place {
-        place(self.text, span.start)
+        self.lines.place(span.start)
     }
 
     fn problem(&mut self, problem: Problem) {

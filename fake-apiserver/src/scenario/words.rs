@@ -77,6 +77,10 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
         .map(|(_, candidate)| candidate)
 }
 
+/// Words listed in full; of more, the first few.
+const LISTED_MAX: usize = 40;
+const LISTED_OF_MANY: usize = 12;
+
 /// `did you mean …?` for the nearest candidate, or all of them.
 pub(crate) fn suggest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str> + Clone) -> String {
     match nearest(word, candidates.clone()) {
@@ -89,6 +93,11 @@ pub(crate) fn suggest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
             match all.len() {
                 0 => String::from("nothing of that kind is defined in this file"),
                 1 => format!("only {} is known here", all.concat()),
+                many if many > LISTED_MAX => format!(
+                    "it is one of {} and {} others",
+                    all[..LISTED_OF_MANY].join(", "),
+                    many - LISTED_OF_MANY
+                ),
                 _ => format!("it is one of {}", all.join(", ")),
             }
         }

@@ -32,6 +32,15 @@ impl Validator<'_> {
                 (json, short.repeat, info, short.binds)
             }
             Object::Whole(Json(mut json)) => {
+                if json.get("as").is_some() {
+                    self.problem(
+                        Problem::new(Code::Misplaced, span, "a whole manifest has no key `as`")
+                            .label("this manifest")
+                            .hint(
+                                "name the step that writes it (`as:` beside `apply:`), or use a short form",
+                            ),
+                    );
+                }
                 let repeat = json
                     .as_object_mut()
                     .and_then(|map| map.remove("repeat"))

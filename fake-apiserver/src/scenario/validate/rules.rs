@@ -9,6 +9,7 @@ use crate::fault::Ending;
 use crate::record::{ConnId, Door, StreamId};
 use crate::scenario::Transport;
 use crate::scenario::errors::{Code, Problem};
+use crate::scenario::lines::Lines;
 use crate::scenario::raw::{self, ClosedWord, DoorWord, EventWord, FromKeys, When};
 use crate::scenario::read::{At, Both, WordOr};
 use crate::scenario::tree::Span;
@@ -177,7 +178,7 @@ pub(crate) fn validate_wait(text: &str, keys: &raw::WaitKeys) -> (Wait, Vec<Prob
 
 fn validator(text: &str) -> Validator<'_> {
     Validator {
-        text,
+        lines: Lines::new(text),
         problems: Vec::new(),
         names: Names::default(),
         // What a connection speaks is agreed on by each client: a rule may mean any of them.

@@ -12,6 +12,8 @@ const LARGEST_STORE: usize = 512 << 20;
 #[derive(Debug)]
 pub(super) struct World {
     target: Target,
+    /// Objects of the target's kind in the store now, counted as they come and go.
+    count_of_target: usize,
     /// In the store now.
     present: BTreeSet<Identity>,
     /// Ever in the store, or put on the wire by the script.
@@ -31,6 +33,7 @@ impl World {
     pub(super) fn new(target: &Target) -> Self {
         Self {
             target: target.clone(),
+            count_of_target: 0,
             present: BTreeSet::new(),
             ever: BTreeSet::new(),
             raw: Vec::new(),
@@ -53,11 +56,7 @@ impl World {
 
     /// Objects of the target's kind, in all namespaces, now.
     pub(super) fn count_of_target(&self) -> usize {
-        let target = self.target_resource();
-        self.present
-            .iter()
-            .filter(|(resource, _)| *resource == target)
-            .count()
+        self.count_of_target
     }
 
     pub(super) fn may_hold_anything(&mut self, text: String) {
@@ -84,7 +83,10 @@ impl World {
     }
 
     pub(super) fn remove(&mut self, object: &ObjectName) {
-        self.present.remove(&identity(object));
+        let identity = identity(object);
+        if self.present.remove(&identity) && identity.0 == self.target_resource() {
+            self.count_of_target -= 1;
+        }
     }
 
     /// So many bytes more are written. False: that is more than any scenario may hold.
@@ -95,18 +97,17 @@ impl World {
 
     pub(super) fn add(&mut self, manifest: &Manifest) {
         let identity = identity_of(manifest);
-        self.present.insert(identity.clone());
+        if self.present.insert(identity.clone()) && identity.0 == self.target_resource() {
+            self.count_of_target += 1;
+        }
         self.ever.insert(identity);
     }
 
     /// Was, or will be by an earlier line, an object of the target called `key` (`name` or `namespace/name`) ever there?
     pub(super) fn knows(&self, key: &str) -> bool {
-        let target = self.target_resource();
         let whole = self.whole_key(key);
         let name = key.rsplit('/').next().unwrap_or(key);
-        self.ever
-            .iter()
-            .any(|(resource, known)| *resource == target && *known == whole)
+        self.ever.contains(&(self.target_resource(), whole))
             || self.raw.iter().any(|text| text.contains(name))
     }
 

@@ -1,0 +1,82 @@
+//! Requests to stop: SIGINT, SIGTERM and SIGHUP, from the start of the program on, so that none is lost between two
+//! scenarios. It must not know what is stopped.
+
+use tokio::sync::watch;
+
+/// Whether the program was asked to stop.
+#[derive(Debug, Clone)]
+pub(crate) struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Listens for signals from now on. Needs a runtime.
+    pub(crate) fn listen() -> Self {
+        let (requested, stop) = watch::channel(false);
+        // Without a handler the system's own way of stopping a program remains.
+        let signals = signals();
+        tokio::spawn(async move {
+            signals.await;
+            // Nobody left to stop is no failure.
+            let _ = requested.send(true);
+            // The handler stays: a sender that is gone would look the same as a request.
+            requested.closed().await;
+        });
+        Self(stop)
+    }
+
+    /// Completes once a stop was requested.
+    pub(crate) async fn requested(&self) {
+        let mut stop = self.0.clone();
+        if stop.wait_for(|requested| *requested).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Was a stop requested?
+    pub(crate) fn is_requested(&self) -> bool {
+        *self.0.borrow()
+    }
+}
+
+#[cfg(unix)]
+fn signals() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
+    if !hangup_is_ignored() {
+        kinds.push(SignalKind::hangup());
+    }
+    let mut listeners: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
+    async move {
+        std::future::poll_fn(|context| {
+            let came = listeners
+                .iter_mut()
+                .any(|listener| listener.poll_recv(context).is_ready());
+            if came {
+                std::task::Poll::Ready(())
+            } else {
+                std::task::Poll::Pending
+            }
+        })
+        .await;
+    }
+}
+
+#[cfg(not(unix))]
+fn signals() -> impl Future<Output = ()> {
+    async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// `nohup` starts a program with SIGHUP ignored, and means it.
+#[cfg(unix)]
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // Signal 1 is the lowest bit.
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 == 1)
+}

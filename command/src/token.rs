@@ -1,0 +1,78 @@
+//! Bearer tokens of the served API: from a file, the environment or the command line, which every user of the machine can
+//! read in the list of processes.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use fake_apiserver::api::Access;
+
+use crate::{Failure, stage};
+
+/// No file with a token is larger.
+const BYTES_MAX: usize = 64 << 10;
+
+/// Bearer tokens.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Access")]
+pub(crate) struct Tokens {
+    /// Bearer token that clients must send; the kubeconfig has it. Visible in the list of processes: prefer --token-file
+    /// or the environment.
+    #[arg(long, env = "FAKE_APISERVER_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// File with the bearer token; takes precedence over --token.
+    #[arg(long, value_name = "PATH")]
+    token_file: Option<PathBuf>,
+    /// Bearer token of the user `limited`, who may read discovery and ask for their own rights; needs a token too.
+    #[arg(long, env = "FAKE_APISERVER_LIMITED_TOKEN", hide_env_values = true)]
+    limited_token: Option<String>,
+    /// File with the bearer token of the user `limited`; takes precedence over --limited-token.
+    #[arg(long, value_name = "PATH")]
+    limited_token_file: Option<PathBuf>,
+}
+
+impl Tokens {
+    /// Who is let in; `None`: everybody.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a token cannot be sent in a header.
+    pub(crate) fn access(self) -> Result<Option<Access>, Failure> {
+        let token = chosen("token", self.token, self.token_file.as_deref())?;
+        let limited_token = chosen(
+            "limited-token",
+            self.limited_token,
+            self.limited_token_file.as_deref(),
+        )?;
+        match (token, limited_token) {
+            (None, None) => Ok(None),
+            (None, Some(_)) => Err(Failure::Usage(
+                "--limited-token needs --token or --token-file: without one everybody is let in".to_owned(),
+            )),
+            (Some(token), limited_token) => Ok(Some(Access {
+                token,
+                limited_token,
+                signing_secret: stage::random()?,
+            })),
+        }
+    }
+}
+
+fn chosen(flag: &str, given: Option<String>, file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let token = match file {
+        Some(file) => {
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| Failure::Usage(format!("--{flag}-file {}: {error}", file.display())))?;
+            Some(text.trim_end_matches(['\r', '\n']).to_owned())
+        }
+        None => given,
+    };
+    let Some(token) = token else { return Ok(None) };
+    let fits = !token.is_empty() && token.len() <= BYTES_MAX && token.bytes().all(|b| b.is_ascii_graphic());
+    if fits {
+        Ok(Some(token))
+    } else {
+        // Never the token itself: it may be printed into a log.
+        Err(Failure::Usage(format!(
+            "the token of --{flag} must be visible ASCII without spaces, and not empty: it goes into a header"
+        )))
+    }
+}

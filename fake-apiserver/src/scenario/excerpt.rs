@@ -1,0 +1,129 @@
+//! The few lines around a mistake, as they may be drawn: bounded in width, and without anything a terminal would obey.
+//!
+//! It must not know what is wrong there.
+
+use std::path::Path;
+
+use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+
+use super::lines::Lines;
+use super::tree::Span;
+
+/// Characters of a line that are drawn.
+const WIDTH: usize = 160;
+
+/// Characters drawn in front of the marked place, if the line has to be cut.
+const BEFORE: usize = 40;
+
+/// Three lines of a file.
+#[derive(Debug)]
+pub(super) struct Excerpt {
+    name: String,
+    text: String,
+    /// Lines of the file in front of the excerpt.
+    lines_before: usize,
+    /// What is marked, in bytes of `text`.
+    pub(super) marked: SourceSpan,
+    /// The column of the mark in the file, from 0.
+    column: usize,
+}
+
+impl Excerpt {
+    /// The lines around the beginning of `span`, of which the first line is marked.
+    pub(super) fn new(path: &Path, lines: &Lines<'_>, span: Span) -> Self {
+        let place = lines.place(span.start);
+        let (at, column) = (place.line as usize, place.column as usize - 1);
+        let first = at.saturating_sub(1).max(1);
+        let mut text = String::new();
+        let mut marked = SourceSpan::new(0.into(), 0);
+        for number in first..=at + 1 {
+            let Some(line) = lines.line(number) else { break };
+            if number > first {
+                text.push('\n');
+            }
+            if number == at {
+                let from = span.start - lines.start(at);
+                let to = span
+                    .end
+                    .saturating_sub(lines.start(at))
+                    .clamp(from, line.len().max(from));
+                let under = line.get(from..to).unwrap_or_default().trim_end().chars().count();
+                marked = draw_marked(&mut text, line, column, under);
+            } else {
+                draw(&mut text, line, 0);
+            }
+        }
+        Self {
+            name: super::errors::printable_path(path),
+            text,
+            lines_before: first - 1,
+            marked,
+            column,
+        }
+    }
+}
+
+/// Draws the line and returns where `under` characters from `column` on stand in `text`.
+fn draw_marked(text: &mut String, line: &str, column: usize, under: usize) -> SourceSpan {
+    let is_long = line.chars().nth(WIDTH).is_some();
+    let skipped = if is_long { column.saturating_sub(BEFORE) } else { 0 };
+    let line_start = text.len();
+    draw(text, line, skipped);
+    let drawn = &text[line_start..];
+    let cut_mark = usize::from(skipped > 0);
+    let offset = |characters: usize| {
+        let found = drawn.char_indices().nth(characters);
+        line_start + found.map_or(drawn.len(), |(offset, _)| offset)
+    };
+    let start = offset(column - skipped + cut_mark);
+    let end = offset(column - skipped + cut_mark + under);
+    SourceSpan::new(start.into(), end - start)
+}
+
+/// Appends a line from its character `skipped` on, cut where it is too long.
+fn draw(text: &mut String, line: &str, skipped: usize) {
+    if skipped > 0 {
+        text.push('…');
+    }
+    let mut rest = line.chars().skip(skipped);
+    text.extend(rest.by_ref().take(WIDTH).map(visible));
+    if rest.next().is_some() {
+        text.push('…');
+    }
+}
+
+/// One character for another, so that columns stay: control characters have pictures.
+fn visible(c: char) -> char {
+    match c {
+        '\t' => c,
+        '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
+        '\x7f' => '␡',
+        c if crate::record::line::is_unprintable(c) => char::REPLACEMENT_CHARACTER,
+        c => c,
+    }
+}
+
+impl SourceCode for Excerpt {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let inner = self.text.read_span(span, before, after)?;
+        // The place in the heading is read without lines around it.
+        let column = if before == 0 && after == 0 {
+            self.column
+        } else {
+            inner.column()
+        };
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            inner.data(),
+            *inner.span(),
+            inner.line() + self.lines_before,
+            column,
+            inner.line_count(),
+        )))
+    }
+}
