@@ -17,8 +17,8 @@ use crate::state;
 
 /// Steer a running server from another shell: rules, faults, the trace.
 ///
-/// Finds the server by the file it leaves while it runs; name it with --pid where several run, or give --control and
-/// --control-token.
+/// Finds the server by the file it leaves while it runs. Where several run, KUBECONFIG, --pid, or --control and
+/// --control-token choose one.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 done, 1 refused or never came, 2 the command line or a rule is wrong, 3 no server was found."
@@ -330,6 +330,19 @@ async fn found(ctl: &Ctl) -> Result<Client, Failure> {
         match Client::to(&state.control, &state.token) {
             Some(client) if client.get("/v1").await.is_ok() => alive.push((state, client)),
             Some(_) | None => state::forget(&state),
+        }
+    }
+    if alive.len() > 1
+        && ctl.pid.is_none()
+        && let Some(meant) = std::env::var_os("KUBECONFIG")
+    {
+        // The shell already says which: the server its clients would talk to.
+        let is_meant = |state: &state::State| {
+            let paths = std::env::split_paths(&meant).map(|path| path.display().to_string());
+            paths.into_iter().any(|path| state.kubeconfigs.contains(&path))
+        };
+        if alive.iter().any(|(state, _)| is_meant(state)) {
+            alive.retain(|(state, _)| is_meant(state));
         }
     }
     if alive.len() > 1 {

@@ -1,8 +1,11 @@
 //! `fake-apiserver run`: plays scenarios to a command in any language, stops it, and says what the wire proves.
 
+mod aim;
 mod child;
 mod report;
+mod settings;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -12,15 +15,19 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use conformance::judge::judge_wire;
 use conformance::verdict::{Contradiction, Outcome, Verdict};
-use conformance::wire::{Apart, Needs, grants, needs, takes};
+use conformance::wire::{Apart, Needs, SETTINGS, configured, grants, needs, takes};
+use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
-use fake_apiserver::scenario::{self, LoadErrors, SharedScenario, Style};
+use fake_apiserver::scenario::{self, LoadErrors, Scenario, SharedScenario, Style, Version};
 use fake_apiserver::server::{Limits, Server};
 use futures::{StreamExt as _, stream};
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use self::aim::Aim;
 use self::child::{Child, Ended};
 use crate::judging::{Commentator, Judge};
+use crate::serve::minor;
 use crate::stage::{self, Running, Stage};
 use crate::stop::Stop;
 use crate::words::span;
@@ -29,20 +36,24 @@ use crate::{Failure, output};
 /// How long connections of a command that ended may take to be seen closed.
 const CLOSING: Duration = Duration::from_secs(2);
 
+/// How long a command may list and watch other things before it gets to the scenario's: caches are filled one by one.
+const ASTRAY: Duration = Duration::from_secs(10);
+
 /// How long after the end nothing more can be proven: the judge's longest wait.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
 /// Play scenarios to a command, stop it, and judge what it did: for controllers in any language.
 ///
 /// For each scenario a server of its own is started, and the command with KUBECONFIG set (also FAKE_APISERVER_SCENARIO,
-/// FAKE_APISERVER_CONTROL and FAKE_APISERVER_CONTROL_TOKEN). It should list and watch what the scenario is about,
+/// FAKE_APISERVER_CLIENT and FAKE_APISERVER_TARGET as JSON, FAKE_APISERVER_CONTROL and FAKE_APISERVER_CONTROL_TOKEN). It
+/// should list and watch what the scenario is about,
 /// ConfigMaps in namespace default unless the file says otherwise, until it gets SIGTERM. Only the wire is judged: what
 /// the command made of it needs an adapter.
 ///
 /// Example: fake-apiserver run scenarios/gone/ -- ./my-controller
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 all that was played passed, 1 something failed, 2 the command line or a scenario file is wrong (the others are played), 3 the command cannot be started, 4 nothing was played, 70 the system refused something."
+    after_help = "Exit codes: 0 all that was played passed, 1 something failed, 2 the command line or a scenario file is wrong (the others are played), 3 the command cannot be started, 4 nothing could be judged, 70 the system refused something."
 )]
 pub(crate) struct Run {
     /// Scenario files, and folders of them.
@@ -51,12 +62,12 @@ pub(crate) struct Run {
     /// The command, and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// What chance decides by.
+    /// Seed for all randomness.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The longest a scenario may take beside the time its file lets pass or grants, e.g. 60s. In folders, scenarios whose
-    /// script takes half as long by itself are left out.
-    #[arg(long, default_value = "60s", value_parser = span)]
+    /// Longest time of a scenario, beside the time that its file lets pass or grants; a scenario that is cut is not judged.
+    /// In folders, scenarios whose script takes a third of it by itself, or that grant four times as much, are left out.
+    #[arg(long, default_value = "90s", value_parser = span)]
     timeout: Duration,
     /// How long the command may take to end after SIGTERM, before it gets SIGKILL.
     #[arg(long, default_value = "5s", value_parser = span)]
@@ -68,9 +79,24 @@ pub(crate) struct Run {
     /// How results are printed on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Play scenarios too whose client has to be told something, because the command was.
-    #[arg(long)]
-    told: bool,
+    /// Also play scenarios that need client settings: all of them, or those that need none but these, e.g.
+    /// --assume-configured=page_size,labels. FAKE_APISERVER_CLIENT gives the command the settings of each scenario.
+    #[arg(
+        long,
+        value_name = "SETTING,…",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        default_missing_value = ALL,
+        value_parser = setting
+    )]
+    assume_configured: Vec<String>,
+    /// Kubernetes minor to answer as, whatever the scenarios say: 1.33, 1.34, 1.35 or 1.36.
+    #[arg(long, value_parser = minor)]
+    kubernetes_version: Option<Version>,
+    /// Which scenarios of folders are played.
+    #[arg(long, value_enum, default_value_t = Profile::Quick)]
+    profile: Profile,
     /// Serve HTTPS.
     #[arg(long)]
     tls: bool,
@@ -90,6 +116,26 @@ pub(crate) enum Format {
     Junit,
 }
 
+/// Every setting.
+const ALL: &str = "all";
+
+fn setting(text: &str) -> Result<String, String> {
+    if text == ALL || SETTINGS.contains(&text) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("known are all, {}", SETTINGS.join(", ")))
+    }
+}
+
+/// Which scenarios of folders are played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Profile {
+    /// Those that take little real time.
+    Quick,
+    /// Also those that take minutes: backoff, silence, idle watches.
+    Full,
+}
+
 /// One scenario, played or not.
 #[derive(Debug)]
 pub(crate) struct Played {
@@ -102,17 +148,29 @@ pub(crate) struct Played {
     pub(crate) took: Duration,
     /// Whoever looks on wants no more.
     pub(crate) interrupted: bool,
-    /// It was cut short after so long, by `--timeout`.
-    pub(crate) cut: Option<Duration>,
+    /// When and how it ended.
+    pub(crate) end: Option<(Duration, String)>,
+    /// Requests that came.
+    pub(crate) requests: usize,
+    /// Every record as a line, if it failed.
+    pub(crate) trace: Vec<String>,
 }
 
-/// Why a scenario was not played.
+/// Why nothing is said about a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Skipped(pub(crate) Needs);
+pub(crate) enum Skipped {
+    /// The scenario was not played.
+    Needs(Needs),
+    /// It was, and proves nothing.
+    NotJudged(String),
+}
 
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "needs {}", self.0.words())
+        match self {
+            Self::Needs(needs) => write!(f, "needs {}", needs.words()),
+            Self::NotJudged(why) => write!(f, "not judged: {why}"),
+        }
     }
 }
 
@@ -131,7 +189,8 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     for errors in &mistaken {
         output::log_raw(&errors.render(Style::for_stderr()));
     }
-    let mut report = report::Report::new(run.format, scenarios.len());
+    let ids = scenarios.iter().map(|loaded| loaded.scenario.id.clone());
+    let mut report = report::Report::new(run.format, ids.collect());
     let played = stage::block_on(async |stop| {
         let played = play_all(&run, scenarios, &mut report, &stop).await?;
         report.ends(&played, &mistaken, &run, &stop).await?;
@@ -175,25 +234,47 @@ async fn play_all(
 }
 
 async fn play_or_skip(run: &Run, Loaded { scenario, named }: Loaded, stop: &Stop) -> Result<Played, Failure> {
-    let time = takes(&scenario);
+    let (time, granted) = (takes(&scenario), grants(&scenario));
+    let is_long = time > run.timeout / 3 || granted > run.timeout * 4;
+    let left_out = !named && run.profile == Profile::Quick && is_long;
     let needed = needs(&scenario)
-        .filter(|needs| !(run.told && matches!(needs, Needs::Told(_))))
-        .or_else(|| (!named && time > run.timeout / 2).then_some(Needs::Time(time)));
+        .filter(|needs| !(matches!(needs, Needs::Told(_)) && is_configured(run, &scenario)))
+        .or_else(|| left_out.then_some(Needs::Time(time + granted)));
     match needed {
         None => play_one(run, scenario, stop).await,
         Some(needs) => Ok(Played {
             scenario,
-            result: Err(Skipped(needs)),
+            result: Err(Skipped::Needs(needs)),
             proofs: Vec::new(),
             last_words: Vec::new(),
             took: Duration::ZERO,
             interrupted: false,
-            cut: None,
+            trace: Vec::new(),
+            end: None,
+            requests: 0,
         }),
     }
 }
 
+/// Does the command have every setting that the scenario needs?
+fn is_configured(run: &Run, scenario: &Scenario) -> bool {
+    let assumed = |key: &str| {
+        run.assume_configured
+            .iter()
+            .any(|given| given == ALL || given == key)
+    };
+    configured(scenario).into_iter().all(assumed)
+}
+
 async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Played, Failure> {
+    let scenario = match run.kubernetes_version {
+        Some(version) => {
+            let mut scenario = Scenario::clone(&scenario);
+            scenario.server.version = version;
+            Arc::new(scenario)
+        }
+        None => scenario,
+    };
     let server = Server::with_limits(scenario.clone(), run.seed, Limits::wire());
     let stage = Stage {
         server,
@@ -217,11 +298,12 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
         reason = "the command is an edge, and tells how long a run took"
     )]
     let began = Instant::now();
-    let mut child = Child::start(&run.command, &running, &scenario.id, run.trace)?;
+    let mut child = Child::start(&run.command, &running, &scenario, run.trace)?;
     let edge = running.edge.clone();
     let longest = takes(&scenario) + grants(&scenario) + run.timeout;
     let mut forced = None;
     let (mut ended, mut cut) = (None, None);
+    let (aim, heard_something) = (RefCell::new(Aim::new(scenario.target.clone())), Notify::new());
     let heard = Commentator {
         judge: judge.clone(),
         shows_all: run.trace,
@@ -233,10 +315,14 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
             () = stop.requested() => {
                 forced = Some(RunEnd::Harness { message: "interrupted".to_owned() });
             }
+            () = stays_astray(&aim, &heard_something) => {
+                let waited_ms = ASTRAY.as_millis() as u64;
+                forced = Some(RunEnd::NotConverged { waited_ms });
+            }
             _ = timeout_at(began + longest, std::future::pending::<()>()) => {
                 let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
+                cut = Some(cut_words(longest, waiting.as_ref()));
                 forced = Some(timed_out(waiting, longest));
-                cut = Some(longest);
             }
         }
         edge.stop_requested();
@@ -247,6 +333,8 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
     };
     running
         .serve(0, scene, |now, records| {
+            aim.borrow_mut().hear(records);
+            heard_something.notify_one();
             if run.trace {
                 heard.hear(now, records);
             } else {
@@ -265,15 +353,73 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
         records.push(Record { seq, at, what });
     }
     let (verdict, proofs) = judged(&scenario, &records, &judge, ended.as_ref());
+    let missed = aim.borrow().missed();
+    let result = weighed(verdict, missed, cut);
+    let failed = result.as_ref().is_ok_and(|verdict| !verdict.passed());
+    let is_request = |record: &&Record| matches!(record.what, What::Request { .. });
     Ok(Played {
         scenario,
-        result: Ok(verdict),
+        result,
         proofs,
         last_words: child.last_words(),
         took,
         interrupted,
-        cut,
+        end: records.iter().rev().find_map(|record| match &record.what {
+            What::RunEnded(end) => Some((record.at, run_end(end))),
+            _ => None,
+        }),
+        requests: records.iter().filter(is_request).count(),
+        trace: if failed {
+            records.iter().map(line).collect()
+        } else {
+            Vec::new()
+        },
     })
+}
+
+/// A verdict, or why there is none: a command that read something else proves nothing, and a run that was cut proves only
+/// what was wrong by then.
+fn weighed(mut verdict: Verdict, missed: Option<String>, cut: Option<String>) -> Result<Verdict, Skipped> {
+    match verdict.outcome {
+        Outcome::Crash | Outcome::HarnessError => return Ok(verdict),
+        Outcome::Pass | Outcome::Mismatch | Outcome::Stuck => {}
+    }
+    if let Some(why) = missed {
+        return Err(Skipped::NotJudged(why));
+    }
+    let Some(why) = cut else { return Ok(verdict) };
+    verdict.contradictions.retain(|found| found.check != "run");
+    if verdict.contradictions.is_empty() {
+        return Err(Skipped::NotJudged(why));
+    }
+    verdict.outcome = Outcome::Mismatch;
+    Ok(verdict)
+}
+
+/// Completes when the command listed and watched other things, and not what the scenario is about, for some time.
+async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
+    while !aim.borrow().is_astray() {
+        heard.notified().await;
+    }
+    let hits = async {
+        while aim.borrow().is_astray() {
+            heard.notified().await;
+        }
+    };
+    if timeout(ASTRAY, hits).await.is_ok() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn cut_words(longest: Duration, waiting: Option<&(usize, String)>) -> String {
+    let waiting = match waiting {
+        Some((step, words)) => format!("step {} still waited for {words}", step + 1),
+        None => "the command had not come to rest".to_owned(),
+    };
+    format!(
+        "cut after {} s by --timeout, when {waiting}; a longer --timeout may show more",
+        longest.as_secs()
+    )
 }
 
 /// What the wire proves: what always holds, what the scenario expects of requests, and how the command ended.

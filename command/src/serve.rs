@@ -148,7 +148,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     })
 }
 
-fn minor(text: &str) -> Result<Version, String> {
+pub(crate) fn minor(text: &str) -> Result<Version, String> {
     match text {
         "1.33" => Ok(Version::V1_33),
         "1.34" => Ok(Version::V1_34),

@@ -102,6 +102,10 @@ impl Running {
             token: control.token().to_owned(),
             server: servers[0].1.clone(),
             what: stage.what,
+            kubeconfigs: kubeconfigs
+                .iter()
+                .map(|kubeconfig| kubeconfig.path().display().to_string())
+                .collect(),
         };
         // A server that cannot be found by `ctl` still serves, and --control finds it.
         let state = StateFile::write(&state)

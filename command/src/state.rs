@@ -20,6 +20,9 @@ pub(crate) struct State {
     pub(crate) server: String,
     /// What it serves, in words.
     pub(crate) what: String,
+    /// The kubeconfigs that lead to it.
+    #[serde(default)]
+    pub(crate) kubeconfigs: Vec<String>,
 }
 
 impl State {

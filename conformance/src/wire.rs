@@ -46,7 +46,7 @@ use crate::trace::Moment;
 use asked::{Asked, Suspicion};
 pub use clients::Apart;
 use clients::{Clients, OTHERS};
-pub use fit::{Needs, grants, needs, takes};
+pub use fit::{Needs, SETTINGS, configured, grants, needs, takes};
 use ledger::{CLOSING, Ledger};
 pub use verdict::{ClientVerdict, Violation, WireVerdict};
 use window::{Subject, Window};

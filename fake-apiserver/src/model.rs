@@ -296,6 +296,11 @@ impl Model {
         Ok(self.carry_out(now, kind, current.key.clone(), Some(current), outcome))
     }
 
+    /// Is there such an object?
+    pub fn has(&self, name: &ObjectName) -> bool {
+        self.existing(name).is_ok()
+    }
+
     /// Changes labels; `None` removes one.
     ///
     /// # Errors

@@ -47,7 +47,11 @@ fn what_is_said_of_a_file_is_bounded(#[case] text: String, #[case] count: usize)
         assert!(widest <= Some(240), "{widest:?} columns");
     }
     if count > 50 {
-        assert!(errors.to_string().contains("2000 mistakes (the first 50 are shown)"));
+        assert!(
+            errors
+                .to_string()
+                .contains("2000 mistakes (the first 50 are shown)")
+        );
     }
 }
 
@@ -68,8 +72,14 @@ fn a_mark_in_a_long_line_is_where_the_mistake_is() {
     let said = mistakes_of(&text).render(Style::Plain);
     assert!(said.contains("claim.yaml:5:321"), "{said}");
     let lines: Vec<&str> = said.lines().collect();
-    let at = lines.iter().position(|line| line.contains("colour: red")).unwrap();
-    let column = lines[at].chars().take(lines[at].chars().count()).collect::<String>();
+    let at = lines
+        .iter()
+        .position(|line| line.contains("colour: red"))
+        .unwrap();
+    let column = lines[at]
+        .chars()
+        .take(lines[at].chars().count())
+        .collect::<String>();
     let column = column.split("colour").next().unwrap().chars().count();
     let marks = lines[at + 1].split('─').next().unwrap().chars().count();
     assert_eq!(marks, column, "{said}");
@@ -81,7 +91,10 @@ fn bytes_that_are_no_text_have_a_place() {
     std::fs::write(&file, b"scenario: v1\ntitle: \xff\n").unwrap();
     let errors = of_file(&file);
     let first = &errors.errors()[0];
-    assert_eq!((first.code, first.at.line, first.at.column), (Code::Unreadable, 2, 8));
+    assert_eq!(
+        (first.code, first.at.line, first.at.column),
+        (Code::Unreadable, 2, 8)
+    );
     assert_eq!(first.message, "the file is not UTF-8: byte 0xff at offset 20");
 }
 
@@ -89,7 +102,12 @@ fn bytes_that_are_no_text_have_a_place() {
 fn only_regular_files_are_opened() {
     let fifo = folder("fifo").join("claim.yaml");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    for path in [fifo.as_path(), Path::new("/dev/zero"), Path::new("/dev/null"), fifo.parent().unwrap()] {
+    for path in [
+        fifo.as_path(),
+        Path::new("/dev/zero"),
+        Path::new("/dev/null"),
+        fifo.parent().unwrap(),
+    ] {
         let errors = of_file(path);
         assert_eq!(errors.errors()[0].code, Code::Unreadable);
         assert!(errors.to_string().contains("not a regular file"), "{errors}");
@@ -102,7 +120,10 @@ fn a_file_that_is_too_large_is_not_read() {
     std::fs::File::create(&file).unwrap().set_len(50 << 30).unwrap();
     let errors = of_file(&file);
     assert_eq!(errors.errors()[0].code, Code::OutOfRange);
-    assert!(errors.to_string().contains("the file has 53687091200 bytes"), "{errors}");
+    assert!(
+        errors.to_string().contains("the file has 53687091200 bytes"),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -137,7 +158,10 @@ fn a_folder_without_scenarios_is_named() {
     // What is not there is said when it is read.
     assert_eq!((files.len(), errors.len()), (1, 1));
     let said = errors[0].to_string();
-    assert!(said.contains(&format!("there is no scenario in {}", folder.display())), "{said}");
+    assert!(
+        said.contains(&format!("there is no scenario in {}", folder.display())),
+        "{said}"
+    );
     assert_eq!(files[0].load().unwrap_err().errors()[0].code, Code::Unreadable);
 }
 
@@ -147,7 +171,11 @@ fn many_steps_are_many_steps() {
 
     let mut text = format!("{HEAD}objects: [{{configmap: {{name: a}}}}]\nsteps:\n");
     for i in 0..5_000 {
-        writeln!(text, "  - {{as: s{i}, apply: {{configmap: {{name: a, data: {{k: \"{i}\"}}}}}}}}").unwrap();
+        writeln!(
+            text,
+            "  - {{as: s{i}, apply: {{configmap: {{name: a, data: {{k: \"{i}\"}}}}}}}}"
+        )
+        .unwrap();
     }
     let scenario = parse("group/claim", Path::new("claim.yaml"), &text).unwrap();
     assert_eq!(scenario.steps.len(), 5_000);

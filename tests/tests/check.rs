@@ -78,7 +78,10 @@ fn check_prints_a_record_a_file() {
 #[case::json("json", "\"outcome\":\"invalid_file\"")]
 #[case::junit("junit", "type=\"invalid_file\"")]
 fn a_bad_file_does_not_stop_the_rest(#[case] format: &str, #[case] said: &str) {
-    let folder = folder(&format!("run-{format}"), &[("bad.yaml", BAD), ("good.yaml", GOOD)]);
+    let folder = folder(
+        &format!("run-{format}"),
+        &[("bad.yaml", BAD), ("good.yaml", GOOD)],
+    );
     let mut command = program("fake-apiserver");
     let ended = command
         .args(["run", "--format", format])
@@ -89,19 +92,37 @@ fn a_bad_file_does_not_stop_the_rest(#[case] format: &str, #[case] said: &str) {
     let (printed, complaints) = (text(&ended.stdout), text(&ended.stderr));
     assert_eq!(ended.status.code(), Some(2), "{printed}");
     assert!(printed.contains(said), "no {said:?} in\n{printed}");
-    assert!(printed.contains("good"), "the other one was not played:\n{printed}");
+    assert!(
+        printed.contains("good"),
+        "the other one was not played:\n{printed}"
+    );
     assert!(complaints.contains("bad.yaml:6:5"), "{complaints}");
 }
 
 #[test]
 fn scenarios_from_anywhere_are_played() {
-    let folder = folder("xtask-paths", &[("group/bad.yaml", BAD), ("group/good.yaml", GOOD)]);
+    let folder = folder(
+        "xtask-paths",
+        &[("group/bad.yaml", BAD), ("group/good.yaml", GOOD)],
+    );
     let good = folder.join("group/good.yaml");
     let played = ended("xtask", &["scenarios", "--format", "json"], &[&good]);
     assert_eq!(played.status.code(), Some(0), "{}", text(&played.stderr));
-    assert!(text(&played.stdout).contains("\"id\":\"good\""), "{}", text(&played.stdout));
+    assert!(
+        text(&played.stdout).contains("\"id\":\"good\""),
+        "{}",
+        text(&played.stdout)
+    );
     let played = ended("xtask", &["scenarios", "--format", "json"], &[&folder]);
     assert_eq!(played.status.code(), Some(2));
-    assert!(text(&played.stdout).contains("\"id\":\"group/good\""), "{}", text(&played.stdout));
-    assert!(text(&played.stderr).contains("bad.yaml:6:5"), "{}", text(&played.stderr));
+    assert!(
+        text(&played.stdout).contains("\"id\":\"group/good\""),
+        "{}",
+        text(&played.stdout)
+    );
+    assert!(
+        text(&played.stderr).contains("bad.yaml:6:5"),
+        "{}",
+        text(&played.stderr)
+    );
 }

@@ -176,6 +176,16 @@ pub(super) fn reply(
 ) -> Value {
     let mut reply = Map::new();
     reply.insert("status".to_owned(), json!(status));
+    // kubectl prints the message and nothing else.
+    let message = message.or_else(|| {
+        let status = http::StatusCode::from_u16(status).ok()?;
+        let words = status.canonical_reason()?;
+        Some(match status.as_u16() {
+            429 => "too many requests, please try again later".to_owned(),
+            503 => "the server is currently unable to handle the request".to_owned(),
+            _ => words.to_lowercase(),
+        })
+    });
     for (key, value) in [
         ("reason", reason),
         ("message", message),

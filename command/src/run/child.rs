@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fake_apiserver::record::line::printable;
+use fake_apiserver::scenario::Scenario;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use super::settings;
 use crate::stage::Running;
 use crate::{Failure, output};
 
-/// Lines of what it prints that are remembered.
+/// Lines of what it prints that are remembered, each counted once while it repeats.
 const LINES_KEPT: usize = 200;
 
 /// Bytes of a line that are remembered.
@@ -43,7 +45,23 @@ const ASTRAY: [&str; 8] = [
 pub(super) struct Child {
     child: tokio::process::Child,
     group: Option<Pid>,
-    printed: Arc<Mutex<VecDeque<String>>>,
+    printed: Arc<Mutex<VecDeque<Repeated>>>,
+}
+
+/// A line, and how often it was printed in a row.
+#[derive(Debug)]
+struct Repeated {
+    line: String,
+    times: u64,
+}
+
+impl Repeated {
+    fn words(&self) -> String {
+        match self.times {
+            1 => self.line.clone(),
+            times => format!("{} ×{times}", self.line),
+        }
+    }
 }
 
 /// How a command ended.
@@ -70,7 +88,7 @@ impl Child {
     pub(super) fn start(
         command: &[String],
         running: &Running,
-        scenario: &str,
+        scenario: &Scenario,
         shows: bool,
     ) -> Result<Self, Failure> {
         let (program, arguments) = command
@@ -80,7 +98,15 @@ impl Child {
         started
             .args(arguments)
             .env("KUBECONFIG", running.kubeconfig())
-            .env("FAKE_APISERVER_SCENARIO", scenario)
+            .env("FAKE_APISERVER_SCENARIO", &scenario.id)
+            .env(
+                "FAKE_APISERVER_CLIENT",
+                settings::client(&scenario.client).to_string(),
+            )
+            .env(
+                "FAKE_APISERVER_TARGET",
+                settings::target(&scenario.target).to_string(),
+            )
             .envs(running.control())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -149,7 +175,7 @@ impl Child {
     pub(super) fn last_words(&self) -> Vec<String> {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let first = printed.len().saturating_sub(LINES_SHOWN);
-        printed.iter().skip(first).cloned().collect()
+        printed.iter().skip(first).map(Repeated::words).collect()
     }
 
     fn signal(&self, signal: Signal) {
@@ -161,7 +187,7 @@ impl Child {
 }
 
 /// Reads to the end, whatever is printed: a pipe closed too early would end the command.
-async fn listen(mut from: impl AsyncRead + Unpin, printed: Arc<Mutex<VecDeque<String>>>, shows: bool) {
+async fn listen(mut from: impl AsyncRead + Unpin, printed: Arc<Mutex<VecDeque<Repeated>>>, shows: bool) {
     let mut lines = Lines::default();
     let mut buffer = vec![0; CHUNK];
     let mut keep = |line: String| {
@@ -169,10 +195,15 @@ async fn listen(mut from: impl AsyncRead + Unpin, printed: Arc<Mutex<VecDeque<St
             output::log(&format!("        command | {line}"));
         }
         let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
-        if printed.len() == LINES_KEPT {
-            printed.pop_front();
+        match printed.back_mut() {
+            Some(last) if last.line == line => last.times += 1,
+            Some(_) | None => {
+                if printed.len() == LINES_KEPT {
+                    printed.pop_front();
+                }
+                printed.push_back(Repeated { line, times: 1 });
+            }
         }
-        printed.push_back(line);
     };
     loop {
         match from.read(&mut buffer).await {

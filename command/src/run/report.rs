@@ -5,12 +5,14 @@ use std::io::{self, IsTerminal as _};
 
 use conformance::verdict::Contradiction;
 use conformance::wire::Needs;
+use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::LoadErrors;
+use fake_apiserver::scenario::catalogue::{self, Level};
 use owo_colors::OwoColorize as _;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
 
-use super::{Format, Played, Run};
+use super::{Format, Played, Run, Skipped};
 use crate::check::listed;
 use crate::stop::Stop;
 use crate::words::quoted;
@@ -22,18 +24,19 @@ const SHOWN: usize = 3;
 /// Prints as scenarios end.
 pub(super) struct Report {
     format: Format,
-    all: usize,
+    /// Of all scenarios, in order.
+    ids: Vec<String>,
     /// The line that moves can be drawn.
     moves: bool,
     colour: bool,
 }
 
 impl Report {
-    pub(super) fn new(format: Format, all: usize) -> Self {
+    pub(super) fn new(format: Format, ids: Vec<String>) -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             format,
-            all,
+            ids,
             moves: io::stderr().is_terminal(),
             colour: format == Format::Text && io::stdout().is_terminal() && !plain,
         }
@@ -41,8 +44,11 @@ impl Report {
 
     /// So many are over, and others are on the way.
     pub(super) fn moves(&self, over: usize) {
-        if self.moves && over < self.all {
-            output::log_raw(&format!("\r\x1b[K{over} of {} played …", self.all));
+        if self.moves
+            && let Some(id) = self.ids.get(over)
+        {
+            let all = self.ids.len();
+            output::log_raw(&format!("\r\x1b[K{over} of {all} played, now {id} …"));
         }
     }
 
@@ -82,6 +88,7 @@ impl Report {
                     "passed": counts.passed,
                     "failed": counts.failed,
                     "skipped": counts.skipped(),
+                    "notJudged": counts.not_judged,
                     "invalid": mistaken.len(),
                 }});
                 output::print(format!("{lines}{footer}\n"), stop).await
@@ -94,7 +101,15 @@ impl Report {
         let id = &played.scenario.id;
         let took = format!("{:.2} s", played.took.as_secs_f64());
         match &played.result {
-            Err(skipped) => format!("– {id}   {skipped}\n"),
+            Err(skipped @ Skipped::Needs(_)) => format!("– {id}   {skipped}\n"),
+            Err(skipped @ Skipped::NotJudged(_)) => {
+                let mut text = format!("– {id}   {took}   {}\n", printable(&skipped.to_string()));
+                for line in &played.last_words {
+                    // Writing to a String cannot fail.
+                    let _ = writeln!(text, "  said   {line}");
+                }
+                text
+            }
             Ok(verdict) if verdict.passed() => {
                 let mark = if self.colour {
                     "✔".green().to_string()
@@ -114,7 +129,7 @@ impl Report {
                 let _ = writeln!(text, "  claim  {}", played.scenario.title);
                 for (found, proof) in verdict.contradictions.iter().zip(&played.proofs).take(SHOWN) {
                     let _ = writeln!(text, "  {}   {}", heading(found), place(played, found));
-                    let _ = writeln!(text, "  why    {}", found.sentence);
+                    let _ = writeln!(text, "  why    {}", printable(&found.sentence));
                     if !proof.is_empty() {
                         let _ = writeln!(text, "  proof  {proof}");
                     }
@@ -126,13 +141,6 @@ impl Report {
                     .filter(|more| *more > 0)
                 {
                     let _ = writeln!(text, "  also   {more} more");
-                }
-                if let Some(longest) = played.cut {
-                    let _ = writeln!(
-                        text,
-                        "  cut    after {} s: --timeout lets a client take longer",
-                        longest.as_secs()
-                    );
                 }
                 for line in &played.last_words {
                     let _ = writeln!(text, "  said   {line}");
@@ -150,6 +158,7 @@ struct Counts {
     need_adapter: usize,
     need_telling: usize,
     need_time: usize,
+    not_judged: usize,
 }
 
 impl Counts {
@@ -158,15 +167,10 @@ impl Counts {
         Self {
             passed: count(&|one| one.result.as_ref().is_ok_and(|verdict| verdict.passed())),
             failed: count(&Played::failed),
-            need_adapter: count(
-                &|one| matches!(&one.result, Err(skipped) if matches!(skipped.0, Needs::Adapter(_))),
-            ),
-            need_telling: count(
-                &|one| matches!(&one.result, Err(skipped) if matches!(skipped.0, Needs::Told(_))),
-            ),
-            need_time: count(
-                &|one| matches!(&one.result, Err(skipped) if matches!(skipped.0, Needs::Time(_))),
-            ),
+            need_adapter: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Adapter(_))))),
+            need_telling: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Told(_))))),
+            need_time: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Time(_))))),
+            not_judged: count(&|one| matches!(&one.result, Err(Skipped::NotJudged(_)))),
         }
     }
 
@@ -195,6 +199,9 @@ fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Ru
     if !why.is_empty() {
         let _ = write!(text, " ({})", why.join(", "));
     }
+    if counts.not_judged > 0 {
+        let _ = write!(text, "; {} not judged", counts.not_judged);
+    }
     match mistaken {
         [] => {}
         [_] => text.push_str("; 1 file has mistakes"),
@@ -209,12 +216,16 @@ fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Ru
     let failed: Vec<&Played> = played.iter().filter(|one| one.failed()).collect();
     if !failed.is_empty() {
         let _ = writeln!(text, "next: {}", again(run, &failed, true));
+    } else if counts.not_judged > 0 {
+        text.push_str("next: mend what kept scenarios from being judged: each says why\n");
     } else if counts.passed == 0 {
         text.push_str(
             "next: choose scenarios that need no adapter, or write one: CONTRIBUTING.md, \"Add a client\"\n",
         );
-    } else if counts.need_telling > 0 && !run.told {
-        text.push_str("next: configure the command as these scenarios say, one by one, and add --told\n");
+    } else if counts.need_telling > 0 && run.assume_configured.is_empty() {
+        text.push_str(
+            "next: configure the command as FAKE_APISERVER_CLIENT says, and add --assume-configured\n",
+        );
     } else {
         text.push_str("next: other seeds, e.g. --seed 1\n");
     }
@@ -237,7 +248,10 @@ fn again(run: &Run, played: &[&Played], traced: bool) -> String {
         } else {
             String::new()
         },
-        if run.told { " --told" } else { "" },
+        match run.assume_configured.as_slice() {
+            [] => String::new(),
+            settings => format!(" --assume-configured={}", settings.join(",")),
+        },
         if run.tls { " --tls" } else { "" },
         if traced { " --trace" } else { "" },
         command.join(" ")
@@ -245,9 +259,14 @@ fn again(run: &Run, played: &[&Played], traced: bool) -> String {
 }
 
 fn heading(found: &Contradiction) -> String {
-    format!("{} {}", found.check, found.requirements.join(" "))
-        .trim_end()
-        .to_owned()
+    let requirements = found.requirements.iter().map(|id| {
+        let level = catalogue::requirement(id).map(|requirement| requirement.level);
+        match level {
+            Some(Level::Should) => format!(" {id} (SHOULD)"),
+            Some(_) | None => format!(" {id}"),
+        }
+    });
+    format!("{}{}", found.check, requirements.collect::<String>())
 }
 
 fn place(played: &Played, found: &Contradiction) -> String {
@@ -266,7 +285,13 @@ fn json_line(played: &Played, run: &Run) -> String {
         .map(|covered| covered.id.as_str())
         .collect();
     let (outcome, verdict, message, contradictions) = match &played.result {
-        Err(skipped) => ("skipped", "skipped", skipped.to_string(), json!([])),
+        Err(skipped) => {
+            let word = match skipped {
+                Skipped::Needs(_) => "skipped",
+                Skipped::NotJudged(_) => "not_judged",
+            };
+            (word, word, skipped.to_string(), json!([]))
+        }
         Ok(verdict) => (
             verdict.outcome.word(),
             if verdict.passed() { "passed" } else { "failed" },
@@ -285,6 +310,10 @@ fn json_line(played: &Played, run: &Run) -> String {
         "message": message,
         "contradictions": contradictions,
         "tookMs": played.took.as_millis() as u64,
+        "end": played.end.as_ref().map(|(_, words)| words),
+        "endMs": played.end.as_ref().map(|(at, _)| at.as_millis() as u64),
+        "requests": played.requests,
+        "trace": played.trace,
     })
     .to_string()
 }

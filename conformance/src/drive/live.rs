@@ -16,8 +16,9 @@ use tower_http::decompression::DecompressionLayer;
 
 use super::{Run, play, stack};
 use crate::client::Client;
+use crate::wire::{grants, takes};
 
-/// Longest run. A server that never ends a run is a bug of the harness.
+/// Longest run, beside the time that the scenario takes or grants. A server that never ends a run is a bug of the harness.
 const TIME_MAX: Duration = Duration::from_secs(300);
 
 /// Why a live run could not begin.
@@ -87,7 +88,9 @@ async fn play_over_sockets(
         let _ = stopped.await;
     };
     let serving = tokio::spawn(listening.serve(edge.clone(), stopped));
-    play(&edge, scenario, client, kube, seed, TIME_MAX).await;
+    // What the file itself lets pass or grants is no fault of the harness.
+    let longest = TIME_MAX + takes(scenario) + grants(scenario);
+    play(&edge, scenario, client, kube, seed, longest).await;
     let records = edge.take_records();
     drop(stop);
     if let Err(error) = serving.await {

@@ -83,6 +83,29 @@ pub fn grants(scenario: &Scenario) -> Duration {
     Duration::from_millis(steps.sum::<u64>() + scenario.expect.within_ms.unwrap_or_default())
 }
 
+/// The keys of `client:` that a scenario may give its client.
+pub const SETTINGS: [&str; 12] = [
+    "mode",
+    "object",
+    "labels",
+    "fields",
+    "timeout",
+    "list_semantic",
+    "initial_list",
+    "page_size",
+    "bookmarks",
+    "idle_timeout",
+    "consumer_delay",
+    "gzip",
+];
+
+/// The keys of `client:` in which the scenario differs from the default.
+pub fn configured(scenario: &Scenario) -> Vec<&'static str> {
+    let told = told(&scenario.client);
+    let begins = |key: &str| told.iter().any(|told| told.starts_with(&format!("`{key}:")));
+    SETTINGS.into_iter().filter(|key| begins(key)).collect()
+}
+
 /// What of the settings is no client's default.
 fn told(client: &ClientSettings) -> Vec<String> {
     let default = ClientSettings::default();

@@ -12,7 +12,7 @@ use super::act::{On, words};
 use super::{Server, Source, header};
 use crate::record::{Door, StreamId, Verb, What};
 use crate::scenario::rule::{Seen, kind_meets, query_meets};
-use crate::scenario::{RequestKind, RequestTrigger, Rule, RuleTrigger, Times};
+use crate::scenario::{Action, RequestKind, RequestTrigger, Rule, RuleTrigger, Times, TruthAction};
 use crate::script::words_for_request;
 
 /// Most rules at one time: each is asked about every request.
@@ -88,6 +88,14 @@ pub enum RuleRefused {
     NoWatch {
         /// What was to be done.
         does: String,
+    },
+    /// An object was to be deleted or relabelled that is not there.
+    #[error("there is no {object} in {resource}")]
+    NoObject {
+        /// The object: `name` or `namespace/name`.
+        object: String,
+        /// Its resource: `configmaps`, `deployments.apps`.
+        resource: String,
     },
     /// The twin is meant, and there is none.
     #[error("there is no door b: start `serve` with --twin")]
@@ -195,6 +203,7 @@ impl Server {
         if concerns_watches && streams.is_empty() {
             return Err(RuleRefused::NoWatch { does });
         }
+        self.written_objects_are_there(&rule.actions)?;
         let streams = if concerns_watches { streams } else { Vec::new() };
         let word = rule.name.clone().unwrap_or_else(|| "at once".to_owned());
         self.ruled(now, word, None, does.clone());
@@ -207,6 +216,30 @@ impl Server {
             door,
         );
         Ok(Ruled::Done { streams, does })
+    }
+
+    /// Refuses to delete or relabel what is not there, unless the same rule may make it.
+    fn written_objects_are_there(&self, actions: &[Action]) -> Result<(), RuleRefused> {
+        for action in actions {
+            let objects = match action {
+                Action::Truth(TruthAction::Apply(_) | TruthAction::Restore { .. }) => return Ok(()),
+                Action::Truth(TruthAction::Delete { objects, .. }) => objects.as_slice(),
+                Action::Truth(TruthAction::Relabel { object, .. }) => std::slice::from_ref(object),
+                Action::Truth(_)
+                | Action::Shape(_)
+                | Action::Rule(_)
+                | Action::Say(_)
+                | Action::Refuse(_) => &[],
+            };
+            if let Some(missing) = objects.iter().find(|object| !self.model.has(object)) {
+                let dot = if missing.group.is_empty() { "" } else { "." };
+                return Err(RuleRefused::NoObject {
+                    object: missing.key(),
+                    resource: format!("{}{dot}{}", missing.plural, missing.group),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn served(&self, rule: &Rule) -> Result<(), RuleRefused> {

@@ -1,0 +1,117 @@
+//! What a command reads, held against what its scenario is about: a command that reads something else cannot be judged.
+//!
+//! It must not judge how anything is read.
+
+use std::collections::BTreeSet;
+
+use fake_apiserver::record::{Record, Verb, What};
+use fake_apiserver::scenario::{Named, Target};
+
+/// What was listed and watched so far.
+#[derive(Debug)]
+pub(super) struct Aim {
+    target: Target,
+    hit: bool,
+    /// What else was read: `deployments.apps in all namespaces`.
+    elsewhere: BTreeSet<String>,
+}
+
+impl Aim {
+    pub(super) fn new(target: Target) -> Self {
+        Self {
+            target,
+            hit: false,
+            elsewhere: BTreeSet::new(),
+        }
+    }
+
+    /// Takes records in.
+    pub(super) fn hear(&mut self, records: &[Record]) {
+        for record in records {
+            if let What::Request { path, verb, .. } = &record.what
+                && *verb != Verb::Other
+            {
+                self.take(&Named::by(path));
+            }
+        }
+    }
+
+    fn take(&mut self, named: &Named<'_>) {
+        let target = &self.target;
+        let same = named.group == target.group && named.plural == target.plural;
+        // Who reads all namespaces reads each of them.
+        if same && (named.namespace.is_empty() || target.namespace.as_deref() == Some(named.namespace)) {
+            self.hit = true;
+        } else {
+            self.elsewhere
+                .insert(words(named.group, named.plural, named.namespace));
+        }
+    }
+
+    /// Something was listed or watched, and the target never.
+    pub(super) fn is_astray(&self) -> bool {
+        !self.hit && !self.elsewhere.is_empty()
+    }
+
+    /// Why nothing can be judged; `None`: the target was listed or watched.
+    pub(super) fn missed(&self) -> Option<String> {
+        if self.hit {
+            return None;
+        }
+        let target = &self.target;
+        let namespace = target.namespace.as_deref().unwrap_or_default();
+        let target = words(&target.group, &target.plural, namespace);
+        Some(if self.elsewhere.is_empty() {
+            format!(
+                "the command sent no LIST or WATCH to the server in its KUBECONFIG; the scenario is about {target}"
+            )
+        } else {
+            let read: Vec<&str> = self.elsewhere.iter().take(3).map(String::as_str).collect();
+            format!(
+                "the command read {}, but the scenario is about {target}: make it read that, or choose scenarios about what it reads (`target:`)",
+                read.join(", ")
+            )
+        })
+    }
+}
+
+fn words(group: &str, plural: &str, namespace: &str) -> String {
+    let dot = if group.is_empty() { "" } else { "." };
+    if namespace.is_empty() {
+        format!("{plural}{dot}{group} in all namespaces")
+    } else {
+        format!("{plural}{dot}{group} in namespace {namespace}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn configmaps(namespace: Option<&str>) -> Target {
+        Target {
+            group: String::new(),
+            version: "v1".to_owned(),
+            plural: "configmaps".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            namespace: namespace.map(str::to_owned),
+        }
+    }
+
+    #[rstest]
+    #[case::the_target(Some("default"), "/api/v1/namespaces/default/configmaps", true)]
+    #[case::all_namespaces(Some("default"), "/api/v1/configmaps", true)]
+    #[case::another_namespace(Some("default"), "/api/v1/namespaces/x/configmaps", false)]
+    #[case::one_of_all(None, "/api/v1/namespaces/x/configmaps", false)]
+    #[case::another_resource(Some("default"), "/apis/apps/v1/deployments", false)]
+    fn only_reads_of_the_target_hit(#[case] namespace: Option<&str>, #[case] path: &str, #[case] hit: bool) {
+        let mut aim = Aim::new(configmaps(namespace));
+        assert!(!aim.is_astray() && aim.missed().is_some());
+        aim.take(&Named::by(path));
+        assert_eq!((aim.is_astray(), aim.missed().is_none()), (!hit, hit));
+        aim.take(&Named::by("/apis/apps/v1/deployments"));
+        assert_eq!(aim.missed().is_none(), hit);
+    }
+}

@@ -1,0 +1,49 @@
+//! What a scenario assumes of its client, as JSON for the command's environment.
+
+use fake_apiserver::scenario::{ClientMode, ClientSettings, InitialList, ListSemantic, Target};
+use serde_json::{Value, json};
+
+/// The keys and words of `client:` in a scenario file, all of them; `null` is the client's own default.
+pub(super) fn client(client: &ClientSettings) -> Value {
+    let ms = |ms: u64| format!("{ms}ms");
+    json!({
+        "mode": match client.mode {
+            ClientMode::Watcher => "watcher",
+            ClientMode::Metadata => "metadata",
+            ClientMode::Object => "object",
+        },
+        "object": client.object,
+        "labels": client.labels,
+        "fields": client.fields,
+        "timeout": client.timeout_s.map(|seconds| format!("{seconds}s")),
+        "list_semantic": match client.list_semantic {
+            ListSemantic::MostRecent => "most_recent",
+            ListSemantic::Any => "any",
+        },
+        "initial_list": match client.initial_list {
+            InitialList::ListWatch => "list_watch",
+            InitialList::StreamingList => "streaming_list",
+        },
+        "page_size": client.page_size.map_or(json!("none"), |size| json!(size)),
+        "bookmarks": client.bookmarks,
+        "idle_timeout": client.idle_timeout_ms.map(ms),
+        "consumer_delay": ms(client.consumer_delay_ms),
+        "gzip": client.gzip,
+    })
+}
+
+/// `target:` of a scenario file; the namespace is `null` for all of them and for cluster-scoped resources.
+pub(super) fn target(target: &Target) -> Value {
+    let resource = if target.group.is_empty() {
+        target.plural.clone()
+    } else {
+        format!("{}.{}", target.plural, target.group)
+    };
+    json!({
+        "resource": resource,
+        "group": target.group,
+        "version": target.version,
+        "kind": target.kind,
+        "namespace": target.namespace,
+    })
+}
