@@ -250,6 +250,7 @@ fn state(room: &Room) -> Result<Value, Refusal> {
         "nextRecord": next,
         "rules": rules,
         "openStreams": streams,
+        "memory": room.edge.memory(),
     }))
 }
 

@@ -32,7 +32,7 @@ use clap::{Parser, Subcommand};
 #[command(
     version,
     about,
-    after_help = "Exit codes: 0 as expected, 1 a client did wrong or something was refused, 2 the command line or a file is wrong, 3 what was to be run or steered is not there, 4 nothing to judge, 70 the system refused something.\nRUST_LOG=fake_apiserver=debug shows every decision."
+    after_help = "Exit codes: 0 as expected, 1 a client did wrong or something was refused, 2 the command line or a file is wrong, 3 what was to be run or steered is not there, 4 nothing to judge, 70 the system refused something, or the server itself failed.\nRUST_LOG=fake_apiserver=debug shows every decision."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -61,6 +61,8 @@ pub(crate) enum Failure {
     NoServer(String),
     /// The system refused something.
     System(String, io::Error),
+    /// The server itself is at fault: it panicked, and said this.
+    Broken(String),
     /// Everything is said; this is the code to end with.
     Silent(u8),
 }
@@ -85,7 +87,11 @@ fn main() -> ExitCode {
                 Failure::Silent(_) => {}
                 // Drawn with colours, and without anything else that a terminal would obey.
                 Failure::Drawn(text) => output::log_raw(text),
-                Failure::Usage(_) | Failure::Refused(_) | Failure::NoServer(_) | Failure::System(..) => {
+                Failure::Usage(_)
+                | Failure::Refused(_)
+                | Failure::NoServer(_)
+                | Failure::System(..)
+                | Failure::Broken(_) => {
                     let word = match failure {
                         Failure::Refused(_) => "refused",
                         _ => "error",
@@ -107,7 +113,7 @@ impl Failure {
             Self::Drawn(_) | Self::Usage(_) => ExitCode::from(2),
             Self::Refused(_) => ExitCode::from(1),
             Self::NoServer(_) => ExitCode::from(3),
-            Self::System(..) => ExitCode::from(70),
+            Self::System(..) | Self::Broken(_) => ExitCode::from(70),
             Self::Silent(code) => ExitCode::from(*code),
         }
     }
@@ -120,6 +126,12 @@ impl fmt::Display for Failure {
             Self::Drawn(text) => return f.write_str(text),
             Self::Usage(message) | Self::Refused(message) | Self::NoServer(message) => message.clone(),
             Self::System(what, error) => format!("{what}: {error}"),
+            Self::Broken(message) => format!(
+                "{message}\n  This is a bug in fake-apiserver {}: what clients received proves nothing, and there is no \
+                 verdict.\n  Please report it, with the log of a run with RUST_BACKTRACE=1, at {}/issues",
+                env!("CARGO_PKG_VERSION"),
+                env!("CARGO_PKG_REPOSITORY"),
+            ),
             Self::Silent(_) => String::new(),
         };
         f.write_str(&output::printable_lines(&text))

@@ -81,6 +81,7 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         running.introduce(&stop).await?;
         let hear = |now, records: &[Record]| commentator.hear(now, records);
         running.serve(0, stop.requested(), hear).await;
+        stage::unbroken(&running.edge)?;
         drop(running);
         conclude(&judge.verdict(), &play.judging, &stop).await
     })

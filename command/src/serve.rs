@@ -143,6 +143,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         running.introduce(&stop).await?;
         let hear = |now, records: &[Record]| commentator.hear(now, records);
         running.serve(shown_from, stop.requested(), hear).await;
+        stage::unbroken(&running.edge)?;
         drop(running);
         conclude(&judge.verdict(), &serve.judging, &stop).await
     })

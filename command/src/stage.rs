@@ -212,10 +212,20 @@ impl Running {
             () = self.edge.keep_time() => {}
             () = steering => {}
             () = stop => {}
+            () = self.edge.broken() => {}
             () = hear_all(&self.edge, &mut heard, &mut hear) => {}
         }
         while hear_some(&self.edge, &mut heard, &mut hear) {}
     }
+}
+
+/// Is the server as it should be? To be asked when it was served.
+///
+/// # Errors
+/// It panicked, or the edge lost it: then nothing it did proves anything.
+pub(crate) fn unbroken(edge: &Edge) -> Result<(), Failure> {
+    edge.breakage()
+        .map_or(Ok(()), |message| Err(Failure::Broken(message)))
 }
 
 /// Runs `work` on a runtime of its own, with the signals that ask it to stop.

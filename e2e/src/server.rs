@@ -1,6 +1,7 @@
 //! A running `fake-apiserver`, as a user has it: a kubeconfig, an address, and a log.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -90,6 +91,37 @@ impl Server {
     /// Where the kubeconfig is that was printed.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
+    }
+
+    /// The address that clients are led to, of a server without TLS.
+    ///
+    /// # Panics
+    /// When the kubeconfig names none.
+    pub fn address(&self) -> SocketAddr {
+        let file =
+            Kubeconfig::read_from(&self.kubeconfig).expect("the kubeconfig that was printed can be read");
+        let cluster = file.clusters.into_iter().find_map(|named| named.cluster);
+        let url = cluster.and_then(|cluster| cluster.server);
+        let address = url.as_deref().and_then(|url| url.split("://").nth(1));
+        let address = address.and_then(|address| address.trim_end_matches('/').parse().ok());
+        address.expect("the kubeconfig that was printed names a server")
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Tells it to stop, as `kill` does, and waits for that. Gives the exit code.
+    ///
+    /// # Panics
+    /// When it cannot be told.
+    pub fn stop(&mut self) -> Option<i32> {
+        let told = Command::new("kill")
+            .args(["-TERM", &self.pid().to_string()])
+            .status();
+        assert!(told.expect("kill runs").success(), "it is there");
+        self.child.wait().expect("it is a child").code()
     }
 
     /// Creates an object in the collection at `path`.

@@ -42,7 +42,7 @@ pub use request::{
     RequestedVersion, ReviewRequest, RowObject, TableForm, VersionMatch, WatchRequest,
 };
 pub use status::{Cause, Details, Status};
-pub use style::StyledText;
+pub use style::{LongList, StyledText};
 pub(crate) use style::{gzip_headers, gzip_member, takes_gzip};
 pub use write::{Subresource, WriteRequest};
 

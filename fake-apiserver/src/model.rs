@@ -55,6 +55,7 @@ pub(crate) use convert::received;
 use crd::Installed;
 pub use encode::encode_json;
 pub use list::{GetOutcome, ListOutcome, Page, PageText};
+pub(crate) use object::read_back;
 pub use object::{Content, Stored};
 pub use registry::{Done, Refused};
 use store::{Objects, Store};
@@ -143,6 +144,11 @@ impl Resource {
         let first = (door != Some(Door::B)).then_some(&mut self.cache);
         let second = self.twin.as_mut().filter(|_| door != Some(Door::A));
         first.into_iter().chain(second)
+    }
+
+    /// About how many bytes of memory the events of its watch caches take.
+    fn event_bytes(&self) -> usize {
+        self.cache.bytes() + self.twin.as_ref().map_or(0, WatchCache::bytes)
     }
 
     /// The watch caches begin anew from a list at `revision`.

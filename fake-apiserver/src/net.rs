@@ -12,9 +12,11 @@ mod answer;
 mod connection;
 mod deadline;
 mod delivery;
+mod guard;
 mod http1;
 mod http2;
 mod kubeconfig;
+mod pieces;
 mod serve;
 mod standalone;
 mod streamed;
@@ -23,13 +25,14 @@ pub mod tls;
 mod websocket;
 mod wire;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -37,7 +40,9 @@ use tokio::time::Instant;
 
 pub use self::connection::{ConnectionSettings, serve_connection};
 use self::delivery::Deliveries;
+pub use self::guard::Guard;
 pub use self::kubeconfig::{Credentials, Kubeconfig};
+use self::pieces::Pieces;
 pub use self::serve::{ListenerLimits, Listening, ServeError, ServeOptions, TlsOptions, serve};
 pub use self::standalone::Standalone;
 use self::ticket::{Leaving, Next, Ticket};
@@ -47,7 +52,7 @@ use crate::api::{HttpRequest, User};
 use crate::fault::Ending;
 use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, What};
 use crate::report::Report;
-use crate::server::{Control, Input, Output, Server};
+use crate::server::{ANSWER_BYTES_MAX, Control, Input, MemoryView, Output, Server};
 
 /// Ticks a server may ask for at one and the same instant before it counts as broken.
 const TICKS_AT_ONE_INSTANT_MAX: u32 = 10_000;
@@ -150,6 +155,8 @@ struct State {
     streams: u64,
     /// Boxed: a map moves what it holds whenever one comes or goes.
     answers: BTreeMap<StreamId, Box<Answer>>,
+    /// Bytes that are held for the answers alone.
+    held: usize,
     /// Who is to be written to without being woken.
     deliveries: Deliveries,
     /// When [`Edge::keep_time`] wakes next.
@@ -157,10 +164,11 @@ struct State {
 }
 
 /// What the server decided for one request and its connection did not take yet.
-#[derive(Default)]
 struct Answer {
+    /// The connection it goes over.
+    flow: Arc<Flow>,
     head: Option<Head>,
-    pieces: VecDeque<Piece>,
+    pieces: Pieces,
     /// Bytes of the first piece that are out already, as it leaves.
     begun: usize,
     /// The server wants to know when so many pieces more are taken.
@@ -180,6 +188,19 @@ struct Waiting {
 }
 
 impl Answer {
+    fn new(flow: Arc<Flow>) -> Self {
+        Self {
+            flow,
+            head: None,
+            pieces: Pieces::default(),
+            begun: 0,
+            fence: None,
+            over: false,
+            goaway: false,
+            waiting: None,
+        }
+    }
+
     /// Is the clean end all that is left?
     fn ends_cleanly_now(&self) -> bool {
         matches!(self.pieces.front(), Some(Piece::End(Ending::Eof)))
@@ -214,6 +235,7 @@ impl Edge {
             conns_open: 0,
             streams: 0,
             answers: BTreeMap::new(),
+            held: 0,
             deliveries: Deliveries::default(),
             armed: None,
         };
@@ -293,7 +315,7 @@ impl Edge {
         self.hand_in(|state, _| {
             state.streams += 1;
             stream = StreamId(state.streams);
-            state.answers.insert(stream, Box::default());
+            state.answers.insert(stream, Box::new(Answer::new(flow.clone())));
             Input::Request {
                 stream,
                 conn,
@@ -392,11 +414,34 @@ impl Edge {
     pub fn steer<T>(&self, steer: impl FnOnce(&mut Server, Duration) -> T) -> Option<T> {
         let mut told = None;
         self.hand_in(|state, now| {
-            let server = state.core.as_mut().and_then(|core| core.as_server());
+            let usable = state.broken.is_none();
+            let core = state.core.as_mut().filter(|_| usable);
+            let server = core.and_then(|core| core.as_server());
             told = server.map(|server| steer(server, now));
             Input::Tick
         });
         told
+    }
+
+    /// Memory that the server holds beside its objects; `None`: there is no server left, or it is not a [`Server`].
+    pub fn memory(&self) -> Option<MemoryView> {
+        let mut state = self.lock();
+        let answers = state.held;
+        let server = state.core.as_mut().and_then(|core| core.as_server())?;
+        Some(MemoryView {
+            answers,
+            ..server.memory()
+        })
+    }
+
+    /// Why the server can no longer be used: it panicked, or asks for time that has passed. `None`: it can.
+    pub fn breakage(&self) -> Option<String> {
+        self.lock().broken.clone()
+    }
+
+    /// Waits until the server can no longer be used.
+    pub async fn broken(&self) {
+        self.milestone(|state| state.broken.is_some()).await;
     }
 
     /// Is an event on its way to idle connections? Whoever reads the trace meanwhile keeps them waiting.
@@ -456,12 +501,14 @@ impl Edge {
         let mut woken = Vec::new();
         let (sooner, milestone, delivers) = {
             let mut state = self.lock();
-            let before = (state.finished, state.conns_open);
+            let before = (state.finished, state.conns_open, state.broken.is_some());
             let refused_before = state.refused_until;
             // Read under the lock: times never go back.
             let now = self.elapsed();
-            let input = what(&mut state, now);
-            state.handle(now, input, &mut woken);
+            match catch_unwind(AssertUnwindSafe(|| what(&mut state, now))) {
+                Ok(input) => state.handle(now, input, &mut woken),
+                Err(panic) => state.broke("it was steered", &*panic),
+            }
             let due = state.core.as_ref().and_then(|core| core.poll_timeout());
             // A later timeout needs no wake-up: the timer looks again when it wakes.
             let sooner = due.is_some_and(|due| state.armed.is_none_or(|armed| due < armed));
@@ -471,17 +518,22 @@ impl Edge {
             if state.refused_until != refused_before {
                 self.shared.refusing.notify_one();
             }
-            let after = (state.finished, state.conns_open);
+            let after = (state.finished, state.conns_open, state.broken.is_some());
             (
                 sooner,
-                before != after && (state.finished || state.conns_open == 0),
+                before != after && (state.finished || state.conns_open == 0 || state.broken.is_some()),
                 state.deliveries.begin(),
             )
         };
         // Outside the lock: waking may drop a task, and with it a ticket.
         woken.into_iter().for_each(Waker::wake);
         if delivers {
-            self.shared.runtime.spawn(self.clone().deliver());
+            let edge = self.clone();
+            self.shared.runtime.spawn(async move {
+                if let Err(panic) = AssertUnwindSafe(edge.clone().deliver()).catch_unwind().await {
+                    edge.fail(format!("delivery panicked: {}", panic_text(&*panic)));
+                }
+            });
         }
         if sooner {
             self.shared.sooner.notify_one();
@@ -511,11 +563,12 @@ impl State {
         let (Some(core), None) = (&mut self.core, &self.broken) else {
             return;
         };
-        let (answers, deliveries) = (&mut self.answers, &mut self.deliveries);
+        let (answers, deliveries, held) = (&mut self.answers, &mut self.deliveries, &mut self.held);
+        let during = description(&input);
         let handled = catch_unwind(AssertUnwindSafe(|| {
             core.handle(now, input);
             while let Some(output) = core.poll_output() {
-                if let Some(idle) = lay_out(answers, output, woken) {
+                if let Some(idle) = lay_out(answers, held, output, woken) {
                     deliveries.push(idle);
                 }
             }
@@ -525,12 +578,50 @@ impl State {
             Ok((finished, refused_until)) => {
                 self.finished = finished;
                 self.refused_until = refused_until;
+                self.cut_readers();
             }
-            Err(panic) => {
-                self.broken = Some(format!("the server panicked: {}", panic_text(&*panic)));
-                self.finished = true;
-            }
+            Err(panic) => self.broke(&during, &*panic),
         }
+    }
+
+    /// The server panicked and is not to be used any longer.
+    fn broke(&mut self, during: &str, panic: &(dyn std::any::Any + Send)) {
+        let text = panic_text(panic);
+        self.broken
+            .get_or_insert_with(|| format!("the server panicked when {during}: {text}"));
+        self.finished = true;
+    }
+
+    /// Breaks off the answers that most is held for, until it is no longer too much: their clients do not read.
+    fn cut_readers(&mut self) {
+        while self.held > ANSWER_BYTES_MAX {
+            let most = self
+                .answers
+                .values_mut()
+                .max_by_key(|answer| answer.pieces.held());
+            let Some(answer) = most.filter(|answer| answer.pieces.held() > 0) else {
+                return;
+            };
+            self.held -= answer.pieces.held();
+            answer.pieces = Pieces::default();
+            answer.flow.cut();
+        }
+    }
+}
+
+/// What an input is, in words, for a report: method and path of a request, nothing of its content.
+fn description(input: &Input) -> String {
+    match input {
+        Input::Request { request, .. } => {
+            format!("it was asked {} {}", request.method, request.path.escape_debug())
+        }
+        Input::Connected { .. } | Input::Disconnected { .. } | Input::Authenticated { .. } => {
+            "a connection came or went".to_owned()
+        }
+        Input::Taken(_) | Input::Abandoned(_) | Input::CutOff(_) => "an answer left".to_owned(),
+        Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) => "the client reported".to_owned(),
+        Input::Control(_) => "it was steered".to_owned(),
+        Input::Tick => "time passed".to_owned(),
     }
 }
 
@@ -538,6 +629,7 @@ impl State {
 /// there is to do is to write to an idle connection.
 fn lay_out(
     answers: &mut BTreeMap<StreamId, Box<Answer>>,
+    held: &mut usize,
     output: Output,
     woken: &mut Vec<Waker>,
 ) -> Option<StreamId> {
@@ -564,7 +656,9 @@ fn lay_out(
             })
         }
         Output::Data { bytes, .. } => {
-            answer.pieces.push_back(Piece::Data(bytes));
+            *held -= answer.pieces.held();
+            answer.pieces.push(Piece::Data(bytes));
+            *held += answer.pieces.held();
             if answer
                 .waiting
                 .as_ref()
@@ -577,7 +671,7 @@ fn lay_out(
         Output::Goaway { .. } => answer.goaway = true,
         Output::End { how, .. } => {
             answer.over = how != Ending::Stall;
-            answer.pieces.push_back(Piece::End(how));
+            answer.pieces.push(Piece::End(how));
         }
     }
     woken.extend(answer.waiting.take().map(|waiting| waiting.waker));

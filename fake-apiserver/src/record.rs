@@ -1,7 +1,9 @@
 //! What happened, in one append-only order: the wire as the server saw it, the truth as it changed, the script's
 //! steps, and what the client reported. Transcript, checks and invariants are read off these records alone.
 //!
-//! A record never carries an object's content, only its identity and version; reports (from the client) may.
+//! A record carries an object's identity and version, and its content only where a run compares the client's cache with
+//! the store (`sim`, `live`): never on a server that is served, and never of a Secret. Reports of such a client carry it
+//! too.
 
 pub mod line;
 
@@ -171,8 +173,10 @@ pub struct Truth {
     pub op: WriteOp,
     /// Does the object pass the namespace and selectors of the scenario's client after this write?
     pub selected: bool,
-    /// The object as stored after the write (before it, for a delete).
-    pub content: Content,
+    /// The object as stored after the write (before it, for a delete); `None` where it is not compared with what a client
+    /// reports, and for Secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
 }
 
 /// Who ended something.

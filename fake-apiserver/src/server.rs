@@ -17,6 +17,7 @@ mod flow;
 mod goal;
 mod joined;
 mod log;
+mod memory;
 mod names;
 mod review;
 mod rules;
@@ -46,7 +47,9 @@ use exchange::Exchange;
 use goal::Goal;
 pub use goal::Limits;
 use joined::Joined;
-use log::Log;
+use log::{Log, clipped, clipped_query};
+pub(crate) use memory::ANSWER_BYTES_MAX;
+pub use memory::MemoryView;
 use names::{Binding, expand};
 use rules::Rules;
 pub use rules::{RuleRefused, RuleView, Ruled};
@@ -89,6 +92,8 @@ pub enum Input {
     Taken(StreamId),
     /// The client gave an answer up before its end.
     Abandoned(StreamId),
+    /// The answer was broken off before its end, because its client took nothing of it.
+    CutOff(StreamId),
     /// The client under test reported something.
     Report(Report),
     /// The client was told to stop.
@@ -217,6 +222,8 @@ pub struct Server {
     joined: Joined,
     /// Boxed: a map moves what it holds whenever one comes or goes.
     open: BTreeMap<StreamId, Box<Open>>,
+    /// The open requests of each connection.
+    by_conn: BTreeSet<(ConnId, StreamId)>,
     /// When an exchange has to be looked at again, and that turn's own set of those that must be looked at now.
     wakes: BTreeSet<(Duration, StreamId)>,
     touched: BTreeSet<StreamId>,
@@ -260,6 +267,7 @@ impl Server {
             outputs: VecDeque::new(),
             joined: Joined::default(),
             open: BTreeMap::new(),
+            by_conn: BTreeSet::new(),
             wakes: BTreeSet::new(),
             touched: BTreeSet::new(),
             bindings: BTreeMap::new(),
@@ -335,6 +343,7 @@ impl Server {
             } => self.request(now, stream, conn, request),
             Input::Taken(stream) => self.taken(stream),
             Input::Abandoned(stream) => self.abandoned(now, stream),
+            Input::CutOff(stream) => self.broke_off(now, stream, Side::Server),
             Input::Report(report) => self.report(now, report),
             Input::StopRequested => self.log.push(now, What::StopRequested),
             Input::LeftOpen(connections) => self.log.push(now, What::LeftOpen { connections }),
@@ -412,8 +421,8 @@ impl Server {
                 conn,
                 verb,
                 method: request.method.to_string(),
-                path: request.path.clone(),
-                query: query.clone(),
+                path: clipped(&request.path),
+                query: clipped_query(&query),
                 accept: header(&request, "accept"),
                 user_agent: header(&request, "user-agent"),
                 door,
@@ -452,6 +461,7 @@ impl Server {
                 wake: None,
             }),
         );
+        self.by_conn.insert((conn, stream));
         self.touched.insert(stream);
 
         let foreign = self
@@ -543,7 +553,7 @@ impl Server {
     }
 
     fn broke_off(&mut self, now: Duration, stream: StreamId, by: Side) {
-        if self.open.remove(&stream).is_some() {
+        if self.close(stream) {
             self.log.push(
                 now,
                 What::End {
@@ -555,13 +565,18 @@ impl Server {
         }
     }
 
+    /// Forgets a request. False if it is not open.
+    fn close(&mut self, stream: StreamId) -> bool {
+        let open = self.open.remove(&stream);
+        if let Some(open) = &open {
+            self.by_conn.remove(&(open.exchange.conn, stream));
+        }
+        open.is_some()
+    }
+
     fn disconnected(&mut self, now: Duration, conn: ConnId, by: Side) {
-        let streams: Vec<StreamId> = self
-            .open
-            .iter()
-            .filter(|(_, open)| open.exchange.conn == conn)
-            .map(|(stream, _)| *stream)
-            .collect();
+        let of_it = (conn, StreamId(0))..=(conn, StreamId(u64::MAX));
+        let streams: Vec<StreamId> = self.by_conn.range(of_it).map(|(_, stream)| *stream).collect();
         for stream in streams {
             self.broke_off(now, stream, by);
         }
@@ -590,5 +605,5 @@ fn header(request: &HttpRequest, name: &str) -> Option<String> {
         .headers
         .get(name)
         .and_then(|value| value.to_str().ok())
-        .map(str::to_owned)
+        .map(clipped)
 }

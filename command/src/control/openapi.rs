@@ -174,6 +174,17 @@ fn state() -> Value {
             "nextRecord": {"type": "integer", "description": "The number the next record of the trace will have."},
             "rules": {"type": "integer"},
             "openStreams": {"type": "integer"},
+            "memory": {
+                "type": "object",
+                "description": "Bytes held beside the objects, and what all of it may take.",
+                "properties": {
+                    "history": {"type": "integer"},
+                    "events": {"type": "integer"},
+                    "trace": {"type": "integer"},
+                    "answers": {"type": "integer"},
+                    "budget": {"type": "integer"},
+                },
+            },
         },
     })
 }

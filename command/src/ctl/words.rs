@@ -318,5 +318,18 @@ pub(super) fn status(state: &Value, token: &str) -> String {
     }
     let _ = writeln!(lines, "  kubeconfig  {}", word("kubeconfig"));
     let _ = writeln!(lines, "  token       {token}");
+    let memory = &state["memory"];
+    if memory.is_object() {
+        let mib = |key: &str| memory[key].as_f64().unwrap_or_default() / 1_048_576.0;
+        let _ = writeln!(
+            lines,
+            "  memory      history {:.1}, events {:.1}, trace {:.1}, answers {:.1} of {:.0} MiB",
+            mib("history"),
+            mib("events"),
+            mib("trace"),
+            mib("answers"),
+            mib("budget"),
+        );
+    }
     lines
 }

@@ -85,6 +85,7 @@ fn kube(edge: Edge, scenario: &Scenario) -> kube_client::Client {
             streams: server.max_concurrent_streams,
             ..ListenerLimits::default()
         },
+        ..ConnectionSettings::default()
     };
     let dialer = Dialer::with_settings(edge, settings);
     // Requests of kube are relative; a made-up host is all the client needs, for nothing is resolved.

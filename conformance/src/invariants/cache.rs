@@ -297,7 +297,7 @@ pub(super) fn convergence(ground: &Ground<'_, '_>) -> Vec<Finding> {
         cache.live().iter().find_map(|(key, held)| {
             let right = truth.get(key)?;
             let content = held.report.object()?.content.as_deref()?;
-            let (path, wants, has) = unlike(&right.content.json(), content, scenario.client.mode)?;
+            let (path, wants, has) = unlike(&right.content.as_ref()?.json(), content, scenario.client.mode)?;
             let name = words::name(scenario, key);
             Some(format!("{name}{path} is {has} where the server has {wants}"))
         })

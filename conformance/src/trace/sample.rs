@@ -99,7 +99,7 @@ impl Sample {
             object: object(name, uid, version),
             op,
             selected,
-            content: (&content(name, uid, version)).into(),
+            content: Some((&content(name, uid, version)).into()),
         }))
     }
 

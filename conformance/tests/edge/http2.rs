@@ -215,7 +215,13 @@ async fn by_hand(
     Edge,
 ) {
     let edge = Edge::new(core);
-    let near = connect(&edge, ConnectionSettings { tls: None, limits });
+    let near = connect(
+        &edge,
+        ConnectionSettings {
+            limits,
+            ..ConnectionSettings::default()
+        },
+    );
     let (send, connection) = h2::client::handshake(near).await.unwrap();
     (send, tokio::spawn(connection), edge)
 }

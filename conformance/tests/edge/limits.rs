@@ -37,6 +37,7 @@ fn connected() -> (Pipe, Edge) {
     let settings = ConnectionSettings {
         tls: None,
         limits: limits(),
+        ..ConnectionSettings::default()
     };
     (connect(&edge, settings), edge)
 }
@@ -143,23 +144,43 @@ fn a_head_is_bounded(#[case] value: usize, #[case] count: usize, #[case] begins:
     });
 }
 
-#[test]
-fn one_connection_too_many_is_reset() {
+#[rstest]
+#[case::an_idle_one_makes_room("", true)]
+#[case::one_with_a_request_stays("GET /x HTTP/1.1\r\nHost: x\r\n\r\n", false)]
+fn one_connection_too_many_takes_the_place_of_an_idle_one(#[case] asked: &str, #[case] makes_room: bool) {
     runtime(false).block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let edge = Edge::new(Scripted::default());
+        let edge = Edge::new(Scripted {
+            pieces: vec![Head(None)],
+            ..Scripted::default()
+        });
         let limits = ListenerLimits {
             connections: 1,
             ..limits()
         };
         tokio::spawn(serve(listener, edge.clone(), limits, std::future::pending()));
-        let first = TcpStream::connect(address).await.unwrap();
-        // It may be reset before it is known to be there.
-        let error = match TcpStream::connect(address).await {
-            Ok(mut second) => second.read_u8().await.unwrap_err(),
-            Err(error) => error,
+        let mut first = TcpStream::connect(address).await.unwrap();
+        if !asked.is_empty() {
+            first.write_all(asked.as_bytes()).await.unwrap();
+            first.read_u8().await.unwrap();
+        }
+        // One that is turned away may be reset before it is known to be there.
+        let second = TcpStream::connect(address).await;
+        let mut loser = match (makes_room, second) {
+            (true, Ok(mut second)) => {
+                second
+                    .write_all(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
+                    .await
+                    .unwrap();
+                second.read_u8().await.unwrap();
+                first
+            }
+            (false, Ok(second)) => second,
+            (false, Err(_)) => return,
+            (true, Err(error)) => panic!("it was not let in: {error}"),
         };
+        let error = loser.read_u8().await.unwrap_err();
         assert!(
             matches!(
                 error.kind(),
@@ -168,6 +189,51 @@ fn one_connection_too_many_is_reset() {
             "{error}"
         );
         assert_eq!(edge.connections(), 1);
-        drop(first);
+    });
+}
+
+static LARGE: [u8; 8 * 1024 * 1024] = [b'x'; 8 * 1024 * 1024];
+
+#[rstest]
+#[case::streamed("GET /x HTTP/1.1\r\nHost: x\r\n\r\n", None)]
+#[case::of_a_known_length("GET /x HTTP/1.1\r\nHost: x\r\n\r\n", Some(LARGE.len() as u64))]
+#[case::of_http_1_0("GET /x HTTP/1.0\r\n\r\n", None)]
+fn who_takes_nothing_is_cut_after_a_minute(#[case] sent: &str, #[case] length: Option<u64>) {
+    let heard = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
+    let edge_heard = heard.clone();
+    runtime(true).block_on(async move {
+        let edge = Edge::new(Scripted {
+            pieces: vec![Head(length), Data(&LARGE)],
+            heard: edge_heard,
+            ..Scripted::default()
+        });
+        let mut near = connect(&edge, ConnectionSettings::default());
+        near.write_all(sent.as_bytes()).await.unwrap();
+        tokio::select! {
+            () = edge.deserted() => {}
+            () = edge.keep_time() => {}
+        }
+        assert_eq!(edge.elapsed().as_secs(), 60);
+        drop(near);
+    });
+    let heard = heard.lock().unwrap();
+    assert_eq!(heard[2..], ["cut off 1", "disconnected 1 by Server"]);
+}
+
+#[test]
+fn a_watch_is_over_with_its_connection_whatever_was_said_on_it() {
+    runtime(true).block_on(async {
+        let edge = Edge::new(Scripted {
+            pieces: vec![Head(None), Data(b"one\n")],
+            ..Scripted::default()
+        });
+        let mut near = connect(&edge, ConnectionSettings::default());
+        near.write_all(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\nand more")
+            .await
+            .unwrap();
+        near.read_u8().await.unwrap();
+        drop(near);
+        edge.deserted().await;
+        assert_eq!(edge.elapsed(), Duration::ZERO);
     });
 }

@@ -336,6 +336,9 @@ fn a_panic_of_the_server_ends_the_run_as_the_harness_own_fault() {
         let http: Client<_, Full<Bytes>> =
             Client::builder(TokioExecutor::new()).build(Dialer::new(edge.clone()));
         tokio::spawn(async move { http.get("http://fake/panic".parse().unwrap()).await });
+        edge.broken().await;
+        let breakage = edge.breakage().unwrap();
+        assert!(breakage.contains("it was asked GET /panic: "), "{breakage}");
         edge.finished().await;
         edge.take_records()
     });

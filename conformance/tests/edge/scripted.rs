@@ -47,6 +47,7 @@ impl Core for Scripted {
             Input::Disconnected { conn, by } => format!("disconnected {} by {by:?}", conn.0),
             Input::Taken(stream) => format!("taken {}", stream.0),
             Input::Abandoned(stream) => format!("abandoned {}", stream.0),
+            Input::CutOff(stream) => format!("cut off {}", stream.0),
             Input::Request {
                 stream,
                 conn,

@@ -9,9 +9,10 @@ use std::io::Write as _;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::model::encode::encode_json_indented;
+use crate::model::read_back;
 
 use super::accept::{self, PROTOBUF, Writing};
 use super::{Answer, HttpRequest, protobuf, yaml};
@@ -37,7 +38,7 @@ impl Answer {
             accept::writing(request)
         };
         if writing != Writing::Json
-            && let Ok(value) = serde_json::from_slice::<Value>(&self.body)
+            && let Ok(value) = read_back(&self.body)
         {
             match writing {
                 Writing::Json => {}
@@ -65,45 +66,151 @@ impl Answer {
     }
 }
 
-/// A long JSON text, made piece by piece and compressed where the request takes that.
+/// A list that is written while it leaves. As an iterator it gives its compact JSON, in pieces.
+pub trait LongList: Iterator<Item = Bytes> {
+    /// The list without its items, in the order of the wire, and the key of the empty array that they belong into.
+    fn envelope(&self) -> (Map<String, Value>, &'static str);
+
+    /// The next item. Whoever takes items takes no pieces.
+    fn next_item(&mut self) -> Option<Value>;
+}
+
+/// How the items of a long list are written.
+#[derive(Debug)]
+enum Items {
+    Compact,
+    Indented,
+    Yaml,
+}
+
+/// A long list, made piece by piece, as the request wants it written, and compressed where the request takes that.
 #[derive(Debug)]
 pub struct StyledText<T> {
     text: T,
-    /// `None` too once it is finished.
+    items: Items,
+    /// What stands before the items and is not taken yet.
+    before: Vec<u8>,
+    /// What stands behind them and is not taken yet.
+    after: Vec<u8>,
+    /// Was an item written?
+    begun: bool,
     gzip: Option<GzEncoder<Vec<u8>>>,
+    /// The compressed text came to its end.
+    finished: bool,
 }
 
-impl<T: Iterator<Item = Bytes>> StyledText<T> {
+impl<T: LongList> StyledText<T> {
     /// The text, and the head it is answered with; `None` where the request wants it in a style that takes the whole
     /// text, and where it wants no body.
     pub fn new(text: T, request: &HttpRequest) -> Option<(Self, Answer)> {
-        if request.method != http::Method::GET || accept::writing(request) != Writing::Json {
+        if request.method != http::Method::GET {
             return None;
         }
         let mut head = Answer::json(200, Bytes::new());
+        let (items, (before, after)) = match accept::writing(request) {
+            Writing::Protobuf => return None,
+            Writing::Json => (Items::Compact, (Vec::new(), Vec::new())),
+            Writing::Indented => (Items::Indented, indented_frame(text.envelope())?),
+            Writing::Yaml => {
+                let yaml = ("Content-Type".to_owned(), "application/yaml".to_owned());
+                head.headers = vec![yaml];
+                (Items::Yaml, yaml::frame(text.envelope()))
+            }
+        };
         let gzip = takes_gzip(request).then(|| GzEncoder::new(Vec::new(), Compression::fast()));
         if gzip.is_some() {
             head.headers.extend(gzip_headers());
         }
-        Some((Self { text, gzip }, head))
+        let styled = Self {
+            text,
+            items,
+            before,
+            after,
+            begun: false,
+            gzip,
+            finished: false,
+        };
+        Some((styled, head))
+    }
+
+    /// The next piece, before it is compressed.
+    fn next_piece(&mut self) -> Option<Bytes> {
+        if matches!(self.items, Items::Compact) {
+            return self.text.next();
+        }
+        let mut out = std::mem::take(&mut self.before);
+        while out.len() < PIECE {
+            let Some(item) = self.text.next_item() else {
+                out.append(&mut self.after);
+                break;
+            };
+            match self.items {
+                Items::Compact => {}
+                Items::Indented => {
+                    if self.begun {
+                        out.push(b',');
+                    }
+                    indented_item(&item, &mut out);
+                }
+                Items::Yaml => out.extend_from_slice(&yaml::item(&item)),
+            }
+            self.begun = true;
+        }
+        (!out.is_empty()).then(|| out.into())
     }
 }
 
-impl<T: Iterator<Item = Bytes>> Iterator for StyledText<T> {
+/// What stands before and behind the items of an indented list. `None`: there is no place for them, and never is.
+fn indented_frame((envelope, key): (Map<String, Value>, &str)) -> Option<(Vec<u8>, Vec<u8>)> {
+    let text = encode_json_indented(&Value::Object(envelope));
+    // Below the first level lines are indented further, and no text holds a newline.
+    let place = format!("\n  \"{key}\": [");
+    let at = text
+        .windows(place.len())
+        .position(|window| window == place.as_bytes())?;
+    let (before, after) = text.split_at(at + place.len());
+    Some((before.to_vec(), [b"\n  ", after].concat()))
+}
+
+/// An item below the key of an indented list, with the newline before it.
+fn indented_item(item: &Value, out: &mut Vec<u8>) {
+    out.extend_from_slice(ITEM_INDENT);
+    for byte in encode_json_indented(item) {
+        match byte {
+            b'\n' => out.extend_from_slice(ITEM_INDENT),
+            byte => out.push(byte),
+        }
+    }
+}
+
+const ITEM_INDENT: &[u8] = b"\n    ";
+
+/// Bytes of a piece of a text that is not compact, about.
+const PIECE: usize = 64 * 1024;
+
+impl<T: LongList> Iterator for StyledText<T> {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
-        let Some(encoder) = &mut self.gzip else {
-            return self.text.next();
-        };
-        while encoder.get_ref().len() < COMPRESSED_PIECE {
-            let Some(piece) = self.text.next() else {
+        if self.finished {
+            return None;
+        }
+        if self.gzip.is_none() {
+            return self.next_piece();
+        }
+        loop {
+            let encoder = self.gzip.as_mut()?;
+            if encoder.get_ref().len() >= COMPRESSED_PIECE {
+                return Some(std::mem::take(encoder.get_mut()).into());
+            }
+            let Some(piece) = self.next_piece() else {
                 let rest = self.gzip.take().map(GzEncoder::finish);
+                self.finished = true;
                 return rest.map(|rest| rest.expect(IN_MEMORY).into());
             };
+            let encoder = self.gzip.as_mut()?;
             encoder.write_all(&piece).expect(IN_MEMORY);
         }
-        Some(std::mem::take(encoder.get_mut()).into())
     }
 }
 

@@ -27,6 +27,30 @@ pub(super) fn encode(value: &Value) -> Vec<u8> {
     emitter.out.into_bytes()
 }
 
+/// What stands before and behind the items of a list that is written while it leaves: `key` is that of its empty array.
+pub(super) fn frame((envelope, key): (Map<String, Value>, &str)) -> (Vec<u8>, Vec<u8>) {
+    let is_before = |other: &str| plain::key_order(other, key).is_lt();
+    let (before, after): (Map<_, _>, Map<_, _>) = envelope
+        .into_iter()
+        .filter(|(other, _)| other != key)
+        .partition(|(other, _)| is_before(other));
+    let fields = |fields: Map<_, _>| match fields.is_empty() {
+        true => Vec::new(),
+        false => encode(&Value::Object(fields)),
+    };
+    let head = [fields(before), format!("{key}:").into_bytes()].concat();
+    (head, [b"\n".to_vec(), fields(after)].concat())
+}
+
+/// An item of such a list, with the newline before it.
+pub(super) fn item(value: &Value) -> Vec<u8> {
+    let mut emitter = Emitter::default();
+    emitter.new_line(0);
+    emitter.put("-");
+    emitter.value(value, Place::Item(0));
+    emitter.out.into_bytes()
+}
+
 /// What stands before a value on its line.
 #[derive(Debug, Clone, Copy)]
 enum Place {

@@ -9,14 +9,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Form, GetRequest, ListRequest, RequestedVersion, Status, VersionMatch};
+use crate::api::{Form, GetRequest, ListRequest, LongList, RequestedVersion, Status, VersionMatch};
 use crate::record::Door;
 use crate::scenario::Version;
 
 use super::catalog::Kind;
 use super::continue_token::ContinueToken;
 use super::encode::encode_json;
-use super::object::Stored;
+use super::object::{Stored, decode};
 use super::scale;
 use super::store::{self, Mark, Objects, Store};
 use super::{Model, Resource, table};
@@ -103,17 +103,24 @@ impl Page {
         out.into()
     }
 
-    /// Is it so long that it is better made while it leaves? A table is not: its columns are as wide as its cells.
+    /// Is it so long that it is better made while it leaves?
     pub fn is_long(&self) -> bool {
-        let table = matches!(self.form, Form::Table(_));
-        !table && self.items.iter().map(|item| item.length()).sum::<usize>() > LONG
+        self.items.iter().map(|item| item.length()).sum::<usize>() > LONG
     }
 
-    /// The same bytes as [`Page::encode`], but for tables, made while they are taken.
+    /// The same bytes as [`Page::encode`], made while they are taken.
     pub fn into_text(self) -> PageText {
-        let (before, after) = self.frame();
+        let printer = match self.form {
+            Form::Table(table) => Some(table::Printer::new(self.kind, table, self.version, self.read_at)),
+            Form::Full | Form::Metadata(_) => None,
+        };
+        let (before, after) = match &printer {
+            Some(printer) => (printer.begin(&self.metadata(), true), b"]}\n".to_vec()),
+            None => self.frame(),
+        };
         PageText {
             page: self,
+            printer,
             written: 0,
             out: before,
             after,
@@ -124,7 +131,7 @@ impl Page {
     /// body of it.
     pub fn to_json(&self) -> Value {
         if let Form::Table(_) = self.form {
-            return serde_json::from_slice(&self.encode()).expect("a table is written as JSON");
+            return decode(&self.encode());
         }
         let mut list = self.envelope();
         list.insert(
@@ -213,6 +220,8 @@ impl Page {
 #[derive(Debug)]
 pub struct PageText {
     page: Page,
+    /// Of a table.
+    printer: Option<table::Printer<'static>>,
     /// Items that are written.
     written: usize,
     /// What is written and not taken.
@@ -225,7 +234,15 @@ impl Iterator for PageText {
 
     fn next(&mut self) -> Option<Bytes> {
         while self.out.len() < PIECE && self.written < self.page.items.len() {
-            self.page.write_item(self.written, &mut self.out);
+            match &self.printer {
+                None => self.page.write_item(self.written, &mut self.out),
+                Some(printer) => {
+                    if self.written > 0 {
+                        self.out.push(b',');
+                    }
+                    printer.stored(&self.page.items[self.written], self.page.form, &mut self.out);
+                }
+            }
             self.written += 1;
         }
         if self.written == self.page.items.len() {
@@ -233,6 +250,33 @@ impl Iterator for PageText {
         }
         let piece = std::mem::take(&mut self.out);
         (!piece.is_empty()).then(|| piece.into())
+    }
+}
+
+impl LongList for PageText {
+    fn envelope(&self) -> (Map<String, Value>, &'static str) {
+        let Some(printer) = &self.printer else {
+            return (self.page.envelope(), "items");
+        };
+        let mut empty = printer.begin(&self.page.metadata(), true);
+        empty.extend_from_slice(b"]}");
+        match decode(&empty) {
+            Value::Object(table) => (table, "rows"),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                (Map::new(), "rows")
+            }
+        }
+    }
+
+    fn next_item(&mut self) -> Option<Value> {
+        let item = self.page.items.get(self.written)?;
+        self.written += 1;
+        let Some(printer) = &self.printer else {
+            return Some(item.item_json(self.page.form));
+        };
+        let mut row = Vec::new();
+        printer.stored(item, self.page.form, &mut row);
+        Some(decode(&row))
     }
 }
 

@@ -299,12 +299,19 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-/// Reads what [`encode_json`] wrote.
-fn decode(bytes: &[u8]) -> Value {
+/// Reads what [`encode_json`] wrote, however deep it is.
+pub(super) fn decode(bytes: &[u8]) -> Value {
+    read_back(bytes).expect("what was encoded can be decoded")
+}
+
+/// Reads JSON of our own, however deep it is: it was a value before.
+///
+/// # Errors
+/// It is no JSON.
+pub(crate) fn read_back(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    // However deep it is, it was a value before.
     reader.disable_recursion_limit();
-    Value::deserialize(&mut reader).expect("what was encoded can be decoded")
+    Value::deserialize(&mut reader)
 }
 
 /// What of an object is carried in a form.

@@ -43,7 +43,7 @@ pub(super) fn page(page: &Page, table: TableForm, metadata: &Map<String, Value>)
         if index > 0 {
             out.push(b',');
         }
-        printer.row(&printed(item), &item.encoded(page.form), &mut out);
+        printer.stored(item, page.form, &mut out);
     }
     if page.items.is_empty() && printer.columns.is_plain() {
         // Nothing was appended to the Go slice.
@@ -78,7 +78,9 @@ pub(super) fn bookmark(
     out
 }
 
-struct Printer<'a> {
+/// Writes objects of one kind as rows.
+#[derive(Debug)]
+pub(super) struct Printer<'a> {
     kind: &'a Kind,
     table: TableForm,
     columns: Columns,
@@ -87,7 +89,7 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn new(kind: &'a Kind, table: TableForm, version: Version, now: Duration) -> Self {
+    pub(super) fn new(kind: &'a Kind, table: TableForm, version: Version, now: Duration) -> Self {
         Self {
             kind,
             table,
@@ -98,7 +100,7 @@ impl<'a> Printer<'a> {
     }
 
     /// The table up to its first row.
-    fn begin<M: serde::Serialize>(&self, metadata: &M, named: bool) -> Vec<u8> {
+    pub(super) fn begin<M: serde::Serialize>(&self, metadata: &M, named: bool) -> Vec<u8> {
         let mut out = Vec::new();
         let api_version = self.table.version.api_version();
         out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":");
@@ -112,6 +114,11 @@ impl<'a> Printer<'a> {
         }
         out.extend_from_slice(b",\"rows\":[");
         out
+    }
+
+    /// The row of a stored object.
+    pub(super) fn stored(&self, stored: &Stored, form: Form, out: &mut Vec<u8>) {
+        self.row(&printed(stored), &stored.encoded(form), out);
     }
 
     fn row(&self, object: &Value, carried: &[u8], out: &mut Vec<u8>) {

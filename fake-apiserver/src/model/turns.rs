@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use crate::record::Door;
 
-use super::Model;
-use super::store::Store;
 use super::watch_cache::WatchCache;
+use super::{Model, Resource};
 
 /// What is done to a watch cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,8 +97,30 @@ impl Model {
 
     /// About how many bytes of memory would be free if all history were forgotten.
     pub fn history_bytes(&self) -> usize {
-        let stores = self.resources.iter().map(|resource| &resource.store);
-        stores.map(Store::superseded).sum()
+        let of = |resource: &Resource| {
+            // Without a watch cache it is compaction that lets events go.
+            let events = (!resource.watch_cached).then(|| resource.event_bytes());
+            resource.store.superseded() + events.unwrap_or_default()
+        };
+        self.resources.iter().map(of).sum()
+    }
+
+    /// About how many bytes of memory the events in the watch caches take.
+    pub fn event_bytes(&self) -> usize {
+        let cached = self.resources.iter().filter(|resource| resource.watch_cached);
+        cached.map(Resource::event_bytes).sum()
+    }
+
+    /// Lets the oldest events leave the watch caches until they take about so many `bytes`, each cache its share: what
+    /// they can no longer replay is too old for them (410), and watches that are so far behind end.
+    pub fn evict_events(&mut self, bytes: usize) {
+        let all = self.event_bytes().max(1) as u128;
+        for resource in self.resources.iter_mut().filter(|resource| resource.watch_cached) {
+            for cache in resource.caches(None) {
+                let share = cache.bytes() as u128 * bytes as u128 / all;
+                cache.evict_down_to(usize::try_from(share).unwrap_or(usize::MAX));
+            }
+        }
     }
 
     /// Every watch cache starts anew from a list at the current revision, as when the apiserver restarts: all watches

@@ -33,6 +33,9 @@ use super::{Model, Place, store, table};
 /// The annotation of the bookmark that ends the initial events (KEP-3157).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
+/// The longest a watch lasts, whatever its `timeoutSeconds`.
+const LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
 /// How long before its deadline a watch gets its last bookmark (apiserver `cache_watcher.go`, `nextBookmarkTime`).
 const BOOKMARK_BEFORE_DEADLINE: Duration = Duration::from_secs(2);
 
@@ -120,7 +123,7 @@ impl WatchSession {
         let lifetime = match request.timeout_seconds {
             None | Some(0) => lifetime,
             // A negative timeout is a deadline that has passed.
-            Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+            Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)).min(LIFETIME_MAX),
         };
         let deadline = now.saturating_add(lifetime);
         let mut session = Self {

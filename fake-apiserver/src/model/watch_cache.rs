@@ -24,6 +24,9 @@ use super::store::Objects;
 /// and the socket's buffers; a test that stalls a reader on purpose must be able to lag by a few hundred.
 const LAG_MAX: usize = 10_000;
 
+/// Bytes of events that are kept for open watches that lag behind the window.
+const LAG_BYTES_MAX: usize = 32 * 1024 * 1024;
+
 /// One write, as watches see it.
 #[derive(Debug)]
 pub(super) struct Event {
@@ -87,6 +90,11 @@ impl Event {
         }
     }
 
+    /// About how many bytes of memory it takes: the object, and a line that shows it.
+    fn weight(&self) -> usize {
+        2 * self.object.weight()
+    }
+
     /// Whom it concerns, in the version of the write: the same whatever it is to a watch.
     pub(super) fn object_ref(&self) -> &Arc<ObjectRef> {
         self.object_ref.get_or_init(|| Arc::new(self.object.object_ref()))
@@ -120,6 +128,8 @@ pub(super) fn line(word: &str, object: &[u8]) -> Bytes {
 #[derive(Debug)]
 pub(super) struct WatchCache {
     log: VecDeque<Arc<Event>>,
+    /// About how many bytes of memory `log` takes.
+    bytes: usize,
     /// Position of `log[0]`; positions count all events ever.
     first: u64,
     /// Position of the oldest event a watch can start from.
@@ -151,6 +161,7 @@ impl WatchCache {
     pub(super) fn new(revision: u64, capacity: usize, lag: Duration) -> Self {
         Self {
             log: VecDeque::new(),
+            bytes: 0,
             first: 0,
             window: 0,
             visible: 0,
@@ -168,6 +179,7 @@ impl WatchCache {
 
     /// Takes in a write, made at `now`, that left these `objects`.
     pub(super) fn push(&mut self, now: Duration, event: Arc<Event>, objects: &Objects) {
+        self.bytes += event.weight();
         if self.frozen || !self.lag.is_zero() {
             self.behind.get_or_insert_with(|| before(&event, objects));
             self.missed.push_back((now, objects.clone()));
@@ -279,6 +291,23 @@ impl WatchCache {
         self.trim();
     }
 
+    /// About how many bytes of memory its events take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Keeps about so many bytes of the newest events: older ones can no longer be started from, and a watch that still
+    /// has to read them is ended. The newest event stays.
+    pub(super) fn evict_down_to(&mut self, bytes: usize) {
+        while self.bytes > bytes && self.first + 1 < self.visible {
+            self.drop_oldest();
+        }
+        if self.window < self.first {
+            self.window = self.first;
+            self.evicted = true;
+        }
+    }
+
     /// The oldest revision a watch can start from.
     pub(super) fn oldest_start(&self) -> u64 {
         match self.event(self.window) {
@@ -356,8 +385,14 @@ impl WatchCache {
     }
 
     fn trim(&mut self) {
-        while self.log.len() > LAG_MAX && self.first < self.window {
-            self.log.pop_front();
+        while (self.log.len() > LAG_MAX || self.bytes > LAG_BYTES_MAX) && self.first < self.window {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(event) = self.log.pop_front() {
+            self.bytes -= event.weight();
             self.first += 1;
         }
     }

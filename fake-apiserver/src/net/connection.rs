@@ -13,7 +13,7 @@ use super::http1::serve_http1;
 use super::http2::serve_http2;
 use super::tls::named_by;
 use super::wire::{Flow, Settles, Transport, Wire};
-use super::{Edge, ListenerLimits};
+use super::{Edge, Guard, ListenerLimits};
 use crate::api::{HttpRequest, User};
 use crate::record::{ConnId, Side};
 
@@ -33,6 +33,8 @@ pub struct ConnectionSettings {
     pub tls: Option<TlsAcceptor>,
     /// What a connection may take.
     pub limits: ListenerLimits,
+    /// What is checked of a request's head.
+    pub guard: Guard,
 }
 
 /// Serves the requests of an accepted connection until either side ends it, and tells the server so.
@@ -42,6 +44,19 @@ pub async fn serve_connection<T: Transport>(
     edge: Edge,
     conn: ConnId,
     transport: T,
+    settings: ConnectionSettings,
+    stop: impl Future<Output = ()>,
+) {
+    let flow = Arc::new(Flow::default());
+    serve_flow(edge, conn, transport, flow, settings, stop).await;
+}
+
+/// The same, over a connection whose state others look at.
+pub(crate) async fn serve_flow<T: Transport>(
+    edge: Edge,
+    conn: ConnId,
+    transport: T,
+    flow: Arc<Flow>,
     settings: ConnectionSettings,
     stop: impl Future<Output = ()>,
 ) {
@@ -69,22 +84,24 @@ pub async fn serve_connection<T: Transport>(
             },
             () = stop.as_mut() => return,
         };
-        return speak(&mut open, transport, speaks, read_before, limits, stop).await;
+        let spoken = (speaks, read_before);
+        return speak(&mut open, transport, spoken, flow, &settings, stop).await;
     };
     // Boxed, as is HTTP/2 below: thousands of connections have neither, and are not to hold the room for it.
-    Box::pin(serve_tls(&mut open, acceptor, transport, limits, stop)).await;
+    Box::pin(serve_tls(&mut open, acceptor, transport, flow, &settings, stop)).await;
 }
 
 async fn serve_tls<T: Transport>(
     open: &mut Open,
     acceptor: &TlsAcceptor,
     transport: T,
-    limits: &ListenerLimits,
+    flow: Arc<Flow>,
+    settings: &ConnectionSettings,
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) {
     let shaken = tokio::select! {
         biased;
-        shaken = tokio::time::timeout(limits.handshake, acceptor.accept(transport)) => shaken,
+        shaken = tokio::time::timeout(settings.limits.handshake, acceptor.accept(transport)) => shaken,
         () = stop.as_mut() => return,
     };
     match shaken {
@@ -94,7 +111,7 @@ async fn serve_tls<T: Transport>(
             }
             let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             let speaks = if http2 { Speaks::Http2 } else { Speaks::Http1 };
-            speak(open, stream, speaks, Bytes::new(), limits, stop).await;
+            speak(open, stream, (speaks, Bytes::new()), flow, settings, stop).await;
         }
         Ok(Err(error)) => {
             open.by = Side::Client;
@@ -130,20 +147,19 @@ async fn first_read<T: Transport>(transport: &mut T) -> Result<(Speaks, Bytes), 
 async fn speak<T: Transport>(
     open: &mut Open,
     transport: T,
-    speaks: Speaks,
-    read_before: Bytes,
-    limits: &ListenerLimits,
+    (speaks, read_before): (Speaks, Bytes),
+    flow: Arc<Flow>,
+    settings: &ConnectionSettings,
     stop: impl Future<Output = ()>,
 ) {
-    let flow = Arc::new(Flow::default());
     match speaks {
         Speaks::Http1 => {
             let wire = Wire::new(transport, read_before, flow.clone(), Settles::AtEveryFlush);
-            serve_http1(open, wire, flow, limits, stop).await;
+            serve_http1(open, wire, flow, settings, stop).await;
         }
         Speaks::Http2 => {
             let wire = Wire::new(transport, read_before, flow.clone(), Settles::WhenToldSo);
-            Box::pin(serve_http2(open, wire, flow, limits, stop)).await;
+            Box::pin(serve_http2(open, wire, flow, settings, stop)).await;
         }
     }
     tracing::debug!(conn = open.conn.0, by = ?open.by, "connection over");

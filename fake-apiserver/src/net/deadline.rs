@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Sleep;
 
 /// Set while something is waited for; costs nothing while nothing is.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Deadline {
     sleep: Option<Pin<Box<Sleep>>>,
 }

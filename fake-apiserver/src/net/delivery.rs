@@ -68,10 +68,12 @@ impl Edge {
             return false;
         };
         // It may be gone, or its own task may have been quicker.
-        let left = state
-            .answers
-            .get_mut(&stream)
-            .and_then(|answer| answer.deliver(chunk));
+        let left = state.answers.get_mut(&stream).map(|answer| {
+            let before = answer.pieces.held();
+            (answer.deliver(chunk), before - answer.pieces.held())
+        });
+        let (left, freed) = left.unwrap_or_default();
+        state.held -= freed;
         drop(state);
         if let Some(left) = left {
             left.wake();
@@ -94,7 +96,7 @@ impl Answer {
                 self.begun = written;
                 return self.waiting.take().map(|waiting| waiting.waker);
             }
-            self.pieces.pop_front();
+            self.pieces.written();
         }
         None
     }

@@ -20,10 +20,11 @@ use tokio::io::AsyncWriteExt as _;
 use super::answer::{AnswerBody, head_of, response};
 use super::connection::{HEAD_BYTES_MAX, Open, whole};
 use super::deadline::Deadline;
-use super::streamed::{Closing, Streamed, stream};
+use super::guard::{Guard, Refusal};
+use super::streamed::{Closing, Framing, Streamed, stream};
 use super::websocket::serve_websocket;
-use super::wire::{Flow, Transport, Wire};
-use super::{Edge, Head, ListenerLimits, Ticket};
+use super::wire::{Flow, Transport, Unread, Wire};
+use super::{ConnectionSettings, Edge, Head, Ticket};
 use crate::api::{BODY_BYTES_MAX, HttpRequest, Status, common_headers};
 use crate::fault::Ending;
 use crate::record::{ConnId, Side};
@@ -39,12 +40,20 @@ enum Awaited {
     Head,
 }
 
+/// How an answer is streamed.
+struct Streaming {
+    head: Head,
+    framing: Framing,
+    /// No request follows it.
+    closes: bool,
+}
+
 /// An answer that hyper does not send.
 enum Aside {
     /// The rest of it goes over another protocol.
     Upgraded(OnUpgrade, Ticket),
     /// Its end is not in sight.
-    Streamed(Head, Ticket),
+    Streamed(Streaming, Ticket),
 }
 
 /// Serves requests, one at a time, until either side ends the connection.
@@ -52,20 +61,22 @@ pub(crate) async fn serve_http1<T: Transport>(
     open: &mut Open,
     mut wire: Wire<T>,
     flow: Arc<Flow>,
-    limits: &ListenerLimits,
+    settings: &ConnectionSettings,
     stop: impl Future<Output = ()>,
 ) {
     let mut stop = pin!(stop);
     let mut closing = Closing::default();
     loop {
         // Boxed: thousands of connections stream, and are not to hold the room for hyper meanwhile.
-        let requests = serve_requests(open, wire, &flow, limits, &mut closing.stopped, stop.as_mut());
-        let Some((given_back, head, ticket)) = Box::pin(requests).await else {
+        let requests = serve_requests(open, wire, &flow, settings, &mut closing.stopped, stop.as_mut());
+        let Some((given_back, streaming, ticket)) = Box::pin(requests).await else {
             return;
         };
         wire = given_back;
-        closing.closes = closing.stopped || flow.take_goaway();
-        let streamed = stream(&mut wire, head, ticket, &mut closing, stop.as_mut()).await;
+        closing.closes = closing.stopped || flow.take_goaway() || streaming.closes;
+        let head = (streaming.head, streaming.framing);
+        let patience = settings.limits.write;
+        let streamed = stream(&mut wire, head, ticket, patience, &mut closing, stop.as_mut()).await;
         if streamed == Streamed::Whole && !closing.closes {
             continue;
         }
@@ -73,7 +84,7 @@ pub(crate) async fn serve_http1<T: Transport>(
             // It is over, however the peer takes it.
             let _ = wire.shutdown().await;
         }
-        if !closing.stopped && !flow.is_armed() {
+        if !closing.stopped && !flow.is_armed() && !flow.is_cut() {
             open.by = Side::Client;
         }
         return;
@@ -85,20 +96,28 @@ async fn serve_requests<T: Transport>(
     open: &mut Open,
     wire: Wire<T>,
     flow: &Arc<Flow>,
-    limits: &ListenerLimits,
+    settings: &ConnectionSettings,
     stopped: &mut bool,
     mut stop: Pin<&mut impl Future<Output = ()>>,
-) -> Option<(Wire<T>, Head, Ticket)> {
-    let (edge, conn, body_wait) = (open.edge.clone(), open.conn, limits.body);
+) -> Option<(Wire<T>, Streaming, Ticket)> {
+    let limits = &settings.limits;
+    let asked_by = Asker {
+        edge: open.edge.clone(),
+        conn: open.conn,
+        flow: flow.clone(),
+        guard: settings.guard.clone(),
+        body_wait: limits.body,
+    };
     let aside = Mutex::new(None);
     let put_aside = || aside.lock().unwrap_or_else(PoisonError::into_inner);
-    let service = service_fn(|request| respond(edge.clone(), conn, flow.clone(), body_wait, &aside, request));
+    let service = service_fn(|request| respond(asked_by.clone(), &aside, request));
     let mut connection = http1::Builder::new()
         .max_header_size(HEAD_BYTES_MAX)
         .auto_date_header(false)
         .serve_connection(TokioIo::new(wire), service)
         .with_upgrades();
     let (mut awaited, mut deadline) = (Awaited::Nothing, Deadline::default());
+    let mut unread = Unread::default();
     let mut streamed = None;
     let ended = poll_fn(|cx| {
         loop {
@@ -106,10 +125,10 @@ async fn serve_requests<T: Transport>(
                 return Poll::Ready(Some(ended));
             }
             // An upgrade is for hyper to carry out.
-            if let Some(Aside::Streamed(head, ticket)) =
+            if let Some(Aside::Streamed(streaming, ticket)) =
                 put_aside().take_if(|aside| matches!(aside, Aside::Streamed(..)))
             {
-                streamed = Some((head, ticket));
+                streamed = Some((streaming, ticket));
                 return Poll::Ready(None);
             }
             let stops = !*stopped && stop.as_mut().poll(cx).is_ready();
@@ -133,56 +152,84 @@ async fn serve_requests<T: Transport>(
             awaited = Awaited::Request;
             deadline.set(limits.idle);
         }
+        let cut = flow.poll_cut(cx).is_ready() || unread.poll(flow, limits.write, cx).is_ready();
+        if cut {
+            return Poll::Ready(None);
+        }
         deadline.poll_passed(cx).map(|()| None)
     })
     .await;
-    if let Some((head, ticket)) = streamed {
+    if let Some((streaming, ticket)) = streamed {
         let parts = connection.into_parts()?;
         let mut wire = parts.io.into_inner();
         wire.unread(parts.read_buf);
-        return Some((wire, head, ticket));
+        return Some((wire, streaming, ticket));
     }
     let upgraded = put_aside().take();
     if let Some(Aside::Upgraded(upgrade, ticket)) = upgraded
         && let Ok(io) = upgrade.await
     {
-        open.by = serve_websocket(TokioIo::new(io), ticket).await;
+        open.by = serve_websocket(TokioIo::new(io), ticket, limits.write).await;
         return None;
     }
-    let by_server = ended.is_none() || *stopped || flow.is_armed();
+    let by_server = ended.is_none() || *stopped || flow.is_armed() || flow.is_cut();
     if !by_server {
         open.by = Side::Client;
     }
     if let Some(Err(error)) = ended {
-        tracing::debug!(conn = conn.0, %error, "HTTP/1.1 broke off");
+        tracing::debug!(conn = open.conn.0, %error, "HTTP/1.1 broke off");
     }
     None
 }
 
 type Response = http::Response<Either<AnswerBody, Full<Bytes>>>;
 
-async fn respond(
+/// What every request of a connection is answered with.
+#[derive(Clone)]
+struct Asker {
     edge: Edge,
     conn: ConnId,
     flow: Arc<Flow>,
+    guard: Guard,
     body_wait: Duration,
+}
+
+async fn respond(
+    asker: Asker,
     aside: &Mutex<Option<Aside>>,
     mut request: http::Request<Incoming>,
 ) -> Result<Response, BodyLost> {
+    let Asker {
+        edge,
+        conn,
+        flow,
+        guard,
+        body_wait,
+    } = asker;
     flow.serves(true);
+    if let Err(refusal) = guard.check(request.version(), request.method(), request.headers()) {
+        return Ok(refused(&flow, refusal));
+    }
     let upgraded = request
         .headers()
         .contains_key(UPGRADE)
         .then(|| hyper::upgrade::on(&mut request));
     let (head, body) = request.into_parts();
-    let may_stream = may_stream(&head) && body.is_end_stream();
+    let may_stream = may_stream(&head).filter(|_| body.is_end_stream());
     let body = if body.is_end_stream() {
         Bytes::new()
     } else {
         let body = Limited::new(body, BODY_BYTES_MAX).collect();
         match tokio::time::timeout(body_wait, body).await {
             Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => return Ok(too_large(head, conn)),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                flow.linger();
+                return Ok(too_large(head, conn));
+            }
+            Ok(Err(error)) if is_malformed(&*error) => {
+                let refusal = Refusal::new(400, "400 Bad Request: malformed chunked encoding");
+                return Ok(refused(&flow, refusal));
+            }
             Ok(Err(error)) => return Err(BodyLost(error)),
             Err(elapsed) => {
                 flow.arm(Ending::Fin);
@@ -197,20 +244,55 @@ async fn respond(
         put_aside(Aside::Upgraded(upgraded, ticket));
         return Ok(response(head, Either::Right(Full::default())));
     }
-    if may_stream && head.status == 200 && head.length.is_none() && ticket.is_open_ended() {
-        put_aside(Aside::Streamed(head, ticket));
+    if let Some((framing, closes)) = may_stream
+        && head.status == 200
+        && head.length.is_none()
+        && ticket.is_open_ended()
+    {
+        let streaming = Streaming {
+            head,
+            framing,
+            closes,
+        };
+        put_aside(Aside::Streamed(streaming, ticket));
         // Whoever polls this takes the connection away.
         return std::future::pending().await;
     }
     Ok(response(head, Either::Left(AnswerBody::new(ticket))))
 }
 
-/// May the answer come in chunks, and another request after it?
-fn may_stream(head: &http::request::Parts) -> bool {
-    let closes = |value: &HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"keep-alive");
-    head.method == http::Method::GET
-        && head.version == http::Version::HTTP_11
-        && !head.headers.get_all(CONNECTION).iter().any(closes)
+/// May the answer be streamed: how is its end told, and is it the last of the connection?
+fn may_stream(head: &http::request::Parts) -> Option<(Framing, bool)> {
+    let other = |value: &HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"keep-alive");
+    let closes = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"close");
+    let connection = || head.headers.get_all(CONNECTION).iter();
+    if head.method != http::Method::GET || connection().any(|value| other(value) && !closes(value)) {
+        return None;
+    }
+    match head.version {
+        http::Version::HTTP_11 => Some((Framing::Chunks, connection().any(closes))),
+        http::Version::HTTP_10 => Some((Framing::UntilClosed, true)),
+        _ => None,
+    }
+}
+
+/// Answers what is refused before the server hears of it. What the client still sends is not read as a request.
+fn refused(flow: &Flow, refusal: Refusal) -> Response {
+    flow.linger();
+    refusal.into_response().map(Either::Right)
+}
+
+/// Did the client send what is no body, and is it still there to be told?
+fn is_malformed(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    let cause = error
+        .source()
+        .and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    cause.is_some_and(|cause| {
+        matches!(
+            cause.kind(),
+            std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData
+        )
+    })
 }
 
 /// The request's body did not come whole: there is no request, and no one to answer.

@@ -19,9 +19,10 @@ use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCOD
 use super::answer::{end_connection, response};
 use super::connection::{HEAD_BYTES_MAX, Open, whole};
 use super::deadline::Deadline;
+use super::guard::Guard;
 use super::http1::too_large_head;
-use super::wire::{Flow, Transport, Wire};
-use super::{Edge, Head, ListenerLimits, Piece, Ticket};
+use super::wire::{Flow, Transport, Unread, Wire};
+use super::{ConnectionSettings, Edge, Head, Piece, Ticket};
 use crate::api::{BODY_BYTES_MAX, HttpRequest, Status};
 use crate::fault::Ending;
 use crate::record::{ConnId, Side};
@@ -29,6 +30,9 @@ use crate::record::{ConnId, Side};
 /// How much of one request's body may be under way, and of all of them (apiserver `MaxUploadBufferPerStream`).
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
+
+/// Bytes of a stream that are on their way at most, however much its client says it takes.
+const SEND_BUFFER: usize = 64 * 1024;
 
 /// What the head of an HTTP/2 answer must not have (RFC 9113, section 8.2.2).
 const OF_HTTP1: [HeaderName; 4] = [CONNECTION, TRANSFER_ENCODING, UPGRADE, TE];
@@ -38,14 +42,16 @@ pub(crate) async fn serve_http2<T: Transport>(
     open: &mut Open,
     wire: Wire<T>,
     flow: Arc<Flow>,
-    limits: &ListenerLimits,
+    settings: &ConnectionSettings,
     stop: impl Future<Output = ()>,
 ) {
+    let limits = &settings.limits;
     let handshake = h2::server::Builder::new()
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(HEAD_BYTES_MAX as u32)
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buffer_size(SEND_BUFFER)
         .handshake::<_, Bytes>(wire);
     let mut connection = match tokio::time::timeout(limits.head, handshake).await {
         Ok(Ok(connection)) => connection,
@@ -60,6 +66,7 @@ pub(crate) async fn serve_http2<T: Transport>(
     let mut stop = pin!(stop);
     let (mut stopped, mut idled) = (false, false);
     let mut idle = Deadline::default();
+    let mut unread = Unread::default();
     let ended = poll_fn(|cx| {
         loop {
             // Exchanges first: what they give leaves in this very turn.
@@ -76,6 +83,8 @@ pub(crate) async fn serve_http2<T: Transport>(
                         conn: open.conn,
                         flow: flow.clone(),
                         half: Half::Unanswered(respond),
+                        guard: settings.guard.clone(),
+                        patience: limits.write,
                     };
                     exchanges.push(exchange.serve(request, limits.body));
                     continue;
@@ -95,6 +104,10 @@ pub(crate) async fn serve_http2<T: Transport>(
                     Some(_) => continue,
                 }
             }
+            if flow.poll_cut(cx).is_ready() || unread.poll(&flow, limits.write, cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            flow.serves(!exchanges.is_empty());
             if !exchanges.is_empty() {
                 idle.clear();
             } else if !idle.is_set() {
@@ -111,7 +124,7 @@ pub(crate) async fn serve_http2<T: Transport>(
         }
     })
     .await;
-    if stopped || idled || flow.is_armed() {
+    if stopped || idled || flow.is_armed() || flow.is_cut() {
         // Before its answers are dropped: it is not the client who gives them up.
         open.close(Side::Server);
     } else {
@@ -128,6 +141,9 @@ struct Exchange {
     conn: ConnId,
     flow: Arc<Flow>,
     half: Half,
+    guard: Guard,
+    /// How long its client may take nothing.
+    patience: Duration,
 }
 
 /// The server's half of a stream.
@@ -167,6 +183,13 @@ impl Exchange {
     }
 
     async fn answer(&mut self, request: HttpRequest) -> Result<(), Gone> {
+        let checked = self
+            .guard
+            .check(http::Version::HTTP_2, &request.method, &request.headers);
+        if let Err(refusal) = checked {
+            self.send_head(refusal.head(()), false)?;
+            return self.send(refusal.body(), true).await;
+        }
         let head_only = request.method == http::Method::HEAD;
         let mut ticket = self.edge.request(self.conn, request, self.flow.clone());
         let head = poll_fn(|cx| self.half.unless_reset(cx, |cx| ticket.poll_head(cx))).await?;
@@ -186,7 +209,10 @@ impl Exchange {
             match poll_fn(|cx| self.half.unless_reset(cx, |cx| ticket.poll_piece(cx))).await? {
                 Piece::Data(bytes) => {
                     let last = ticket.ends_cleanly_now();
-                    self.send(bytes, last).await?;
+                    if let Err(Gone) = self.send(bytes, last).await {
+                        ticket.cut();
+                        return Err(Gone);
+                    }
                     if last {
                         return Ok(());
                     }
@@ -234,7 +260,14 @@ impl Exchange {
                 0
             } else {
                 stream.reserve_capacity(bytes.len());
-                poll_fn(|cx| poll_room(stream, cx)).await?
+                let room = poll_fn(|cx| poll_room(stream, cx));
+                match tokio::time::timeout(self.patience, room).await {
+                    Ok(room) => room?,
+                    Err(_) => {
+                        stream.send_reset(Reason::CANCEL);
+                        return Err(Gone);
+                    }
+                }
             };
             let part = bytes.split_to(room.min(bytes.len()));
             let over = bytes.is_empty();

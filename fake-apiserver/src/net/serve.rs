@@ -1,21 +1,25 @@
 //! Listens, and joins each socket to the server: on this machine only, unless what is said is encrypted and whoever asks
 //! has to be known.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
+use super::connection::serve_flow;
 use super::tls::{Authority, Protocols, TlsError};
-use super::wire::Transport as _;
-use super::{ConnectionSettings, Credentials, Edge, Kubeconfig, serve_connection};
+use super::wire::{Flow, Transport as _};
+use super::{ConnectionSettings, Credentials, Edge, Guard, Kubeconfig, panic_text};
 use crate::api::Access;
+use crate::record::ConnId;
 use crate::scenario::{ServerSettings, Transport};
 
 /// Connections the system holds until they are accepted (as tokio has it).
@@ -58,7 +62,7 @@ pub struct TlsOptions {
 /// What a listener bears. Request heads are bounded to 128 KiB and 100 headers (hyper's own bound), bodies to 3 MiB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerLimits {
-    /// Connections open at one time; more are reset.
+    /// Connections open at one time. One more takes the place of one without a request, or is reset.
     pub connections: usize,
     /// Requests under way at one time on an HTTP/2 connection (SETTINGS_MAX_CONCURRENT_STREAMS).
     pub streams: u32,
@@ -72,6 +76,8 @@ pub struct ListenerLimits {
     pub body: Duration,
     /// How long a connection may be without a request.
     pub idle: Duration,
+    /// How long a client may take nothing of what is written to it; then it is cut.
+    pub write: Duration,
 }
 
 impl Default for ListenerLimits {
@@ -86,6 +92,7 @@ impl Default for ListenerLimits {
             head: Duration::from_secs(32),
             body: Duration::from_secs(60),
             idle: Duration::from_secs(90),
+            write: Duration::from_secs(60),
         }
     }
 }
@@ -141,6 +148,12 @@ impl ServeOptions {
         if !guarded {
             loopback_only(self.address)?;
         }
+        let names = self.tls.iter().flat_map(|options| options.names.iter().cloned());
+        let names = names.chain([self.address.ip().to_string()]);
+        let guard = match self.access {
+            None => Guard::of_open_server(names),
+            Some(_) => Guard::default(),
+        };
         let tls = match self.tls {
             None => None,
             Some(options) => {
@@ -162,6 +175,7 @@ impl ServeOptions {
             address,
             tls,
             limits: self.limits,
+            guard,
         })
     }
 }
@@ -172,6 +186,7 @@ pub struct Listening {
     address: SocketAddr,
     tls: Option<(Authority, TlsAcceptor)>,
     limits: ListenerLimits,
+    guard: Guard,
 }
 
 impl Listening {
@@ -213,6 +228,7 @@ impl Listening {
         let settings = ConnectionSettings {
             tls: self.tls.map(|(_, acceptor)| acceptor),
             limits: self.limits,
+            guard: self.guard,
         };
         accept_until(self.listener, self.address, edge, settings, stop).await;
     }
@@ -238,7 +254,10 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     let address = listener.local_addr().map_err(ServeError::Address)?;
     loopback_only(address)?;
-    let settings = ConnectionSettings { tls: None, limits };
+    let settings = ConnectionSettings {
+        limits,
+        ..ConnectionSettings::default()
+    };
     accept_until(listener, address, edge, settings, stop).await;
     Ok(())
 }
@@ -260,7 +279,8 @@ async fn accept_until(
 ) {
     let grace = settings.limits.grace;
     let (stopping, stopped) = watch::channel(false);
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::default();
+    let mut full_for = None;
     let mut stop = std::pin::pin!(stop);
     let mut door = Door::Open(listener);
     loop {
@@ -275,17 +295,24 @@ async fn accept_until(
         tokio::select! {
             biased;
             () = stop.as_mut() => break,
-            Some(_) = connections.join_next() => {}
+            Some(over) = connections.tasks.join_next() => connections.left(over, &edge),
             () = edge.refusing() => {}
             () = pause(refused_for) => {}
-            accepted = door.accept() => match accepted {
-                Ok((socket, _)) => admit(socket, &edge, &settings, &mut connections, stopped.clone()),
-                Err(error) => tracing::warn!(%error, "a connection could not be accepted"),
+            () = pause(full_for) => full_for = None,
+            accepted = door.accept(), if full_for.is_none() => match accepted {
+                Ok((socket, _)) => connections.admit(socket, &edge, &settings, stopped.clone()),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    // Trying at once again would do nothing else: files are gone, not the client.
+                    connections.make_room();
+                    full_for = Some(ACCEPT_AGAIN);
+                }
             },
         }
     }
     // Fails only if no connection is left to hear it.
     let _ = stopping.send(true);
+    let mut connections = connections.tasks;
     let all_over = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(grace, all_over).await.is_err() {
         connections.shutdown().await;
@@ -346,35 +373,72 @@ async fn pause(time: Option<Duration>) {
     }
 }
 
-fn admit(
-    mut socket: TcpStream,
-    edge: &Edge,
-    settings: &ConnectionSettings,
-    connections: &mut JoinSet<()>,
-    mut stopped: watch::Receiver<bool>,
-) {
-    let limit = settings.limits.connections;
-    if connections.len() >= limit {
-        tracing::warn!(limit, "too many connections; one more was reset");
-        return socket.reset();
+/// How long nobody is accepted after that failed: Go's server waits so much at most (`net/http`, `Serve`).
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// The connections of a listener.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<ConnId>,
+    open: BTreeMap<ConnId, (AbortHandle, Arc<Flow>)>,
+}
+
+impl Connections {
+    /// One is over. A panic of its task is one of the server.
+    fn left(&mut self, over: Result<ConnId, JoinError>, edge: &Edge) {
+        match over {
+            Ok(conn) => drop(self.open.remove(&conn)),
+            Err(error) => {
+                self.open.retain(|_, (task, _)| !task.is_finished());
+                if let Ok(panic) = error.try_into_panic() {
+                    edge.fail(format!("a connection panicked: {}", panic_text(&*panic)));
+                }
+            }
+        }
     }
-    // It came before the door was shut: the nearest thing to a server that is down is a reset before any byte.
-    let Some(conn) = edge.accept() else {
-        return socket.reset();
-    };
-    // Every write is to leave at once, as a piece of its own.
-    if let Err(error) = socket.set_nodelay(true) {
-        tracing::warn!(%error, "writes may be merged");
+
+    /// Breaks off the oldest connection that has no request. False if there is none.
+    fn make_room(&mut self) -> bool {
+        let mut idle = self.open.iter().filter(|(_, (_, flow))| !flow.is_serving());
+        let Some((conn, (task, _))) = idle.next() else {
+            return false;
+        };
+        task.abort();
+        let conn = *conn;
+        self.open.remove(&conn);
+        true
     }
-    let stop = async move {
-        // An error means that the sender is gone, and that is a stop too.
-        let _ = stopped.wait_for(|stopped| *stopped).await;
-    };
-    connections.spawn(serve_connection(
-        edge.clone(),
-        conn,
-        socket,
-        settings.clone(),
-        stop,
-    ));
+
+    fn admit(
+        &mut self,
+        mut socket: TcpStream,
+        edge: &Edge,
+        settings: &ConnectionSettings,
+        mut stopped: watch::Receiver<bool>,
+    ) {
+        let limit = settings.limits.connections;
+        if self.open.len() >= limit && !self.make_room() {
+            tracing::warn!(limit, "too many connections; one more was reset");
+            return socket.reset();
+        }
+        // It came before the door was shut: the nearest thing to a server that is down is a reset before any byte.
+        let Some(conn) = edge.accept() else {
+            return socket.reset();
+        };
+        // Every write is to leave at once, as a piece of its own.
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::warn!(%error, "writes may be merged");
+        }
+        let stop = async move {
+            // An error means that the sender is gone, and that is a stop too.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        };
+        let flow = Arc::new(Flow::default());
+        let served = serve_flow(edge.clone(), conn, socket, flow.clone(), settings.clone(), stop);
+        let task = self.tasks.spawn(async move {
+            served.await;
+            conn
+        });
+        self.open.insert(conn, (task, flow));
+    }
 }

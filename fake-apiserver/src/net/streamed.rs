@@ -8,6 +8,7 @@ use std::future::{Future, poll_fn};
 use std::io::{self, Cursor, IoSlice, Write as _};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::header::{CONNECTION, HeaderValue, TRANSFER_ENCODING};
@@ -15,7 +16,7 @@ use hyper::ext::ReasonPhrase;
 use tokio::io::AsyncWrite as _;
 
 use super::answer::{end_connection, response};
-use super::wire::{Transport, Wire};
+use super::wire::{Transport, Unread, Wire};
 use super::{Head, Leaving, Piece, Ticket};
 use crate::fault::Ending;
 
@@ -51,28 +52,44 @@ pub(crate) struct Closing {
     pub(crate) closes: bool,
 }
 
-/// Sends the answer of `ticket`, and notes meanwhile whether it is to be the last.
+/// How a client is told where an answer ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// By the last chunk.
+    Chunks,
+    /// By the end of the connection: it reads HTTP/1.0.
+    UntilClosed,
+}
+
+/// Sends the answer of `ticket`, and notes meanwhile whether it is to be the last. A client that takes nothing for
+/// `patience` is cut.
 pub(crate) async fn stream<T: Transport>(
     wire: &mut Wire<T>,
-    head: Head,
+    (head, framing): (Head, Framing),
     mut ticket: Ticket,
+    patience: Duration,
     closing: &mut Closing,
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Streamed {
-    let mut due = Due::head(head, closing.closes);
+    closing.closes |= framing == Framing::UntilClosed;
+    let mut due = Due::head(head, framing, closing.closes);
+    let mut unread = Unread::default();
     // Is something being written? Is the end among it?
     let (mut on_its_way, mut over) = (false, false);
     let streamed = poll_fn(|cx| {
         if !closing.stopped && stop.as_mut().poll(cx).is_ready() {
             closing.stopped = true;
         }
-        if wire.poll_gone(cx).is_ready() {
+        if wire.poll_gone(cx).is_ready() || ticket.flow().poll_cut(cx).is_ready() {
             return Poll::Ready(Streamed::Broken);
         }
         loop {
             if !on_its_way {
                 let idle = due.is_out();
-                match ticket.poll_leaving(cx, idle.then(|| wire.outlet())) {
+                match ticket.poll_leaving(
+                    cx,
+                    (idle && due.framing == Framing::Chunks).then(|| wire.outlet()),
+                ) {
                     Poll::Ready(Leaving {
                         piece,
                         begun,
@@ -95,8 +112,13 @@ pub(crate) async fn stream<T: Transport>(
                 closing.closes |= closing.stopped | ticket.flow().take_goaway();
                 on_its_way = true;
             }
-            if ready!(due.poll_out(wire, cx)).is_err() {
-                return Poll::Ready(Streamed::Broken);
+            match due.poll_out(wire, cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(_)) => return Poll::Ready(Streamed::Broken),
+                Poll::Pending => {
+                    ready!(unread.poll(ticket.flow(), patience, cx));
+                    return Poll::Ready(Streamed::Broken);
+                }
             }
             if over {
                 return Poll::Ready(Streamed::Whole);
@@ -110,29 +132,35 @@ pub(crate) async fn stream<T: Transport>(
 }
 
 /// What leaves as one write: a head, a chunk, the end, or some of them.
-#[derive(Default)]
 struct Due {
     /// The head, and the line that tells the size of the chunk.
     before: Cursor<Vec<u8>>,
     data: Bytes,
     after: &'static [u8],
+    framing: Framing,
 }
 
 impl Due {
-    fn head(head: Head, closes: bool) -> Self {
+    fn head(head: Head, framing: Framing, closes: bool) -> Self {
         let mut response = response(head, ());
         let headers = response.headers_mut();
         if closes {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        if framing == Framing::Chunks {
+            headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
         let status = response.status();
         let words = response.extensions().get::<ReasonPhrase>();
         let words = words.map_or_else(
             || status.canonical_reason().unwrap_or("<none>").as_bytes(),
             ReasonPhrase::as_bytes,
         );
-        let start = [b"HTTP/1.1 ", status.as_str().as_bytes(), b" ", words, b"\r\n"];
+        let version: &[u8] = match framing {
+            Framing::Chunks => b"HTTP/1.1 ",
+            Framing::UntilClosed => b"HTTP/1.0 ",
+        };
+        let start = [version, status.as_str().as_bytes(), b" ", words, b"\r\n"];
         let mut before = start.concat();
         for (name, value) in response.headers() {
             for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
@@ -142,13 +170,19 @@ impl Due {
         before.extend_from_slice(b"\r\n");
         Self {
             before: Cursor::new(before),
-            ..Self::default()
+            data: Bytes::new(),
+            after: b"",
+            framing,
         }
     }
 
     /// Another chunk, of which so many bytes are out already. One of nothing would be the last.
     fn chunk(&mut self, data: Bytes, begun: usize) {
         if data.is_empty() {
+            return;
+        }
+        if self.framing == Framing::UntilClosed {
+            self.data = data;
             return;
         }
         begin_chunk(self.before.get_mut(), data.len());
@@ -158,6 +192,9 @@ impl Due {
     }
 
     fn end(&mut self) {
+        if self.framing == Framing::UntilClosed {
+            return;
+        }
         self.after = if self.after.is_empty() {
             LAST_CHUNK
         } else {

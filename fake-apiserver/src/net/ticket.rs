@@ -16,6 +16,8 @@ pub(crate) struct Ticket {
     edge: Edge,
     stream: StreamId,
     flow: Arc<Flow>,
+    /// The answer was broken off on the server's behalf.
+    cut: bool,
 }
 
 /// What of a body leaves next, as one write.
@@ -40,7 +42,12 @@ pub(crate) enum Next {
 impl Ticket {
     /// To the answer of `stream`, which has room among those of `edge`.
     pub(super) fn new(edge: Edge, stream: StreamId, flow: Arc<Flow>) -> Self {
-        Self { edge, stream, flow }
+        Self {
+            edge,
+            stream,
+            flow,
+            cut: false,
+        }
     }
 
     /// The connection the answer goes over.
@@ -48,11 +55,16 @@ impl Ticket {
         &self.flow
     }
 
+    /// The answer is broken off: its client takes nothing.
+    pub(crate) fn cut(&mut self) {
+        self.cut = true;
+    }
+
     /// The answer's head, or how the answer ends without one.
     pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Ending>> {
         self.poll(cx, None, |answer| match answer.head.take() {
             Some(head) => Some(Ok(head)),
-            None => match answer.pieces.pop_front() {
+            None => match answer.pieces.take() {
                 Some(Piece::End(how)) => Some(Err(how)),
                 // A body without a head has no place to go.
                 Some(Piece::Data(_)) | None => None,
@@ -72,7 +84,7 @@ impl Ticket {
         let leaving = self.poll(cx, outlet, |answer| {
             // Whoever asks for the next piece has taken the ones before.
             reached = answer.fence.take_if(|left| *left == 0).is_some();
-            let piece = answer.pieces.pop_front()?;
+            let piece = answer.pieces.take()?;
             if let Some(left) = &mut answer.fence {
                 *left -= 1;
             }
@@ -121,15 +133,17 @@ impl Ticket {
         outlet: Option<Outlet>,
         take: impl FnOnce(&mut Answer) -> Option<T>,
     ) -> Poll<T> {
-        let mut state = self.edge.lock();
+        let state = &mut *self.edge.lock();
         let answer = state
             .answers
             .get_mut(&self.stream)
             .expect("an answer leaves only when its ticket is dropped");
+        let held = answer.pieces.held();
         if std::mem::take(&mut answer.goaway) {
             self.flow.goaway();
         }
         let taken = take(answer);
+        state.held -= held - answer.pieces.held();
         answer.waiting = taken.is_none().then(|| Waiting {
             waker: cx.waker().clone(),
             outlet,
@@ -140,9 +154,18 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let answer = self.edge.lock().answers.remove(&self.stream);
+        let answer = {
+            let state = &mut *self.edge.lock();
+            let answer = state.answers.remove(&self.stream);
+            state.held -= answer.as_ref().map_or(0, |answer| answer.pieces.held());
+            answer
+        };
         if answer.is_some_and(|answer| !answer.over) {
-            self.edge.hand_in(|_, _| Input::Abandoned(self.stream));
+            let cut = self.cut || self.flow.is_cut();
+            self.edge.hand_in(|_, _| match cut {
+                true => Input::CutOff(self.stream),
+                false => Input::Abandoned(self.stream),
+            });
         }
     }
 }

@@ -4,6 +4,7 @@
 //! comes alone is a fragment. Clients read one event a message (`x/net/websocket` sends them so).
 
 use std::future::poll_fn;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{SinkExt as _, StreamExt as _};
@@ -22,8 +23,13 @@ use crate::record::Side;
 /// Nobody has anything to say to a watch.
 const RECEIVED_MAX: usize = 64 * 1024;
 
-/// Sends what the server decides until either side ends it, and says who did.
-pub(crate) async fn serve_websocket(io: impl AsyncRead + AsyncWrite + Unpin, mut ticket: Ticket) -> Side {
+/// Sends what the server decides until either side ends it, and says who did. A client that does not take a message
+/// within `patience` is cut.
+pub(crate) async fn serve_websocket(
+    io: impl AsyncRead + AsyncWrite + Unpin,
+    mut ticket: Ticket,
+    patience: Duration,
+) -> Side {
     let config = WebSocketConfig::default()
         .read_buffer_size(1024)
         // Every message is written through.
@@ -48,8 +54,13 @@ pub(crate) async fn serve_websocket(io: impl AsyncRead + AsyncWrite + Unpin, mut
                     let whole = line.ends_with(b"\n");
                     let frame = frame(line, in_message, whole);
                     in_message = !whole;
-                    if socket.send(Message::Frame(frame)).await.is_err() {
-                        return Side::Client;
+                    match tokio::time::timeout(patience, socket.send(Message::Frame(frame))).await {
+                        Ok(Ok(())) => {}
+                        Ok(Err(_)) => return Side::Client,
+                        Err(_) => {
+                            ticket.cut();
+                            return Side::Server;
+                        }
                     }
                 }
             }

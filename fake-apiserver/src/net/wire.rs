@@ -5,15 +5,18 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
+use futures::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use super::deadline::Deadline;
 use crate::fault::Ending;
 
 /// The bytes of one connection: a socket, or one end of an in-memory pipe.
@@ -50,8 +53,15 @@ impl<T: Transport> Transport for TlsStream<T> {
 /// The way out of a connection.
 pub(crate) type Outlet = Arc<Mutex<dyn Transport>>;
 
-/// Bytes that are kept of what a peer says before it is its turn.
+/// Bytes that are read at a time of what a peer says before it is its turn.
 const READ_AHEAD: usize = 512;
+
+/// Bytes that are kept of it. Who says more is not listened to: its connection ends.
+const READ_AHEAD_MAX: usize = 16 * 1024;
+
+/// How long a peer that still sends is read on after the last word was said to it, so that it gets to read that: closing
+/// on unread bytes would be a reset (Go `net/http`, `rstAvoidanceDelay`).
+const LINGER: Duration = Duration::from_secs(1);
 
 /// What the answers of a connection, the bytes under it and whoever drives it tell each other.
 #[derive(Debug, Default)]
@@ -67,6 +77,13 @@ pub(crate) struct Flow {
     serving: AtomicBool,
     /// A request came since [`Flow::take_asked`] was asked last.
     asked: AtomicBool,
+    /// Bytes the transport took.
+    written: AtomicU64,
+    /// The connection is to be broken off.
+    cut: AtomicBool,
+    cutter: AtomicWaker,
+    /// What the peer still sends is to be read before the connection is gone.
+    lingers: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -160,6 +177,32 @@ impl Flow {
         self.serving.load(Ordering::Relaxed)
     }
 
+    /// The connection is to be broken off: too much is held for it, or its peer takes nothing.
+    pub(crate) fn cut(&self) {
+        self.cut.store(true, Ordering::Relaxed);
+        self.cutter.wake();
+    }
+
+    /// Is it to be broken off?
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Relaxed)
+    }
+
+    /// Ready once it is.
+    pub(crate) fn poll_cut(&self, cx: &Context<'_>) -> Poll<()> {
+        self.cutter.register(cx.waker());
+        if self.is_cut() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+
+    /// Its last answer is said before the peer has said all.
+    pub(crate) fn linger(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
+    }
+
     fn due(&self) -> Option<Ending> {
         let state = self.lock();
         state.armed.filter(|_| state.due)
@@ -167,6 +210,30 @@ impl Flow {
 
     fn lock(&self) -> MutexGuard<'_, FlowState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Patience with a peer that does not take what is written to it.
+#[derive(Debug, Default)]
+pub(crate) struct Unread {
+    deadline: Deadline,
+    written: u64,
+}
+
+impl Unread {
+    /// Ready once nothing was taken for `patience` though there was something to take; the connection is cut then.
+    pub(crate) fn poll(&mut self, flow: &Flow, patience: Duration, cx: &mut Context<'_>) -> Poll<()> {
+        let written = flow.written.load(Ordering::Relaxed);
+        if !flow.is_dirty() || written != self.written {
+            self.written = written;
+            self.deadline.clear();
+        }
+        if flow.is_dirty() && !self.deadline.is_set() {
+            self.deadline.set(patience);
+        }
+        ready!(self.deadline.poll_passed(cx));
+        flow.cut();
+        Poll::Ready(())
     }
 }
 
@@ -188,6 +255,8 @@ pub(crate) struct Wire<T> {
     read_before: Bytes,
     flow: Arc<Flow>,
     settles: Settles,
+    /// Set while a peer is read on after the end.
+    lingering: Deadline,
 }
 
 impl<T> Wire<T> {
@@ -197,6 +266,7 @@ impl<T> Wire<T> {
             read_before,
             flow,
             settles,
+            lingering: Deadline::default(),
         }
     }
 
@@ -218,19 +288,39 @@ impl<T: Transport> Wire<T> {
         self.transport.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ready once the peer is gone. What it says meanwhile is kept for who reads next; then no more is listened to.
+    /// Ready once the peer is gone, or says too much before it is its turn. What it says is kept for who reads next.
     pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.read_before.is_empty() {
-            return Poll::Pending;
+        loop {
+            let mut space = [0; READ_AHEAD];
+            let mut read = ReadBuf::new(&mut space);
+            let result = ready!(Pin::new(&mut *self.transport()).poll_read(cx, &mut read));
+            let said = self.read_before.len() + read.filled().len();
+            if result.is_err() || read.filled().is_empty() || said > READ_AHEAD_MAX {
+                return Poll::Ready(());
+            }
+            self.read_before = match self.read_before.is_empty() {
+                true => Bytes::copy_from_slice(read.filled()),
+                false => [&self.read_before, read.filled()].concat().into(),
+            };
         }
-        let mut space = [0; READ_AHEAD];
-        let mut read = ReadBuf::new(&mut space);
-        let result = ready!(Pin::new(&mut *self.transport()).poll_read(cx, &mut read));
-        if result.is_err() || read.filled().is_empty() {
+    }
+
+    /// Reads what the peer still sends, for a while, and throws it away.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.lingering.is_set() {
+            self.lingering.set(LINGER);
+        }
+        if self.lingering.poll_passed(cx).is_ready() {
             return Poll::Ready(());
         }
-        self.read_before = Bytes::copy_from_slice(read.filled());
-        Poll::Pending
+        loop {
+            let mut space = [0; READ_AHEAD];
+            let mut read = ReadBuf::new(&mut space);
+            let result = ready!(Pin::new(&mut *self.transport()).poll_read(cx, &mut read));
+            if result.is_err() || read.filled().is_empty() {
+                return Poll::Ready(());
+            }
+        }
     }
 }
 
@@ -262,7 +352,9 @@ impl<T: Transport> AsyncRead for Wire<T> {
 impl<T: Transport> AsyncWrite for Wire<T> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.flow.dirty.store(true, Ordering::Relaxed);
-        Pin::new(&mut *self.transport()).poll_write(cx, buf)
+        let written = ready!(Pin::new(&mut *self.transport()).poll_write(cx, buf))?;
+        self.flow.written.fetch_add(written as u64, Ordering::Relaxed);
+        Poll::Ready(Ok(written))
     }
 
     fn poll_write_vectored(
@@ -271,7 +363,9 @@ impl<T: Transport> AsyncWrite for Wire<T> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.flow.dirty.store(true, Ordering::Relaxed);
-        Pin::new(&mut *self.transport()).poll_write_vectored(cx, bufs)
+        let written = ready!(Pin::new(&mut *self.transport()).poll_write_vectored(cx, bufs))?;
+        self.flow.written.fetch_add(written as u64, Ordering::Relaxed);
+        Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -301,7 +395,14 @@ impl<T: Transport> AsyncWrite for Wire<T> {
         )))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.transport()).poll_shutdown(cx)
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Once it is shut down there is nothing more to shut.
+        if !self.lingering.is_set() {
+            ready!(Pin::new(&mut *self.transport()).poll_shutdown(cx))?;
+        }
+        if self.flow.lingers.load(Ordering::Relaxed) {
+            ready!(self.poll_linger(cx));
+        }
+        Poll::Ready(Ok(()))
     }
 }

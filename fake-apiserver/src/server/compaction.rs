@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
+/// Half of it is kept where history takes more.
+use super::memory::HISTORY_BYTES_MAX as BYTES_MAX;
+
 /// How long history is kept at least (apiserver `--etcd-compaction-interval`).
 const EVERY: Duration = Duration::from_secs(300);
-
-/// Bytes of memory that history may take; half of it is kept then.
-const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// When to compact, and up to where.
 #[derive(Debug)]

@@ -265,6 +265,11 @@ impl Exchange {
         self.backlog.room().saturating_sub(queued)
     }
 
+    /// From now on so many bytes are handed over at most before the connection took some.
+    pub(super) fn set_share(&mut self, share: usize) {
+        self.backlog.set_share(share);
+    }
+
     /// The connection took what was before the last fence. True if another one is to follow.
     pub(super) fn taken(&mut self) -> bool {
         self.backlog.taken()

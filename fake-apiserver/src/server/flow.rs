@@ -10,12 +10,13 @@ use std::time::Duration;
 use super::answer::watch_head;
 use super::exchange::Fate;
 use super::log::Log;
+use super::memory::EVENT_BYTES_MAX;
 use super::names::binding_of;
 use super::{Open, Output, Server, Source};
 use crate::fault::Ending;
 use crate::model::{Model, WatchPoll};
 use crate::record::{ObjectRef, StreamId, What};
-use crate::script::Script;
+use crate::script::{Script, Standing};
 
 impl Server {
     /// Runs every step and sends every byte that is due at `now`.
@@ -25,7 +26,10 @@ impl Server {
         {
             self.compact_if_due(now);
         }
-        while let Some(step) = self.script.poll(now, self.newest_watch().is_some()) {
+        // Only a step that stands needs to know, and looking may be long.
+        while let Standing::Armed { .. } = self.script.standing()
+            && let Some(step) = self.script.poll(now, self.newest_watch().is_some())
+        {
             self.run_step(now, step, None);
         }
         self.pump_due(now);
@@ -45,6 +49,13 @@ impl Server {
         if let Some(to) = compaction.and_then(|compaction| compaction.due(now, revision, bytes)) {
             self.model.compact_store_to(to);
             self.turned(now, format!("etcd compacted up to {to}"));
+        }
+        if self.compaction.is_some() && self.model.event_bytes() > EVENT_BYTES_MAX {
+            self.model.evict_events(EVENT_BYTES_MAX / 2);
+            self.turned(
+                now,
+                "the oldest events left the watch caches: too many bytes".to_owned(),
+            );
         }
     }
 
@@ -67,6 +78,7 @@ impl Server {
 
     /// Moves what the truth has to say into the queue, and what may leave out of it.
     pub(super) fn pump(&mut self, now: Duration, stream: StreamId) {
+        let share = self.answer_share();
         loop {
             let Some(mut open) = self.open.get_mut(&stream) else {
                 return;
@@ -78,6 +90,7 @@ impl Server {
                     None => return,
                 };
             }
+            open.exchange.set_share(share);
             let more = open.refill(
                 now,
                 Ground {
@@ -102,7 +115,7 @@ impl Server {
             }
             self.assume_reports(now, stream, told);
             if is_over && !self.is_stalled() {
-                self.open.remove(&stream);
+                self.close(stream);
                 return;
             }
             if !more || room == 0 {

@@ -1,8 +1,9 @@
-//! The trace as the server keeps it: whole, or the newest of it.
+//! The trace as the server keeps it: whole, or the newest of it, in so many records and so many bytes.
 
 use std::time::Duration;
 
-use crate::record::{Record, What};
+use super::memory::TRACE_BYTES_MAX;
+use crate::record::{ObjectRef, Record, What};
 
 /// The append-only trace, of which the oldest records may be forgotten.
 #[derive(Debug, Default)]
@@ -12,6 +13,85 @@ pub(super) struct Log {
     /// Records of this weight at least are kept, the newest; `None`: all.
     pub(super) kept: Option<usize>,
     weight: usize,
+    bytes: usize,
+}
+
+/// Bytes of a text of a request head that are recorded; the rest is cut off.
+const TEXT_MAX: usize = 4 * 1024;
+
+/// Query parameters of a request that are recorded.
+const PARAMETERS_MAX: usize = 64;
+
+/// The text, or its first bytes and an ellipsis.
+pub(super) fn clipped(text: &str) -> String {
+    if text.len() <= TEXT_MAX {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(TEXT_MAX)])
+}
+
+/// The parameters as they are recorded.
+pub(super) fn clipped_query(query: &[(String, String)]) -> Vec<(String, String)> {
+    let parameters = query.iter().take(PARAMETERS_MAX);
+    parameters
+        .map(|(name, value)| (clipped(name), clipped(value)))
+        .collect()
+}
+
+/// About how many bytes of memory a record takes. Objects of frames are shared with the watch cache.
+fn bytes(what: &What) -> usize {
+    let object = |object: &ObjectRef| {
+        size_of::<ObjectRef>() + object.key.len() + object.uid.len() + object.resource_version.len()
+    };
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let more = match what {
+        What::Request {
+            path,
+            query,
+            accept,
+            user_agent,
+            violations,
+            ..
+        } => {
+            let query = query
+                .iter()
+                .map(|(name, value)| size_of::<(String, String)>() + name.len() + value.len());
+            let violations = violations.iter().map(|text| size_of::<String>() + text.len());
+            path.len() + text(accept) + text(user_agent) + query.sum::<usize>() + violations.sum::<usize>()
+        }
+        What::Page {
+            items,
+            continue_token,
+            ..
+        } => continue_token.len() + items.iter().map(object).sum::<usize>(),
+        What::Body {
+            reason,
+            message,
+            continue_token,
+            ..
+        } => text(reason) + text(message) + text(continue_token),
+        What::Withheld { object: of, .. } => object(of),
+        What::Wrote(truth) => {
+            object(&truth.object) + truth.content.as_ref().map_or(0, |content| content.len())
+        }
+        What::Turned { how, .. } | What::Step { how, .. } | What::Rule { how, .. } => how.len(),
+        What::Connected { .. }
+        | What::Goaway { .. }
+        | What::Refused
+        | What::Disconnected { .. }
+        | What::Head { .. }
+        | What::Torn { .. }
+        | What::Frame { .. }
+        | What::End { .. }
+        | What::Restored { .. }
+        | What::Bound { .. }
+        | What::ScriptDone
+        | What::Reported(_)
+        | What::StopRequested
+        | What::LeftOpen { .. }
+        | What::RunEnded(_) => 0,
+    };
+    size_of::<Record>() + more
 }
 
 /// Items of a list that weigh as much as a record.
@@ -51,6 +131,7 @@ impl Log {
     pub(super) fn push(&mut self, at: Duration, what: What) {
         tracing::debug!(at_ms = at.as_millis() as u64, what = what.name(), "recorded");
         self.weight += weight(&what);
+        self.bytes += bytes(&what);
         self.records.push(Record {
             seq: self.forgotten + self.records.len() as u64,
             at,
@@ -58,14 +139,21 @@ impl Log {
         });
     }
 
+    /// About how many bytes of memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Forgets what need not be kept, now and then: a record at a time would move all others each time.
     pub(super) fn trim(&mut self) {
-        let Some(kept) = self.kept.filter(|kept| self.weight > 2 * kept) else {
+        let Some(kept) = self.kept else { return };
+        if self.weight <= 2 * kept && self.bytes <= TRACE_BYTES_MAX {
             return;
-        };
+        }
         let mut old = 0;
-        while self.weight > kept && old < self.records.len() {
+        while (self.weight > kept || self.bytes > TRACE_BYTES_MAX / 2) && old < self.records.len() {
             self.weight -= weight(&self.records[old].what);
+            self.bytes -= bytes(&self.records[old].what);
             old += 1;
         }
         self.records.drain(..old);

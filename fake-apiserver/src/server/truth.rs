@@ -119,6 +119,8 @@ impl Server {
             });
             self.goal.on_write(now, &written.key, state);
         }
+        let is_secret = group.is_empty() && plural == "secrets";
+        let keeps_content = self.goal.compares() && !is_secret;
         self.log.push(
             now,
             What::Wrote(Truth {
@@ -130,7 +132,7 @@ impl Server {
                 },
                 op,
                 selected,
-                content: written.stored.content(),
+                content: keeps_content.then(|| written.stored.content()),
             }),
         );
     }

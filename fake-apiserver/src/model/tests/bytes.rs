@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::api::{Collection, Form, MetaVersion};
+use crate::api::{Collection, Form, MetaVersion, RowObject, TableForm};
 use crate::model::encode_json;
 
 fn text(bytes: &[u8]) -> &str {
@@ -307,4 +307,52 @@ fn an_expired_token_is_told_byte_for_byte() {
          created, modified, or deleted between the time the first chunk was returned and now may show up in the list.\",\
          \"reason\":\"Expired\",\"code\":410}\n"
     );
+}
+
+/// Lists that are written while they leave have the bytes they would have in one piece.
+#[rstest]
+fn a_long_list_is_the_same_in_pieces(
+    #[values("application/json", "application/yaml")] accept: &'static str,
+    #[values("", "pretty=true")] query: &str,
+    #[values(
+        Form::Full,
+        Form::Metadata(MetaVersion::V1),
+        Form::Table(TableForm { version: MetaVersion::V1, object: RowObject::Full }),
+        Form::Table(TableForm { version: MetaVersion::V1, object: RowObject::None })
+    )]
+    form: Form,
+    #[values(CM, WD)] target: &str,
+) {
+    let mut world = World::fixture(Version::V1_36);
+    let (group, plural) = if target == CM {
+        ("", "configmaps")
+    } else {
+        ("probe.example.com", "widgets")
+    };
+    let content = json!({ "text": "two\nlines\n\n", "quoted": "a: \"b\" <&>", "long": "word ".repeat(50) });
+    let object = if target == CM {
+        json!({ "data": content })
+    } else {
+        json!({ "spec": { "deep": [content, {}, []] } })
+    };
+    world.apply(group, plural, Some("probe"), "one", object.clone());
+    world.apply(group, plural, Some("probe"), "two", object);
+    let mut headers = http::HeaderMap::new();
+    headers.insert("accept", http::HeaderValue::from_static(accept));
+    let request = crate::api::HttpRequest {
+        method: http::Method::GET,
+        path: String::new(),
+        query: query.to_owned(),
+        headers,
+        body: bytes::Bytes::new(),
+    };
+    let page = crate::model::Page {
+        form,
+        ..world.page(target)
+    };
+    let whole = crate::api::ok(page.encode()).in_the_style_of(&request);
+    let (pieces, head) = crate::api::StyledText::new(page.into_text(), &request).unwrap();
+    let pieces: Vec<u8> = pieces.flatten().collect();
+    assert_eq!(text(&pieces), text(&whole.body));
+    assert_eq!(head.headers, whole.headers);
 }

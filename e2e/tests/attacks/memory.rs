@@ -1,0 +1,57 @@
+//! Memory that requests make the server hold: history, events, and the trace.
+
+use e2e::attacks::{fill, neighbour, rewrite, write};
+
+use crate::{MIB, holds, server, told};
+
+#[test]
+fn versions_of_a_large_object_leave_history_and_watch_cache() {
+    let server = server();
+    fill(server.address(), 1, 900_000);
+    rewrite(server.address(), 250);
+    // Each version alone would make it 225 MiB, and one in the trace as much again.
+    holds(&server, 220 * MIB);
+    assert!(told(&server, "history") < 66.0, "{}", server.ctl(&["status"]));
+    assert!(told(&server, "events") < 66.0, "{}", server.ctl(&["status"]));
+    let old = neighbour(
+        server.address(),
+        "/api/v1/configmaps?watch=1&resourceVersion=5&timeoutSeconds=1",
+    );
+    assert!(
+        old.text.contains("Expired"),
+        "{}",
+        &old.text[..old.text.len().min(500)]
+    );
+}
+
+#[test]
+fn the_trace_carries_no_content() {
+    let server = server();
+    let secret = r#"{"metadata":{"name":"s"},"stringData":{"p":"c2VjcmV0IG9mIHRoZSB0ZXN0"}}"#;
+    let target = "/api/v1/namespaces/default/secrets";
+    assert_eq!(
+        write(server.address(), "POST", target, "application/json", secret).status,
+        201
+    );
+    let config = r#"{"metadata":{"name":"c"},"data":{"p":"nobody else reads this"}}"#;
+    let target = "/api/v1/namespaces/default/configmaps";
+    assert_eq!(
+        write(server.address(), "POST", target, "application/json", config).status,
+        201
+    );
+    let trace = server.ctl(&["trace", "--format", "json"]);
+    assert!(trace.contains("default/s"), "the write is recorded");
+    for content in ["c2VjcmV0", "YzJWamNtVjB", "nobody else reads this"] {
+        assert!(!trace.contains(content), "the trace has {content}");
+    }
+}
+
+#[test]
+fn long_request_heads_are_recorded_in_part() {
+    let server = server();
+    let long = "x".repeat(100_000);
+    for _ in 0..200 {
+        neighbour(server.address(), &format!("/api/v1/pods?labelSelector={long}"));
+    }
+    assert!(told(&server, "trace") < 4.0, "{}", server.ctl(&["status"]));
+}

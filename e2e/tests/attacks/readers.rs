@@ -1,0 +1,34 @@
+//! Clients that do not read what they ask for.
+
+use e2e::attacks::{fill, unread_lists};
+
+use crate::{MIB, holds, server, told};
+
+const LIST: &str = "/api/v1/configmaps";
+
+#[test]
+fn long_lists_are_made_while_they_leave_in_every_style() {
+    let server = server();
+    fill(server.address(), 40, 250_000);
+    let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+    let readers = [
+        unread_lists(server.address(), 8, LIST, "application/json"),
+        unread_lists(server.address(), 8, LIST, "application/yaml"),
+        unread_lists(
+            server.address(),
+            8,
+            &format!("{LIST}?pretty=true"),
+            "application/json",
+        ),
+        unread_lists(
+            server.address(),
+            8,
+            &format!("{LIST}?includeObject=Object"),
+            table,
+        ),
+    ];
+    // Whole, each of them were 10 MiB: 320 in all.
+    holds(&server, 220 * MIB);
+    assert!(told(&server, "answers") < 64.0, "{}", server.ctl(&["status"]));
+    drop(readers);
+}

@@ -1,0 +1,83 @@
+//! The part of an answer that its connection did not take yet, and how much memory is held for nobody but it.
+//!
+//! It must not know what the bytes say.
+
+use std::collections::VecDeque;
+
+use super::Piece;
+
+/// Pieces in the order they leave. Data that others hold too, as an event that many watches show, counts nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    queue: VecDeque<(Piece, usize)>,
+    /// Bytes of all that is queued or on its way.
+    held: usize,
+    /// Bytes of the piece taken last: it is on its way until the next is asked for.
+    leaving: usize,
+}
+
+impl Pieces {
+    pub(crate) fn push(&mut self, piece: Piece) {
+        let held = match &piece {
+            Piece::Data(bytes) if bytes.is_unique() => bytes.len(),
+            Piece::Data(_) | Piece::End(_) => 0,
+        };
+        self.held += held;
+        self.queue.push_back((piece, held));
+    }
+
+    /// Takes the next piece; what was taken before is out.
+    pub(crate) fn take(&mut self) -> Option<Piece> {
+        self.held -= std::mem::take(&mut self.leaving);
+        let (piece, held) = self.queue.pop_front()?;
+        self.leaving = held;
+        Some(piece)
+    }
+
+    /// The next piece was written out.
+    pub(crate) fn written(&mut self) {
+        let _out = self.take();
+        self.held -= std::mem::take(&mut self.leaving);
+    }
+
+    pub(crate) fn front(&self) -> Option<&Piece> {
+        self.queue.front().map(|(piece, _)| piece)
+    }
+
+    pub(crate) fn back(&self) -> Option<&Piece> {
+        self.queue.back().map(|(piece, _)| piece)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Bytes held for this answer alone.
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn what_nobody_else_holds_counts_until_the_next_piece_is_asked_for() {
+        let shared = Bytes::from(vec![0; 100]);
+        let mut pieces = Pieces::default();
+        pieces.push(Piece::Data(shared.clone()));
+        pieces.push(Piece::Data(Bytes::from(vec![0; 10])));
+        pieces.push(Piece::Data(Bytes::from(vec![0; 3])));
+        assert_eq!(pieces.held(), 13);
+        pieces.take();
+        pieces.take();
+        assert_eq!(pieces.held(), 13, "it is on its way");
+        pieces.written();
+        assert_eq!((pieces.held(), pieces.len()), (0, 0));
+        assert!(pieces.take().is_none());
+        drop(shared);
+    }
+}
