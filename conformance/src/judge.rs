@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fake_apiserver::api::decoded_path;
 use fake_apiserver::record::{Record, RunEnd, Verb, What};
 use fake_apiserver::report::Report;
 use fake_apiserver::scenario::{Named, Scenario, Trigger};
@@ -42,7 +43,8 @@ pub fn judge_wire(scenario: &Scenario, records: &[Record], found: Vec<Contradict
                 stream, path, verb, ..
             } = &record.what
             {
-                let named = Named::by(path);
+                let path = decoded_path(path);
+                let named = Named::by(&path);
                 let meant =
                     *verb != Verb::Other && named.group == target.group && named.plural == target.plural;
                 if !meant && *verb != Verb::Other {

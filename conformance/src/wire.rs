@@ -36,6 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use fake_apiserver::api::decoded_path;
 use fake_apiserver::record::line::line;
 use fake_apiserver::record::{ConnId, Record, Side, StreamId, Verb, What};
 use fake_apiserver::scenario::{ClientMode, Named, Scenario, ServerSettings};
@@ -160,7 +161,8 @@ impl WireJudge {
                 let agent = self
                     .clients
                     .ask(user_agent.as_deref(), *conn, clients::is_read(*verb));
-                let named = Named::by(path);
+                let decoded = decoded_path(path);
+                let named = Named::by(&decoded);
                 if *verb == Verb::Other {
                     self.clients.touch(&agent, *stream, method, &named);
                 } else {

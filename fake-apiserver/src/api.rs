@@ -25,6 +25,7 @@ pub mod published;
 pub mod request;
 pub mod status;
 mod style;
+mod warnings;
 pub mod websocket;
 pub mod write;
 mod yaml;
@@ -36,6 +37,7 @@ use accept::Shape;
 pub use access::{Access, User};
 pub use document::Document;
 use options::{ListOptions, truthy};
+pub(crate) use path::ResourcePath;
 use path::Route;
 pub use request::{
     Collection, ConnectRequest, Connection, Form, GetRequest, ListRequest, MetaVersion, Request,
@@ -44,6 +46,7 @@ pub use request::{
 pub use status::{Cause, Details, Status};
 pub use style::{LongList, StyledText};
 pub(crate) use style::{gzip_headers, gzip_member, takes_gzip};
+pub use warnings::{warning, warnings};
 pub use write::{Subresource, WriteRequest};
 
 /// Largest request body (apiserver `MaxRequestBodyBytes`, 3 MiB).
@@ -124,7 +127,11 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
     let route = path::route(&request.path, catalog);
     let deprecation = match &route {
         Route::Collection { kind, .. } | Route::Object { kind, .. } => kind.deprecation,
-        Route::Unstored { .. } | Route::Document(_) | Route::Unknown | Route::UnknownText => "",
+        Route::Unstored { .. }
+        | Route::Document(_)
+        | Route::Incomplete(_)
+        | Route::Unknown
+        | Route::UnknownText => "",
     };
     read(request, route, version).map_err(|mut refusal| {
         // Handlers warn of what is deprecated; what no handler gets to see is refused before.
@@ -141,6 +148,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
     let parsed = match route {
         Route::UnknownText => return Err(Answer::text(404, "404 page not found\n")),
         Route::Unknown => Err(Status::unknown_path()),
+        Route::Incomplete(why) => Err(Status::bad_request(why)),
         Route::Document(document) => Ok(Request::Document(document)),
         Route::Unstored {
             kind,
@@ -177,6 +185,8 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
             let collection = Collection { kind, namespace };
             if request.method == Method::GET {
                 read_collection(request, collection, watch, None, version)
+            } else if watch {
+                Err(Status::method_not_allowed())
             } else if kind.custom && collection.namespace.is_none() && request.method == Method::DELETE {
                 return Err(Answer::text(404, "404 page not found\n"));
             } else {
@@ -246,6 +256,9 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                 }
             };
             let read_only = request.method == Method::GET;
+            if watch && !read_only {
+                return Err(refuse(Status::method_not_allowed()));
+            }
             if read_only && part == Some(Some(Subresource::Finalize)) {
                 return Err(refuse(Status::method_not_allowed()));
             }
@@ -311,6 +324,7 @@ pub fn violations(
         Route::Object { .. }
         | Route::Unstored { .. }
         | Route::Document(_)
+        | Route::Incomplete(_)
         | Route::Unknown
         | Route::UnknownText => return Vec::new(),
     };
@@ -383,17 +397,18 @@ pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> 
 
 /// Does it lead to what a kubelet is asked for? Flow control lets that pass unseen.
 fn is_connection(path: &str) -> bool {
-    let Some(place) = path.strip_prefix("/api/v1/namespaces/") else {
-        return false;
-    };
-    let mut parts = place.split('/').skip(1);
-    parts.next() == Some("pods") && parts.nth(1).is_some_and(|part| Connection::of(part).is_some())
+    let path = decoded_path(path);
+    ResourcePath::read(&path).is_some_and(|place| {
+        let of_pod = (place.group, place.version, place.resource) == ("", "v1", "pods");
+        let part = place.subresource.unwrap_or_default();
+        of_pod && place.within.is_some() && Connection::of(part).is_some()
+    })
 }
 
-/// A `Warning` header (RFC 7234).
-pub fn warning(text: &str) -> (String, String) {
-    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-    ("Warning".to_owned(), format!("299 - \"{text}\""))
+/// Does the path end where a collection does, whether or not it is served?
+pub(crate) fn names_collection(path: &str) -> bool {
+    let path = decoded_path(path);
+    ResourcePath::read(&path).is_some_and(|place| place.is_collection())
 }
 
 /// Can a page of this kind be had in the form asked for?
@@ -566,6 +581,11 @@ fn check_timeout(query: &[(String, String)]) -> Result<(), Status> {
             Status::bad_request(format!("invalid timeout specified in the request URL - {error}"))
         }),
     }
+}
+
+/// A path as it is read: percent-decoded. What is no escape stays as it is.
+pub fn decoded_path(path: &str) -> Cow<'_, str> {
+    percent_decoded(path, false)
 }
 
 /// Percent-decoding; `+` is a space in queries. What is no escape stays as it is.

@@ -1,12 +1,12 @@
 //! Which collection, object or document a path names, and which of the two 404 dialects a path that names nothing is
-//! refused in.
+//! refused in. It is the only reader of paths: authorization takes its attributes from here, too.
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
 
 use crate::model::catalog::{Catalog, Kind};
 
+use super::decoded_path;
 use super::document::{Discovery, Document};
-use super::percent_decoded;
 
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,74 +36,167 @@ pub(super) enum Route {
     },
     /// To no object.
     Document(Document),
+    /// To one object of which the path leaves the name or the namespace empty: refused in these words.
+    Incomplete(&'static str),
     /// Nowhere, below a group that the apiserver itself serves: refused as a Status.
     Unknown,
     /// Nowhere at all: refused as plain text.
     UnknownText,
 }
 
+/// A path to a resource, as far as its text alone tells: what is authorized and what is routed is read from this one
+/// value. An empty segment stays where it is, as on a real server, and is never another path's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ResourcePath<'p> {
+    /// Empty: the core group, or an empty segment below `/apis`.
+    pub(crate) group: &'p str,
+    pub(crate) version: &'p str,
+    /// `watch` or `proxy` before the resource.
+    pub(crate) verb: Option<&'p str>,
+    /// The namespace the resource is in.
+    pub(crate) within: Option<&'p str>,
+    pub(crate) resource: &'p str,
+    pub(crate) name: Option<&'p str>,
+    pub(crate) subresource: Option<&'p str>,
+    /// Does the path name a group (`/apis`)?
+    grouped: bool,
+    /// Are there segments behind the subresource?
+    continues: bool,
+}
+
+impl<'p> ResourcePath<'p> {
+    /// Reads a percent-decoded path; `None`: it names no resource.
+    pub(crate) fn read(decoded: &'p str) -> Option<Self> {
+        let segments: Vec<&str> = decoded.trim_matches('/').split('/').collect();
+        let (grouped, group, version, below) = match segments.as_slice() {
+            ["api", version, below @ ..] => (false, "", *version, below),
+            ["apis", group, version, below @ ..] => (true, *group, *version, below),
+            _ => return None,
+        };
+        let (verb, below) = match below {
+            [verb @ ("watch" | "proxy"), below @ ..] if !below.is_empty() => (Some(*verb), below),
+            _ => (None, below),
+        };
+        let (within, below) = match below {
+            // A namespace has parts of its own; all else below it is in it.
+            ["namespaces", _, "status" | "finalize", ..] => (None, below),
+            ["namespaces", namespace, below @ ..] if !below.is_empty() => (Some(*namespace), below),
+            _ => (None, below),
+        };
+        let (resource, below) = below.split_first()?;
+        Some(Self {
+            group,
+            version,
+            verb,
+            within,
+            resource,
+            name: below.first().copied(),
+            subresource: below.get(1).copied().filter(|_| verb != Some("proxy")),
+            grouped,
+            continues: below.len() > 2,
+        })
+    }
+
+    /// The namespace that rights are asked for: of a namespace, itself.
+    pub(crate) fn namespace(&self) -> &'p str {
+        let itself = self.name.filter(|_| self.resource == "namespaces");
+        self.within.or(itself).unwrap_or_default()
+    }
+
+    /// Does it end where a collection does?
+    pub(crate) fn is_collection(&self) -> bool {
+        self.name.is_none()
+    }
+}
+
+/// What is refused without a look at what is asked.
+const NO_NAMESPACE: &str = "Namespace parameter required.";
+const NO_NAME: &str = "name must be provided";
+
 /// Nearly no path has more.
 const SEGMENTS: usize = 8;
 
 /// Where `path` leads. Every segment is percent-decoded.
 pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
-    let path = percent_decoded(path, false);
+    let path = decoded_path(path);
     let mut exact = Vec::with_capacity(SEGMENTS);
     exact.extend(path.strip_prefix('/').unwrap_or(&path).split('/'));
     if let Some(document) = Document::named(&exact) {
         return Route::Document(document);
     }
-    // Slashes at either end mean nothing from here on.
-    let before = exact.iter().take_while(|name| name.is_empty()).count();
-    let behind = exact.iter().rev().take_while(|name| name.is_empty()).count();
-    match exact.get(before..exact.len() - behind).unwrap_or_default() {
+    // A slash too many at the end means nothing, one at the beginning is of another path.
+    if path.starts_with("//") {
+        return Route::UnknownText;
+    }
+    if let Some(resource) = ResourcePath::read(&path) {
+        return below_version(&resource, catalog);
+    }
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    match segments.as_slice() {
         ["api"] => Route::Document(Document::Discovery(Discovery::Versions)),
-        ["apis"] => Route::Document(Document::Discovery(Discovery::Groups)),
-        ["api", "v1", rest @ ..] => below_version("", "v1", rest, catalog),
+        ["apis"] if matches!(&*path, "/apis" | "/apis/") => {
+            Route::Document(Document::Discovery(Discovery::Groups))
+        }
+        ["api", version] => discovered("", version, catalog),
         ["api", ..] => Route::Unknown,
         ["apis", group] => match catalog.kinds().iter().any(|kind| kind.group == *group) {
-            true => Route::Document(Document::Discovery(Discovery::Group((*group).to_owned()))),
-            false => unknown(group, catalog),
+            true if !group.is_empty() => {
+                Route::Document(Document::Discovery(Discovery::Group((*group).to_owned())))
+            }
+            _ => unknown(group, catalog),
         },
-        ["apis", group, version, rest @ ..] => below_version(group, version, rest, catalog),
+        ["apis", group, version] if !group.is_empty() => discovered(group, version, catalog),
         _ => Route::UnknownText,
     }
 }
 
-fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -> Route {
-    if !catalog
-        .kinds()
-        .iter()
-        .any(|kind| kind.group == group && kind.version == version)
-    {
+/// The resources of a group and version.
+fn discovered(group: &str, version: &str, catalog: &Catalog) -> Route {
+    if !serves(group, version, catalog) {
         return unknown(group, catalog);
     }
-    let (watch, rest) = match rest {
-        ["watch", rest @ ..] => (true, rest),
-        _ => (false, rest),
-    };
-    let find = |plural: &str| catalog.find_version(group, version, plural);
-    let (namespace, rest) = match rest {
-        [] if watch => return unknown(group, catalog),
-        [] => {
-            return Route::Document(Document::Discovery(Discovery::Resources {
-                group: group.to_owned(),
-                version: version.to_owned(),
-            }));
-        }
-        // `namespaces/x/status` is a part of the namespace, `namespaces/x/pods` is in it.
-        ["namespaces", namespace, plural, below @ ..] if find(plural).is_some() => {
-            (Some((*namespace).to_owned()), (*plural, below))
-        }
-        [plural, below @ ..] => (None, (*plural, below)),
-    };
-    let (plural, below) = rest;
-    let Some(kind) = find(plural) else {
+    Route::Document(Document::Discovery(Discovery::Resources {
+        group: group.to_owned(),
+        version: version.to_owned(),
+    }))
+}
+
+fn serves(group: &str, version: &str, catalog: &Catalog) -> bool {
+    let mut kinds = catalog.kinds().iter();
+    kinds.any(|kind| kind.group == group && kind.version == version)
+}
+
+fn below_version(path: &ResourcePath<'_>, catalog: &Catalog) -> Route {
+    let ResourcePath { group, version, .. } = *path;
+    if path.grouped && group.is_empty() {
+        return Route::UnknownText;
+    }
+    let found = catalog.find_version(group, version, path.resource);
+    let watch = path.verb == Some("watch");
+    let plain = path.verb.is_none() || watch && path.subresource.is_none();
+    let is_known = plain && !path.continues && path.subresource != Some("");
+    let Some(kind) = found.filter(|_| is_known) else {
         return unknown(group, catalog);
     };
-    let whole_collection = below.is_empty();
-    if namespace.is_some() != kind.namespaced && !(whole_collection && namespace.is_none()) {
+    let whole = path.is_collection();
+    if path.within.is_some() != kind.namespaced && !(whole && path.within.is_none()) {
         return unknown(group, catalog);
+    }
+    // An empty namespace is all of them.
+    let namespace = path.within.filter(|namespace| !namespace.is_empty());
+    let namespace = namespace.map(str::to_owned);
+    match (path.name, path.subresource) {
+        (Some(_), _) if kind.namespaced && namespace.is_none() => {
+            return match kind.custom {
+                true => unknown(group, catalog),
+                false => Route::Incomplete(NO_NAMESPACE),
+            };
+        }
+        (Some(""), Some(part)) if kind.subresources().iter().any(|known| known.name == part) => {
+            return Route::Incomplete(NO_NAME);
+        }
+        (Some(""), _) => return unknown(group, catalog),
+        (_, _) => {}
     }
     if !kind.is_stored() {
         if watch || namespace.is_some() != kind.namespaced {
@@ -112,23 +205,22 @@ fn below_version(group: &str, version: &str, rest: &[&str], catalog: &Catalog) -
         return Route::Unstored {
             kind,
             namespace,
-            whole: whole_collection,
+            whole,
         };
     }
-    match below {
-        [] => Route::Collection {
+    match path.name {
+        None => Route::Collection {
             kind,
             namespace,
             watch,
         },
-        [name, subresource @ ..] if subresource.len() <= 1 => Route::Object {
+        Some(name) => Route::Object {
             kind,
             namespace,
-            name: (*name).to_owned(),
-            subresource: subresource.first().map(|&subresource| subresource.to_owned()),
+            name: name.to_owned(),
+            subresource: path.subresource.map(str::to_owned),
             watch,
         },
-        _ => unknown(group, catalog),
     }
 }
 

@@ -4,6 +4,7 @@
 //! is decided here, from what the trace tells of it; what is done is decided by `server`.
 
 use super::{Action, QueryMatch, RequestKind, RequestTrigger, Times};
+use crate::api::{ResourcePath, decoded_path};
 use crate::fault::Ending;
 use crate::record::{ConnId, Door, Frame, FrameType, Record, StreamId, Verb, What};
 
@@ -67,7 +68,8 @@ impl Whose {
     /// Is this request meant?
     pub(crate) fn means(&self, seen: &Seen<'_>) -> bool {
         let fits = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
-        let names = Named::by(seen.path);
+        let path = decoded_path(seen.path);
+        let names = Named::by(&path);
         fits(&self.user_agent, &|part| {
             seen.user_agent.is_some_and(|agent| agent.contains(part))
         }) && self.connection.is_none_or(|conn| conn == seen.conn)
@@ -97,36 +99,18 @@ pub struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// What `path` names.
+    /// What a path names; it is percent-decoded ([`decoded_path`]).
     pub fn by(path: &'a str) -> Self {
-        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
-        let (group, rest) = match segments.as_slice() {
-            ["api", _, rest @ ..] => ("", rest),
-            ["apis", group, _, rest @ ..] => (*group, rest),
-            _ => return Self::default(),
-        };
-        let rest = match rest {
-            ["watch", rest @ ..] => rest,
-            rest => rest,
-        };
-        let (namespace, rest) = match rest {
-            ["namespaces", namespace, rest @ ..] if !rest.is_empty() && !is_of_namespaces(rest) => {
-                (*namespace, rest)
-            }
-            rest => ("", rest),
+        let Some(place) = ResourcePath::read(path) else {
+            return Self::default();
         };
         Self {
-            group,
-            plural: rest.first().copied().unwrap_or_default(),
-            namespace,
-            name: rest.get(1).copied().unwrap_or_default(),
+            group: place.group,
+            plural: place.resource,
+            namespace: place.within.unwrap_or_default(),
+            name: place.name.unwrap_or_default(),
         }
     }
-}
-
-/// `namespaces/NAME/status` and `/finalize` are subresources, not collections.
-fn is_of_namespaces(rest: &[&str]) -> bool {
-    matches!(rest, ["status" | "finalize"])
 }
 
 /// Something to wait for.

@@ -1,7 +1,7 @@
 //! What a request asks for, as far as the server must know before or without its answer: which verb it is counted as, even
 //! when it is refused, what it is about, and how its query is written back. It knows no answers.
 
-use crate::api::{Answer, Collection, Form, HttpRequest, Request};
+use crate::api::{self, Answer, Collection, Form, HttpRequest, Request};
 use crate::record::Verb;
 
 pub(super) fn verb(
@@ -20,7 +20,7 @@ pub(super) fn verb(
             | Request::Document(_),
         ) => Verb::Other,
         // Refused for its options: still a read of a collection, and counted as one.
-        Err(_) if request.method == http::Method::GET && names_collection(&request.path) => {
+        Err(_) if request.method == http::Method::GET && api::names_collection(&request.path) => {
             if is_watch(query) {
                 watch_verb(query)
             } else {
@@ -64,16 +64,6 @@ pub(super) fn collection_of(request: &Request) -> Option<&Collection> {
         Request::Connect(request) => Some(&request.collection),
         Request::Document(_) => None,
     }
-}
-
-/// Does the path end where a collection would, under `/api` or `/apis`?
-fn names_collection(path: &str) -> bool {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let rest = match parts.as_slice() {
-        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-        _ => return false,
-    };
-    matches!(rest, [_] | ["namespaces", _, _])
 }
 
 /// As the server reads it: only absent, `0` and `false` are false.

@@ -18,7 +18,7 @@ impl Server {
             return;
         };
         let (asked, kind) = (&open.asked.request, request.collection.kind);
-        let warnings: Vec<_> = request.warnings.iter().map(|text| api::warning(text)).collect();
+        let warnings = api::warnings(&request.warnings);
         let answered = self.asker(open.exchange.conn, asked).and_then(|asker| {
             let reviewer = Reviewer {
                 asker: &asker,

@@ -22,15 +22,12 @@ impl Server {
                     Ok(()) => Answer::json(done.status, done.body),
                     Err(status) => status.into_answer(),
                 };
-                for warning in done.warnings {
-                    answer.headers.push(api::warning(&warning));
-                }
+                answer.headers.extend(api::warnings(&done.warnings));
                 self.answer(stream, answer);
             }
             Err(refused) => {
                 let mut answer = refused.status.into_answer();
-                let warnings = refused.warnings.iter().map(|warning| api::warning(warning));
-                answer.headers.extend(warnings);
+                answer.headers.extend(api::warnings(&refused.warnings));
                 self.answer(stream, answer);
             }
         }

@@ -8,7 +8,7 @@ use http::Method;
 use crate::model::selector::FieldSelector;
 
 use super::super::options::truthy;
-use super::super::{percent_decoded, query_pairs};
+use super::super::{ResourcePath, decoded_path, query_pairs};
 use super::{HttpRequest, Status, User};
 
 /// What somebody wants to do.
@@ -41,31 +41,12 @@ pub(crate) enum Attributes {
 impl Attributes {
     /// Of a request.
     pub(super) fn of(request: &HttpRequest) -> Self {
-        let path = percent_decoded(&request.path, false);
-        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        let (group, below) = match parts.as_slice() {
-            ["api", _, below @ ..] if !below.is_empty() => ("", below),
-            ["apis", group, _, below @ ..] if !below.is_empty() => (*group, below),
-            _ => {
-                return Self::Path {
-                    verb: request.method.as_str().to_ascii_lowercase(),
-                    path: path.into_owned(),
-                };
-            }
-        };
-        let (watch_path, below) = match below {
-            ["watch", below @ ..] if !below.is_empty() => (true, below),
-            _ => (false, below),
-        };
-        let (namespace, resource, below) = match below {
-            ["namespaces", namespace, resource, below @ ..]
-                if !matches!(*resource, "status" | "finalize") =>
-            {
-                (*namespace, *resource, below)
-            }
-            ["namespaces", below @ ..] => (below.first().copied().unwrap_or_default(), "namespaces", below),
-            [resource, below @ ..] => ("", *resource, below),
-            [] => ("", "", below),
+        let path = decoded_path(&request.path);
+        let Some(place) = ResourcePath::read(&path) else {
+            return Self::Path {
+                verb: request.method.as_str().to_ascii_lowercase(),
+                path: path.into_owned(),
+            };
         };
         let query = query_pairs(&request.query);
         let first = |name: &str| {
@@ -74,25 +55,30 @@ impl Attributes {
         };
         let selected = FieldSelector::parse(first("fieldSelector").unwrap_or_default()).ok();
         let selected = selected.as_ref().and_then(FieldSelector::exact_name);
-        let watches = watch_path || first("watch").is_some_and(truthy);
-        let verb = match (&request.method, below.is_empty()) {
+        let name = place.name.filter(|name| !name.is_empty());
+        let verb = match (&request.method, name) {
+            (_, _) if place.verb.is_some() => place.verb.unwrap_or_default(),
             (&Method::POST, _) => "create",
             (&Method::PUT, _) => "update",
             (&Method::PATCH, _) => "patch",
-            (&Method::DELETE, true) => "deletecollection",
-            (&Method::DELETE, false) => "delete",
-            (_, _) if watch_path => "watch",
-            (_, true) if watches => "watch",
-            (_, true) => "list",
-            (_, false) => "get",
+            (&Method::DELETE, None) => "deletecollection",
+            (&Method::DELETE, Some(_)) => "delete",
+            (&(Method::GET | Method::HEAD), Some(_)) => "get",
+            (&(Method::GET | Method::HEAD), None) if first("watch").is_some_and(truthy) => "watch",
+            (&(Method::GET | Method::HEAD), None) => "list",
+            (_, _) => "",
         };
+        let reads_all = matches!(verb, "list" | "watch") && place.verb.is_none();
         Self::Resource {
             verb: verb.to_owned(),
-            group: group.to_owned(),
-            resource: resource.to_owned(),
-            subresource: below.get(1).copied().unwrap_or_default().to_owned(),
-            name: below.first().copied().or(selected).unwrap_or_default().to_owned(),
-            namespace: namespace.to_owned(),
+            group: place.group.to_owned(),
+            resource: place.resource.to_owned(),
+            subresource: place.subresource.unwrap_or_default().to_owned(),
+            name: name
+                .or(selected.filter(|_| reads_all))
+                .unwrap_or_default()
+                .to_owned(),
+            namespace: place.namespace().to_owned(),
         }
     }
 
@@ -132,6 +118,86 @@ impl Attributes {
                 );
                 Status::forbidden_to(group, resource, name, &why)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::HeaderMap;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::api::path::{Route, route};
+    use crate::model::catalog::Catalog;
+    use crate::scenario::Version;
+
+    /// Pieces of paths, slashes among them, in any order.
+    fn paths() -> impl Strategy<Value = String> {
+        let pieces = [
+            "/",
+            "/",
+            "/",
+            "//",
+            "%2f",
+            "/api",
+            "/apis",
+            "/v1",
+            "/apps",
+            "/watch",
+            "/proxy",
+            "/namespaces",
+            "/secrets",
+            "/%73ecrets",
+            "/pods",
+            "/deployments",
+            "/status",
+            "/finalize",
+            "/log",
+            "/x",
+            "/..",
+        ];
+        prop::collection::vec(prop::sample::select(&pieces[..]), 0..10).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Nothing is reached that was authorized as something else.
+        #[test]
+        fn what_is_routed_is_what_was_authorized(path in paths()) {
+            let catalog = Catalog::builtin(Version::V1_36);
+            let request = HttpRequest {
+                method: Method::GET,
+                path,
+                query: String::new(),
+                headers: HeaderMap::new(),
+                body: Bytes::new(),
+            };
+            let (kind, within, named, part) = match route(&request.path, &catalog) {
+                Route::Collection { kind, namespace, .. } => (kind, namespace, String::new(), None),
+                Route::Object { kind, namespace, name, subresource, .. } => (kind, namespace, name, subresource),
+                Route::Unstored { kind, namespace, .. } => (kind, namespace, String::new(), None),
+                Route::Document(_) => {
+                    let attributes = Attributes::of(&request);
+                    let is_path = matches!(attributes, Attributes::Path { .. });
+                    prop_assert!(is_path, "{}: {attributes:?}", request.path);
+                    return Ok(());
+                }
+                Route::Incomplete(_) | Route::Unknown | Route::UnknownText => return Ok(()),
+            };
+            let attributes = Attributes::of(&request);
+            let Attributes::Resource { group, resource, subresource, name, namespace, .. } = &attributes else {
+                return Err(TestCaseError::fail(format!("{}: {attributes:?}", request.path)));
+            };
+            prop_assert_eq!((group.as_str(), resource.as_str()), (kind.group, kind.plural));
+            if kind.is_stored() {
+                prop_assert_eq!((name, subresource), (&named, &part.unwrap_or_default()));
+            }
+            // Rights in a namespace are asked for with itself.
+            let itself = if kind.plural == "namespaces" { named } else { String::new() };
+            prop_assert_eq!(namespace, &within.unwrap_or(itself));
         }
     }
 }

@@ -1,0 +1,63 @@
+//! `Warning` headers, of which clients take only so many.
+//!
+//! Source: apiserver `endpoints/filters/warning.go`.
+
+use std::collections::HashSet;
+
+/// What the texts of warnings of one answer may have together before each is cut, and to how many characters.
+const WARNINGS_MAX: usize = 4096;
+const WARNING_CUT: usize = 256;
+
+/// The `Warning` headers of an answer: each text once, and no more of them than clients take.
+pub fn warnings(texts: &[String]) -> Vec<(String, String)> {
+    let mut known = HashSet::new();
+    let texts: Vec<&str> = texts
+        .iter()
+        .map(String::as_str)
+        .filter(|text| !text.is_empty() && known.insert(*text))
+        .collect();
+    let length = |text: &str| text.chars().count();
+    let whole: usize = texts.iter().map(|text| length(text)).sum();
+    if whole <= WARNINGS_MAX {
+        return texts.into_iter().map(warning).collect();
+    }
+    let mut written = 0;
+    let cut = texts.into_iter().map(|text| {
+        let end = text.char_indices().nth(WARNING_CUT);
+        &text[..end.map_or(text.len(), |(at, _)| at)]
+    });
+    let fitting = cut.take_while(|text| {
+        let fits = written < WARNINGS_MAX;
+        written += length(text);
+        fits
+    });
+    fitting.map(warning).collect()
+}
+
+/// A `Warning` header (RFC 7234).
+pub fn warning(text: &str) -> (String, String) {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    ("Warning".to_owned(), format!("299 - \"{text}\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_warnings_are_cut_and_many_left_out() {
+        let texts: Vec<String> = (0..100).map(|nth| format!("{nth}{}", "x".repeat(1000))).collect();
+        let few = warnings(&texts[..2]);
+        assert_eq!(few, [warning(&texts[0]), warning(&texts[1])]);
+        let many = warnings(&texts);
+        assert_eq!(many.len(), 16);
+        assert!(
+            many.iter()
+                .all(|(_, text)| text.len() == "299 - \"\"".len() + WARNING_CUT)
+        );
+        assert_eq!(
+            warnings(&["a".to_owned(), String::new(), "a".to_owned()]).len(),
+            1
+        );
+    }
+}
