@@ -19,6 +19,7 @@ pub mod continue_token;
 mod convert;
 pub mod crd;
 pub(crate) mod defaults;
+pub mod depth;
 pub(crate) mod encode;
 mod found;
 mod json_path;

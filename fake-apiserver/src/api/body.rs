@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::model::catalog::{Catalog, Kind};
+use crate::model::depth;
 use crate::model::object::OBJECT_META;
 use crate::model::types::{self, Reading};
 use crate::scenario::Version;
@@ -68,9 +69,9 @@ pub(super) fn object(
     let read = match media_type {
         MediaType::Json => typed_json(body, kind, version),
         MediaType::Yaml => yaml(body).map(|object| types::read_tree(kind, &object, version)),
-        MediaType::Protobuf => {
-            protobuf::object(body, kind).map(|object| types::read_tree(kind, &object, version))
-        }
+        MediaType::Protobuf => protobuf::object(body, kind)
+            .and_then(|object| check_tree(&object).map(|()| object))
+            .map(|object| types::read_tree(kind, &object, version)),
     };
     let read = read.map_err(|error| {
         Status::bad_request(format!(
@@ -249,14 +250,14 @@ fn check_metadata(kind: &Kind, object: &Value) -> Result<(), String> {
 
 fn json(body: &[u8]) -> Result<Value, String> {
     let value = serde_json::from_slice(body).map_err(|error| no_json(body, &error))?;
-    check_fields(&value)?;
+    check_tree(&value)?;
     Ok(value)
 }
 
 /// The same, read as the object of a kind.
 fn typed_json(body: &[u8], kind: &Kind, version: Version) -> Result<Reading, String> {
     let read = types::read_text(kind, body, version).map_err(|error| no_json(body, &error))?;
-    check_fields(&read.object)?;
+    check_tree(&read.object)?;
     Ok(read)
 }
 
@@ -268,14 +269,30 @@ fn no_json(body: &[u8], error: &serde_json::Error) -> String {
 }
 
 fn yaml(body: &[u8]) -> Result<Value, String> {
-    let value = serde_saphyr::from_slice(body)
-        .map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?;
-    check_fields(&value)?;
+    let value = yaml_tree(body).map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?;
+    check_tree(&value)?;
     Ok(value)
 }
 
-/// Is it an object?
-fn check_fields(value: &Value) -> Result<(), String> {
+/// Levels of YAML that are read; what may be an object is decided afterwards.
+const YAML_DEPTH: usize = 120;
+
+/// Reads YAML that is no deeper than JSON may be.
+pub(super) fn yaml_tree(body: &[u8]) -> Result<Value, serde_saphyr::Error> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_depth: YAML_DEPTH, flow_nesting_limit: YAML_DEPTH },
+    };
+    serde_saphyr::from_slice_with_options(body, options)
+}
+
+/// Is it an object, and none that is too deep?
+fn check_tree(value: &Value) -> Result<(), String> {
+    if depth::is_too_deep(value) {
+        return Err(format!(
+            "couldn't get version/kind; json parse error: {}",
+            depth::TOO_DEEP
+        ));
+    }
     if value.is_object() {
         return Ok(());
     }

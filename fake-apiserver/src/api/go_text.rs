@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::model::depth::TOO_DEEP;
+
 /// Text as `%q` prints it (`strconv.Quote`).
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
@@ -159,6 +161,7 @@ pub(crate) fn json_error(text: &[u8], error: &serde_json::Error) -> String {
         ("trailing characters", "after top-level value"),
         ("control character", "in string literal"),
         ("invalid escape", "in string escape code"),
+        ("recursion limit exceeded", TOO_DEEP),
     ]
     .into_iter()
     .find(|(theirs, _)| found.starts_with(theirs))

@@ -167,9 +167,7 @@ impl Columns {
                 let name = row.text("/metadata/name").into();
                 let types = self.heads.iter().skip(1).map(|column| column.kind.as_str());
                 let cells = paths.iter().zip(types).map(|(path, kind)| {
-                    let found = path
-                        .as_ref()
-                        .and_then(|path| path.find(row.object).into_iter().next());
+                    let found = path.as_ref().and_then(|path| path.first(row.object));
                     found.map_or(Value::Null, |found| extension::printed(found, kind, row.now))
                 });
                 std::iter::once(name).chain(cells).collect()

@@ -5,6 +5,10 @@
 //! Source: client-go `util/jsonpath`, as `additionalPrinterColumns` may use it ("JSONPath support" in the kubectl
 //! reference).
 
+use std::collections::HashSet;
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+
 use serde_json::Value;
 
 /// A path, read.
@@ -54,9 +58,19 @@ enum Operator {
     GreaterOrEqual,
 }
 
+/// Steps of a path; the paths in its filters and unions count for themselves.
+const STEPS_MAX: usize = 100;
+
+/// Filters and unions within each other.
+const NESTING_MAX: usize = 2;
+
 impl JsonPath {
-    /// Reads a path; `None` for what is none.
+    /// Reads a path; `None` for what is none, or has more steps or is nested deeper than columns need.
     pub(super) fn parse(text: &str) -> Option<Self> {
+        Self::nested(text, NESTING_MAX)
+    }
+
+    fn nested(text: &str, nesting: usize) -> Option<Self> {
         let text = text.trim();
         let mut rest = text.strip_prefix(['$', '@']).unwrap_or(text);
         let mut steps = Vec::new();
@@ -75,61 +89,148 @@ impl JsonPath {
                 };
             } else if rest.starts_with('[') {
                 let end = closing(rest)?;
-                steps.push(bracketed(rest[1..end].trim())?);
+                steps.push(bracketed(rest[1..end].trim(), nesting)?);
                 rest = &rest[end + 1..];
             } else {
                 rest = field(rest, &mut steps)?;
+            }
+            if steps.len() > STEPS_MAX {
+                return None;
             }
         }
         Some(Self { steps })
     }
 
-    /// All values the path leads to; none where a key is missing.
-    pub(super) fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
-        self.steps.iter().fold(vec![value], |found, step| {
-            found.into_iter().flat_map(|value| step.of(value)).collect()
-        })
+    /// The first value the path leads to; none where a key is missing.
+    pub(super) fn first<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        let mut found = None;
+        // It ends with the first that is found.
+        let _ = Search::of(self).walk(value, 0, &mut |value| {
+            found = Some(value);
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    #[cfg(test)]
+    fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
+        let mut found = Vec::new();
+        let _ = Search::of(self).walk(value, 0, &mut |value| {
+            found.push(value);
+            ControlFlow::Continue(())
+        });
+        found
     }
 }
 
-impl Step {
-    fn of<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
-        match self {
-            Self::Field(name) => value.get(name).into_iter().collect(),
-            Self::All => children(value),
-            Self::Descent => descendants(value),
-            Self::Union(paths) => paths.iter().flat_map(|path| path.find(value)).collect(),
-            Self::Slice { start, end, stride } => {
+/// A walk down a path. A value that a step was tried at leads nowhere else the second time, so that each is tried once:
+/// what a path costs is its steps times what there is to search.
+struct Search<'p, 'a> {
+    steps: &'p [Step],
+    /// Values by their address, with the steps of more than one way: only below a descent can a value be met twice.
+    tried: HashSet<(usize, *const Value)>,
+    descends: bool,
+    of: PhantomData<&'a Value>,
+}
+
+impl<'p, 'a> Search<'p, 'a> {
+    fn of(path: &'p JsonPath) -> Self {
+        Self {
+            steps: &path.steps,
+            tried: HashSet::new(),
+            descends: path.steps.iter().filter(|step| **step == Step::Descent).count() > 1,
+            of: PhantomData,
+        }
+    }
+
+    /// Calls `found` with the values that the steps from this one on lead to, in order.
+    fn walk(
+        &mut self,
+        value: &'a Value,
+        at: usize,
+        found: &mut dyn FnMut(&'a Value) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(step) = self.steps.get(at) else {
+            return found(value);
+        };
+        if self.descends && !self.tried.insert((at, std::ptr::from_ref(value))) {
+            return ControlFlow::Continue(());
+        }
+        match step {
+            Step::Field(name) => match value.get(name) {
+                Some(value) => self.walk(value, at + 1, found),
+                None => ControlFlow::Continue(()),
+            },
+            Step::All => self.each(children(value), at, found),
+            Step::Descent => self.descend(value, at, found),
+            Step::Union(paths) => {
+                for path in paths {
+                    let mut search = Search::of(path);
+                    let mut next = |value| self.walk(value, at + 1, found);
+                    search.walk(value, 0, &mut next)?;
+                }
+                ControlFlow::Continue(())
+            }
+            Step::Slice { start, end, stride } => {
                 let Value::Array(items) = value else {
-                    return Vec::new();
+                    return ControlFlow::Continue(());
                 };
                 let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
                 let place = |index: i64| if index < 0 { index + length } else { index };
                 let first = usize::try_from(place(start.unwrap_or(0))).unwrap_or(0);
                 let last = usize::try_from(place(end.unwrap_or(length)).min(length)).unwrap_or(0);
                 let range = items.get(first..last.max(first)).unwrap_or_default();
-                range.iter().step_by(*stride).collect()
+                self.each(range.iter().step_by(*stride), at, found)
             }
-            Self::Filter {
+            Step::Filter {
                 left,
                 operator,
                 right,
             } => {
                 let Value::Array(items) = value else {
-                    return Vec::new();
+                    return ControlFlow::Continue(());
                 };
                 let holds = |item: &&Value| operator.holds(left.of(item), right.of(item));
-                items.iter().filter(holds).collect()
+                self.each(items.iter().filter(holds), at, found)
             }
         }
+    }
+
+    fn each(
+        &mut self,
+        values: impl Iterator<Item = &'a Value>,
+        at: usize,
+        found: &mut dyn FnMut(&'a Value) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for value in values {
+            self.walk(value, at + 1, found)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The value itself and then all below it.
+    fn descend(
+        &mut self,
+        value: &'a Value,
+        at: usize,
+        found: &mut dyn FnMut(&'a Value) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.walk(value, at + 1, found)?;
+        for child in children(value) {
+            if self.descends && !self.tried.insert((at, std::ptr::from_ref(child))) {
+                continue;
+            }
+            self.descend(child, at, found)?;
+        }
+        ControlFlow::Continue(())
     }
 }
 
 impl Operand {
-    fn parse(text: &str) -> Option<Self> {
+    fn parse(text: &str, nesting: usize) -> Option<Self> {
         let text = text.trim();
         if text.starts_with(['@', '$']) {
-            return JsonPath::parse(text).map(Self::Path);
+            return JsonPath::nested(text, nesting).map(Self::Path);
         }
         if let Some(quoted) = unquoted(text) {
             return Some(Self::Literal(quoted.into()));
@@ -139,7 +240,7 @@ impl Operand {
 
     fn of<'a>(&'a self, item: &'a Value) -> Option<&'a Value> {
         match self {
-            Self::Path(path) => path.find(item).into_iter().next(),
+            Self::Path(path) => path.first(item),
             Self::Literal(value) => Some(value),
         }
     }
@@ -221,19 +322,20 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn bracketed(text: &str) -> Option<Step> {
+fn bracketed(text: &str, nesting: usize) -> Option<Step> {
     if text == "*" {
         return Some(Step::All);
     }
     if let Some(filter) = text.strip_prefix("?(").and_then(|text| text.strip_suffix(')')) {
-        return filter_of(filter);
+        return filter_of(filter, nesting.checked_sub(1)?);
     }
     if let Some(name) = unquoted(text) {
         return Some(Step::Field(name.to_owned()));
     }
     if text.contains(',') {
+        let nesting = nesting.checked_sub(1)?;
         let paths = text.split(',').map(|part| {
-            let step = bracketed(part.trim())?;
+            let step = bracketed(part.trim(), nesting)?;
             Some(JsonPath { steps: vec![step] })
         });
         return paths.collect::<Option<Vec<_>>>().map(Step::Union);
@@ -267,7 +369,7 @@ fn bracketed(text: &str) -> Option<Step> {
     }
 }
 
-fn filter_of(text: &str) -> Option<Step> {
+fn filter_of(text: &str, nesting: usize) -> Option<Step> {
     const OPERATORS: [(&str, Operator); 6] = [
         ("==", Operator::Equal),
         ("!=", Operator::NotEqual),
@@ -279,14 +381,14 @@ fn filter_of(text: &str) -> Option<Step> {
     for (sign, operator) in OPERATORS {
         if let Some((left, right)) = text.split_once(sign) {
             return Some(Step::Filter {
-                left: Operand::parse(left)?,
+                left: Operand::parse(left, nesting)?,
                 operator,
-                right: Operand::parse(right)?,
+                right: Operand::parse(right, nesting)?,
             });
         }
     }
     Some(Step::Filter {
-        left: Operand::parse(text)?,
+        left: Operand::parse(text, nesting)?,
         operator: Operator::Exists,
         right: Operand::Literal(Value::Null),
     })
@@ -299,17 +401,14 @@ fn unquoted(text: &str) -> Option<&str> {
     })
 }
 
-fn children(value: &Value) -> Vec<&Value> {
-    match value {
-        Value::Object(fields) => fields.values().collect(),
-        Value::Array(items) => items.iter().collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
-    }
-}
-
-fn descendants(value: &Value) -> Vec<&Value> {
-    let below = children(value).into_iter().flat_map(descendants);
-    std::iter::once(value).chain(below).collect()
+fn children(value: &Value) -> impl Iterator<Item = &Value> {
+    let (fields, items) = match value {
+        Value::Object(fields) => (Some(fields.values()), None),
+        Value::Array(items) => (None, Some(items.iter())),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => (None, None),
+    };
+    let fields = fields.into_iter().flatten();
+    fields.chain(items.into_iter().flatten())
 }
 
 #[cfg(test)]
@@ -358,5 +457,22 @@ mod tests {
     #[case(".a\\")]
     fn what_is_no_path_is_none(#[case] text: &str) {
         assert_eq!(JsonPath::parse(text), None);
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_none() {
+        assert_eq!(JsonPath::parse(&format!(".a{}", "[?(@".repeat(10_000))), None);
+        let closed = format!(".a{}{}", "[?(@".repeat(5), ")]".repeat(5));
+        assert_eq!(JsonPath::parse(&closed), None);
+        assert_eq!(JsonPath::parse(&".a".repeat(STEPS_MAX + 1)), None);
+        assert!(JsonPath::parse(&".a".repeat(STEPS_MAX)).is_some());
+    }
+
+    /// Without remembering, ten descents are as many ways as there are tenths of a path.
+    #[test]
+    fn descents_try_each_value_once() {
+        let deep = (0..60).fold(json!({}), |below, _| json!({ "a": below, "b": 1 }));
+        let path = JsonPath::parse(&format!("{}.none", "..*".repeat(10))).expect("a path");
+        assert_eq!(path.first(&deep), None);
     }
 }

@@ -9,12 +9,14 @@ use crate::api::{Cause, Status, go_text};
 use crate::scenario::Version;
 
 use super::catalog::Kind;
+use super::depth;
 use super::encode::encode_json;
 use super::schema::Schema;
 use super::types;
 
 mod json;
 mod strategic;
+mod tree;
 
 /// The object after the patch, and what is to be warned of. `duplicates` is what the patch said twice.
 ///
@@ -39,7 +41,7 @@ pub(super) fn patched(
             String::from_utf8_lossy(&encode_json(&shown)).into_owned()
         }
         Patch::Json(operations) => {
-            json::apply(&mut object, operations).map_err(|error| {
+            object = json::apply(object, operations).map_err(|error| {
                 tracing::debug!(error, "a patch failed");
                 Status::patch_failed()
             })?;
@@ -63,6 +65,9 @@ pub(super) fn patched(
     };
     if !object.is_object() {
         return Err(refused("the outcome is no object"));
+    }
+    if depth::is_too_deep(&object) {
+        return Err(refused(depth::TOO_DEEP));
     }
     if let Patch::Strategic(_) = patch {
         // Of its kind the object stays, and what does not fit is found before it is written.

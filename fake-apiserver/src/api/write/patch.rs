@@ -8,6 +8,7 @@ use crate::api::options::truthy;
 use crate::api::status::{Cause, Status};
 use crate::api::{Collection, HttpRequest, body, go_text};
 use crate::model::catalog::Kind;
+use crate::model::depth;
 use crate::model::types;
 use crate::scenario::Version;
 
@@ -101,7 +102,7 @@ pub(super) fn config(body: &[u8], collection: &Collection, name: &str) -> Result
     let decoded: Value = if body.trim_ascii().is_empty() {
         json!({})
     } else {
-        serde_saphyr::from_slice(body).map_err(|error| {
+        body::yaml_tree(body).map_err(|error| {
             Status::bad_request(format!(
                 "error decoding YAML: error converting YAML to JSON: yaml: {error}"
             ))
@@ -141,6 +142,12 @@ pub(super) fn config(body: &[u8], collection: &Collection, name: &str) -> Result
         }
     }
     check_namespace(&decoded, collection)?;
+    if depth::is_too_deep(&decoded) {
+        return Err(Status::bad_request(format!(
+            "error decoding YAML: {}",
+            depth::TOO_DEEP
+        )));
+    }
     if decoded
         .pointer("/metadata/managedFields")
         .is_some_and(|owners| !owners.is_null())

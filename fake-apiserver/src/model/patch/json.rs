@@ -1,52 +1,197 @@
 //! JSON Patch as real servers apply it, which is not in all RFC 6902.
 //!
-//! Source: `evanphx/json-patch` v4, which kube-apiserver applies patches with.
+//! Source: `evanphx/json-patch` v4, which kube-apiserver applies patches with; apiserver `server/config.go` for the limit
+//! of copies.
 
-use json_patch::{PatchOperation, patch};
+use json_patch::PatchOperation;
+use json_patch::jsonptr::Pointer;
 use serde_json::Value;
 
-/// Applies the operations one after the other. An operation that fails leaves the object half changed.
+use crate::model::depth::{DEPTH_MAX, TOO_DEEP};
+use crate::model::encode::encode_json;
+
+use super::tree::{Container, Id, Tree};
+
+/// Bytes that all copies of a patch may have together (`JSONPatchMaxCopyBytes`, 3 MiB).
+const COPIED_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// Levels that the outcome may have while nobody asked yet whose they are.
+const LEVELS_MAX: usize = DEPTH_MAX * 2;
+
+/// Applies the operations one after the other.
 ///
 /// # Errors
-/// The operation that fails, as text.
-pub(super) fn apply(object: &mut Value, operations: &[PatchOperation]) -> Result<(), String> {
+/// Why the first operation that fails does, or why the outcome cannot be had.
+pub(super) fn apply(object: Value, operations: &[PatchOperation]) -> Result<Value, String> {
+    let mut tree = Tree::new();
+    let root = tree.put(object);
+    let mut document = Document {
+        tree,
+        root,
+        copied_bytes: 0,
+    };
     for operation in operations {
-        if tests_absence(object, operation) || replaces_nothing(object, operation) {
-            continue;
+        document
+            .apply(operation)
+            .ok_or_else(|| format!("{operation} cannot be carried out"))?;
+    }
+    let Document { tree, root, .. } = document;
+    tree.into_value(root, LEVELS_MAX)
+        .ok_or_else(|| TOO_DEEP.to_owned())
+}
+
+struct Document {
+    tree: Tree,
+    root: Id,
+    copied_bytes: usize,
+}
+
+/// Where a path ends.
+struct Target {
+    holder: Container,
+    key: String,
+}
+
+impl Document {
+    /// `None`: it cannot be carried out.
+    fn apply(&mut self, operation: &PatchOperation) -> Option<()> {
+        match operation {
+            PatchOperation::Add(add) => {
+                let target = self.target(&add.path)?;
+                let value = self.tree.put(add.value.clone());
+                self.add(&target, value)
+            }
+            PatchOperation::Remove(remove) => {
+                let target = self.target(&remove.path)?;
+                self.remove(&target)
+            }
+            PatchOperation::Replace(replace) => {
+                if replace.path.is_root() {
+                    let contained = replace.value.is_object() || replace.value.is_array();
+                    self.root = self.tree.put(replace.value.clone());
+                    return contained.then_some(());
+                }
+                let target = self.target(&replace.path)?;
+                let value = self.tree.put(replace.value.clone());
+                self.replace(&target, value)
+            }
+            PatchOperation::Move(change) => {
+                let from = self.target(&change.from)?;
+                let value = self.get(&from)?;
+                self.remove(&from)?;
+                let target = self.target(&change.path)?;
+                let value = match value {
+                    Some(value) => value,
+                    None => self.tree.put(Value::Null),
+                };
+                self.add(&target, value)
+            }
+            PatchOperation::Copy(change) => {
+                let from = self.target(&change.from)?;
+                let source = self.get(&from)?;
+                let target = self.target(&change.path)?;
+                // What an object does not have is null.
+                let copy = source.map_or(Some(Value::Null), |id| self.tree.copied(id, LEVELS_MAX))?;
+                self.copied_bytes += encode_json(&copy).len();
+                if self.copied_bytes > COPIED_BYTES_MAX {
+                    return None;
+                }
+                let copy = self.tree.put(copy);
+                self.add(&target, copy)
+            }
+            PatchOperation::Test(test) => {
+                if test.path.is_root() {
+                    return self.tree.equals(self.root, &test.value).then_some(());
+                }
+                let target = self.target(&test.path)?;
+                // What an object does not have equals null. Controllers ask in this way whether they are the first, for
+                // instance to write a finalizer (kube-runtime's `finalizer`).
+                let equal = match self.get(&target)? {
+                    None => test.value.is_null(),
+                    Some(id) => self.tree.equals(id, &test.value),
+                };
+                equal.then_some(())
+            }
         }
-        patch(object, std::slice::from_ref(operation)).map_err(|error| error.to_string())?;
     }
-    Ok(())
+
+    fn target(&mut self, path: &Pointer) -> Option<Target> {
+        let (above, key) = path.split_back()?;
+        let mut holder = self.tree.container(self.root)?;
+        for token in above.tokens() {
+            let key = token.decoded().into_owned();
+            let id = self.get(&Target { holder, key })??;
+            holder = self.tree.container(id)?;
+        }
+        let key = key.decoded().into_owned();
+        Some(Target { holder, key })
+    }
+
+    /// What stands there: `Some(None)`, if an object has no such field, or null under it; `None`: a list has no such item.
+    fn get(&mut self, target: &Target) -> Option<Option<Id>> {
+        match target.holder {
+            Container::Object(id) => {
+                let found = self.tree.fields(id)?.get(&target.key).copied();
+                Some(found.filter(|id| !self.tree.is_null(*id)))
+            }
+            Container::List(id) => {
+                let items = self.tree.items(id)?;
+                let found = items.get(index(&target.key, items.len())?)?;
+                Some(Some(found).filter(|id| !self.tree.is_null(*id)))
+            }
+        }
+    }
+
+    fn add(&mut self, target: &Target, value: Id) -> Option<()> {
+        match target.holder {
+            Container::Object(id) => {
+                self.tree.fields(id)?.insert(target.key.clone(), value);
+            }
+            Container::List(id) => {
+                let items = self.tree.items(id)?;
+                // Negative ones count from behind the end.
+                let at = match target.key.as_str() {
+                    "-" => items.len(),
+                    key => index(key, items.len() + 1)?,
+                };
+                items.insert(at, value);
+            }
+        }
+        Some(())
+    }
+
+    /// Puts what is to replace something also where an object has nothing yet, as if it were added.
+    fn replace(&mut self, target: &Target, value: Id) -> Option<()> {
+        match target.holder {
+            Container::Object(_) => self.add(target, value),
+            Container::List(id) => {
+                let items = self.tree.items(id)?;
+                let at = index(&target.key, items.len())?;
+                items.set(at, value);
+                Some(())
+            }
+        }
+    }
+
+    fn remove(&mut self, target: &Target) -> Option<()> {
+        match target.holder {
+            Container::Object(id) => self.tree.fields(id)?.remove(&target.key).map(|_| ()),
+            Container::List(id) => {
+                let items = self.tree.items(id)?;
+                let at = index(&target.key, items.len())?;
+                items.remove(at);
+                Some(())
+            }
+        }
+    }
 }
 
-/// What an object does not have equals null. Controllers ask in this way whether they are the first, for instance to
-/// write a finalizer (kube-runtime's `finalizer`).
-fn tests_absence(object: &Value, operation: &PatchOperation) -> bool {
-    let PatchOperation::Test(test) = operation else {
-        return false;
-    };
-    let holder = test.path.parent().and_then(|holder| holder.resolve(object).ok());
-    let missing = holder.is_some_and(Value::is_object) && test.path.resolve(object).is_err();
-    missing && test.value.is_null()
-}
-
-/// Puts what is to replace something where an object has nothing yet, as if it were added.
-fn replaces_nothing(object: &mut Value, operation: &PatchOperation) -> bool {
-    let PatchOperation::Replace(replace) = operation else {
-        return false;
-    };
-    let (Some(holder), Some(key)) = (replace.path.parent(), replace.path.back()) else {
-        return false;
-    };
-    let Ok(Value::Object(holder)) = holder.resolve_mut(object) else {
-        return false;
-    };
-    let key = key.decoded().into_owned();
-    let absent = !holder.contains_key(&key);
-    if absent {
-        holder.insert(key, replace.value.clone());
-    }
-    absent
+/// The index that a key is in a list of this length; negative ones count from its end.
+fn index(key: &str, length: usize) -> Option<usize> {
+    let index: i64 = key.parse().ok()?;
+    let length = i64::try_from(length).ok()?;
+    let index = if index < 0 { index + length } else { index };
+    usize::try_from(index).ok().filter(|_| index < length)
 }
 
 #[cfg(test)]
@@ -73,8 +218,34 @@ mod tests {
     #[case::a_replacement_below_nothing(json!([{"op": "replace", "path": "/spec/replicas", "value": 1}]), false)]
     #[case::a_replacement_past_the_end_of_a_list(json!([{"op": "replace", "path": "/items/1", "value": 1}]), false)]
     fn what_is_not_there(#[case] operations: Value, #[case] passes: bool) {
-        let mut object = json!({"metadata": {"name": "a"}, "items": [1]});
+        let object = json!({"metadata": {"name": "a"}, "items": [1]});
         let operations: json_patch::Patch = serde_json::from_value(operations).unwrap();
-        assert_eq!(apply(&mut object, &operations).is_ok(), passes);
+        assert_eq!(apply(object, &operations).is_ok(), passes);
+    }
+
+    #[rstest]
+    #[case::negative_indices_count_from_the_end(json!([{"op": "add", "path": "/l/-1", "value": 9}, {"op": "remove", "path": "/l/-4"}]), json!({"l": [2, 3, 9], "m": {}}))]
+    #[case::replaced_in_a_list(json!([{"op": "replace", "path": "/l/1", "value": {"a": 1}}, {"op": "add", "path": "/l/1/b", "value": 2}]), json!({"l": [1, {"a": 1, "b": 2}, 3], "m": {}}))]
+    #[case::moved(json!([{"op": "move", "from": "/l", "path": "/m/l"}]), json!({"m": {"l": [1, 2, 3]}}))]
+    #[case::copied_and_changed(json!([{"op": "copy", "from": "/l", "path": "/m/l"}, {"op": "add", "path": "/m/l/-", "value": 4}]), json!({"l": [1, 2, 3], "m": {"l": [1, 2, 3, 4]}}))]
+    #[case::nothing_is_copied_as_null(json!([{"op": "copy", "from": "/x", "path": "/m/x"}]), json!({"l": [1, 2, 3], "m": {"x": null}}))]
+    #[case::keys_are_unescaped(json!([{"op": "add", "path": "/m/a~1b~0", "value": 1}]), json!({"l": [1, 2, 3], "m": {"a/b~": 1}}))]
+    #[case::all_of_it(json!([{"op": "replace", "path": "", "value": [1]}]), json!([1]))]
+    fn operations_are_carried_out(#[case] operations: Value, #[case] outcome: Value) {
+        let operations: json_patch::Patch = serde_json::from_value(operations).unwrap();
+        let object = json!({"l": [1, 2, 3], "m": {}});
+        assert_eq!(apply(object, &operations), Ok(outcome));
+    }
+
+    #[rstest]
+    #[case::into_itself(json!([{"op": "move", "from": "/m", "path": "/m/a"}]))]
+    #[case::behind_the_end(json!([{"op": "add", "path": "/l/4", "value": 1}]))]
+    #[case::below_a_number(json!([{"op": "add", "path": "/l/0/a", "value": 1}]))]
+    #[case::what_is_not_there(json!([{"op": "remove", "path": "/x"}]))]
+    #[case::a_number_for_all(json!([{"op": "replace", "path": "", "value": 1}]))]
+    fn what_cannot_be_carried_out_fails(#[case] operations: Value) {
+        let operations: json_patch::Patch = serde_json::from_value(operations).unwrap();
+        let object = json!({"l": [1, 2, 3], "m": {}});
+        assert!(apply(object, &operations).is_err());
     }
 }

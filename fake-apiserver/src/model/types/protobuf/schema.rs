@@ -6,6 +6,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::model::depth::{DEPTH_MAX, TOO_DEEP};
+
 use super::{Wire, entries, raw, text, wrong_wire};
 
 /// What a field of a schema holds.
@@ -99,10 +101,16 @@ const RULE: [(&str, Holds); 6] = [
 /// # Errors
 /// Why it is none.
 pub(super) fn schema(message: &[u8]) -> Result<Value, String> {
-    message_of(&FIELDS, message)
+    schema_within(message, DEPTH_MAX)
 }
 
-fn message_of(known: &[(&str, Holds)], message: &[u8]) -> Result<Value, String> {
+/// The same, of at most so many levels.
+fn schema_within(message: &[u8], levels: usize) -> Result<Value, String> {
+    let levels = levels.checked_sub(1).ok_or_else(|| TOO_DEEP.to_owned())?;
+    message_of(&FIELDS, message, levels)
+}
+
+fn message_of(known: &[(&str, Holds)], message: &[u8], levels: usize) -> Result<Value, String> {
     let mut out = Map::new();
     for entry in entries(message) {
         let (number, wire) = entry?;
@@ -110,13 +118,20 @@ fn message_of(known: &[(&str, Holds)], message: &[u8]) -> Result<Value, String> 
             .ok()
             .and_then(|number| number.checked_sub(1));
         if let Some((name, holds)) = place.and_then(|place| known.get(place)) {
-            set(&mut out, name, *holds, &wire)?;
+            set(&mut out, name, *holds, &wire, levels)?;
         }
     }
     Ok(Value::Object(out))
 }
 
-fn set(out: &mut Map<String, Value>, name: &str, holds: Holds, wire: &Wire<'_>) -> Result<(), String> {
+fn set(
+    out: &mut Map<String, Value>,
+    name: &str,
+    holds: Holds,
+    wire: &Wire<'_>,
+    levels: usize,
+) -> Result<(), String> {
+    let schema = |message: &[u8]| schema_within(message, levels);
     let grown = |out: &mut Map<String, Value>, item: Value| {
         let list = out.entry(name).or_insert_with(|| Value::Array(Vec::new()));
         list.as_array_mut()
@@ -131,9 +146,9 @@ fn set(out: &mut Map<String, Value>, name: &str, holds: Holds, wire: &Wire<'_>) 
         (Holds::Number, Wire::Fixed64(bits)) => number(f64::from_bits(*bits)),
         (Holds::Json, Wire::Bytes(message)) => raw(message)?,
         (Holds::Schema, Wire::Bytes(message)) => schema(message)?,
-        (Holds::Items, Wire::Bytes(message)) => either(message, &Value::Null)?,
-        (Holds::Allowed, Wire::Bytes(message)) => either(message, &false.into())?,
-        (Holds::Documentation, Wire::Bytes(message)) => message_of(&DOCUMENTATION, message)?,
+        (Holds::Items, Wire::Bytes(message)) => either(message, &Value::Null, levels)?,
+        (Holds::Allowed, Wire::Bytes(message)) => either(message, &false.into(), levels)?,
+        (Holds::Documentation, Wire::Bytes(message)) => message_of(&DOCUMENTATION, message, levels)?,
         (Holds::Texts, Wire::Bytes(bytes)) => {
             grown(out, text(bytes)?.into());
             return Ok(());
@@ -147,7 +162,7 @@ fn set(out: &mut Map<String, Value>, name: &str, holds: Holds, wire: &Wire<'_>) 
             return Ok(());
         }
         (Holds::Rules, Wire::Bytes(message)) => {
-            grown(out, message_of(&RULE, message)?);
+            grown(out, message_of(&RULE, message, levels)?);
             return Ok(());
         }
         (Holds::SchemaMap | Holds::Dependencies, Wire::Bytes(entry)) => {
@@ -160,7 +175,7 @@ fn set(out: &mut Map<String, Value>, name: &str, holds: Holds, wire: &Wire<'_>) 
                 }
             }
             let value = if matches!(holds, Holds::Dependencies) {
-                either(held, &Value::Null)?
+                either(held, &Value::Null, levels)?
             } else {
                 schema(held)?
             };
@@ -185,7 +200,8 @@ fn number(number: f64) -> Value {
 }
 
 /// A schema, or what stands in its place: a truth value, schemas, names. `otherwise` is what says nothing.
-fn either(message: &[u8], otherwise: &Value) -> Result<Value, String> {
+fn either(message: &[u8], otherwise: &Value, levels: usize) -> Result<Value, String> {
+    let schema = |message: &[u8]| schema_within(message, levels);
     let mut found = otherwise.clone();
     let mut listed: Vec<Value> = Vec::new();
     for entry in entries(message) {
@@ -253,5 +269,21 @@ mod tests {
                 "x-kubernetes-preserve-unknown-fields": true,
             })
         );
+    }
+
+    #[test]
+    fn a_schema_is_no_deeper_than_an_object() {
+        let mut message = Vec::new();
+        for _ in 0..10_000 {
+            let mut length = Vec::new();
+            let mut rest = message.len();
+            while rest >= 0x80 {
+                length.push((rest & 0x7f) as u8 | 0x80);
+                rest >>= 7;
+            }
+            length.push(rest as u8);
+            message = [&[0xe2, 0x01], &length[..], &message].concat();
+        }
+        assert_eq!(schema(&message), Err(TOO_DEEP.to_owned()));
     }
 }

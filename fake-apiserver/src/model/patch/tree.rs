@@ -1,0 +1,252 @@
+//! A document while a JSON Patch is applied to it: a value is taken apart where a path goes through it, and nowhere else.
+//! Moving a value costs nothing, and inserting into a long list does not move what is behind it.
+//!
+//! It must not know operations.
+//!
+//! Source: `lazyNode` of `evanphx/json-patch` v4.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// Place of a node in [`Tree::nodes`].
+pub(super) type Id = usize;
+
+/// A document.
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// Nodes that were taken out of the document stay here until its end: nothing is dropped by recursion.
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug)]
+enum Node {
+    /// Not taken apart.
+    Whole(Value),
+    /// Sorted, as Go writes what it took apart.
+    Object(BTreeMap<String, Id>),
+    List(Chunks),
+}
+
+/// What an operation works on: a map or a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Container {
+    Object(Id),
+    List(Id),
+}
+
+impl Tree {
+    pub(super) fn new() -> Self {
+        Self { nodes: Vec::new() }
+    }
+
+    pub(super) fn put(&mut self, value: Value) -> Id {
+        self.nodes.push(Node::Whole(value));
+        self.nodes.len() - 1
+    }
+
+    /// The node as a map or list, taken apart if it is not yet; `None`: it is neither.
+    pub(super) fn container(&mut self, id: Id) -> Option<Container> {
+        let value = match &mut self.nodes[id] {
+            Node::Object(_) => return Some(Container::Object(id)),
+            Node::List(_) => return Some(Container::List(id)),
+            Node::Whole(value) => value.take(),
+        };
+        match value {
+            Value::Object(fields) => {
+                let fields = fields.into_iter().map(|(name, value)| (name, self.put(value)));
+                let fields = fields.collect();
+                self.nodes[id] = Node::Object(fields);
+                Some(Container::Object(id))
+            }
+            Value::Array(items) => {
+                let items = items.into_iter().map(|item| self.put(item)).collect();
+                self.nodes[id] = Node::List(Chunks::new(items));
+                Some(Container::List(id))
+            }
+            scalar => {
+                self.nodes[id] = Node::Whole(scalar);
+                None
+            }
+        }
+    }
+
+    pub(super) fn is_null(&self, id: Id) -> bool {
+        matches!(&self.nodes[id], Node::Whole(Value::Null))
+    }
+
+    pub(super) fn fields(&mut self, id: Id) -> Option<&mut BTreeMap<String, Id>> {
+        match &mut self.nodes[id] {
+            Node::Object(fields) => Some(fields),
+            Node::Whole(_) | Node::List(_) => None,
+        }
+    }
+
+    pub(super) fn items(&mut self, id: Id) -> Option<&mut Chunks> {
+        match &mut self.nodes[id] {
+            Node::List(items) => Some(items),
+            Node::Whole(_) | Node::Object(_) => None,
+        }
+    }
+
+    /// A copy of a node as a value; `None`: it has more levels than these.
+    pub(super) fn copied(&self, id: Id, levels: usize) -> Option<Value> {
+        match &self.nodes[id] {
+            Node::Whole(value) => {
+                (!crate::model::depth::is_deeper_than(value, levels)).then(|| value.clone())
+            }
+            Node::Object(fields) => {
+                let levels = levels.checked_sub(1)?;
+                let fields = fields
+                    .iter()
+                    .map(|(name, id)| Some((name.clone(), self.copied(*id, levels)?)));
+                fields.collect::<Option<_>>().map(Value::Object)
+            }
+            Node::List(items) => {
+                let levels = levels.checked_sub(1)?;
+                let items = items.iter().map(|id| self.copied(id, levels));
+                items.collect::<Option<_>>().map(Value::Array)
+            }
+        }
+    }
+
+    /// The same for the document itself, which is not needed any more.
+    pub(super) fn into_value(mut self, id: Id, levels: usize) -> Option<Value> {
+        self.taken(id, levels)
+    }
+
+    fn taken(&mut self, id: Id, levels: usize) -> Option<Value> {
+        match std::mem::replace(&mut self.nodes[id], Node::Whole(Value::Null)) {
+            Node::Whole(value) => (!crate::model::depth::is_deeper_than(&value, levels)).then_some(value),
+            Node::Object(fields) => {
+                let levels = levels.checked_sub(1)?;
+                let fields = fields
+                    .into_iter()
+                    .map(|(name, id)| Some((name, self.taken(id, levels)?)));
+                fields.collect::<Option<_>>().map(Value::Object)
+            }
+            Node::List(items) => {
+                let levels = levels.checked_sub(1)?;
+                let items = items.iter().map(|id| self.taken(id, levels));
+                items.collect::<Option<_>>().map(Value::Array)
+            }
+        }
+    }
+
+    /// Is the node this value? It costs no more than to read the value.
+    pub(super) fn equals(&self, id: Id, value: &Value) -> bool {
+        match (&self.nodes[id], value) {
+            (Node::Whole(whole), value) => whole == value,
+            (Node::Object(fields), Value::Object(others)) => {
+                let same = |(name, id): (&String, &Id)| {
+                    others.get(name).is_some_and(|other| self.equals(*id, other))
+                };
+                fields.len() == others.len() && fields.iter().all(same)
+            }
+            (Node::List(items), Value::Array(others)) => {
+                let same = |(id, other): (Id, &Value)| self.equals(id, other);
+                items.len() == others.len() && items.iter().zip(others).all(same)
+            }
+            (Node::Object(_) | Node::List(_), _) => false,
+        }
+    }
+}
+
+/// A list in pieces.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    chunks: Vec<Vec<Id>>,
+    length: usize,
+}
+
+/// A piece is cut in two when it is twice as long.
+const CHUNK: usize = 512;
+
+impl Chunks {
+    fn new(items: Vec<Id>) -> Self {
+        Self {
+            length: items.len(),
+            chunks: items.chunks(CHUNK).map(<[Id]>::to_vec).collect(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Id> + '_ {
+        self.chunks.iter().flatten().copied()
+    }
+
+    /// The piece that has the item, and where in it.
+    fn find(&self, mut index: usize) -> Option<(usize, usize)> {
+        for (nth, chunk) in self.chunks.iter().enumerate() {
+            if index < chunk.len() {
+                return Some((nth, index));
+            }
+            index -= chunk.len();
+        }
+        None
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<Id> {
+        self.find(index).map(|(chunk, at)| self.chunks[chunk][at])
+    }
+
+    pub(super) fn set(&mut self, index: usize, id: Id) {
+        if let Some((chunk, at)) = self.find(index) {
+            self.chunks[chunk][at] = id;
+        }
+    }
+
+    /// Puts an item before that of this index; one that nobody has is the end.
+    pub(super) fn insert(&mut self, index: usize, id: Id) {
+        if self.chunks.is_empty() {
+            self.chunks.push(Vec::new());
+        }
+        let last = self.chunks.len() - 1;
+        let (chunk, at) = self.find(index).unwrap_or((last, self.chunks[last].len()));
+        self.chunks[chunk].insert(at, id);
+        self.length += 1;
+        if self.chunks[chunk].len() >= 2 * CHUNK {
+            let behind = self.chunks[chunk].split_off(CHUNK);
+            self.chunks.insert(chunk + 1, behind);
+        }
+    }
+
+    pub(super) fn remove(&mut self, index: usize) {
+        if let Some((chunk, at)) = self.find(index) {
+            self.chunks[chunk].remove(at);
+            self.length -= 1;
+            if self.chunks[chunk].is_empty() {
+                self.chunks.remove(chunk);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_the_list_they_were_cut_from() {
+        let mut list: Vec<Id> = (0..3000).collect();
+        let mut chunks = Chunks::new(list.clone());
+        for turn in 0..4000 {
+            let at = turn * 7919 % (list.len() + 1);
+            if turn % 3 == 0 && at < list.len() {
+                list.remove(at);
+                chunks.remove(at);
+            } else {
+                list.insert(at, turn);
+                chunks.insert(at, turn);
+            }
+        }
+        chunks.set(5, 77);
+        list[5] = 77;
+        assert_eq!(chunks.iter().collect::<Vec<_>>(), list);
+        assert_eq!((chunks.len(), chunks.get(list.len())), (list.len(), None));
+        assert!(chunks.chunks.iter().all(|chunk| chunk.len() < 2 * CHUNK));
+    }
+}
