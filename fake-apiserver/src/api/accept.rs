@@ -214,7 +214,8 @@ struct Clause<'a> {
 /// The clauses, those of more weight first, and of one weight those without wildcards.
 fn clauses(accept: &str) -> Vec<Clause<'_>> {
     let mut sorted: Vec<Clause<'_>> = Vec::new();
-    for clause in accept.split(',').filter_map(Clause::read) {
+    let mut read = accept.split(',').filter_map(Clause::read);
+    for clause in read.by_ref().take(CLAUSES_INSERTED) {
         // An insertion sort, as Go does it with so few: "before" is no order where weights and wildcards disagree, and
         // another algorithm would give another one.
         let mut at = sorted.len();
@@ -223,8 +224,22 @@ fn clauses(accept: &str) -> Vec<Clause<'_>> {
         }
         sorted.insert(at, clause);
     }
+    let before = sorted.len();
+    sorted.extend(read);
+    if sorted.len() > before {
+        sorted.sort_by(|one, other| {
+            let rank = |clause: &Clause<'_>| (clause.main == "*", clause.sub == "*");
+            other
+                .weight
+                .total_cmp(&one.weight)
+                .then(rank(one).cmp(&rank(other)))
+        });
+    }
     sorted
 }
+
+/// Clauses that Go sorts by insertion (`sort.Sort`).
+const CLAUSES_INSERTED: usize = 12;
 
 impl<'a> Clause<'a> {
     fn read(text: &'a str) -> Option<Self> {

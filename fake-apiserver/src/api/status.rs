@@ -3,6 +3,8 @@
 //!
 //! Source: apimachinery `api/errors` and `meta/v1/types.go` (order of the fields); KEP-365 for the texts of paging.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
@@ -53,7 +55,7 @@ pub struct Details {
 }
 
 /// One of `details.causes`. What is empty is left out.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct Cause {
     /// `reason`.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -170,12 +172,9 @@ impl Status {
     }
 
     fn invalid(what: &str, details: Details, faults: &[Cause]) -> Self {
-        let mut causes: Vec<Cause> = Vec::new();
-        for fault in faults {
-            if !causes.contains(fault) {
-                causes.push(fault.clone());
-            }
-        }
+        let mut known = HashSet::new();
+        let causes = faults.iter().filter(|fault| known.insert(*fault));
+        let causes: Vec<Cause> = causes.cloned().collect();
         let mut texts: Vec<String> = causes
             .iter()
             .map(|cause| format!("{}: {}", cause.field, cause.message))

@@ -8,6 +8,7 @@ mod builtin;
 mod tests;
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -476,17 +477,25 @@ impl Catalog {
             .filter(|group| !group.versions.is_empty())
             .collect();
         let known = groups.len();
+        let mut custom: BTreeMap<&'static str, BTreeSet<&'static str>> = BTreeMap::new();
         for kind in self.kinds.iter().filter(|kind| kind.custom) {
-            match groups.iter_mut().find(|group| group.name == kind.group) {
-                Some(group) if group.versions.contains(&kind.version) => {}
-                Some(group) => group.versions.push(kind.version),
+            custom.entry(kind.group).or_default().insert(kind.version);
+        }
+        for (name, versions) in custom {
+            let versions = versions.into_iter();
+            match groups[..known].iter_mut().find(|group| group.name == name) {
+                Some(group) => {
+                    let more: Vec<_> = versions
+                        .filter(|version| !group.versions.contains(version))
+                        .collect();
+                    group.versions.extend(more);
+                }
                 None => groups.push(Group {
-                    name: kind.group,
-                    versions: vec![kind.version],
+                    name,
+                    versions: versions.collect(),
                 }),
             }
         }
-        groups[known..].sort_by_key(|group| group.name);
         for group in &mut groups[known..] {
             group.versions.sort_by(|one, other| by_age(one, other));
         }

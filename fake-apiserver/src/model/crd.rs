@@ -8,7 +8,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::api::Cause;
 use crate::api::write::Subresource;
@@ -21,6 +24,7 @@ mod check;
 mod formats;
 mod lifecycle;
 mod names;
+mod patterns;
 mod prune;
 mod schema_check;
 mod structural;
@@ -173,40 +177,56 @@ pub(super) fn rows(definition: &Value) -> Vec<&'static Kind> {
     let versions = definition["spec"]["versions"].as_array();
     let versions = versions.map(Vec::as_slice).unwrap_or_default();
     let stored = versions.iter().find(|version| version["storage"] == true);
-    let stored = stored.map_or(Value::Null, |version| version["name"].clone());
-    versions
-        .iter()
-        .filter(|version| version["served"] == true)
-        .map(|version| {
-            interned(json!({
-                "group": definition["spec"]["group"],
-                "scope": definition["spec"]["scope"],
-                "names": definition["status"]["acceptedNames"],
-                "stored": stored,
-                "terminating": terminating(definition),
-                "newest": newest(versions),
-                "version": version,
-            }))
-        })
-        .collect()
+    let names = &definition["status"]["acceptedNames"];
+    let common = Common::new(json!({
+        "group": definition["spec"]["group"],
+        "scope": definition["spec"]["scope"],
+        "names": names,
+        "stored": stored.map_or(&Value::Null, |version| &version["name"]),
+        "terminating": terminating(definition),
+        "newest": newest(versions),
+    }));
+    let served = versions.iter().filter(|version| version["served"] == true);
+    served.map(|version| interned(&common, version)).collect()
+}
+
+/// What a definition says of all its versions.
+struct Common {
+    said: Value,
+    /// Stands for it among [`interned`] rows: its length must not count once a version.
+    digest: String,
+    short_names: &'static [&'static str],
+    categories: &'static [&'static str],
+}
+
+impl Common {
+    fn new(said: Value) -> Self {
+        Self {
+            digest: STANDARD.encode(Sha256::digest(said.to_string())),
+            short_names: lasting_list(&said["names"]["shortNames"]),
+            categories: lasting_list(&said["names"]["categories"]),
+            said,
+        }
+    }
 }
 
 /// The one row of what a definition says of a version. Rows are for ever, so that requests and watches can hold them;
 /// there is one for each definition that was ever different.
-fn interned(said: Value) -> &'static Kind {
+fn interned(common: &Common, version: &Value) -> &'static Kind {
     static KNOWN: Mutex<BTreeMap<String, &'static Kind>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = said.to_string();
+    let key = format!("{}{version}", common.digest);
     if let Some(kind) = known.get(&key) {
         return kind;
     }
-    let kind: &'static Kind = Box::leak(Box::new(row(&said)));
+    let kind: &'static Kind = Box::leak(Box::new(row(common, version)));
     known.insert(key, kind);
     kind
 }
 
-fn row(said: &Value) -> Kind {
-    let (names, version) = (&said["names"], &said["version"]);
+fn row(common: &Common, version: &Value) -> Kind {
+    let said = &common.said;
+    let names = &said["names"];
     let (group, kind) = (lasting(&said["group"]), lasting(&names["kind"]));
     let has_status = version["subresources"]["status"].is_object();
     let selectable = version["selectableFields"].as_array().into_iter().flatten();
@@ -231,8 +251,8 @@ fn row(said: &Value) -> Kind {
         singular: lasting(&names["singular"]),
         kind,
         list_kind: lasting(&names["listKind"]),
-        short_names: lasting_list(&names["shortNames"]),
-        categories: lasting_list(&names["categories"]),
+        short_names: common.short_names,
+        categories: common.categories,
         verbs: if said["terminating"] == true {
             LAST_VERBS
         } else {
@@ -335,7 +355,15 @@ fn lasting(json: &Value) -> &'static str {
     leaked(json.as_str().unwrap_or_default())
 }
 
+/// The texts of a list; the same list is kept once.
 fn lasting_list(json: &Value) -> &'static [&'static str] {
+    static KNOWN: Mutex<BTreeMap<Vec<String>, &'static [&'static str]>> = Mutex::new(BTreeMap::new());
     let listed = structural::texts(json);
-    Vec::leak(listed.iter().map(|text| leaked(text)).collect())
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(kept) = known.get(&listed) {
+        return kept;
+    }
+    let kept: &'static [&'static str] = Vec::leak(listed.iter().map(|text| leaked(text)).collect());
+    known.insert(listed, kept);
+    kept
 }

@@ -2,6 +2,8 @@
 //!
 //! Source: apimachinery `util/validation/field/errors.go`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::api::{Cause, go_text};
@@ -10,12 +12,18 @@ use super::encode::encode_json;
 
 /// Faults, in the order they are found.
 #[derive(Debug, Default)]
-pub(super) struct Found(Vec<Cause>);
+pub(super) struct Found {
+    causes: Vec<Cause>,
+    bytes: usize,
+}
+
+/// Text that faults have together; what is found beyond it is not told. As much as a request can have.
+const TEXT_MAX: usize = crate::api::BODY_BYTES_MAX;
 
 impl Found {
     /// All of them.
     pub(super) fn into_causes(self) -> Vec<Cause> {
-        self.0
+        self.causes
     }
 
     /// The field says nothing, and must. `why` may be empty.
@@ -25,7 +33,9 @@ impl Found {
 
     /// The field has a value it must not have. `why` may be empty.
     pub(super) fn invalid(&mut self, field: &str, value: &Value, why: &str) {
-        self.invalid_as(field, &shown(value), why);
+        if !self.is_full() {
+            self.invalid_as(field, &shown(value), why);
+        }
     }
 
     /// The same, of a value that reads so.
@@ -41,6 +51,9 @@ impl Found {
 
     /// The field has none of the values there are.
     pub(super) fn unsupported(&mut self, field: &str, value: &Value, known: &[&str]) {
+        if self.is_full() {
+            return;
+        }
         let known: Vec<String> = known.iter().map(|word| go_text::quote(word)).collect();
         let message = format!(
             "Unsupported value: {}: supported values: {}",
@@ -52,6 +65,9 @@ impl Found {
 
     /// Another item has it already. `why` may be empty.
     pub(super) fn duplicate(&mut self, field: &str, value: &Value, why: &str) {
+        if self.is_full() {
+            return;
+        }
         let what = format!("Duplicate value: {}", shown(value));
         self.add("Duplicate", field, with_reason(&what, why));
     }
@@ -71,11 +87,31 @@ impl Found {
     }
 
     pub(super) fn extend(&mut self, more: Vec<Cause>) {
-        self.0.extend(more);
+        for cause in more {
+            self.push(cause);
+        }
+    }
+
+    /// The same for those that were not there before.
+    pub(super) fn extend_with_new(&mut self, more: Vec<Cause>, before: &[Cause]) {
+        let before: HashSet<&Cause> = before.iter().collect();
+        let fresh = more.into_iter().filter(|cause| !before.contains(cause));
+        self.extend(fresh.collect());
+    }
+
+    fn push(&mut self, cause: Cause) {
+        if !self.is_full() {
+            self.bytes += cause.message.len() + cause.field.len();
+            self.causes.push(cause);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes > TEXT_MAX
     }
 
     fn add(&mut self, reason: &str, field: &str, message: String) {
-        self.0.push(Cause {
+        self.push(Cause {
             reason: format!("FieldValue{reason}"),
             message,
             field: field.to_owned(),

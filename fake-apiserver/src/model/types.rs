@@ -17,6 +17,7 @@ use super::catalog::Kind;
 use crate::api::published;
 use crate::scenario::Version;
 
+mod problems;
 mod protobuf;
 mod quantities;
 mod read;

@@ -20,6 +20,7 @@ mod amounts;
 mod autoscaling;
 mod changes;
 mod formats;
+mod indexes;
 mod metadata;
 mod network;
 mod objects;
@@ -34,6 +35,7 @@ mod volumes;
 mod webhooks;
 mod workloads;
 
+use indexes::Indexes;
 use rules::Place;
 
 /// What is wrong with a new object of this name; empty: it can be stored.
@@ -41,7 +43,12 @@ pub(super) fn new_faults(kind: &Kind, object: &Value, name: &str, version: Versi
     let mut found = Found::default();
     metadata::new(kind, &object["metadata"], name, version, &mut found);
     if let Some(known) = types::of(kind) {
-        rules::check(known, &Place::of(object, known.name, version), &mut found);
+        let indexes = Indexes::default();
+        rules::check(
+            known,
+            &Place::of(object, known.name, version, &indexes),
+            &mut found,
+        );
         pods::created(known, object, &mut found);
     }
     found.into_causes()
@@ -73,16 +80,19 @@ pub(super) fn changed_faults(
         let mut found = Found::default();
         match part {
             None | Some(Subresource::EphemeralContainers | Subresource::Resize) => {
-                rules::check(known, &Place::of(object, known.name, version), &mut found);
+                let indexes = Indexes::default();
+                rules::check(
+                    known,
+                    &Place::of(object, known.name, version, &indexes),
+                    &mut found,
+                );
             }
             Some(Subresource::Status) => status::check(known, object, version, &mut found),
             Some(Subresource::Finalize | Subresource::Scale) => {}
         }
         found.into_causes()
     };
-    let before = all(old);
-    let fresh = all(object).into_iter().filter(|cause| !before.contains(cause));
-    found.extend(fresh.collect());
+    found.extend_with_new(all(object), &all(old));
     match part {
         None => changes::check(known, object, old, &mut found),
         Some(Subresource::Status) => status::check_change(known, object, old, &mut found),

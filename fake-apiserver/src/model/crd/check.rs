@@ -5,6 +5,8 @@
 //!
 //! Source: apiextensions `apis/apiextensions/validation/validation.go`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::api::Cause;
@@ -129,7 +131,8 @@ fn versions(found: &mut Found, spec: &Value) {
         }
     }
     let listed: Vec<&str> = versions.iter().map(|version| text(&version["name"])).collect();
-    if (1..listed.len()).any(|at| listed[..at].contains(&listed[at])) {
+    let mut known = BTreeSet::new();
+    if !listed.iter().all(|name| known.insert(*name)) {
         found.invalid(
             "spec.versions",
             &go_versions(versions),

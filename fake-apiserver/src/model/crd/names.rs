@@ -91,10 +91,11 @@ pub(super) fn accept(definition: &mut Value, taken: &Taken, now: &str) {
             Some(name) => vec![name.to_owned()],
             None => texts(names),
         };
-        let (requested, own) = (listed(&wanted[field]), listed(&accepted[field]));
+        let requested = listed(&wanted[field]);
+        let own: BTreeSet<String> = listed(&accepted[field]).into_iter().collect();
         let clashes: Vec<String> = requested
             .iter()
-            .filter(|name| !own.contains(name) && names.contains(*name))
+            .filter(|name| !own.contains(name.as_str()) && names.contains(*name))
             .map(|name| in_use(name))
             .collect();
         match clashes.as_slice() {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::scenario::Version;
 
+use super::patterns;
 use super::prune::fill;
 use super::structural::{Schema, members};
 use super::validate;
@@ -104,17 +105,11 @@ fn own(found: &mut Found, schema: &Value, at: &str) {
             found.forbidden(&format!("{at}.{field}"), &format!("{field} is not supported"));
         }
     }
-    if let Some(Err(error)) = schema["pattern"].as_str().map(regex::Regex::new) {
-        let error = error.to_string();
-        let last = error
-            .lines()
-            .last()
-            .unwrap_or_default()
-            .trim_start_matches("error: ");
+    if let Some(Err(error)) = schema["pattern"].as_str().map(patterns::check) {
         found.invalid(
             &format!("{at}.pattern"),
             &schema["pattern"],
-            &format!("must be a valid regular expression, but isn't: error parsing regexp: {last}"),
+            &format!("must be a valid regular expression, but isn't: error parsing regexp: {error}"),
         );
     }
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {

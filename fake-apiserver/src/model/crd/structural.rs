@@ -5,10 +5,11 @@
 //! Source: "Specifying a structural schema" in the documentation of custom resources; apiextensions
 //! `apiserver/schema/structural.go`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use regex::Regex;
 use serde_json::{Map, Value};
+
+use super::patterns::{Budget, Pattern};
 
 /// A schema.
 #[derive(Debug, Default)]
@@ -87,6 +88,8 @@ pub(super) enum List {
 pub(super) struct Rules {
     pub(super) required: Vec<String>,
     pub(super) allowed: Vec<Value>,
+    /// The same, to be looked up.
+    pub(super) is_allowed: HashSet<Value>,
     pub(super) minimum: Option<f64>,
     pub(super) above_minimum: bool,
     pub(super) maximum: Option<f64>,
@@ -96,7 +99,7 @@ pub(super) struct Rules {
     pub(super) item_count: Bounds,
     pub(super) property_count: Bounds,
     pub(super) unique_items: bool,
-    pub(super) pattern: Option<Regex>,
+    pub(super) pattern: Option<Pattern>,
     pub(super) format: String,
     pub(super) all_of: Vec<Schema>,
     pub(super) any_of: Vec<Schema>,
@@ -114,12 +117,16 @@ pub(super) struct Bounds {
 impl Schema {
     /// Reads `openAPIV3Schema`. What is wrong with it was told when its definition was checked, and is passed by.
     pub(super) fn read(json: &Value) -> Self {
+        Self::within(json, &Budget::default())
+    }
+
+    fn within(json: &Value, budget: &Budget) -> Self {
         let flag = |name: &str| json[name].as_bool().unwrap_or_default();
         let properties: BTreeMap<String, Self> = members(&json["properties"])
-            .map(|(name, schema)| (name.clone(), Self::read(schema)))
+            .map(|(name, schema)| (name.clone(), Self::within(schema, budget)))
             .collect();
         let additional = match &json["additionalProperties"] {
-            schema @ Value::Object(_) => Additional::Schema(Box::new(Self::read(schema))),
+            schema @ Value::Object(_) => Additional::Schema(Box::new(Self::within(schema, budget))),
             Value::Bool(true) => Additional::Any,
             Value::Bool(false) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 Additional::None
@@ -127,7 +134,7 @@ impl Schema {
         };
         let items = json["items"]
             .is_object()
-            .then(|| Box::new(Self::read(&json["items"])));
+            .then(|| Box::new(Self::within(&json["items"], budget)));
         let below = properties
             .values()
             .chain(items.as_deref())
@@ -154,17 +161,18 @@ impl Schema {
                 Some("map") => List::Map(texts(&json["x-kubernetes-list-map-keys"])),
                 Some(_) | None => List::Atomic,
             },
-            rules: Rules::read(json),
+            rules: Rules::read(json, budget),
             has_cel: has_own || below,
         }
     }
 }
 
 impl Rules {
-    fn read(json: &Value) -> Self {
+    fn read(json: &Value, budget: &Budget) -> Self {
         let schemas = |name: &str| {
             let listed = json[name].as_array().into_iter().flatten();
-            listed.map(Schema::read).collect::<Vec<_>>()
+            let schemas = listed.map(|schema| Schema::within(schema, budget));
+            schemas.collect::<Vec<_>>()
         };
         let bounds = |min: &str, max: &str| Bounds {
             min: json[min].as_u64(),
@@ -173,6 +181,7 @@ impl Rules {
         let flag = |name: &str| json[name].as_bool().unwrap_or_default();
         Self {
             required: texts(&json["required"]),
+            is_allowed: json["enum"].as_array().into_iter().flatten().cloned().collect(),
             allowed: json["enum"].as_array().cloned().unwrap_or_default(),
             minimum: json["minimum"].as_f64(),
             above_minimum: flag("exclusiveMinimum"),
@@ -185,14 +194,14 @@ impl Rules {
             unique_items: flag("uniqueItems"),
             pattern: json["pattern"]
                 .as_str()
-                .and_then(|pattern| Regex::new(pattern).ok()),
+                .map(|pattern| Pattern::new(pattern, budget)),
             format: json["format"].as_str().unwrap_or_default().to_owned(),
             all_of: schemas("allOf"),
             any_of: schemas("anyOf"),
             one_of: schemas("oneOf"),
             not: json["not"]
                 .is_object()
-                .then(|| Box::new(Schema::read(&json["not"]))),
+                .then(|| Box::new(Schema::within(&json["not"], budget))),
         }
     }
 }

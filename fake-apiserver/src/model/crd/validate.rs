@@ -6,9 +6,11 @@
 //! Source: kube-openapi `validation/validate` (order and texts of the rules), apiextensions
 //! `apiserver/validation/validation.go` (how they become causes) and `apiserver/schema/listtype/validation.go`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
-use crate::api::{Cause, go_text};
+use crate::api::{BODY_BYTES_MAX, Cause, go_text};
 use crate::model::encode::encode_json;
 use crate::scenario::Version;
 
@@ -33,6 +35,8 @@ pub(super) fn faults(
         part: part.to_owned(),
         ranges: version >= Version::V1_36,
         causes: Vec::new(),
+        bytes: 0,
+        bytes_max: BODY_BYTES_MAX,
     };
     found.value(schema, value, old, "");
     found.lists(schema, value, "");
@@ -64,9 +68,23 @@ struct Faults {
     /// Are whole numbers held against the range of their format?
     ranges: bool,
     causes: Vec<Cause>,
+    /// Text of the causes, and how much of it is looked for: with none, whatever comes first ends the search.
+    bytes: usize,
+    bytes_max: usize,
 }
 
 impl Faults {
+    fn push(&mut self, cause: Cause) {
+        if !self.is_full() {
+            self.bytes += cause.message.len() + cause.field.len();
+            self.causes.push(cause);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes > self.bytes_max
+    }
+
     fn add(&mut self, reason: &str, message: String, path: &str) {
         let field = match (self.part.as_str(), path) {
             ("", "") => NOWHERE.to_owned(),
@@ -74,7 +92,7 @@ impl Faults {
             ("", path) => path.to_owned(),
             (part, path) => format!("{part}.{path}"),
         };
-        self.causes.push(Cause {
+        self.push(Cause {
             reason: reason.to_owned(),
             message,
             field,
@@ -87,7 +105,7 @@ impl Faults {
     }
 
     fn nowhere(&mut self, path: &str, why: &str) {
-        self.causes.push(Cause {
+        self.push(Cause {
             reason: "FieldValueInvalid".to_owned(),
             message: format!("Invalid value: \"\": {} {why}", go_text::quote(path)),
             field: NOWHERE.to_owned(),
@@ -100,7 +118,7 @@ impl Faults {
     }
 
     fn value(&mut self, schema: &Schema, value: &Value, old: Option<&Value>, path: &str) {
-        if old == Some(value) || value.is_null() && schema.nullable {
+        if self.is_full() || old == Some(value) || value.is_null() && schema.nullable {
             return;
         }
         if !has_type(schema.kind, value) {
@@ -120,7 +138,7 @@ impl Faults {
             Value::Object(_) | Value::Bool(_) | Value::Null => {}
         }
         let rules = &schema.rules;
-        if !rules.allowed.is_empty() && !rules.allowed.contains(value) {
+        if !rules.allowed.is_empty() && !rules.is_allowed.contains(value) {
             let allowed: Vec<String> = rules
                 .allowed
                 .iter()
@@ -151,7 +169,7 @@ impl Faults {
             let why = format!("should be at least {min} chars long");
             self.invalid(&go_text::quote(text), &why, path);
         } else if let Some(pattern) = rules.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
-            let why = format!("should match '{}'", pattern.as_str());
+            let why = format!("should match '{}'", pattern.text());
             self.invalid(&go_text::quote(text), &why, path);
         }
         if !formats::fits(&rules.format, text) {
@@ -177,7 +195,7 @@ impl Faults {
                 "" => "(default format)".to_owned(),
                 format => format!("with format {format}"),
             };
-            self.causes.push(Cause {
+            self.push(Cause {
                 reason: "FieldValueInvalid".to_owned(),
                 message: format!(
                     "Invalid value: \"\": Checked value must be of type integer {format} in {path}"
@@ -221,7 +239,8 @@ impl Faults {
         if let Some(max) = bounds.max.filter(|max| count as u64 > *max) {
             self.too_many(count, max, path);
         }
-        if schema.rules.unique_items && (1..count).any(|at| items[..at].contains(&items[at])) {
+        let mut known = HashSet::new();
+        if schema.rules.unique_items && !items.iter().all(|item| known.insert(item)) {
             self.invalid("\"\"", "shouldn't contain duplicates", path);
         }
     }
@@ -268,26 +287,22 @@ impl Faults {
     /// `allOf`, `anyOf`, `oneOf` and `not`.
     fn combinations(&mut self, schema: &Schema, value: &Value, path: &str) {
         let rules = &schema.rules;
-        let tried = |schemas: &[Schema]| -> Vec<Vec<Cause>> {
-            schemas
-                .iter()
-                .map(|schema| self.apart(schema, value, path))
-                .collect()
-        };
-        let (any, one, all) = (tried(&rules.any_of), tried(&rules.one_of), tried(&rules.all_of));
-        if !any.is_empty() && any.iter().all(|causes| !causes.is_empty()) {
+        // Of alternatives that do not fit, only the first is told of.
+        let fits = |schema: &Schema| self.apart(schema, value, path, 0).is_empty();
+        let any_fits = rules.any_of.is_empty() || rules.any_of.iter().any(fits);
+        let fitting = rules.one_of.iter().filter(|schema| fits(schema)).count();
+        if !any_fits {
             self.nowhere(path, "must validate at least one schema (anyOf)");
-            self.causes.extend(any.into_iter().next().unwrap_or_default());
+            self.tell_first(&rules.any_of, value, path);
         }
-        let fitting = one.iter().filter(|causes| causes.is_empty()).count();
         match fitting {
-            _ if one.is_empty() => {}
+            _ if rules.one_of.is_empty() => {}
             0 => {
                 self.nowhere(
                     path,
                     "must validate one and only one schema (oneOf). Found none valid",
                 );
-                self.causes.extend(one.into_iter().next().unwrap_or_default());
+                self.tell_first(&rules.one_of, value, path);
             }
             1 => {}
             several => {
@@ -297,28 +312,41 @@ impl Faults {
                 self.nowhere(path, &why);
             }
         }
-        let failing = all.iter().filter(|causes| !causes.is_empty()).count();
+        let mut failing = 0;
+        for schema in &rules.all_of {
+            let causes = self.apart(schema, value, path, self.bytes_max);
+            failing += usize::from(!causes.is_empty());
+            causes.into_iter().for_each(|cause| self.push(cause));
+        }
         if failing > 0 {
-            let none = if failing == all.len() {
+            let none = if failing == rules.all_of.len() {
                 ". None validated"
             } else {
                 ""
             };
-            self.causes.extend(all.into_iter().flatten());
             self.nowhere(path, &format!("must validate all the schemas (allOf){none}"));
         }
         if let Some(not) = &rules.not
-            && self.apart(not, value, path).is_empty()
+            && self.apart(not, value, path, 0).is_empty()
         {
             self.nowhere(path, "must not validate the schema (not)");
         }
     }
 
-    fn apart(&self, schema: &Schema, value: &Value, path: &str) -> Vec<Cause> {
+    fn tell_first(&mut self, schemas: &[Schema], value: &Value, path: &str) {
+        if let Some(first) = schemas.first().filter(|_| !self.is_full()) {
+            let causes = self.apart(first, value, path, self.bytes_max);
+            causes.into_iter().for_each(|cause| self.push(cause));
+        }
+    }
+
+    fn apart(&self, schema: &Schema, value: &Value, path: &str, bytes_max: usize) -> Vec<Cause> {
         let mut apart = Self {
             part: self.part.clone(),
             ranges: self.ranges,
             causes: Vec::new(),
+            bytes: 0,
+            bytes_max,
         };
         apart.value(schema, value, None, path);
         apart.causes
@@ -348,8 +376,9 @@ impl Faults {
                     ),
                 };
                 let keys: Vec<Option<Value>> = items.iter().map(key).collect();
+                let mut known = HashSet::new();
                 for (at, key) in keys.iter().enumerate() {
-                    if let Some(key) = key.as_ref().filter(|_| keys[..at].contains(key)) {
+                    if let Some(key) = key.as_ref().filter(|key| !known.insert(*key)) {
                         let message = format!("Duplicate value: {}", shown(key));
                         self.add("FieldValueDuplicate", message, &format!("{path}[{at}]"));
                     }

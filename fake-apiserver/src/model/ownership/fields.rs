@@ -3,6 +3,8 @@
 //!
 //! Source: structured-merge-diff `typed`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
 use crate::model::schema::{Schema, Shape};
@@ -73,14 +75,29 @@ impl<'v> Parts<'v> {
         }
     }
 
+    /// The same, to be looked up.
+    fn by_name(&self) -> ByName<'_, 'v> {
+        match self {
+            Self::Leaf => ByName::Nothing,
+            Self::Entries(entries) => ByName::Entries(entries),
+            Self::Items(items) => ByName::Items(first_by_element(items)),
+        }
+    }
+}
+
+/// Parts by their names.
+enum ByName<'i, 'v> {
+    Nothing,
+    Entries(&'v Map<String, Value>),
+    Items(BTreeMap<&'i str, &'v Value>),
+}
+
+impl<'v> ByName<'_, 'v> {
     fn get(&self, name: Name<'_>) -> Option<&'v Value> {
         match (self, name) {
             (Self::Entries(entries), Name::Entry(name)) => entries.get(name),
-            (Self::Items(items), Name::Item(element)) => {
-                let found = items.iter().find(|(other, _)| other == element);
-                found.map(|(_, value)| *value)
-            }
-            (Self::Leaf | Self::Entries(_) | Self::Items(_), _) => None,
+            (Self::Items(items), Name::Item(element)) => items.get(element).copied(),
+            (Self::Nothing | Self::Entries(_) | Self::Items(_), _) => None,
         }
     }
 }
@@ -207,13 +224,14 @@ fn differ(schema: Option<&Schema>, old: Option<&Value>, new: Option<&Value>) -> 
             changes.removed.put(name.element(), below.removed);
         }
     };
+    let (old_by_name, new_by_name) = (of_old.by_name(), of_new.by_name());
     for (name, old) in of_old.named() {
-        if of_new.get(name).is_none() {
+        if new_by_name.get(name).is_none() {
             note(name, Some(old), None);
         }
     }
     for (name, new) in of_new.named() {
-        note(name, of_old.get(name), Some(new));
+        note(name, old_by_name.get(name), Some(new));
     }
     changes
 }
@@ -247,16 +265,18 @@ fn merge_items(
 ) -> Vec<Value> {
     let mut merged = Vec::new();
     let mut rest = live.iter().peekable();
-    let is_shared = |element: &String| config.iter().any(|(other, _)| other == element);
+    let configured: BTreeSet<&str> = config.iter().map(|(element, _)| element.as_str()).collect();
+    let is_shared = |element: &String| configured.contains(element.as_str());
+    let by_element = first_by_element(live);
     for (element, value) in config {
         while let Some((_, own)) = rest.next_if(|(element, _)| !is_shared(element)) {
             merged.push(Value::clone(own));
         }
-        let there = live.iter().find(|(other, _)| other == element);
+        let there = by_element.get(element.as_str()).copied();
         if rest.peek().is_some_and(|(next, _)| next == element) {
             rest.next();
         }
-        merged.push(merge(schema, there.map(|(_, value)| *value), value));
+        merged.push(merge(schema, there, value));
     }
     for (element, own) in rest {
         if !is_shared(element) {
@@ -266,40 +286,46 @@ fn merge_items(
     merged
 }
 
+/// The items by their elements; of two with one element the first.
+fn first_by_element<'i, 'v>(items: &'i [(String, &'v Value)]) -> BTreeMap<&'i str, &'v Value> {
+    let backwards = items.iter().rev();
+    backwards
+        .map(|(element, value)| (element.as_str(), *value))
+        .collect()
+}
+
 /// Takes fields out of an object, with all below them.
 pub(super) fn remove(schema: Option<&Schema>, object: &mut Value, fields: &Fields) {
-    for path in fields.paths() {
-        remove_at(schema, object, &path);
+    if fields.is_empty() {
+        return;
+    }
+    let elements: Vec<String> = match parts(schema, object) {
+        Parts::Items(items) => items.into_iter().map(|(element, _)| element).collect(),
+        Parts::Leaf | Parts::Entries(_) => Vec::new(),
+    };
+    match object {
+        Value::Object(entries) => entries.retain(|name, value| {
+            let name = Name::Entry(name);
+            keeps(fields, &name.element(), name.schema(schema), value)
+        }),
+        Value::Array(items) => {
+            let mut elements = elements.iter();
+            items.retain_mut(|item| {
+                let element = elements.next();
+                element.is_none_or(|element| keeps(fields, element, Name::Item(element).schema(schema), item))
+            });
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn remove_at(schema: Option<&Schema>, value: &mut Value, path: &[String]) {
-    let Some((element, rest)) = path.split_first() else {
-        return;
+/// Stays a part, without what goes of it?
+fn keeps(fields: &Fields, element: &str, schema: Option<&Schema>, value: &mut Value) -> bool {
+    let Some(gone) = fields.below(element) else {
+        return true;
     };
-    let schema_below = match element.strip_prefix("f:") {
-        Some(name) => Name::Entry(name).schema(schema),
-        None => Name::Item(element).schema(schema),
-    };
-    let place = match parts(schema, value) {
-        Parts::Items(items) => items.iter().position(|(other, _)| other == element),
-        Parts::Leaf | Parts::Entries(_) => None,
-    };
-    match (value, place, element.strip_prefix("f:")) {
-        (Value::Object(fields), _, Some(name)) => {
-            if rest.is_empty() {
-                fields.shift_remove(name);
-            } else if let Some(value) = fields.get_mut(name) {
-                remove_at(schema_below, value, rest);
-            }
-        }
-        (Value::Array(items), Some(place), _) => {
-            if rest.is_empty() {
-                items.remove(place);
-            } else {
-                remove_at(schema_below, &mut items[place], rest);
-            }
-        }
-        (_, _, _) => {}
+    if !gone.has_itself() {
+        remove(schema, value, gone);
     }
+    !gone.has_itself()
 }

@@ -2,6 +2,8 @@
 //!
 //! Source: apimachinery `meta/v1/types.go` (`ManagedFieldsEntry`) and `util/managedfields/internal/managedfields.go`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::set::Fields;
@@ -28,12 +30,18 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Appliers are one owner, whatever version they speak.
-    fn is_same(&self, other: &Self) -> bool {
-        self.manager == other.manager
-            && self.operation == other.operation
-            && self.subresource == other.subresource
-            && (self.operation == Operation::Apply || self.api_version == other.api_version)
+    /// What tells owners apart. Appliers are one owner, whatever version they speak.
+    fn identity(&self) -> (String, Operation, String, String) {
+        let version = match self.operation {
+            Operation::Apply => String::new(),
+            Operation::Update => self.api_version.clone(),
+        };
+        (
+            self.manager.clone(),
+            self.operation,
+            self.subresource.clone(),
+            version,
+        )
     }
 
     /// As a conflict names it.
@@ -74,11 +82,13 @@ pub(super) fn read(object: &Value) -> Vec<Owner> {
         fields: Fields::read(&entry["fieldsV1"]),
     });
     // Of two entries of one owner the first is lost, as on a real server.
-    read.fold(Vec::new(), |mut owners, owner| {
-        owners.retain(|other: &Owner| !other.is_same(&owner));
-        owners.push(owner);
-        owners
-    })
+    let mut later = BTreeSet::new();
+    let mut owners: Vec<Owner> = read
+        .rev()
+        .filter(|owner| later.insert(owner.identity()))
+        .collect();
+    owners.reverse();
+    owners
 }
 
 /// Writes them into an object, the oldest first; without those that own nothing any more.

@@ -5,6 +5,9 @@
 //!
 //! Source: structured-merge-diff `fieldpath`.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use serde_json::{Map, Value};
 
 /// From the top of the object.
@@ -16,7 +19,7 @@ pub(super) struct Fields {
     /// Is this very place in it?
     itself: bool,
     /// What is in it further down, by element; none of them is empty.
-    below: Vec<(String, Fields)>,
+    below: BTreeMap<String, Fields>,
 }
 
 impl FromIterator<Path> for Fields {
@@ -39,7 +42,7 @@ impl Fields {
     pub(super) fn place() -> Self {
         Self {
             itself: true,
-            below: Vec::new(),
+            below: BTreeMap::new(),
         }
     }
 
@@ -103,9 +106,9 @@ impl Fields {
         if fields.is_empty() {
             return;
         }
-        match self.find(&element) {
-            Ok(place) => self.below[place].1.add(fields),
-            Err(place) => self.below.insert(place, (element, fields)),
+        match self.below.entry(element) {
+            Entry::Occupied(mut below) => below.get_mut().add(fields),
+            Entry::Vacant(below) => drop(below.insert(fields)),
         }
     }
 
@@ -118,26 +121,25 @@ impl Fields {
 
     /// Drops what is below the elements that do not count.
     pub(super) fn keep(&mut self, mut counts: impl FnMut(&str) -> bool) {
-        self.below.retain(|(element, _)| counts(element));
+        self.below.retain(|element, _| counts(element));
     }
 
     /// The same one element further down, of which the place itself goes.
     pub(super) fn keep_below(&mut self, element: &str, counts: impl FnMut(&str) -> bool) {
-        if let Ok(place) = self.find(element) {
-            let fields = &mut self.below[place].1;
+        if let Some(fields) = self.below.get_mut(element) {
             fields.itself = false;
             fields.keep(counts);
             if fields.is_empty() {
-                self.below.remove(place);
+                self.below.remove(element);
             }
         }
     }
 
     pub(super) fn take_away(&mut self, others: &Self) {
         self.itself &= !others.itself;
-        self.below.retain_mut(|(element, fields)| {
-            if let Ok(place) = others.find(element) {
-                fields.take_away(&others.below[place].1);
+        self.below.retain(|element, fields| {
+            if let Some(others) = others.below.get(element) {
+                fields.take_away(others);
             }
             !fields.is_empty()
         });
@@ -146,11 +148,11 @@ impl Fields {
     pub(super) fn common(&self, others: &Self) -> Self {
         let mut common = Self {
             itself: self.itself && others.itself,
-            below: Vec::new(),
+            below: BTreeMap::new(),
         };
         for (element, fields) in &self.below {
-            if let Ok(place) = others.find(element) {
-                common.put(element.clone(), fields.common(&others.below[place].1));
+            if let Some(others) = others.below.get(element) {
+                common.put(element.clone(), fields.common(others));
             }
         }
         common
@@ -161,14 +163,20 @@ impl Fields {
         match path.split_first() {
             None => true,
             Some((element, rest)) => self
-                .find(element)
-                .is_ok_and(|place| self.below[place].1.has_below(rest)),
+                .below
+                .get(element)
+                .is_some_and(|fields| fields.has_below(rest)),
         }
     }
 
-    fn find(&self, element: &str) -> Result<usize, usize> {
-        self.below
-            .binary_search_by(|(other, _)| other.as_str().cmp(element))
+    /// Is this very place in it?
+    pub(super) fn has_itself(&self) -> bool {
+        self.itself
+    }
+
+    /// What is in it below an element.
+    pub(super) fn below(&self, element: &str) -> Option<&Self> {
+        self.below.get(element)
     }
 }
 

@@ -6,6 +6,8 @@
 //! Source: "Update API Objects in Place Using kubectl patch"; community design `strategic-merge-patch.md` for `$patch`,
 //! `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use crate::api::{Status, go_text};
@@ -101,7 +103,8 @@ fn merge_object(
 fn retain(object: &mut Map<String, Value>, patch: &Map<String, Value>, kept: &Value) -> Result<(), Status> {
     let malformed = || Status::bad_request("invalid patch format of retainKeys");
     let kept = kept.as_array().ok_or_else(malformed)?;
-    let is_kept = |name: &str| kept.iter().any(|kept| kept == name);
+    let kept: HashSet<&str> = kept.iter().filter_map(Value::as_str).collect();
+    let is_kept = |name: &str| kept.contains(name);
     let unlisted =
         |(name, value): (&String, &Value)| !name.starts_with('$') && !value.is_null() && !is_kept(name);
     if patch.iter().any(unlisted) {
@@ -176,17 +179,20 @@ impl List<'_> {
             .iter()
             .map(|item| self.identity(item).cloned())
             .collect::<Result<_, _>>()?;
+        let deleted: HashSet<Value> = deleted.into_iter().collect();
         let mut merged = current;
         merged.retain(|item| {
             !self
                 .identity(item)
                 .is_ok_and(|identity| deleted.contains(identity))
         });
+        let mut places: HashMap<Value, usize> = HashMap::new();
+        for (place, item) in merged.iter().enumerate() {
+            places.entry(self.identity(item)?.clone()).or_insert(place);
+        }
         for item in &items {
             let identity = self.identity(item)?;
-            let there = merged
-                .iter_mut()
-                .find(|there| self.identity(there).is_ok_and(|other| other == identity));
+            let there = places.get(identity).and_then(|place| merged.get_mut(*place));
             match (there, item) {
                 (Some(Value::Object(there)), Value::Object(change)) => {
                     merge_object(self.items, there, change)?
@@ -195,6 +201,7 @@ impl List<'_> {
                 (None, item) => {
                     let mut item = Value::clone(item);
                     drop_directives(&mut item);
+                    places.insert(identity.clone(), merged.len());
                     merged.push(item);
                 }
             }
@@ -249,14 +256,20 @@ impl List<'_> {
 
     /// What is in `order` in that order; among it the others, each before the first that comes after it in `live`.
     fn ordered(&self, merged: Vec<Value>, order: &[Value], live: &[Value]) -> Result<Vec<Value>, Status> {
+        let places = |list: &[Value]| {
+            let backwards = list.iter().cloned().enumerate().rev();
+            backwards
+                .map(|(place, identity)| (identity, place))
+                .collect::<HashMap<_, _>>()
+        };
+        let (in_order, in_live) = (places(order), places(live));
         let mut of_patch = Vec::new();
         let mut of_server = Vec::new();
         for item in merged {
             let identity = self.identity(&item)?.clone();
-            let place = |list: &[Value]| list.iter().position(|other| *other == identity);
-            match place(order) {
-                Some(place) => of_patch.push((place, identity, item)),
-                None => of_server.push((place(live), item)),
+            match in_order.get(&identity) {
+                Some(place) => of_patch.push((*place, identity, item)),
+                None => of_server.push((in_live.get(&identity).copied(), item)),
             }
         }
         of_patch.sort_by_key(|(place, _, _)| *place);
@@ -264,7 +277,7 @@ impl List<'_> {
         let mut out = Vec::new();
         let mut of_server = of_server.into_iter().peekable();
         for (_, identity, item) in of_patch {
-            let place = live.iter().position(|other| *other == identity);
+            let place = in_live.get(&identity).copied();
             while let Some((_, server)) = of_server.next_if(|(server, _)| place.is_some() && *server < place)
             {
                 out.push(server);

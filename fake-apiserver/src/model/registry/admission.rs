@@ -7,6 +7,7 @@
 //! Source: kubernetes `plugin/pkg/admission/{serviceaccount,defaulttolerationseconds}`, the strategies in
 //! `pkg/registry`, and the recordings.
 
+use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
@@ -183,22 +184,20 @@ impl Writer<'_> {
             spec["ipFamilyPolicy"] = policy.into();
         }
         if ports_wanted {
-            let mut used: Vec<Value> = others
-                .iter()
-                .filter_map(|other| other.pointer("/spec/ports").and_then(Value::as_array))
-                .flatten()
-                .filter_map(|port| port.get("nodePort").cloned())
-                .collect();
-            let free = |used: &[Value]| {
-                let (first, size) = NODE_PORTS;
-                let mut ports = (0..size).map(|turn| Value::from(first + seed.wrapping_add(turn) % size));
-                ports.find(|port| !used.contains(port)).unwrap_or_default()
+            let mut used: HashSet<i64> = others.iter().flat_map(node_ports).collect();
+            let (first, size) = NODE_PORTS;
+            // What was taken stays so: the search goes on where it ended.
+            let mut ports = (0..size).map(|turn| i64::from(first + seed.wrapping_add(turn) % size));
+            let mut free = |used: &HashSet<i64>| {
+                ports
+                    .find(|port| !used.contains(port))
+                    .map_or(Value::Null, Value::from)
             };
             for port in spec["ports"].as_array_mut().into_iter().flatten() {
                 if port.get("nodePort").is_none() {
                     port["nodePort"] = free(&used);
                 }
-                used.push(port["nodePort"].clone());
+                used.extend(port["nodePort"].as_i64());
             }
             // Whom a load balancer asks whether there is a pod on a node.
             let asked = kind == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
@@ -212,10 +211,6 @@ impl Writer<'_> {
 
 /// What is wrong with the ports and the address a service asks for, having those of `old`: `others` have them, or nobody can.
 fn asked_in_vain(service: &Value, old: &Value, others: &[Value]) -> Found {
-    let numbers = |service: &Value| -> Vec<i64> {
-        let ports = service["spec"]["ports"].as_array().into_iter().flatten();
-        ports.filter_map(|port| port["nodePort"].as_i64()).collect()
-    };
     let mut found = Found::default();
     let (address, before) = (&service["spec"]["clusterIP"], &old["spec"]["clusterIP"]);
     let text = address.as_str().unwrap_or_default();
@@ -226,7 +221,8 @@ fn asked_in_vain(service: &Value, old: &Value, others: &[Value]) -> Found {
     }
     let (first, size) = NODE_PORTS;
     let (first, last) = (i64::from(first), i64::from(first + size) - 1);
-    let own = numbers(old);
+    let own: HashSet<i64> = node_ports(old).collect();
+    let given: HashSet<i64> = others.iter().flat_map(node_ports).collect();
     let ports = service["spec"]["ports"].as_array().into_iter().flatten();
     for (nth, port) in ports.enumerate() {
         let at = format!("spec.ports[{nth}].nodePort");
@@ -239,11 +235,17 @@ fn asked_in_vain(service: &Value, old: &Value, others: &[Value]) -> Found {
                 "provided port is not in the valid range. The range of valid ports is {first}-{last}"
             );
             found.invalid(&at, &number.into(), &why);
-        } else if others.iter().any(|other| numbers(other).contains(&number)) {
+        } else if given.contains(&number) {
             found.invalid(&at, &number.into(), "provided port is already allocated");
         }
     }
     found
+}
+
+/// The ports of nodes that a service has.
+fn node_ports(service: &Value) -> impl Iterator<Item = i64> {
+    let ports = service["spec"]["ports"].as_array().into_iter().flatten();
+    ports.filter_map(|port| port["nodePort"].as_i64())
 }
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";

@@ -12,6 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
+use super::problems::Problems;
 use super::quantities::quantity;
 use super::scalars::{bytes, fits, time};
 use super::{Field, Shape, Struct, Type, of, types};
@@ -88,7 +89,7 @@ const TREES_ARE_READ: &str = "a tree of values is as JSON has it, and the reader
 struct Reader {
     version: Version,
     words: Words,
-    problems: Vec<String>,
+    problems: Problems,
     misfit: Option<String>,
 }
 
@@ -106,7 +107,7 @@ impl Reader {
         Self {
             version,
             words,
-            problems: Vec::new(),
+            problems: Problems::default(),
             misfit: None,
         }
     }
@@ -125,7 +126,7 @@ impl Reader {
         let object = place.deserialize(from)?;
         Ok(Reading {
             object,
-            problems: self.problems,
+            problems: self.problems.into_texts(),
             misfit: self.misfit,
         })
     }
@@ -328,7 +329,6 @@ impl Place<'_> {
         let Self { path, reader, .. } = self;
         // Few objects say more.
         let mut values: Vec<(usize, Value)> = Vec::with_capacity(known.fields.len().min(8));
-        let mut unknown: Vec<String> = Vec::new();
         while let Some(key) = entries.next_key_seed(KeyOf(known))? {
             match key {
                 Key::Field(place) => {
@@ -336,7 +336,7 @@ impl Place<'_> {
                     let path = Path::Field(&path, field.name);
                     let again = values.iter().position(|(other, _)| *other == place);
                     if again.is_some() {
-                        reader.problems.push(format!("duplicate field \"{path}\""));
+                        reader.problems.push("duplicate", &path);
                     }
                     let value = entries.next_value_seed(Place {
                         holds: Holds::Of(&field.holds),
@@ -350,11 +350,7 @@ impl Place<'_> {
                     }
                 }
                 Key::Unknown(key) => {
-                    if !unknown.contains(&key) {
-                        let path = Path::Key(&path, &key);
-                        reader.problems.push(format!("unknown field \"{path}\""));
-                        unknown.push(key);
-                    }
+                    reader.problems.push("unknown", &Path::Key(&path, &key));
                     entries.next_value::<IgnoredAny>()?;
                 }
             }
@@ -383,8 +379,7 @@ impl Place<'_> {
                 Entry::Vacant(entry) => drop(entry.insert(value)),
                 Entry::Occupied(mut entry) => {
                     let path = Path::Key(&path, entry.key());
-                    let problem = format!("duplicate field \"{path}\"");
-                    reader.problems.insert(before, problem);
+                    reader.problems.insert(before, "duplicate", &path);
                     entry.insert(value);
                 }
             }

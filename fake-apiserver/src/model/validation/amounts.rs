@@ -57,7 +57,7 @@ pub(super) fn limit(place: &Place<'_>, found: &mut Found) {
     for why in why {
         found.invalid(&at, &kind.into(), &why);
     }
-    if place.earlier.iter().any(|other| other["type"] == kind) {
+    if place.repeats(&["type"]) {
         found.duplicate(&at, &kind.into(), "");
     }
     let none = Map::new();

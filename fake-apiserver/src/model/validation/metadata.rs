@@ -65,9 +65,7 @@ pub(super) fn changed(kind: &Kind, metadata: &Value, old: &Value, version: Versi
     let mut before = Found::default();
     common(old, version, &mut before);
     finalizers(kind, old, version, &mut before);
-    let before = before.into_causes();
-    let fresh = fresh.into_causes().into_iter();
-    found.extend(fresh.filter(|cause| !before.contains(cause)).collect());
+    found.extend_with_new(fresh.into_causes(), &before.into_causes());
 }
 
 /// What is said of fields that must not change.

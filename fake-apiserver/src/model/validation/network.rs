@@ -1,5 +1,6 @@
 //! Services, ingresses and policies: what is reached over a network, and how.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
@@ -107,9 +108,9 @@ pub(super) fn service_types(place: &Place<'_>, found: &mut Found) {
             }
         }
     }
+    let mut known = HashSet::new();
     for (nth, port) in ports.iter().enumerate() {
-        let same = |other: &Value| other["port"] == port["port"] && other["protocol"] == port["protocol"];
-        if ports[..nth].iter().any(same) {
+        if !known.insert((&port["port"], &port["protocol"])) {
             let shown = json!({
                 "Name": "",
                 "Protocol": port["protocol"],
@@ -193,7 +194,7 @@ pub(super) fn service_port(place: &Place<'_>, found: &mut Found) {
     for why in label(name) {
         found.invalid(&at, &name.into(), &why);
     }
-    if place.earlier.iter().any(|other| other["name"] == name) {
+    if place.repeats(&["name"]) {
         found.duplicate(&at, &name.into(), "");
     }
 }

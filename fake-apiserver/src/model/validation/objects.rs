@@ -1,5 +1,7 @@
 //! Objects that only hold something: configuration, rights, claims, taints, events, priorities.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use crate::model::found::Found;
@@ -183,6 +185,7 @@ pub(super) fn subject(place: &Place<'_>, found: &mut Found) {
 
 pub(super) fn taints(place: &Place<'_>, found: &mut Found) {
     let taints = list(&place.value["spec"], "taints");
+    let mut known = HashSet::new();
     for (nth, taint) in taints.iter().enumerate() {
         // They stand in the spec, and are told of as if in the metadata.
         let at = format!("metadata.taints[{nth}]");
@@ -194,8 +197,7 @@ pub(super) fn taints(place: &Place<'_>, found: &mut Found) {
             found.invalid(&format!("{at}.value"), &text("value").into(), &why);
         }
         effect(text("effect"), &format!("{at}.effect"), found);
-        let same = |other: &Value| other["key"] == taint["key"] && other["effect"] == taint["effect"];
-        if taints[..nth].iter().any(same) {
+        if !known.insert((&taint["key"], &taint["effect"])) {
             let shown = json!({
                 "Key": text("key"),
                 "Value": text("value"),

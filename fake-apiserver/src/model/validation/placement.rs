@@ -1,12 +1,10 @@
 //! Where pods may go: tolerations, affinities, how they spread, and what they wait for.
 
-use serde_json::Value;
-
 use crate::model::found::Found;
 
 use super::formats::{label_value, qualified_name};
 use super::objects::effect;
-use super::rules::{Place, list};
+use super::rules::Place;
 use super::workloads::{key, operator_and_key};
 
 pub(super) fn scheduling_gate(place: &Place<'_>, found: &mut Found) {
@@ -15,7 +13,7 @@ pub(super) fn scheduling_gate(place: &Place<'_>, found: &mut Found) {
     for why in &why {
         found.invalid(place.path, &name.into(), why);
     }
-    if place.earlier.iter().any(|other| other["name"] == name) {
+    if place.repeats(&["name"]) {
         found.duplicate(place.path, &name.into(), "");
     }
 }
@@ -23,17 +21,11 @@ pub(super) fn scheduling_gate(place: &Place<'_>, found: &mut Found) {
 pub(super) fn spread_once(place: &Place<'_>, found: &mut Found) {
     // The first of two is told of: the list is read on from there.
     let at = place.path.rsplit_once('[').map_or(place.path, |(list, _)| list);
-    let all = list(place.pod, "topologySpreadConstraints");
-    let nth = place.earlier.len();
-    let pair = |constraint: &Value| {
-        let text = |field: &str| constraint[field].as_str().unwrap_or_default().to_owned();
-        (text("topologyKey"), text("whenUnsatisfiable"))
-    };
-    let own = pair(place.value);
-    if all.iter().skip(nth + 1).any(|later| pair(later) == own) {
+    if place.is_repeated(&["topologyKey", "whenUnsatisfiable"]) {
+        let (key, otherwise) = (place.text("topologyKey"), place.text("whenUnsatisfiable"));
         found.duplicate(
-            &format!("{at}[{nth}].{{topologyKey, whenUnsatisfiable}}"),
-            &format!("{{{}, {}}}", own.0, own.1).into(),
+            &format!("{at}[{}].{{topologyKey, whenUnsatisfiable}}", place.nth),
+            &format!("{{{key}, {otherwise}}}").into(),
             "",
         );
     }

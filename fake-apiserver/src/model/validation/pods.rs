@@ -1,5 +1,7 @@
 //! Pods, and the templates of pods.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::model::found::Found;
@@ -54,17 +56,15 @@ fn ports(spec: &Value) -> impl Iterator<Item = (String, &Value)> {
 
 /// A port of the node can be given once.
 pub(super) fn host_ports(place: &Place<'_>, found: &mut Found) {
-    let mut taken: Vec<String> = Vec::new();
+    let mut taken = HashSet::new();
     for (at, port) in ports(place.value) {
         let Some(number) = port["hostPort"].as_i64().filter(|number| *number != 0) else {
             continue;
         };
         let text = |field: &str| port[field].as_str().unwrap_or_default();
         let key = format!("{}/{}/{number}", text("protocol"), text("hostIP"));
-        if taken.contains(&key) {
+        if !taken.insert(key.clone()) {
             found.duplicate(&place.at(&format!("{at}.hostPort")), &key.into(), "");
-        } else {
-            taken.push(key);
         }
     }
 }
@@ -186,9 +186,9 @@ pub(super) fn resource_field(place: &Place<'_>, found: &mut Found) {
 
 pub(super) fn init_container(place: &Place<'_>, found: &mut Found) {
     let name = place.text("name");
-    let same = |other: &Value| other["name"] == name;
     let regular = list(place.pod, "containers");
-    if !name.is_empty() && regular.iter().chain(place.earlier).any(same) {
+    let is_regular = place.has(regular, "name", &place.value["name"]);
+    if !name.is_empty() && (is_regular || place.repeats(&["name"])) {
         found.duplicate(&place.at("name"), &name.into(), "");
     }
     if place.text("restartPolicy") == "Always" {
@@ -432,15 +432,15 @@ pub(super) fn mount(place: &Place<'_>, found: &mut Found) {
     let volumes = list(place.pod, "volumes");
     // A StatefulSet adds the volumes of its claims.
     let claims = list(&place.root["spec"], "volumeClaimTemplates");
-    let known = volumes.iter().any(|volume| volume["name"] == name)
-        || claims.iter().any(|claim| claim["metadata"]["name"] == name);
+    let said = &place.value["name"];
+    let known = place.has(volumes, "name", said) || place.has(claims, "metadata.name", said);
     if name.is_empty() || !known {
         found.not_found(&place.at("name"), &name.into());
     }
     if path.is_empty() {
         found.required(&place.at("mountPath"), "");
     }
-    if !path.is_empty() && place.earlier.iter().any(|other| other["mountPath"] == path) {
+    if !path.is_empty() && place.repeats(&["mountPath"]) {
         found.invalid(&place.at("mountPath"), &path.into(), "must be unique");
     }
     for field in ["subPath", "subPathExpr"] {

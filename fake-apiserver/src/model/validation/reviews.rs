@@ -8,6 +8,7 @@ use crate::model::catalog::Review;
 use crate::model::found::Found;
 use crate::scenario::Version;
 
+use super::indexes::Indexes;
 use super::rules::Place;
 use super::workloads::{fits_operator, key, label_values};
 
@@ -88,9 +89,10 @@ fn selector(value: &Value, path: &str, requirement: Requirement, version: Versio
     if !value.is_object() {
         return;
     }
+    let indexes = Indexes::default();
     let place = Place {
         path,
-        ..Place::of(value, "", version)
+        ..Place::of(value, "", version, &indexes)
     };
     let (raw, requirements) = (place.text("rawSelector"), place.list("requirements"));
     match (raw, requirements) {
@@ -107,7 +109,7 @@ fn selector(value: &Value, path: &str, requirement: Requirement, version: Versio
                 let path = place.at(&format!("requirements[{nth}]"));
                 let one = Place {
                     path: &path,
-                    ..Place::of(value, "", version)
+                    ..Place::of(value, "", version, &indexes)
                 };
                 requirement(&one, found);
             }

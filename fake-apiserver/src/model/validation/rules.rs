@@ -11,6 +11,7 @@ use crate::model::types::{Struct, Type};
 use crate::scenario::Version;
 
 use super::formats::{self, Format};
+use super::indexes::Indexes;
 use super::{amounts, autoscaling, network, objects, placement, pods, status, volumes, webhooks, workloads};
 
 /// A struct somewhere in an object.
@@ -19,8 +20,11 @@ pub(super) struct Place<'a> {
     pub(super) value: &'a Value,
     /// Where it is, as refusals say it.
     pub(super) path: &'a str,
-    /// The items before it, if it is in a list.
-    pub(super) earlier: &'a [Value],
+    /// The list it is in, and which of its items it is; empty where it is in none.
+    pub(super) list: &'a [Value],
+    pub(super) nth: usize,
+    /// What was asked of the lists of the object.
+    pub(super) indexes: &'a Indexes,
     /// The spec of the pod it belongs to.
     pub(super) pod: &'a Value,
     /// The whole object, and its struct.
@@ -31,11 +35,13 @@ pub(super) struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// An object.
-    pub(super) fn of(object: &'a Value, kind: &'static str, version: Version) -> Self {
+    pub(super) fn of(object: &'a Value, kind: &'static str, version: Version, indexes: &'a Indexes) -> Self {
         Self {
             value: object,
             path: "",
-            earlier: &[],
+            list: &[],
+            nth: 0,
+            indexes,
             pod: &Value::Null,
             root: object,
             kind,
@@ -55,6 +61,27 @@ impl<'a> Place<'a> {
     /// A text in it; empty where there is none.
     pub(super) fn text(&self, field: &str) -> &'a str {
         below(self.value, field).as_str().unwrap_or_default()
+    }
+
+    /// Does an item before it have the same in these fields?
+    pub(super) fn repeats(&self, fields: &[&str]) -> bool {
+        self.of_its_kind(fields)
+            .is_some_and(|(first, _)| first < self.nth)
+    }
+
+    /// Does an item behind it?
+    pub(super) fn is_repeated(&self, fields: &[&str]) -> bool {
+        self.of_its_kind(fields).is_some_and(|(_, last)| last > self.nth)
+    }
+
+    fn of_its_kind(&self, fields: &[&str]) -> Option<(usize, usize)> {
+        let own = fields.iter().map(|field| below(self.value, field).clone());
+        self.indexes.find(self.list, fields, own.collect())
+    }
+
+    /// Has an item of the list this value in its field?
+    pub(super) fn has(&self, list: &[Value], field: &str, value: &Value) -> bool {
+        self.indexes.find(list, &[field], vec![value.clone()]).is_some()
     }
 
     /// A list in it; empty where there is none.
@@ -174,8 +201,7 @@ impl Rule {
         {
             found.invalid(path, value, why);
         }
-        let same = |other: &Value| below(other, &self.field) == value;
-        if self.unique && place.earlier.iter().any(same) {
+        if self.unique && place.repeats(&[&self.field]) {
             found.duplicate(path, value, "");
         }
     }
@@ -192,25 +218,35 @@ impl Rule {
         let Some(of) = type_of(known, &self.field) else {
             return;
         };
-        let into = |of: &'static Struct, value: &Value, path: &str, earlier: &[Value], found: &mut Found| {
-            let inner = Place {
-                value,
-                path,
-                earlier,
-                ..*place
-            };
-            check(of, &inner, found);
+        let into = |of: &'static Struct, inner: &Place<'_>, found: &mut Found| {
+            check(of, inner, found);
             if let Some(then) = &self.then {
-                check_by(then, of, &inner, found);
+                check_by(then, of, inner, found);
             }
         };
         match (of.as_struct(), of.items().and_then(Type::as_struct)) {
             // A struct that is no pointer is there even when nothing is said of it.
-            (Some(inner), _) if value.is_object() || !of.is_pointer() => into(inner, value, path, &[], found),
+            (Some(inner), _) if value.is_object() || !of.is_pointer() => {
+                let alone = Place {
+                    value,
+                    path,
+                    list: &[],
+                    nth: 0,
+                    ..*place
+                };
+                into(inner, &alone, found);
+            }
             (_, Some(inner)) => {
                 let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
                 for (nth, item) in items.iter().enumerate() {
-                    into(inner, item, &format!("{path}[{nth}]"), &items[..nth], found);
+                    let of_list = Place {
+                        value: item,
+                        path: &format!("{path}[{nth}]"),
+                        list: items,
+                        nth,
+                        ..*place
+                    };
+                    into(inner, &of_list, found);
                 }
             }
             (_, _) => {}

@@ -5,6 +5,8 @@
 //!
 //! Source: the `Validate…StatusUpdate` functions of kubernetes `pkg/apis/*/validation`.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use crate::model::found::Found;
@@ -12,6 +14,7 @@ use crate::model::types::{Struct, Type};
 use crate::scenario::Version;
 
 use super::formats::{self, Format, qualified_name};
+use super::indexes::Indexes;
 use super::metadata::IMMUTABLE;
 use super::rules::{self, Place, list};
 
@@ -19,7 +22,8 @@ use super::rules::{self, Place, list};
 pub(super) fn check(known: &'static Struct, object: &Value, version: Version, found: &mut Found) {
     let of = known.field("status").map(|field| &field.holds);
     if let Some(of) = of.and_then(Type::as_struct) {
-        let whole = Place::of(object, known.name, version);
+        let indexes = Indexes::default();
+        let whole = Place::of(object, known.name, version, &indexes);
         let status = Place {
             value: &object["status"],
             path: "status",
@@ -99,15 +103,18 @@ fn containers(object: &Value, before: &Value, found: &mut Found) {
     if policy == "Always" {
         return;
     }
-    let now = list(&object["status"], "containerStatuses");
+    let now = list(&object["status"], "containerStatuses").iter();
+    let running: HashSet<&Value> = now
+        .filter(|new| new["state"]["terminated"].is_null())
+        .map(|new| &new["name"])
+        .collect();
     for (nth, old) in list(before, "containerStatuses").iter().enumerate() {
         let ended = &old["state"]["terminated"];
         let failed = ended["exitCode"].as_i64().unwrap_or_default() != 0;
         if ended.is_null() || failed && policy == "OnFailure" {
             continue;
         }
-        let mut same = now.iter().filter(|new| new["name"] == old["name"]);
-        if same.any(|new| new["state"]["terminated"].is_null()) {
+        if running.contains(&old["name"]) {
             found.forbidden(
                 &format!("status.containerStatuses[{nth}].state"),
                 "may not be transitioned to non-terminated state",

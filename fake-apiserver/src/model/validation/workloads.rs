@@ -7,6 +7,7 @@ use crate::model::types;
 use crate::scenario::Version;
 
 use super::formats::{annotations, label_value, labels, percent, qualified_name};
+use super::indexes::Indexes;
 use super::rules::{self, Place, list};
 
 /// One requirement of a label selector.
@@ -74,11 +75,12 @@ fn is_readable(selector: &Value, version: Version) -> bool {
     let requirements = list(selector, "matchExpressions");
     let wanted = selector["matchLabels"].as_object().into_iter().flatten();
     let mut faults = Found::default();
+    let indexes = Indexes::default();
     for (nth, value) in requirements.iter().enumerate() {
         let path = format!("[{nth}]");
         let place = Place {
             path: &path,
-            ..Place::of(value, "", version)
+            ..Place::of(value, "", version, &indexes)
         };
         requirement(&place, &mut faults);
     }
@@ -173,7 +175,8 @@ fn selector_faults(selector: &Value, at: &str, place: &Place<'_>, found: &mut Fo
     let selector = Place {
         value: selector,
         path: at,
-        earlier: &[],
+        list: &[],
+        nth: 0,
         ..*place
     };
     rules::check(known, &selector, found);
@@ -185,7 +188,8 @@ fn template(place: &Place<'_>, found: &mut Found) {
     let template = Place {
         value: &place.value["template"],
         path: &path,
-        earlier: &[],
+        list: &[],
+        nth: 0,
         ..*place
     };
     rules::check(known, &template, found);
