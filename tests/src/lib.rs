@@ -4,6 +4,7 @@
 //! The library part is the [`mod@reference`] client (small, slow, right, and wrong on request), the known
 //! [`defects`] of kube-runtime, and what tests share.
 
+pub mod attacks;
 pub mod defects;
 pub mod parallel;
 pub mod programs;

@@ -1,0 +1,115 @@
+//! A server in the process, without sockets, and what it answers. Time stands still.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fake_apiserver::api::{Access, HttpRequest};
+use fake_apiserver::record::{ConnId, StreamId};
+use fake_apiserver::scenario::ServerSettings;
+use fake_apiserver::server::{Input, Output, Server};
+use http::HeaderValue;
+
+use super::Attack;
+
+/// The bearer token of somebody who may do everything, and of somebody who may do nothing.
+const TOKEN: &str = "admin";
+const LIMITED: &str = "limited";
+
+/// An answer, as far as it came.
+#[derive(Debug, Default, Clone)]
+pub struct Answer {
+    /// HTTP status; 0: no head came.
+    pub status: u16,
+    /// Headers.
+    pub headers: Vec<(String, String)>,
+    /// Body.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// A server.
+#[derive(Debug)]
+pub struct World {
+    server: Server,
+    streams: u64,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        let access = Access {
+            token: TOKEN.to_owned(),
+            limited_token: Some(LIMITED.to_owned()),
+            signing_secret: [7; 32],
+        };
+        Self {
+            server: Server::standalone(ServerSettings::default(), 7).with_access(access),
+            streams: 0,
+        }
+    }
+}
+
+impl World {
+    /// One where what the attack needs was sent.
+    pub fn prepared_for(attack: &Attack, size: usize) -> Self {
+        let mut world = Self::default();
+        for request in (attack.before)(size) {
+            world.send(request);
+        }
+        world
+    }
+
+    /// Sends a request as somebody who may do everything.
+    pub fn send(&mut self, request: HttpRequest) -> Answer {
+        self.send_with(TOKEN, request)
+    }
+
+    /// Sends a request as somebody who may do nothing.
+    pub fn send_limited(&mut self, request: HttpRequest) -> Answer {
+        self.send_with(LIMITED, request)
+    }
+
+    fn send_with(&mut self, token: &str, mut request: HttpRequest) -> Answer {
+        let bearer = HeaderValue::from_str(&format!("Bearer {token}")).expect("tokens are plain");
+        request.headers.insert("authorization", bearer);
+        self.streams += 1;
+        let stream = StreamId(self.streams);
+        let conn = ConnId(1);
+        let input = Input::Request {
+            stream,
+            conn,
+            request,
+        };
+        self.server.handle(Duration::ZERO, input);
+        let mut answers: BTreeMap<StreamId, Answer> = BTreeMap::new();
+        let mut fenced = Vec::new();
+        loop {
+            while let Some(output) = self.server.poll_output() {
+                match output {
+                    Output::Head {
+                        stream,
+                        status,
+                        headers,
+                        ..
+                    } => {
+                        let answer = answers.entry(stream).or_default();
+                        (answer.status, answer.headers) = (status, headers);
+                    }
+                    Output::Data { stream, bytes } => {
+                        answers.entry(stream).or_default().body.extend_from_slice(&bytes);
+                    }
+                    Output::Fence { stream } => fenced.push(stream),
+                    Output::Goaway { .. } | Output::End { .. } => {}
+                }
+            }
+            let Some(stream) = fenced.pop() else { break };
+            self.server.handle(Duration::ZERO, Input::Taken(stream));
+        }
+        answers.remove(&stream).unwrap_or_default()
+    }
+}
