@@ -135,7 +135,7 @@ mod tests {
 
     /// Pieces of paths, slashes among them, in any order.
     fn paths() -> impl Strategy<Value = String> {
-        let pieces = [
+        const PIECES: &[&str] = &[
             "/",
             "/",
             "/",
@@ -158,7 +158,7 @@ mod tests {
             "/x",
             "/..",
         ];
-        prop::collection::vec(prop::sample::select(&pieces[..]), 0..10).prop_map(|pieces| pieces.concat())
+        prop::collection::vec(prop::sample::select(PIECES), 0..10).prop_map(|pieces| pieces.concat())
     }
 
     proptest! {
