@@ -185,6 +185,22 @@ impl WatchSession {
         self.start_revision
     }
 
+    /// The revision up to which everything was sent: the server's, unless the watch cache or the reader is behind. Before
+    /// the initial events are sent, and once the watch is over, the server's.
+    pub fn shown(&self, model: &Model) -> u64 {
+        let State::Live { position } = self.state else {
+            return model.revision;
+        };
+        let resource = model.at(self.place);
+        let cache = resource.cache(self.door);
+        let next = cache.event(position).filter(|_| position < cache.visible());
+        match next {
+            Some(event) => event.revision.saturating_sub(1),
+            None if cache.behind().is_some() => cache.revision(),
+            None => model.revision,
+        }
+    }
+
     /// When the stream ends by itself.
     pub fn deadline(&self) -> Duration {
         self.deadline

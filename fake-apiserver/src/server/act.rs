@@ -416,7 +416,13 @@ impl Server {
         initial_events_end: Option<&str>,
     ) -> String {
         let version = match version {
-            None => self.model.revision().to_string(),
+            None => match self.open.get(&stream).map(|open| &open.source) {
+                // The promise of a bookmark is that everything up to it was sent on this watch.
+                Some(Source::Watch(session)) => session.shown(&self.model).to_string(),
+                // A watch that the server has ended sends nothing more.
+                Some(Source::Decided) => return String::new(),
+                Some(_) | None => self.model.revision().to_string(),
+            },
             Some(wanted) => self.value(wanted).unwrap_or_default(),
         };
         let frame = self.open.get(&stream).and_then(|open| {

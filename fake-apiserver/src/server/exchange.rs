@@ -12,7 +12,7 @@ use bytes::Bytes;
 use crate::api;
 use crate::fault::{Cut, Ending, Pace};
 use crate::model::WatchFrame;
-use crate::record::{ConnId, Frame, Side, StreamId, What};
+use crate::record::{ConnId, Frame, ObjectRef, Side, StreamId, What};
 use crate::scenario::RuleAction;
 use crate::server::{Log, Output};
 
@@ -340,6 +340,11 @@ impl Exchange {
     fn finish(&mut self, now: Duration, how: Ending, log: &mut Log, outputs: &mut VecDeque<Output>) {
         self.ended = true;
         self.queue.clear();
+        let (stream, held) = (self.id, std::mem::take(&mut self.rules.held));
+        for object in held.into_iter().filter_map(|frame| frame.object) {
+            let object = ObjectRef::clone(&object);
+            log.push(now, What::Withheld { stream, object });
+        }
         log.push(
             now,
             What::End {

@@ -277,6 +277,11 @@ impl Open {
                         // It waited to its end.
                         self.exchange.set_head(watch_head(stream, &self.asked));
                     }
+                    for fate in self.exchange.rules.let_go() {
+                        if let Fate::Send { frame, scripted } = fate {
+                            self.exchange.push_line(frame, scripted);
+                        }
+                    }
                     self.source = Source::Decided;
                     self.exchange.end(Ending::Eof);
                     return false;

@@ -28,7 +28,7 @@ pub(crate) struct StepKeys {
     /// The step answers every such request for so long, counted from the first one.
     #[serde(rename = "for")]
     pub(crate) lasts: Option<At<Duration>>,
-    /// How long the step may wait before the verdict is *stuck*. Default 5m in sim, 20s in live.
+    /// How long the step may wait before the verdict is *stuck*. Default 10m in sim, 20s in live.
     pub(crate) within: Option<At<Duration>>,
     /// What is done, in order: an action, or a list of them.
     #[serde(rename = "do")]
@@ -204,7 +204,7 @@ pub(crate) struct ActionKeys {
     /// The next truthful event is sent so many times.
     #[schemars(range(min = 2, max = 1_000))]
     pub(crate) repeat_event: Option<At<u64>>,
-    /// The next so many truthful events are held back and sent in reverse order.
+    /// The next so many truthful events are held back, bookmarks too, and sent in reverse order; at the latest when the watch ends.
     #[schemars(range(min = 2, max = 1_000))]
     pub(crate) reorder_events: Option<At<u64>>,
     /// The stream sends no bookmarks from now on, not even the end marker.
@@ -409,7 +409,7 @@ pub(crate) struct SentEvent {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bookmark {
-    /// Its resourceVersion: a text, `$name`, or `absent`. Default: the current one.
+    /// Its resourceVersion: a text, `$name`, or `absent`. Default: the version up to which this watch was sent everything.
     pub(crate) rv: Option<At<First<Condition>>>,
     /// The value of the annotation `k8s.io/initial-events-end`. Default: no annotation.
     pub(crate) initial_events_end: Option<At<Text>>,

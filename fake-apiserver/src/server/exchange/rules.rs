@@ -42,23 +42,22 @@ impl EventRules {
     /// Decides over one truthful event, in the order in which the results are to be carried out.
     pub(in crate::server) fn decide(&mut self, frame: WatchFrame) -> Vec<Fate> {
         if let FrameType::Bookmark { initial_events_end } = &frame.kind {
-            return match (&self.end_marker, initial_events_end) {
-                _ if self.no_bookmarks => Vec::new(),
-                (Some(value), Some(_)) => vec![Fate::Remark {
-                    initial_events_end: value.clone(),
-                    frame,
-                }],
-                (_, _) => vec![Fate::Send {
-                    frame,
-                    scripted: false,
-                }],
-            };
+            // A bookmark promises that every event before it was sent. The end marker takes them along, any other waits
+            // for the next interval.
+            if !self.held.is_empty() && initial_events_end.is_none() {
+                return Vec::new();
+            }
+            let mut fates = self.let_go();
+            fates.extend(self.decide_bookmark(frame));
+            return fates;
         }
         if frame.object.is_none() {
-            return vec![Fate::Send {
+            let mut fates = self.let_go();
+            fates.push(Fate::Send {
                 frame,
                 scripted: false,
-            }];
+            });
+            return fates;
         }
         if self.drop > 0 {
             self.drop -= 1;
@@ -79,19 +78,43 @@ impl EventRules {
             if self.reorder > 0 {
                 return Vec::new();
             }
-            let held = std::mem::take(&mut self.held);
-            return held
-                .into_iter()
-                .rev()
-                .map(|frame| Fate::Send {
-                    frame,
-                    scripted: true,
-                })
-                .collect();
+            return self.let_go();
         }
         vec![Fate::Send {
             frame,
             scripted: false,
         }]
+    }
+
+    fn decide_bookmark(&self, frame: WatchFrame) -> Vec<Fate> {
+        let FrameType::Bookmark { initial_events_end } = &frame.kind else {
+            return Vec::new();
+        };
+        match (&self.end_marker, initial_events_end) {
+            _ if self.no_bookmarks => Vec::new(),
+            (Some(value), Some(_)) => vec![Fate::Remark {
+                initial_events_end: value.clone(),
+                frame,
+            }],
+            (_, _) => vec![Fate::Send {
+                frame,
+                scripted: false,
+            }],
+        }
+    }
+
+    /// What is held back, in reverse order: nothing more will come to change places with.
+    pub(in crate::server) fn let_go(&mut self) -> Vec<Fate> {
+        if !self.held.is_empty() {
+            self.reorder = 0;
+        }
+        let held = std::mem::take(&mut self.held);
+        let reversed = held.into_iter().rev();
+        reversed
+            .map(|frame| Fate::Send {
+                frame,
+                scripted: true,
+            })
+            .collect()
     }
 }

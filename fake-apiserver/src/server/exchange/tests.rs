@@ -227,13 +227,19 @@ fn an_end_without_a_body_drops_what_was_queued() {
 #[case::dropped(&[RuleAction::DropEvents(2)], "-a -b c")]
 #[case::repeated(&[RuleAction::RepeatEvent(3)], "a a* a* b c")]
 #[case::reordered(&[RuleAction::ReorderEvents(2)], "b* a* c")]
+#[case::too_few_to_reorder(&[RuleAction::ReorderEvents(4)], "c* b* a*")]
 #[case::dropped_then_repeated(&[RuleAction::DropEvents(1), RuleAction::RepeatEvent(2)], "-a b b* c")]
 fn rules_hold_for_the_events_to_come(#[case] rules: &[RuleAction], #[case] expected: &str) {
     let mut exchange = watch();
     rules.iter().for_each(|rule| exchange.obey(rule));
-    let fates: Vec<String> = ["a", "b", "c"]
+    let decided: Vec<Fate> = ["a", "b", "c"]
         .into_iter()
         .flat_map(|text| exchange.rules.decide(line(text)))
+        .collect();
+    // The watch ends.
+    let fates: Vec<String> = decided
+        .into_iter()
+        .chain(exchange.rules.let_go())
         .map(|fate| match fate {
             Fate::Send { frame, scripted } => {
                 format!(
