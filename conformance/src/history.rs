@@ -72,9 +72,10 @@ impl<'a> History<'a> {
         self.replay(seq, u64::MAX)
     }
 
-    /// The objects the client should hold at a revision, by key.
-    pub fn selected_at(&self, revision: u64) -> BTreeMap<&'a str, &'a Truth> {
-        self.replay(u64::MAX, revision)
+    /// The objects the client should hold at a revision, by key, as the history was before record `seq`: a restore takes
+    /// back later writes, and a client that read them earlier was right.
+    pub fn selected_at(&self, revision: u64, seq: u64) -> BTreeMap<&'a str, &'a Truth> {
+        self.replay(seq, revision)
     }
 
     /// What the writes recorded before `seq` left at a revision.

@@ -10,7 +10,7 @@
 use fake_apiserver::scenario::{Place, Scenario};
 
 use crate::history::History;
-use crate::trace::{Delivery, Op, Reported, Trace, any_between};
+use crate::trace::{Answer, Delivery, Exchange, Op, Reported, Trace, any_between};
 use crate::verdict::Contradiction;
 
 mod cache;
@@ -316,9 +316,49 @@ impl<'t, 'a> Ground<'t, 'a> {
             })
     }
 
+    /// The report may come from bytes the trace does not record: a scripted body, a line that is no event, or a page
+    /// whose items are read while the page is still being sent.
+    fn may_have_unrecorded_source(&self, reported: &Reported<'_>) -> bool {
+        self.opaque_before(reported.at.seq) || self.may_be_of_an_unfinished_page(reported)
+    }
+
+    /// A client may report the items of a page while it is still being sent, and of one that never came whole. How much
+    /// of it was sent is not recorded, but what it holds is the truth.
+    fn may_be_of_an_unfinished_page(&self, reported: &Reported<'_>) -> bool {
+        let at = reported.at.seq;
+        let state = self
+            .history
+            .state(&reported.key, reported.resource_version(), reported.uid());
+        state.is_some()
+            && self.trace.lists().any(|list| {
+                let is_unfinished = match &list.answer {
+                    None | Some(Answer::Torn { .. }) => true,
+                    Some(Answer::Page(page)) => page.sent.seq > at,
+                    Some(Answer::Body(_)) => false,
+                };
+                let began = list.head.filter(|head| head.status == 200);
+                is_unfinished && began.is_some_and(|head| head.sent.seq < at)
+            })
+    }
+
     /// Something unknown came before `seq`: a report may stem from it.
     fn opaque_before(&self, seq: u64) -> bool {
         self.opaque.first().is_some_and(|first| *first < seq)
+    }
+
+    /// Did the server send this version before `seq`: as a list's, an object's or a bookmark's?
+    fn sent_version(&self, version: &str, seq: u64) -> bool {
+        let of = |exchange: &Exchange<'a>| {
+            let is_page = exchange
+                .page_sent()
+                .is_some_and(|page| page.resource_version == version);
+            let mut objects = exchange
+                .frames
+                .iter()
+                .filter_map(|sent| sent.frame.object.as_deref());
+            is_page || objects.any(|object| object.resource_version == version)
+        };
+        self.opaque_before(seq) || self.trace.asked_before(seq).iter().any(of)
     }
 
     /// The script lied between two positions (both exclusive).

@@ -453,24 +453,33 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// When the server said that the version asked for is gone: by status, or by an ERROR line the client could read.
+    /// When the server sent that the requested version is expired: by status, or by the first ERROR line, if the client
+    /// could read it. An ERROR line ends the stream for its reader, whatever comes after it.
     pub fn expired(&self) -> Option<Moment> {
         if let Some(head) = self.head.filter(|head| head.status == 410) {
             return Some(head.sent);
         }
-        let at = self
-            .frames
-            .iter()
-            .position(|sent| !readable(sent.frame))
-            .unwrap_or(self.frames.len());
-        self.frames[..at].iter().find_map(|sent| match &sent.frame.kind {
-            FrameType::Error { code: 410, .. } => Some(sent.sent),
-            FrameType::Error { .. }
-            | FrameType::Added
-            | FrameType::Modified
-            | FrameType::Deleted
-            | FrameType::Bookmark { .. }
-            | FrameType::Raw => None,
+        let (at, code, _) = self.error_frame()?;
+        let mut read = self.frames.iter().take_while(|sent| sent.sent.seq <= at.seq);
+        let is_readable = read.all(|sent| readable(sent.frame));
+        (code == 410 && is_readable).then_some(at)
+    }
+
+    /// Did the client end the answer, or close its connection, by that time? What is sent at the instant at which a
+    /// client gives up is recorded as sent, and may be read by nobody.
+    pub fn left_by(&self, at: Duration) -> bool {
+        let ended = self.end.filter(|end| end.by == Side::Client).map(|end| end.at);
+        let closed = self.disconnected.filter(|(_, by)| *by == Side::Client);
+        let mut left = ended.into_iter().chain(closed.map(|(at, _)| at));
+        left.any(|left| left.at <= at)
+    }
+
+    /// Is it certain that the client read all of the answer? Only if the server ended it cleanly, while the client was
+    /// still there: sent is not read.
+    pub fn read_to_end(&self) -> bool {
+        self.end.is_some_and(|end| {
+            let clean = matches!(end.how, Ending::Eof | Ending::Fin | Ending::NoCloseNotify);
+            clean && end.by == Side::Server && !self.left_by(end.at.at)
         })
     }
 }

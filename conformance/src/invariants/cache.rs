@@ -219,7 +219,7 @@ pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
         if !truthful || !known || cache.relisting() || !cache.synced() {
             continue;
         }
-        let truth = ground.history.selected_at(revision);
+        let truth = ground.history.selected_at(revision, watch.asked.seq);
         let wrong = difference(
             ground,
             &cache,
@@ -249,8 +249,17 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
         .trace
         .reports
         .iter()
-        .filter(|reported| matches!(reported.report, Report::InitDone));
-    for (index, reported) in dones.enumerate() {
+        .enumerate()
+        .filter(|(_, reported)| matches!(reported.report, Report::InitDone));
+    for (index, (place, reported)) in dones.enumerate() {
+        // Where one object is followed, that object is the whole set, however much of its page is still to come.
+        let before = place
+            .checked_sub(1)
+            .map(|before| ground.trace.reports[before].report);
+        if let (ClientMode::Object, Some(Report::InitApply(_))) = (ground.scenario.client.mode, before) {
+            from = reported.at.seq;
+            continue;
+        }
         let until = reported.at.seq;
         let mut sets = ground
             .trace

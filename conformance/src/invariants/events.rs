@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use fake_apiserver::record::{FrameType, RunEnd, Verb, WriteOp};
 use fake_apiserver::report::Report;
+use fake_apiserver::scenario::ClientMode;
 
 use super::{Finding, Ground};
 use crate::cache::Cache;
-use crate::trace::{Answer, Delivery, Exchange, Op, Reported};
+use crate::trace::{Delivery, Exchange, Op, Reported};
 use crate::words;
 
 /// INV-06 (etcd: Ordered; client-go SharedInformer doc). A relist may show an older state if the server sent it then.
@@ -17,7 +18,7 @@ pub(super) fn subsequence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     for (reported, _) in ground.stated() {
         let mut sources = ground.sources(reported).peekable();
         if sources.peek().is_none() {
-            if !ground.opaque_before(reported.at.seq) && !may_be_of_an_unfinished_page(ground, reported) {
+            if !ground.may_have_unrecorded_source(reported) {
                 found.push(Finding {
                     sentence: format!(
                         "the client reported {} at {}, a state the server never sent",
@@ -47,7 +48,9 @@ pub(super) fn subsequence(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 .map(|source| source.sent.seq)
                 .min()
                 .unwrap_or(before.at.seq);
-            if !sources.any(|source| source.sent.seq > newer) {
+            if !sources.any(|source| source.sent.seq > newer)
+                && !ground.may_be_of_an_unfinished_page(reported)
+            {
                 found.push(Finding {
                     sentence: format!(
                         "the client reported {} at {} after {}, against the order in which the server made them",
@@ -202,36 +205,21 @@ fn live<'t, 'a>(ground: &'t Ground<'_, 'a>, stream: &Exchange<'a>) -> Vec<&'t De
         .collect()
 }
 
-/// A client may tell the items of a page while it is still on its way, and of one that never came whole. How far it had
-/// come is not written down, but what it would have brought is true.
-fn may_be_of_an_unfinished_page(ground: &Ground<'_, '_>, reported: &Reported<'_>) -> bool {
-    let at = reported.at.seq;
-    let state = ground
-        .history
-        .state(&reported.key, reported.resource_version(), reported.uid());
-    state.is_some()
-        && ground.trace.exchanges.iter().any(|exchange| {
-            let is_on_its_way = match &exchange.answer {
-                None | Some(Answer::Torn { .. }) => true,
-                Some(Answer::Page(page)) => page.sent.seq > at,
-                Some(Answer::Body(_)) => false,
-            };
-            exchange.verb == Verb::List
-                && is_on_its_way
-                && exchange
-                    .head
-                    .as_ref()
-                    .is_some_and(|head| head.status == 200 && head.sent.seq < at)
-        })
-}
-
 /// INV-08 (etcd: Unique). A lie on the wire since the last relist may have sent it twice.
 pub(super) fn unique(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    // A client that follows one object reports no relists: the state it lists again is reported again.
+    let is_object = ground.scenario.client.mode == ClientMode::Object;
+    let is_slow = ground.scenario.client.consumer_delay_ms > 0;
     let replays: Vec<u64> = ground
         .trace
-        .watches()
-        .filter(|watch| watch.pinned().is_none() || watch.verb == Verb::WatchList)
-        .map(|watch| watch.asked.seq)
+        .reads()
+        .filter(|read| match read.verb {
+            Verb::Watch => read.pinned().is_none(),
+            Verb::WatchList => true,
+            Verb::List => is_object,
+            Verb::Other => false,
+        })
+        .map(|read| read.asked.seq)
         .collect();
     let until = ground.trace.rolled_back.unwrap_or(u64::MAX);
     let mut found = Vec::new();
@@ -260,8 +248,14 @@ pub(super) fn unique(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let Some(first) = said.insert((&reported.key, reported.uid(), version, op), reported.at.seq) else {
             continue;
         };
-        let replayed = replays.iter().any(|seq| *seq > first && *seq < reported.at.seq);
-        if replayed || ground.lied_between(from, reported.at.seq) {
+        // A slow consumer may have been told of a state only after it was sent again.
+        let replayed = replays
+            .iter()
+            .any(|seq| (is_slow || *seq > first) && *seq < reported.at.seq);
+        // What repeats it may have been sent before the relist was reported.
+        let sent = ground.sources(reported).map(|source| source.sent.seq).min();
+        let since = sent.map_or(from, |sent| from.min(sent.saturating_sub(1)));
+        if replayed || ground.lied_between(since, reported.at.seq) {
             continue;
         }
         let what = words::report(ground.scenario, reported);
@@ -350,7 +344,7 @@ fn from_nowhere_else<'a>(
         let Some(source) = ground.sources(reported).find(bad) else {
             continue;
         };
-        if ground.opaque_before(reported.at.seq) || ground.sources(reported).any(&good) {
+        if ground.may_have_unrecorded_source(reported) || ground.sources(reported).any(&good) {
             continue;
         }
         let what = words::report(ground.scenario, reported);
@@ -385,15 +379,19 @@ pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 };
                 let of_it = |source: &&Delivery<'_>| source.object.uid == who.1 && source.object.key == who.0;
                 let before = || trace.deliveries.iter().filter(of_it);
-                let deletion = before()
-                    .filter(|source| source.op == Op::Gone && source.sent.seq < deleted.at.seq)
-                    .map(|source| source.sent.seq)
-                    .max();
-                let Some(deletion) = deletion else { continue };
+                let deletions =
+                    || before().filter(|source| source.op == Op::Gone && source.sent.seq < deleted.at.seq);
+                // Several deletions may have been sent before the client reported one: the reported one counts.
+                let reported_one = deletions()
+                    .find(|source| source.object.resource_version == deleted.resource_version())
+                    .or_else(|| deletions().next());
+                let Some(deletion) = reported_one.map(|source| source.sent.seq) else {
+                    continue;
+                };
                 let again = before().any(|source| {
                     source.op == Op::Set && source.sent.seq > deletion && source.sent.seq < reported.at.seq
                 });
-                if again || ground.opaque_before(reported.at.seq) {
+                if again || ground.may_have_unrecorded_source(reported) {
                     continue;
                 }
                 let what = words::report(ground.scenario, reported);
@@ -421,7 +419,8 @@ pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let cache = Cache::after(trace.reports.iter().take_while(|reported| reported.at.seq < end));
     for (key, held) in cache.live() {
         let Some(right) = truth.get(key) else { continue };
-        if held.uid().is_empty() || held.uid() == right.object.uid {
+        let is_scripted = || ground.sources(held).any(|source| source.scripted);
+        if held.uid().is_empty() || held.uid() == right.object.uid || is_scripted() {
             continue;
         }
         let name = words::name(ground.scenario, key);

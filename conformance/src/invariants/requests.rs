@@ -20,19 +20,30 @@ const FREE_REQUESTS: usize = 5;
 /// … at most so many in any window, which is 1.5 a second.
 const WINDOW_REQUESTS: usize = 45;
 const WINDOW: Duration = Duration::from_secs(30);
+/// A client may cap `Retry-After`: a server that sends hours by mistake would switch it off (our watcher caps at 10 min).
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
+/// How the server's message about a version that is no number begins.
+const INVALID_VERSION: &str = "resourceVersion: Invalid value";
 /// How much earlier than `Retry-After` a request may come, for clocks that disagree.
 const RETRY_AFTER_SLACK: Duration = Duration::from_millis(50);
 
 /// INV-15 (apimachinery `ValidateListOptions`; API concepts, tables of list and watch parameters). That a server of an
-/// older version has a feature switched off is something a client learns by asking.
+/// older version has a feature switched off is something a client learns by asking, and a version that is no number is
+/// the server's own fault if it sent it.
 pub(super) fn legal(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for read in ground.trace.reads() {
+        let of_the_server = |violation: &str| {
+            violation.starts_with(INVALID_VERSION)
+                && read
+                    .query("resourceVersion")
+                    .is_some_and(|version| ground.sent_version(version, read.asked.seq))
+        };
         let broken: Vec<&str> = read
             .violations
             .iter()
             .map(String::as_str)
-            .filter(|violation| !violation.contains("feature gate"))
+            .filter(|violation| !violation.contains("feature gate") && !of_the_server(violation))
             .collect();
         if broken.is_empty() {
             continue;
@@ -79,7 +90,8 @@ fn too_soon(ground: &Ground<'_, '_>) -> Vec<Finding> {
             continue;
         };
         let gap = next.asked.at.saturating_sub(head.sent.at);
-        if lost(refused) || gap + RETRY_AFTER_SLACK >= Duration::from_secs(seconds) {
+        let due = Duration::from_secs(seconds).min(RETRY_AFTER_MAX);
+        if lost(refused) || refused.left_by(head.sent.at) || gap + RETRY_AFTER_SLACK >= due {
             continue;
         }
         found.push(Finding {
@@ -89,7 +101,7 @@ fn too_soon(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 words::span(gap.as_millis() as u64),
                 head.status
             ),
-            expected: format!("nothing for {seconds} s"),
+            expected: format!("nothing for {} s", due.as_secs()),
             actual: format!("a request after {}", words::span(gap.as_millis() as u64)),
             evidence: vec![head.sent.seq, next.asked.seq],
         });
@@ -307,7 +319,7 @@ pub(super) fn token_hygiene(ground: &Ground<'_, '_>) -> Vec<Finding> {
             attempt = vec![list];
             continue;
         };
-        if let Some((why, seq)) = misused(&attempt, list, token) {
+        if let Some((why, seq)) = misused(ground, &attempt, list, token) {
             found.push(Finding {
                 sentence: format!(
                     "the client asked for page {} at {} with {why}",
@@ -324,7 +336,12 @@ pub(super) fn token_hygiene(ground: &Ground<'_, '_>) -> Vec<Finding> {
     found
 }
 
-fn misused(attempt: &[&Exchange<'_>], list: &Exchange<'_>, token: &str) -> Option<(String, u64)> {
+fn misused(
+    ground: &Ground<'_, '_>,
+    attempt: &[&Exchange<'_>],
+    list: &Exchange<'_>,
+    token: &str,
+) -> Option<(String, u64)> {
     let Some(first) = attempt.first() else {
         return Some(("a continue token before any list".to_owned(), list.asked.seq));
     };
@@ -334,7 +351,13 @@ fn misused(attempt: &[&Exchange<'_>], list: &Exchange<'_>, token: &str) -> Optio
         match &asked.answer {
             Some(Answer::Page(page)) => {
                 given = Some((page.continue_token, page.sent.seq));
-                break;
+                // A page that the client refused, or gave up on, is asked for again with the token of the page before.
+                let taken = !page.scripted
+                    && asked.read_to_end()
+                    && !ground.trace.error_between(page.sent.seq, list.asked.seq);
+                if taken || page.continue_token == token {
+                    break;
+                }
             }
             Some(Answer::Body(_)) if asked.status().is_some_and(|status| status < 300) => return None,
             Some(Answer::Body(body)) => {

@@ -1,7 +1,7 @@
 //! From where a client may list and watch: INV-01 to INV-05. Only the server's side of the trace is needed.
 
-use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{Frame, FrameType, Side, Verb};
+use fake_apiserver::report::Report;
 use fake_apiserver::scenario::ClientMode;
 
 use super::{Finding, Ground};
@@ -122,9 +122,13 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 evidence: vec![at.seq, next.asked.seq],
             });
         }
+        // A list without a version begins anew: what it brings may be that version again.
+        let is_pinned = |list: &&Exchange<'_>| list.pinned().is_some() || list.query("continue").is_some();
         let pinned: Vec<u64> = trace
             .lists()
-            .filter(|list| list.asked.seq > at.seq && list.pinned() == Some(version))
+            .filter(|list| list.asked.seq > at.seq)
+            .take_while(is_pinned)
+            .filter(|list| list.pinned() == Some(version))
             .filter(|list| matches!(list.status(), Some(200 | 410)))
             .map(|list| list.asked.seq)
             .collect();
@@ -146,15 +150,12 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
 
 /// INV-05 (kubernetes/kubernetes#59848: version 0 may be answered from a cache that is far behind).
 pub(super) fn no_rewind_by_choice(ground: &Ground<'_, '_>) -> Vec<Finding> {
-    let trace = ground.trace;
-    trace
+    ground
+        .trace
         .reads()
         .filter(|read| read.query("resourceVersion") == Some("0"))
         .filter_map(|read| {
-            let seen = trace.snapshots.iter().rev().find(|set| {
-                set.done.seq < read.asked.seq && !set.scripted && set.resume.iter().any(|version| *version != "0")
-            })?;
-            let version = seen.resume.first().copied().unwrap_or_default();
+            let (version, seq) = newest_seen(ground, read.asked.seq)?;
             Some(Finding {
                 sentence: format!(
                     "the client asked for resourceVersion=0 at {} though it had seen {version}: the answer may be older",
@@ -162,10 +163,38 @@ pub(super) fn no_rewind_by_choice(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 ),
                 expected: format!("resourceVersion={version} or none"),
                 actual: words::request(read),
-                evidence: vec![seen.done.seq, read.asked.seq],
+                evidence: vec![seq, read.asked.seq],
             })
         })
         .collect()
+}
+
+/// The newest version the client has certainly seen before a request, and the record that shows it. That a set was sent
+/// does not show that it was read: it was if the client watched from its version, or reported it.
+fn newest_seen<'a>(ground: &Ground<'_, 'a>, before: u64) -> Option<(&'a str, u64)> {
+    let trace = ground.trace;
+    let usable = |set: &Snapshot<'a>| !set.scripted && set.resume.iter().any(|version| *version != "0");
+    let asked = trace.asked_before(before).iter().rev();
+    let used = asked
+        .filter(|read| read.is_watch())
+        .find_map(|watch| Some((watch, watch.pinned()?)))
+        .filter(|(watch, _)| trace.snapshots_before(watch.asked.seq).iter().rev().any(usable));
+    // Behind a slow consumer an init_done may be that of an earlier set.
+    let is_slow = ground.scenario.client.consumer_delay_ms > 0;
+    let until = trace.reports.partition_point(|reported| reported.at.seq < before);
+    let reported = trace.reports[..until]
+        .iter()
+        .rev()
+        .find(|reported| !is_slow && matches!(reported.report, Report::InitDone))
+        .and_then(|done| trace.snapshot_before(done.at.seq))
+        .filter(|set| usable(set));
+    match (used, reported) {
+        (Some((watch, version)), set) if set.is_none_or(|set| set.done.seq < watch.asked.seq) => {
+            Some((version, watch.asked.seq))
+        }
+        (_, Some(set)) => Some((set.resume.first().copied()?, set.done.seq)),
+        (_, None) => None,
+    }
 }
 
 /// WATCH requests of either kind that start from a version, in order.
@@ -178,12 +207,11 @@ pub(super) fn pinned_watches<'t, 'a>(
         .filter_map(|watch| Some((watch, watch.pinned()?)))
 }
 
-/// The bytes of this answer may not have reached the client although they were sent.
+/// The bytes of this answer may not have been read by the client although they were sent.
 fn may_be_lost(exchange: &Exchange<'_>) -> bool {
-    exchange
-        .end
-        .is_some_and(|end| end.how.may_lose_bytes() && end.by == Side::Server)
-        || matches!(exchange.answer, Some(Answer::Torn { .. }))
+    exchange.end.is_some_and(|end| {
+        end.by == Side::Server && (end.how.may_lose_bytes() || exchange.left_by(end.at.at))
+    }) || matches!(exchange.answer, Some(Answer::Torn { .. }))
 }
 
 /// What a client may know just before a watch request.
@@ -259,10 +287,7 @@ impl<'t, 'a> Standing<'t, 'a> {
             self.latest.push(version);
             self.latest_seq = Some(stream.asked.seq);
         }
-        let clean = stream.end.is_some_and(|end| {
-            end.by == Side::Server && matches!(end.how, Ending::Eof | Ending::Fin | Ending::NoCloseNotify)
-        });
-        let certain = clean && !ground.trace.error_between(stream.asked.seq, self.until);
+        let certain = stream.read_to_end() && !ground.trace.error_between(stream.asked.seq, self.until);
         for line in received(stream, self.from, self.until) {
             if certain && line.certain {
                 self.latest.clear();

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{ConnId, FrameType, RunEnd, Side, StreamId, Verb, What, WriteOp};
 use fake_apiserver::report::Report;
-use fake_apiserver::scenario::{Excuse, Place};
+use fake_apiserver::scenario::{ClientMode, Excuse, Place};
 use rstest::rstest;
 
 use super::*;
@@ -72,6 +72,12 @@ fn stop_late(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
 #[case::may_have_read_a_version_in_unknown_bytes("", { let mut s = watching(); s.garbage().eof().watch("77"); s })]
 #[case::finds_a_known_version_in_unknown_bytes("INV-01", { let mut s = watching(); s.garbage().eof().watch("7"); s })]
 #[case::rewinds_to_zero("INV-05", { let mut s = watching(); s.error(410, "Expired").eof().after(900).list(&[("resourceVersion", "0")]).page("11", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_init(&[("a", "5"), ("b", "7"), ("c", "11")]).watch("11"); s })]
+#[case::counts_only_lists_without_a_free_one_between("", { let mut s = dead_version(2); s.watch("10").error(410, "Expired").eof().after(2000).list(&[]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]); s.watch("10").error(410, "Expired").eof().after(2000).list(&[("resourceVersion", "10")]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]).watch("10"); s })]
+#[case::reads_no_410_behind_another_error("", { let mut s = watching(); s.error(500, "InternalError").error(410, "Expired").eof().after(900).watch("11"); s })]
+#[case::left_as_the_410_came("", { let mut s = watching(); s.error(410, "Expired").eof().left().after(900).watch("11"); s })]
+#[case::left_as_the_bookmark_came("", { let mut s = watching(); s.after(1).bookmark("20", None).eof().left().watch("11"); s })]
+#[case::asks_for_any_state_after_a_set_it_refused("", { let mut s = Sample::new(); s.list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_error("another kind").after(900).list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_init(&[]).watch("10"); s })]
+#[case::reported_a_set_and_asks_for_any_state("INV-05", { let mut s = Sample::new(); s.list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_init(&[]).after(900).list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_init(&[]).watch("10"); s })]
 #[case::starts_at_zero("", { let mut s = Sample::new(); s.list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_init(&[]).watch("10"); s })]
 // ---- what to report
 #[case::invents_a_state("INV-06", { let mut s = watching(); s.emit_apply("a", "6").wrote("a", "12").added("a", "12").emit_apply("a", "12"); s })]
@@ -84,11 +90,14 @@ fn stop_late(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
 #[case::reports_twice("INV-08", { let mut s = watching(); s.emit_apply("c", "11"); s })]
 #[case::reports_a_repeated_frame("", { let mut s = watching(); s.lie().added("c", "11").emit_apply("c", "11"); s })]
 #[case::reports_again_after_a_relist("", { let mut s = watching(); s.eof().list(&[LIMIT]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]).watch("10").added("c", "11").emit_apply("c", "11"); s })]
+#[case::reports_what_was_repeated_before_the_set("", { let mut s = Sample::new(); s.watch_list("").bookmark("9", Some("true")).wrote("a", "10").added("a", "10").lie().added("a", "10").emit_init(&[]).emit_apply("a", "10").emit_apply("a", "10"); s })]
 #[case::reports_another_kind_of_object("INV-14", { let mut s = watching(); s.write("x", "u-x", "12", WriteOp::Create, false).added("x", "12").emit_apply("x", "12").emit_delete("x", "12"); s })]
 #[case::reports_half_an_event("INV-19", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 40).emit_apply("d", "12").rst(); s })]
+#[case::reads_it_from_an_unfinished_page("", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 40).rst().after(900).list(&[LIMIT]).head(200).emit(Report::Init).emit(Report::InitApply(reported("d", "u-d", "12"))).emit(Report::Init).emit(Report::InitApply(reported("d", "u-d", "12"))); s.finish_page("12", &[("a", "5"), ("b", "7"), ("c", "11"), ("d", "12")]); for (name, version) in [("a", "5"), ("b", "7"), ("c", "11")] { s.emit(Report::InitApply(reported(name, &format!("u-{name}"), version))); } s.emit(Report::InitDone).watch("12"); s })]
 #[case::reports_an_event_without_newline("", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 99).emit_apply("d", "12").end(Ending::Fin, Side::Server).watch("12"); s })]
 #[case::brings_back_the_dead("INV-06 INV-08 INV-20", { let mut s = watching(); s.deleted("a", "12").removed("a", "12").emit_delete("a", "12").emit_apply("a", "5").emit_delete("a", "12"); s })]
 #[case::believes_a_recreation("", { let mut s = watching(); s.deleted("a", "12").removed("a", "12").emit_delete("a", "12").write("a", "u-2", "13", WriteOp::Create, true).frame(FrameType::Added, Some(object("a", "u-2", "13")), 100).emit(Report::Apply(reported("a", "u-2", "13"))); s })]
+#[case::left_and_came_twice("", { let mut s = watching(); s.write("a", "u-a", "12", WriteOp::Update, false).write("a", "u-a", "13", WriteOp::Update, true).write("a", "u-a", "14", WriteOp::Update, false).removed("a", "12").added("a", "13").removed("a", "14").emit_delete("a", "12").emit_apply("a", "13").emit_delete("a", "14"); s })]
 #[case::keeps_the_old_uid("INV-13 INV-20", { let mut s = watching(); s.deleted("a", "12").write("a", "u-2", "13", WriteOp::Create, true); s })]
 #[case::believes_what_follows_an_error("INV-21", { let mut s = watching(); s.wrote("d", "12").error(500, "InternalError").added("d", "12").emit_apply("d", "12").eof(); s })]
 #[case::reads_it_again_elsewhere("", { let mut s = watching(); s.wrote("d", "12").error(500, "InternalError").added("d", "12").eof().watch("11").added("d", "12").emit_apply("d", "12"); s })]
@@ -111,6 +120,10 @@ fn stop_late(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
 #[case::sends_a_refused_token_again("INV-22", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).status(410, "Expired").after(900).list(&[LIMIT, ("continue", "t")]).status(410, "Expired"); s })]
 #[case::sends_a_token_again_after_503("", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).status(503, "ServiceUnavailable").after(900).list(&[LIMIT, ("continue", "t")]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::takes_the_inconsistent_token("", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).refuse(410, "Expired", None, Some("i")).list(&[LIMIT, ("continue", "i")]).page("12", "", &[]).emit_init(&[]).watch("10"); s })]
+#[case::asks_again_for_a_page_it_refused("", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).lie().page("10", "", &[]).emit_error("another kind").after(900).list(&[LIMIT, ("continue", "t")]).page("10", "", &[]).emit_init(&[]).watch("10"); s })]
+#[case::asks_again_for_the_last_page("INV-22", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).page("10", "u", &[]).list(&[LIMIT, ("continue", "t")]).lie().page("10", "", &[]).emit_init(&[]); s })]
+#[case::caps_an_hour("", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("3600"), None).after(600_000).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
+#[case::caps_an_hour_too_low("INV-16", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("3600"), None).after(300_000).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::comes_back_too_soon("INV-16", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("7"), None).after(6900).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::waits_as_told("", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("7"), None).after(6950).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::never_backs_off("INV-16", failing(60, 500))]
@@ -225,6 +238,72 @@ fn inv_15_takes_over_what_the_server_found_wrong() {
         found.iter().map(|found| found.check.as_str()).collect::<Vec<_>>(),
         ["INV-15"]
     );
+}
+
+/// A version that is no number is the client's fault only if the server never sent it.
+#[rstest]
+#[case::of_the_server("v1:a", "")]
+#[case::of_the_client("v1:b", "INV-01 INV-15")]
+fn inv_15_and_versions_that_are_no_numbers(#[case] version: &str, #[case] broken: &str) {
+    let mut s = Sample::new();
+    s.list(&[LIMIT]).lie().page("v1:a", "", &[]).emit_init(&[]);
+    s.list(&[LIMIT]).page("v1:a", "", &[]).emit_init(&[]);
+    s.push(What::Request {
+        stream: StreamId(3),
+        conn: ConnId(3),
+        verb: Verb::Watch,
+        method: "GET".to_owned(),
+        path: "/api/v1/namespaces/ns1/configmaps".to_owned(),
+        query: vec![("resourceVersion".to_owned(), version.to_owned())],
+        accept: None,
+        user_agent: None,
+        door: Default::default(),
+        violations: vec![format!(
+            "resourceVersion: Invalid value: {version:?}: invalid syntax"
+        )],
+    });
+    let records = end(s);
+    let found = violated(&scenario(), &Trace::new(&records));
+    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    assert_eq!(ids.join(" "), broken);
+}
+
+/// A client that follows one object knows it with the first item, and reports it again after a relist.
+#[test]
+fn one_object_is_the_whole_set() {
+    let mut s = Sample::new();
+    s.wrote("a", "5");
+    s.list(&[LIMIT]).head(200).emit_init(&[("a", "5")]);
+    s.finish_page("10", &[("a", "5")]);
+    s.watch("10").error(410, "Expired").eof().after(900);
+    s.wrote("a", "11")
+        .list(&[LIMIT])
+        .page("12", "", &[("a", "11")])
+        .emit_apply("a", "11");
+    s.watch("12").error(410, "Expired").eof().after(900);
+    s.list(&[LIMIT])
+        .page("13", "", &[("a", "11")])
+        .emit_apply("a", "11")
+        .watch("13");
+    let records = end(s);
+    let mut scenario = scenario();
+    scenario.client.mode = ClientMode::Object;
+    assert_eq!(violated(&scenario, &Trace::new(&records)), []);
+}
+
+/// A restore takes back what a client had read: its cache is held against the store of its time.
+#[test]
+fn a_watch_before_a_restore_is_held_against_the_store_of_then() {
+    let mut s = synced();
+    s.watch("10").push(What::Restored { to: 6 });
+    s.eof()
+        .after(900)
+        .list(&[LIMIT])
+        .page("6", "", &[("a", "5")])
+        .emit_init(&[("a", "5")])
+        .watch("6");
+    let records = end(s);
+    assert_eq!(violated(&scenario(), &Trace::new(&records)), []);
 }
 
 #[rstest]

@@ -179,6 +179,32 @@ impl Sample {
         self.eof()
     }
 
+    /// The rest of a LIST whose head was sent.
+    pub(crate) fn finish_page(&mut self, version: &str, items: &[(&str, &str)]) -> &mut Self {
+        let stream = self.stream();
+        self.push(What::Page {
+            stream,
+            resource_version: version.to_owned(),
+            continue_token: String::new(),
+            remaining: None,
+            items: items
+                .iter()
+                .map(|(name, version)| object(name, &format!("u-{name}"), version))
+                .collect(),
+            scripted: false,
+        });
+        self.eof()
+    }
+
+    /// The client closes the connection of the newest request.
+    pub(crate) fn left(&mut self) -> &mut Self {
+        let conn = ConnId(self.streams);
+        self.push(What::Disconnected {
+            conn,
+            by: Side::Client,
+        })
+    }
+
     /// A Status as answer.
     pub(crate) fn status(&mut self, status: u16, reason: &str) -> &mut Self {
         self.refuse(status, reason, None, None)
