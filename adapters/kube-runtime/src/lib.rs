@@ -112,6 +112,12 @@ where
     match start.settings.mode {
         ClientMode::Watcher => reports(watch(whole, config).backoff(delays), content).boxed(),
         ClientMode::Metadata => reports(watch(partial, config).backoff(delays), |_| None).boxed(),
+        // `watch_object` takes a name and nothing else; with labels the same watch is asked of `watcher`.
+        ClientMode::Object if start.settings.labels.is_some() => {
+            let name = start.settings.object.as_deref().unwrap_or_default();
+            let config = config.fields(&format!("metadata.name={name}"));
+            reports(watch(whole, config).backoff(delays), content).boxed()
+        }
         ClientMode::Object => {
             let name = start.settings.object.clone().unwrap_or_default();
             let states = watch_object(whole, &name).backoff(delays);
