@@ -8,6 +8,7 @@ pub mod attacks;
 pub mod defects;
 pub mod parallel;
 pub mod programs;
+pub mod random;
 pub mod reference;
 pub mod repository;
 pub mod story;
