@@ -45,6 +45,7 @@ fn word(answer: Answer<'_, ConfigMap>) -> String {
         ),
         Answer::PageEnd(meta) => format!("end {} {}", meta.resource_version, meta.continue_token),
         Answer::Progress
+        | Answer::Refusing
         | Answer::Opened
         | Answer::Rejected { .. }
         | Answer::TransportError(_)

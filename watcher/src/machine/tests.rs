@@ -41,6 +41,12 @@ enum Do {
     Eof,
     /// `ADDED` for the request before the current one.
     Late(&'static str, &'static str),
+    /// Bytes that are nothing whole yet.
+    Bytes,
+    /// The head of a refusal.
+    Refusing,
+    /// The consumer is busy for so many seconds.
+    Busy(u64),
     /// Nothing until the machine's time comes.
     Silence,
     /// The time goes on.
@@ -132,6 +138,14 @@ impl Bench {
             TooLarge => rejected(504, too_large()),
             Rejected(http) => rejected(http, error(http, "")),
             Broken => Answer::Malformed(Malformed::NotJson),
+            Bytes => Answer::Progress,
+            Refusing => Answer::Refusing,
+            Busy(seconds) => {
+                let time = Duration::from_secs(seconds);
+                self.now += time;
+                self.machine.handle(self.now, Input::Unattended(time));
+                return;
+            }
             Unknown => Answer::Malformed(Malformed::UnknownEventType("FOO".to_owned())),
             Refused => Answer::TransportError(TransportError::new("refused")),
             Eof => Answer::Eof,
@@ -289,6 +303,18 @@ const SYNC: [Do; 2] = [Page("10", "", &["a"]), Opened];
 #[case::a_failing_list_tells_nothing_but_its_error(
     &[Rejected(500), Rejected(403), Broken, Page("10", "", &["a"])],
     "L !Rejected ~ L !Rejected ~ L x !Malformed ~ L Init +a Done W(10)"
+)]
+#[case::a_page_too_new_for_the_watch_cache_is_asked_for_again(
+    &[Page("10", "t1", &["a"]), TooLarge, Page("10", "", &["b"])],
+    "L Init +a L+t1 !Rejected ~ L+t1 +b Done W(10)"
+)]
+#[case::and_in_the_end_the_list_is_not_paged(
+    &[
+        Page("10", "t1", &["a"]), TooLarge, TooLarge, TooLarge, TooLarge,
+        Page("10", "t2", &["a"]), TooLarge, TooLarge, TooLarge, TooLarge, Page("10", "", &["a"]),
+    ],
+    "L Init +a L+t1 !Rejected ~ L+t1 !Rejected ~ L+t1 !Rejected ~ L+t1 !Rejected ~ \
+     L Init +a L+t2 !Rejected ~ L+t2 !Rejected ~ L+t2 !Rejected ~ L+t2 !Rejected ~ L* Init +a Done W(10)"
 )]
 #[case::a_silent_list_is_given_up(&[Silence, Page("10", "", &["a"])], "L x !Silence ~ L Init +a Done W(10)")]
 #[case::a_poison_item_is_named_and_the_set_never_declared_complete(
@@ -457,6 +483,14 @@ fn any_state_is_never_an_older_one(#[case] steps: &[Do], #[case] expected: &str)
     &[Opened, Eof, Opened, Refused, Opened, Eof, Page("10", "", &["a"])],
     "S ~ S !Transport ~ S ~ L Init +a Done W(10)"
 )]
+#[case::a_whole_life_without_a_marker_is_listed(
+    &[Opened, Added("a", "7"), Pass(290), Eof, Page("10", "", &["a"])],
+    "S !NoInitialEventsEnd ~ L Init +a Done W(10)"
+)]
+#[case::an_end_that_a_busy_consumer_missed_is_not(
+    &[Opened, Busy(290), Eof, Opened, Marker("9")],
+    "S ~ S Init Done"
+)]
 #[case::a_marker_that_does_not_come_is_not_waited_for(
     &[Opened, Added("a", "7"), Bookmark("8"), Silence, Page("10", "", &["a"])],
     "S x !NoInitialEventsEnd ~ L Init +a Done W(10)"
@@ -507,58 +541,6 @@ fn a_large_streaming_list_is_told_while_it_arrives_and_a_delete_starts_it_anew()
     assert_eq!(bench.seen[7..], ["x", "~", "S"]);
 }
 
-/// Watches that bring nothing for more than ten minutes, and the question that follows.
-const SILENT: [Do; 9] = [
-    Pass(230),
-    Eof,
-    Opened,
-    Pass(230),
-    Eof,
-    Opened,
-    Pass(230),
-    Eof,
-    Pass(1),
-];
-
-#[rstest]
-#[case::it_is_where_it_was(&[Page("10", "t", &["a"])], "W(10)")]
-#[case::it_went_on(&[Page("12", "t", &["b"])], "W(10)")]
-#[case::it_went_back(&[Page("9", "t", &["a"]), Page("9", "", &["b"])], "L Init +b Done W(9)")]
-#[case::one_item_is_the_set(&[Page("12", "", &["b"])], "Init +b Done W(12)")]
-#[case::none_is_too(&[Page("12", "", &[])], "Init Done W(12)")]
-#[case::it_does_not_say(&[Page("", "t", &["a"])], "W(10)")]
-#[case::an_item_that_does_not_decode_is_no_matter(&[Poison, Page("10", "t", &[])], "W(10)")]
-#[case::it_refuses(&[Rejected(503)], "x !Rejected ~ W(10)")]
-#[case::it_is_away(&[Refused], "x !Transport ~ W(10)")]
-#[case::it_says_nothing(&[Silence], "x !Silence ~ W(10)")]
-#[case::and_it_is_asked_again_after_the_next_watch(
-    &[Rejected(503), Opened, Pass(5), Eof, Page("10", "t", &[]), Opened, Pass(230), Eof],
-    "x !Rejected ~ W(10) L W(10) W(10)"
-)]
-fn a_server_is_asked_where_it_is_after_a_long_silence(#[case] steps: &[Do], #[case] expected: &str) {
-    let steps = [&SYNC[..], &SILENT, steps].concat();
-    let expected = format!("{SYNCED} W(10) W(10) L {expected}");
-    assert_eq!(Bench::play(Config::default(), &steps), expected);
-}
-
-#[rstest]
-#[case::a_bookmark_at_the_version(Some(600), &[Bookmark("10")], "")]
-#[case::never_asked(None, &[], "")]
-#[case::asked_sooner(Some(300), &[], "L")]
-fn a_server_is_not_asked_without_need(
-    #[case] trust_seconds: Option<u64>,
-    #[case] said: &[Do],
-    #[case] question: &str,
-) {
-    let config = Config {
-        staleness_probe_after: trust_seconds.map(Duration::from_secs),
-        ..Config::default()
-    };
-    let steps = [&SYNC[..], &[Pass(230), Eof, Opened, Pass(230)], said, &[Eof]].concat();
-    let end = if question.is_empty() { "W(10)" } else { question };
-    assert_eq!(Bench::play(config, &steps), format!("{SYNCED} W(10) {end}"));
-}
-
 #[test]
 fn what_belongs_to_an_abandoned_request_is_dropped() {
     let mut bench = Bench::new(Config::default());
@@ -589,4 +571,6 @@ fn an_early_timeout_does_nothing() {
     assert_eq!(bench.machine.poll_timeout(), Some(Duration::from_secs(65)));
 }
 
+mod asking;
 mod pace;
+mod time;

@@ -23,6 +23,8 @@ enum Reply {
     Whole(u16, Option<&'static str>, String),
     /// 200, chunks, and then silence.
     Hold(Vec<String>),
+    /// Status, `Retry-After`, the beginning of a body, and then silence.
+    Stall(u16, &'static str, String),
     /// 200, chunks, and then a broken connection.
     Cut(Vec<String>),
     /// Not even a head.
@@ -93,6 +95,10 @@ async fn respond(reply: Reply) -> Response<StreamBody<futures::stream::BoxStream
     let (status, retry_after, body) = match reply {
         Reply::Whole(status, retry_after, body) => (status, retry_after, chunks(vec![body]).boxed()),
         Reply::Hold(body) => (200, None, chunks(body).chain(futures::stream::pending()).boxed()),
+        Reply::Stall(status, retry_after, body) => {
+            let silent = chunks(vec![body]).chain(futures::stream::pending());
+            (status, Some(retry_after), silent.boxed())
+        }
         Reply::Cut(body) => {
             let cut = futures::stream::once(async { Err(std::io::Error::other("cut")) });
             (200, None, chunks(body).chain(cut).boxed())
@@ -446,4 +452,109 @@ fn the_stream_is_send_and_static() {
     check(|api| watcher(api, Config::default()));
     check(|api| metadata_watcher(api, Config::default()));
     check(|api| watch_object(api, "a"));
+}
+
+#[rstest]
+#[case::shorter_than_the_wait_for_the_body(Duration::from_secs(2))]
+#[case::longer(Duration::from_secs(20))]
+#[tokio::test(start_paused = true)]
+async fn retry_after_survives_a_body_that_stalls(#[case] idle: Duration) {
+    let run = run(
+        vec![
+            list("10", &[]),
+            Reply::Stall(503, "60", r#"{"kind":"Sta"#.to_owned()),
+            Reply::Hold(vec![]),
+        ],
+        Config::default().idle_timeout(idle),
+        66,
+    )
+    .await;
+    assert_eq!(run.requests()[..3], ["L", "W(10)", "W(10)"]);
+    assert!(run.asked[2].0 - run.asked[1].0 >= Duration::from_secs(60));
+}
+
+/// Takes events, and so long over each, until the next request of a kind was sent or the time is over.
+async fn consume(replies: Vec<Reply>, config: Config, busy: Duration, seconds: u64) -> Run {
+    let log = Arc::new(Log::default());
+    let api: Api<ConfigMap> = Api::namespaced(client(replies, log.clone()), "d");
+    let mut events = Box::pin(watcher(api, config.seed(1)));
+    let mut told = Vec::new();
+    let consumed = async {
+        while let Some(event) = events.next().await {
+            told.push(match event {
+                Ok(event) => event.to_string(),
+                Err(error) => format!("! {error}"),
+            });
+            tokio::time::advance(busy).await;
+        }
+    };
+    assert!(
+        tokio::time::timeout(Duration::from_secs(seconds), consumed)
+            .await
+            .is_err()
+    );
+    let asked = std::mem::take(&mut *log.0.lock().unwrap());
+    Run { asked, told }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consumer_slower_than_every_timeout_is_told_no_error() {
+    let run = consume(
+        vec![
+            page("10", "t1", &["a@1", "b@2", "c@3"]),
+            list("10", &["d@4"]),
+            Reply::Hold(vec![event("MODIFIED", "a@11"), event("MODIFIED", "b@12")]),
+        ],
+        Config::default().idle_timeout(Duration::from_secs(10)),
+        Duration::from_secs(100),
+        805,
+    )
+    .await;
+    assert_eq!(run.requests(), ["L", "L(t1)", "W(10)"]);
+    assert_eq!(
+        run.told,
+        [
+            "Init",
+            "InitApply(a)",
+            "InitApply(b)",
+            "InitApply(c)",
+            "InitApply(d)",
+            "InitDone",
+            "Apply(a)",
+            "Apply(b)"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_sent_while_the_consumer_is_busy() {
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let log = sent.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let log = log.clone();
+        async move {
+            // A connection, a token: a request takes a few turns until it is sent.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let query = request.uri().query().unwrap_or_default();
+            let is_first = !query.contains("continue=");
+            log.lock().unwrap().push(query.to_owned());
+            let reply = if is_first {
+                page("10", "t1", &["a@1", "b@2"])
+            } else {
+                Reply::Never
+            };
+            Ok::<_, Infallible>(respond(reply).await)
+        }
+    });
+    let api: Api<ConfigMap> = Api::namespaced(Client::new(service, "d"), "d");
+    let mut events = Box::pin(watcher(api, Config::default().seed(1)));
+    for _ in 0..2 {
+        events.next().await.unwrap().unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    events.next().await.unwrap().unwrap();
+    // All of the page is told or read, and nobody polls any more.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let sent = sent.lock().unwrap();
+    assert_eq!(sent.len(), 2, "{sent:?}");
 }

@@ -1,0 +1,145 @@
+//! Each timer of the table in the machine's documentation: where it starts, what it counts, what sets it back, and
+//! where it stands still.
+
+use rstest::rstest;
+
+use super::asking::SILENT;
+use super::*;
+
+/// `timeoutSeconds` of 100, which makes 115 s of silence.
+fn config() -> Config {
+    Config::default().timeout(100)
+}
+
+fn streams() -> Config {
+    streaming().timeout(100)
+}
+
+const LISTED: [Do; 1] = [Page("10", "", &[])];
+const TOLD: &[Do] = &[Opened, Added("a", "1")];
+
+/// In how many seconds the machine's time comes if nothing else does.
+#[rstest]
+#[case::a_page_starts_with_its_request(config(), &[], &[Pass(5)], Some(60))]
+#[case::a_page_is_set_back_by_bytes(config(), &[], &[Pass(60), Bytes], Some(65))]
+#[case::a_page_is_set_back_by_an_item(config(), &[], &[Pass(60), Item("a")], Some(65))]
+#[case::a_page_counts_no_busy_time(config(), &[], &[Pass(5), Busy(100), Pass(5)], Some(55))]
+#[case::a_page_stands_still_behind_a_refusal(config(), &[], &[Pass(60), Refusing, Pass(100)], None)]
+#[case::the_next_page_starts_with_its_own_request(config(), &[], &[Pass(60), Page("10", "t", &[])], Some(65))]
+#[case::a_watch_starts_with_its_request(config(), &LISTED, &[Pass(5)], Some(110))]
+#[case::a_watch_start_counts_no_busy_time(config(), &LISTED, &[Busy(1000), Pass(5)], Some(110))]
+#[case::a_watch_start_stands_still_behind_a_refusal(config(), &LISTED, &[Pass(100), Refusing], None)]
+#[case::a_watch_is_set_back_by_its_head(config(), &LISTED, &[Pass(100), Opened], Some(115))]
+#[case::a_watch_is_set_back_by_bytes(config(), &LISTED, &[Opened, Pass(100), Bytes], Some(115))]
+#[case::a_watch_is_set_back_by_an_event(config(), &LISTED, &[Opened, Pass(100), Added("a", "11")], Some(115))]
+#[case::a_watch_counts_no_busy_time(config(), &LISTED, &[Opened, Pass(5), Busy(1000)], Some(110))]
+#[case::a_streaming_list_starts_with_its_request(streams(), &[], &[Pass(5)], Some(110))]
+#[case::a_streaming_list_counts_no_busy_time(streams(), &[], &[Busy(1000)], Some(115))]
+#[case::a_streaming_list_stands_still_behind_a_refusal(streams(), &[], &[Refusing], None)]
+#[case::an_initial_event_is_due_after_the_head(streams(), &[], &[Pass(100), Opened], Some(60))]
+#[case::an_initial_event_sets_it_back(streams(), TOLD, &[Pass(50), Added("b", "2"), Pass(1)], Some(59))]
+#[case::bytes_do_not(streams(), TOLD, &[Pass(50), Bytes], Some(10))]
+#[case::a_bookmark_does_not(streams(), TOLD, &[Pass(50), Bookmark("2")], Some(10))]
+#[case::it_counts_no_busy_time(streams(), TOLD, &[Pass(50), Busy(1000)], Some(10))]
+#[case::the_marker_is_due_after_the_head(streaming().timeout(2), &[Pass(10)], &[Opened], Some(17))]
+#[case::no_event_sets_that_back(streaming().timeout(2), TOLD, &[Pass(10), Added("b", "2")], Some(7))]
+#[case::that_counts_no_busy_time(streaming().timeout(2), TOLD, &[Busy(1000), Added("b", "2")], Some(17))]
+fn a_deadline_counts_what_was_listened(
+    #[case] config: Config,
+    #[case] before: &[Do],
+    #[case] steps: &[Do],
+    #[case] due: Option<u64>,
+) {
+    let mut bench = Bench::new(config);
+    for step in [before, steps].concat() {
+        bench.step(step);
+    }
+    let left = bench.machine.poll_timeout().map(|at| at - bench.now);
+    assert_eq!(left, due.map(Duration::from_secs));
+}
+
+#[test]
+fn a_probe_counts_what_was_listened() {
+    let mut bench = Bench::new(Config::default());
+    for step in [&SYNC[..], &SILENT, &[Pass(5), Busy(1000)]].concat() {
+        bench.step(step);
+    }
+    assert!(matches!(bench.machine.state, State::Asking(_)));
+    let left = |bench: &Bench| bench.machine.poll_timeout().map(|at| at - bench.now);
+    assert_eq!(left(&bench), Some(Duration::from_secs(59)));
+    bench.step(Bytes);
+    assert_eq!(left(&bench), Some(Duration::from_secs(65)));
+    bench.step(Refusing);
+    assert_eq!(left(&bench), None);
+}
+
+#[rstest]
+#[case::what_was_listened(Pass(700), "L")]
+#[case::and_no_busy_time(Busy(700), "W(10)")]
+fn a_probe_follows_on_silence(#[case] time: Do, #[case] next: &str) {
+    let steps = [&SYNC[..], &[time, Eof]].concat();
+    assert_eq!(Bench::play(Config::default(), &steps), format!("{SYNCED} {next}"));
+}
+
+#[test]
+fn a_pause_goes_on_while_the_consumer_is_busy() {
+    let mut bench = Bench::new(Config::default());
+    let answer = Answer::Rejected {
+        http: 503,
+        status: Status::default(),
+        retry_after: Some(Duration::from_secs(60)),
+    };
+    let request = bench.request;
+    bench.machine.handle(bench.now, Input::Answer { request, answer });
+    let busy = Duration::from_secs(40);
+    bench.machine.handle(busy, Input::Unattended(busy));
+    assert_eq!(bench.machine.poll_timeout(), Some(Duration::from_secs(60)));
+    bench.machine.handle(Duration::from_secs(60), Input::Timeout);
+    assert!(matches!(bench.machine.state, State::Listing(_)));
+}
+
+#[rstest]
+#[case::a_watch_that_ended_while_nobody_looked_lasted(&[Busy(5), Eof], "W(10)")]
+#[case::a_watch_that_ended_while_somebody_did_has_not(&[Eof], "~ W(10)")]
+fn a_watch_is_not_blamed_for_busy_time(#[case] steps: &[Do], #[case] next: &str) {
+    let steps = [&SYNC[..], steps].concat();
+    assert_eq!(Bench::play(Config::default(), &steps), format!("{SYNCED} {next}"));
+}
+
+/// Failures that a busy consumer met with one at a time, each at a watch that it had not looked at for long.
+#[test]
+fn a_busy_time_counts_as_health() {
+    let mut bench = Bench::new(Config::default());
+    for _ in 0..8 {
+        bench.step(Rejected(500));
+    }
+    for step in [Page("10", "", &[]), Opened, Busy(180), Error(410, "")] {
+        bench.step(step);
+    }
+    let asked = &bench.asked;
+    let pause = asked[asked.len() - 1] - asked[asked.len() - 2] - Duration::from_secs(180);
+    assert!(pause < Duration::from_secs(2), "{pause:?}");
+}
+
+#[test]
+fn no_counter_counts_late_answers() {
+    let mut bench = Bench::new(config());
+    // Each answer comes in the last second, to a consumer that is busy half of the time.
+    let late = [Pass(64), Busy(64)];
+    for step in [
+        &late[..],
+        &[Page("10", "t", &["a"])],
+        &late,
+        &[Page("10", "", &["b"])],
+    ]
+    .concat()
+    {
+        bench.step(step);
+    }
+    for _ in 0..3 {
+        for step in [Pass(114), Busy(114), Opened, Pass(114), Busy(114), Eof] {
+            bench.step(step);
+        }
+    }
+    assert_eq!(bench.seen.join(" "), "L Init +a L+t +b Done W(10) W(10) W(10) L");
+}
