@@ -187,7 +187,7 @@ async fn who_never_shakes_hands_is_let_go() {
         .unwrap();
     let settings = ConnectionSettings {
         tls: Some(acceptor),
-        ..ConnectionSettings::default()..ConnectionSettings::default()
+        ..ConnectionSettings::default()
     };
     let limit = settings.limits.handshake;
     let conn = edge.accept().unwrap();

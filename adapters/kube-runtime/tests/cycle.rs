@@ -72,7 +72,7 @@ impl Core for OneRelist {
         match input {
             Input::Connected { conn, door } => self.push(now, What::Connected { conn, door }),
             Input::Disconnected { conn, by } => self.push(now, What::Disconnected { conn, by }),
-            Input::Abandoned(stream) => {
+            Input::Abandoned(stream) | Input::CutOff(stream) => {
                 self.push(
                     now,
                     What::End {

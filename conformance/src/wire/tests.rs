@@ -167,7 +167,7 @@ impl Story {
             },
             op: WriteOp::Update,
             selected: true,
-            content: (&serde_json::Value::Null).into(),
+            content: None,
         }));
         self.head(200).eof()
     }

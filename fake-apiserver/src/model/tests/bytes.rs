@@ -344,7 +344,7 @@ fn a_long_list_is_the_same_in_pieces(
         path: String::new(),
         query: query.to_owned(),
         headers,
-        body: bytes::Bytes::new(),
+        body: ::bytes::Bytes::new(),
     };
     let page = crate::model::Page {
         form,

@@ -218,17 +218,17 @@ pub(super) fn ephemeral_container(place: &Place<'_>, found: &mut Found) {
         "startupProbe",
         "lifecycle",
     ];
-    let lasting = || {
-        let lists = [list(place.pod, "containers"), list(place.pod, "initContainers")];
-        lists.into_iter().flatten()
+    let lasting = |name: &Value| {
+        place.has(list(place.pod, "containers"), "name", name)
+            || place.has(list(place.pod, "initContainers"), "name", name)
     };
-    let name = place.text("name");
-    if !name.is_empty() && lasting().chain(place.earlier).any(|other| other["name"] == name) {
-        found.duplicate(&place.at("name"), &name.into(), "");
+    let name = &place.value["name"];
+    if !place.text("name").is_empty() && (lasting(name) || place.repeats(&["name"])) {
+        found.duplicate(&place.at("name"), name, "");
     }
-    let target = place.text("targetContainerName");
-    if !target.is_empty() && !lasting().any(|other| other["name"] == target) {
-        found.not_found(&place.at("targetContainerName"), &target.into());
+    let target = &place.value["targetContainerName"];
+    if !place.text("targetContainerName").is_empty() && !lasting(target) {
+        found.not_found(&place.at("targetContainerName"), target);
     }
     for field in FIELDS {
         let value = &place.value[field];
