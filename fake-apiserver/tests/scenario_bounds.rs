@@ -70,7 +70,7 @@ fn what_a_terminal_obeys_is_never_printed(#[case] text: &str) {
 fn a_mark_in_a_long_line_is_where_the_mistake_is() {
     let text = format!("{HEAD}client: {{labels: \"{}\", colour: red}}\n", "é".repeat(300));
     let said = mistakes_of(&text).render(Style::Plain);
-    assert!(said.contains("claim.yaml:5:321"), "{said}");
+    assert!(said.contains("claim.yaml:5:322"), "{said}");
     let lines: Vec<&str> = said.lines().collect();
     let at = lines
         .iter()

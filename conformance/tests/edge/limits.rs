@@ -188,7 +188,14 @@ fn one_connection_too_many_takes_the_place_of_an_idle_one(#[case] asked: &str, #
             ),
             "{error}"
         );
-        assert_eq!(edge.connections(), 1);
+        // The socket closes before the task that served it has ended.
+        for _ in 0..1000 {
+            if edge.connections() == 1 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("{} connections are counted", edge.connections());
     });
 }
 

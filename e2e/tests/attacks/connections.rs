@@ -86,13 +86,13 @@ fn a_deep_object_in_an_edited_table_is_answered() {
     fill(server.address(), 1, 10);
 }
 
-/// A custom resource, and an object of it that is 120 deep.
+/// A custom resource, and an object of it that is nearly as deep as objects may be.
 fn create_deep(address: SocketAddr) {
     let definition = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.deep.test"},"spec":{"group":"deep.test","scope":"Namespaced","names":{"plural":"widgets","singular":"widget","kind":"Widget","listKind":"WidgetList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}"#;
     let target = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let made = e2e::attacks::write(address, "POST", target, "application/json", definition);
     assert_eq!(made.status, 201, "{}", made.text);
-    let deep = format!("{}1{}", "{\"a\":".repeat(118), "}".repeat(118));
+    let deep = format!("{}1{}", "{\"a\":".repeat(95), "}".repeat(95));
     let object = format!(
         r#"{{"apiVersion":"deep.test/v1","kind":"Widget","metadata":{{"name":"deep"}},"spec":{deep}}}"#
     );

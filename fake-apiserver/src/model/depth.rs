@@ -32,7 +32,9 @@ pub(crate) fn is_too_deep(object: &Value) -> bool {
     };
     match object {
         Value::Object(fields) => fields.iter().any(|(name, value)| below(name, value)),
-        other => is_deeper_than(other, DEPTH_MAX),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            is_deeper_than(object, DEPTH_MAX)
+        }
     }
 }
 

@@ -130,9 +130,9 @@ mod tests {
 
     #[rstest]
     #[case::nothing("", &[])]
-    #[case::never_deleted("expect: {emitted: [{delete: a}]}\n", &["`delete` of `a` is never emitted"])]
+    #[case::never_deleted("expect: {events: [{delete: a}]}\n", &["`delete` of `a` is never emitted"])]
     #[case::never_deleted_in_a_step("steps: [{when: {emitted: {delete: a}}, compact: }]\n", &["`delete` of `a`"])]
-    #[case::deleted("steps: [{delete: a}]\nexpect: {emitted: [{delete: a}]}\n", &[])]
+    #[case::deleted("steps: [{delete: a}]\nexpect: {events: [{delete: a}]}\n", &[])]
     #[case::page("expect: {requests: [{page: 3}]}\n", &["page 3 never comes: with 500 a page"])]
     #[case::page_that_may_come("client: {page_size: 1}\nsteps: [{apply: {configmap: {name: b}}}]\nexpect: {requests: [{page: 2}]}\n", &[])]
     fn what_can_never_be_is_remarked(#[case] text: &str, #[case] said: &[&str]) {

@@ -64,7 +64,7 @@ impl Tree {
                 self.nodes[id] = Node::List(Chunks::new(items));
                 Some(Container::List(id))
             }
-            scalar => {
+            scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
                 self.nodes[id] = Node::Whole(scalar);
                 None
             }
