@@ -9,7 +9,7 @@ use serde_json::Value;
 use tests::programs::program;
 
 const GOOD: &str = "scenario: v1\ntitle: The first set is read\nwhy: w\ncovers: [LIST-01]\nobjects: [{configmap: {name: a}}]\n";
-const WARNED: &str = "expect: {emitted: [{delete: a}]}\n";
+const WARNED: &str = "expect: {events: [{delete: a}]}\n";
 const BAD: &str = "scenario: v1\ntitle: t\nwhy: w\ncovers: [LIST-01]\nsteps:\n  - wenn: {list: 1}\n";
 
 /// A folder with these files, outside the repository's scenarios.
@@ -38,7 +38,7 @@ fn text(bytes: &[u8]) -> String {
 #[rstest]
 #[case::good("good", GOOD.to_owned(), &[], 0, "1 file checked: 0 mistakes in 0, 0 warnings")]
 #[case::bad("bad", BAD.to_owned(), &[], 2, "claim.yaml:6:5")]
-#[case::warned("warned", format!("{GOOD}{WARNED}"), &[], 0, "claim.yaml:6:22: warning: `delete` of `a` is never emitted")]
+#[case::warned("warned", format!("{GOOD}{WARNED}"), &[], 0, "claim.yaml:6:19: warning: `delete` of `a` is never emitted")]
 #[case::strict("strict", format!("{GOOD}{WARNED}"), &["--strict"], 1, "1 warning")]
 fn check_says_what_is_wrong(
     #[case] name: &str,
