@@ -35,6 +35,9 @@ pub(crate) struct Serve {
     /// CustomResourceDefinitions, served from the start: a file or a folder. May be given several times.
     #[arg(long, value_name = "FILE|DIR")]
     crd: Vec<PathBuf>,
+    /// Start with namespaces only, without the objects that a kube-apiserver creates when it starts.
+    #[arg(long)]
+    bare: bool,
     #[command(flatten)]
     listening: Listening,
     /// The Kubernetes minor to answer as: 1.33, 1.34, 1.35 or 1.36.
@@ -102,6 +105,9 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     let listening = serve.listening;
     let access = serve.tokens.access()?;
     let mut server = Server::standalone(settings, listening.seed);
+    if !serve.bare {
+        server = server.with_bootstrap_objects();
+    }
     let count = objects::put(&mut server, &serve.crd, &serve.objects)?;
     server.begin_here();
     if let Some(access) = access.clone() {

@@ -16,7 +16,9 @@ const BYTES_MAX: usize = 64 << 10;
 #[command(next_help_heading = "Access")]
 pub(crate) struct Tokens {
     /// Bearer token that clients must send; the kubeconfig has it. Visible in the list of processes: prefer --token-file
-    /// or the environment.
+    /// or the environment. Without one there is no authentication and no authorization: everybody may do everything.
+    /// With one, members of `system:masters` may do everything, others what every authenticated user may; roles and
+    /// bindings are stored and grant nothing.
     #[arg(long, env = "FAKE_APISERVER_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// File with the bearer token; takes precedence over --token.

@@ -13,6 +13,7 @@ use crate::scenario::{Manifest, ObjectName, ServerSettings, Version};
 
 mod age;
 mod beginning;
+mod bootstrap;
 pub mod catalog;
 mod columns;
 pub mod continue_token;
@@ -530,22 +531,7 @@ impl Model {
             }
         };
         if let Some(op) = op {
-            self.revision = revision;
-            self.writes += 1;
-            tracing::debug!(resource = kind.plural, key, revision, ?op, "written");
-            self.unsettle(kind, &key);
-            let told = self.progress_notify.then_some(revision - 1);
-            let resource = self.resource_mut(kind);
-            match op {
-                WriteOp::Create | WriteOp::Update => resource.store.put(&stored),
-                WriteOp::Delete => resource.store.remove(&key, revision),
-            }
-            let event = Arc::new(Event::new(op, Arc::clone(&stored), previous.clone()));
-            let objects = resource.store.current().clone();
-            for cache in resource.caches(None) {
-                told.iter().for_each(|revision| cache.progress(*revision));
-                cache.push(now, Arc::clone(&event), &objects);
-            }
+            self.commit(now, op, &stored, previous.clone());
         }
         Written {
             op,
@@ -554,6 +540,41 @@ impl Model {
             revision: stored.revision,
             stored,
             previous,
+        }
+    }
+
+    /// Creates what is ready to be stored under the next revision.
+    fn create(&mut self, now: Duration, stored: Stored) -> Written {
+        let stored = Arc::new(stored);
+        self.commit(now, WriteOp::Create, &stored, None);
+        Written {
+            op: Some(WriteOp::Create),
+            key: stored.key.clone(),
+            uid: stored.uid.clone(),
+            revision: stored.revision,
+            stored,
+            previous: None,
+        }
+    }
+
+    /// Stores a version, or the last one of what goes, and gives it to the watch caches.
+    fn commit(&mut self, now: Duration, op: WriteOp, stored: &Arc<Stored>, previous: Option<Arc<Stored>>) {
+        let (kind, key, revision) = (stored.kind, stored.key.as_str(), stored.revision);
+        self.revision = revision;
+        self.writes += 1;
+        tracing::debug!(resource = kind.plural, key, revision, ?op, "written");
+        self.unsettle(kind, key);
+        let told = self.progress_notify.then_some(revision - 1);
+        let resource = self.resource_mut(kind);
+        match op {
+            WriteOp::Create | WriteOp::Update => resource.store.put(stored),
+            WriteOp::Delete => resource.store.remove(key, revision),
+        }
+        let event = Arc::new(Event::new(op, Arc::clone(stored), previous));
+        let objects = resource.store.current().clone();
+        for cache in resource.caches(None) {
+            told.iter().for_each(|revision| cache.progress(*revision));
+            cache.push(now, Arc::clone(&event), &objects);
         }
     }
 }

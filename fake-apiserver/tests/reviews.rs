@@ -140,10 +140,7 @@ fn what_they_may_do(
 fn what_another_may_do(#[case] knows_tokens: bool, #[case] allowed: bool) {
     let mut server = server(knows_tokens);
     let spec = json!({ "user": "bob", "resourceAttributes": { "verb": "get", "resource": "pods" } });
-    assert_eq!(
-        status(&mut server, "full", ACCESS, &spec),
-        json!({ "allowed": allowed })
-    );
+    assert_eq!(status(&mut server, "full", ACCESS, &spec)["allowed"], allowed);
 }
 
 const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
@@ -240,4 +237,32 @@ fn another_server_does_not_take_it() {
         signing_secret: [1; 32],
     });
     assert_eq!(asker(&mut other, Duration::ZERO, &token), Err(401));
+}
+
+#[rstest]
+#[case::everybody_is_let_in(false, true)]
+#[case::tokens_are_known(true, false)]
+fn what_is_allowed_for_want_of_authorization_has_that_as_its_reason(
+    #[case] knows_tokens: bool,
+    #[case] expected: bool,
+) {
+    let mut server = server(knows_tokens);
+    let review = json!({
+        "kind": "SubjectAccessReview",
+        "apiVersion": "authorization.k8s.io/v1",
+        "spec": {
+            "user": "bob",
+            "groups": ["system:masters"],
+            "resourceAttributes": { "verb": "delete", "resource": "nodes" },
+        },
+    });
+    let token = if knows_tokens { "full" } else { "" };
+    let (code, answer) = ask(&mut server, Duration::ZERO, token, ("POST", ACCESS), &review);
+    assert_eq!((code, &answer["status"]["allowed"]), (201, &json!(true)));
+    let reason = answer["status"]["reason"].as_str().unwrap_or_default();
+    assert_eq!(
+        reason.starts_with("there is no authorization"),
+        expected,
+        "{reason}"
+    );
 }

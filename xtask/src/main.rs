@@ -9,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 mod bench;
+mod bootstrap;
 mod clients;
 mod clocks;
 mod columns;

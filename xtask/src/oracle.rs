@@ -30,6 +30,9 @@ pub(crate) enum What {
     Stop,
     /// Renews fake-apiserver/data/openapi: what every version publishes of its types. It starts and stops them itself.
     Schemas,
+    /// Renews fake-apiserver/data/bootstrap.txt: the objects kube-apiserver creates when it starts. It starts and stops
+    /// every version itself.
+    Bootstrap,
     /// Renews fake-apiserver/data/columns.json: what tables say their columns are, from the recordings.
     Columns,
 }
@@ -55,6 +58,7 @@ pub(crate) fn run(what: &What) -> ExitCode {
         What::Start { version } => start(version),
         What::Stop => stop(),
         What::Schemas => crate::openapi::renew(),
+        What::Bootstrap => crate::bootstrap::renew(),
         What::Columns => crate::columns::renew(),
     };
     match done {
@@ -128,9 +132,16 @@ pub(crate) struct Running {
 impl Running {
     /// Starts one and waits until it is ready.
     pub(crate) fn begin(version: &str) -> Result<Self, Error> {
+        Self::begin_with(version, &[])
+    }
+
+    /// The same, with flags of kube-apiserver that win over the oracle's.
+    pub(crate) fn begin_with(version: &str, flags: &[&str]) -> Result<Self, Error> {
         let log = folder()?.join(format!("oracle-{version}.log"));
         let mut child = command(version)?
             .arg("--until-stdin-eof")
+            .arg("--")
+            .args(flags)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(file(&log)?)
@@ -151,6 +162,11 @@ impl Running {
                 )))
             }
         }
+    }
+
+    /// The port it listens on.
+    pub(crate) fn port(&self) -> &str {
+        self.address.url.rsplit(':').next().unwrap_or_default()
     }
 
     /// A client of it.
@@ -207,6 +223,11 @@ fn command(version: &str) -> Result<Command, Error> {
         )));
     }
     Ok(Command::new(binary))
+}
+
+/// Whether there is a binary of this version.
+pub(crate) fn is_built(version: &str) -> bool {
+    command(version).is_ok()
 }
 
 fn folder() -> Result<PathBuf, Error> {

@@ -18,7 +18,7 @@ macro_rules! age {
 const AGE_IN_A_CELL: &str = concat!(r"(?m)(^|  )", age!(), r"(?: ago)?(  |$)");
 
 /// What is looked for, and what is written instead, in this order.
-const RULES: [(&str, &str); 24] = [
+const RULES: [(&str, &str); 26] = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uid>"),
     (r"https?://(127\.0\.0\.1|localhost):\d+", "<server>"),
     (r"(127\.0\.0\.1|localhost):\d+", "<server>"),
@@ -37,6 +37,9 @@ const RULES: [(&str, &str); 24] = [
     // The folders in which `diff` and `edit` keep what they compare and what is edited.
     (r"\S*/(LIVE|MERGED)-\d+", "$1"),
     (r"\S*/kubectl-edit-[\w.-]+", "<file>"),
+    // Where the server itself listens, and the range it was started with.
+    (r"(?i)\b(targetPort: +)(\d{5}|6443)\b", "$1<port>"),
+    (r"\b10(\.\d+){3}/\d+", "<range>"),
     // What a service is given.
     (r"\b10(\.\d+){3}\b", "<ip>"),
     (r"\b3[0-2]\d{3}\b", "<port>"),
@@ -107,6 +110,8 @@ mod tests {
     )]
     #[case::durations_of_an_object("  delay=5s timeout=1s", "  delay=5s timeout=1s\n")]
     #[case::generated("pod/a-b8xkz created", "pod/a-<random> created\n")]
+    #[case::port_of_the_server("TargetPort:        6443/TCP", "TargetPort:  <port>/TCP\n")]
+    #[case::range_of_services("kubernetes   10.0.0.0/24", "kubernetes  <range>\n")]
     #[case::words("pod/a-first created", "pod/a-first created\n")]
     #[case::addresses("dial https://127.0.0.1:4711/api", "dial <server>/api\n")]
     #[case::nothing("", "")]

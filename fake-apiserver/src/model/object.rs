@@ -90,6 +90,7 @@ impl Stored {
         let metadata = json.get("metadata");
         let metadata = |field| metadata.and_then(|metadata| metadata.get(field));
         let labels = metadata("labels").and_then(Value::as_object);
+        let selectable = selectable(kind, &json);
         Self {
             kind,
             key,
@@ -99,21 +100,38 @@ impl Stored {
                 .to_owned(),
             revision,
             terminating: metadata("deletionTimestamp").is_some_and(|time| !time.is_null()),
-            labels: labels
-                .into_iter()
-                .flatten()
-                .flat_map(|(name, value)| [name.as_str(), value.as_str().unwrap_or_default()])
-                .collect(),
-            selectable: kind
-                .selectable
-                .iter()
-                .map(|field| match json.pointer(field.pointer) {
-                    Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
-                    Some(Value::Null) | None => Cow::Borrowed(field.default),
-                    Some(other) => Cow::Owned(other.to_string()),
-                })
-                .collect(),
+            labels: labels.into_iter().flat_map(pairs).collect(),
+            selectable,
             full: Bytes::copy_from_slice(&encode_value(&json)),
+            metadata: OnceLock::new(),
+        }
+    }
+
+    /// A version whose bytes somebody else has put in the order of the wire: with this uid and revision, these labels,
+    /// and nothing that marks it as deleted.
+    pub(super) fn recorded(
+        kind: &'static Kind,
+        key: String,
+        uid: String,
+        revision: u64,
+        labels: &Map<String, Value>,
+        full: Vec<u8>,
+    ) -> Self {
+        let selectable = if kind.selectable.is_empty() {
+            Texts::default()
+        } else {
+            let json = serde_json::from_slice(&full).expect("who recorded it has read it");
+            selectable(kind, &json)
+        };
+        Self {
+            kind,
+            key,
+            uid,
+            revision,
+            terminating: false,
+            labels: pairs(labels).collect(),
+            selectable,
+            full: full.into(),
             metadata: OnceLock::new(),
         }
     }
@@ -340,6 +358,24 @@ fn type_prefix(kind: &Kind) -> String {
         kind.kind,
         kind.api_version()
     )
+}
+
+/// Names and values of labels in turn.
+fn pairs(labels: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let pairs = labels.iter();
+    pairs.flat_map(|(name, value)| [name.as_str(), value.as_str().unwrap_or_default()])
+}
+
+/// What an object can be selected by, in the kind's order.
+fn selectable(kind: &Kind, json: &Value) -> Texts {
+    let fields = kind.selectable.iter();
+    fields
+        .map(|field| match json.pointer(field.pointer) {
+            Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
+            Some(Value::Null) | None => Cow::Borrowed(field.default),
+            Some(other) => Cow::Owned(other.to_string()),
+        })
+        .collect()
 }
 
 /// Puts an object into the order a real server writes it in.

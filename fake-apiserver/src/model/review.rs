@@ -116,6 +116,9 @@ impl Model {
         let spec = &object["spec"];
         let allowed = authorizer.allows(&whom(spec), &attributes(spec));
         object["status"] = json!({ "allowed": allowed });
+        if let Some(reason) = authorizer.reason() {
+            object["status"]["reason"] = reason.into();
+        }
         Ok(object)
     }
 

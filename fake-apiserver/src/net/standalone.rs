@@ -8,7 +8,7 @@ use super::{Edge, ServeError, ServeOptions};
 use crate::scenario::ServerSettings;
 use crate::server::Server;
 
-/// A truthful server with nothing in it, on a free port of this machine.
+/// A truthful server with what a kube-apiserver creates when it starts and nothing else, on a free port of this machine.
 ///
 /// ```
 /// # use fake_apiserver::net::Standalone;
@@ -40,7 +40,18 @@ impl Standalone {
     /// # Errors
     /// As [`ServeOptions::bind`].
     pub async fn with_options(settings: ServerSettings, options: ServeOptions) -> Result<Self, ServeError> {
-        let mut server = Server::standalone(settings, 0);
+        Self::serve(Server::standalone(settings, 0).with_bootstrap_objects(), options).await
+    }
+
+    /// The same with namespaces only: nothing of what a kube-apiserver creates when it starts is there.
+    ///
+    /// # Errors
+    /// As [`ServeOptions::bind`].
+    pub async fn bare(settings: ServerSettings, options: ServeOptions) -> Result<Self, ServeError> {
+        Self::serve(Server::standalone(settings, 0), options).await
+    }
+
+    async fn serve(mut server: Server, options: ServeOptions) -> Result<Self, ServeError> {
         if let Some(access) = &options.access {
             server = server.with_access(access.clone());
         }

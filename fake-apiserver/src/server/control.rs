@@ -143,6 +143,17 @@ impl Server {
         server
     }
 
+    /// Adds the objects that kube-apiserver itself creates when it starts: the service `kubernetes` with its endpoints,
+    /// default roles and bindings (which grant nothing), priority classes, flow schemas, API services and so on. To be
+    /// called before any object is put; they belong to what [`Server::reset`] brings back.
+    #[must_use]
+    pub fn with_bootstrap_objects(mut self) -> Self {
+        let written = self.model.bootstrap();
+        self.record_writes(Duration::ZERO, written);
+        self.begin_here();
+        self
+    }
+
     /// Lets in only who has one of these tokens.
     #[must_use]
     pub fn with_access(mut self, access: Access) -> Self {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Server;
 use crate::api::access::API_AUDIENCE;
 use crate::api::{self, Answer, ReviewRequest, Status};
+use crate::model::catalog::Review;
 use crate::model::review::{Known, Reviewer};
 use crate::record::StreamId;
 
@@ -18,7 +19,15 @@ impl Server {
             return;
         };
         let (asked, kind) = (&open.asked.request, request.collection.kind);
-        let warnings = api::warnings(&request.warnings);
+        // kubectl prints no reason of what is allowed, but every warning.
+        let about_rights = matches!(
+            request.review,
+            Review::OwnAccess | Review::Access | Review::LocalAccess | Review::OwnRules
+        );
+        let reason = self.authorizer().reason().filter(|_| about_rights);
+        let mut warnings = request.warnings.clone();
+        warnings.extend(reason.map(str::to_owned));
+        let warnings = api::warnings(&warnings);
         let answered = self.asker(open.exchange.conn, asked).and_then(|asker| {
             let reviewer = Reviewer {
                 asker: &asker,

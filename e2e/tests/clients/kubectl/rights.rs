@@ -43,6 +43,18 @@ fn auth_tells(
 }
 
 #[test]
+fn without_a_token_kubectl_prints_that_there_is_no_authorization() {
+    let server = Server::start("serve", &[]);
+    let Some(kubectl) = or_skip(Kubectl::new(&server)) else {
+        return;
+    };
+    let outcome = kubectl.run(&["auth", "can-i", "list", "pods", "--as=bob"]);
+    assert_eq!((outcome.success, outcome.out.as_str()), (true, "yes\n"));
+    let warning = "Warning: there is no authorization: this server was started without a token";
+    assert!(outcome.err.starts_with(warning), "{}", outcome.err);
+}
+
+#[test]
 fn who_asks_as_another_may_what_that_one_may() {
     let server = Server::start("serve", TOKEN);
     let Some(kubectl) = or_skip(Kubectl::new(&server)) else {

@@ -139,6 +139,16 @@ impl Authorizer {
         self.allows_everything(user) || self.rules(user).any(|rule| rule.covers(attributes))
     }
 
+    /// Why everything is allowed, where nobody was granted anything.
+    pub(crate) fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::AlwaysAllow => Some(
+                "there is no authorization: this server was started without a token, and everybody may do everything",
+            ),
+            Self::Roles => None,
+        }
+    }
+
     /// What `user` may do.
     pub(crate) fn rules(self, user: &User) -> impl Iterator<Item = &'static PolicyRule> {
         let everything = match self {

@@ -1,0 +1,209 @@
+//! The objects that kube-apiserver itself creates when it starts, beside its namespaces: the service `kubernetes`, default
+//! roles and bindings, priority classes, flow schemas, API services and so on.
+//!
+//! They are data (`data/bootstrap.txt`), recorded from real servers by `cargo xtask oracle bootstrap`. A line is an
+//! object: the first and the last minor that creates it so, and its bytes, with `@uid`, `@version`, `@time`, `@micros` and
+//! `@date` where every server has its own. Lines with `#` name the source of each minor. Nobody who starts a server is to
+//! wait for some 200 objects to be built, so the bytes are taken as they are. It must not know which objects there are.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::object::Stored;
+use super::{Model, Written, write};
+
+/// The recording.
+const RECORDED: &str = include_str!("../../data/bootstrap.txt");
+
+impl Model {
+    /// Creates the objects that kube-apiserver of this version creates when it starts: to be called before any time has
+    /// passed. What is there already stays. Returns what was written.
+    pub fn bootstrap(&mut self) -> Vec<Written> {
+        let mut written = Vec::new();
+        for json in recorded(self.version.minor()) {
+            written.extend(self.create_recorded(json));
+        }
+        written
+    }
+
+    fn create_recorded(&mut self, json: &str) -> Option<Written> {
+        let head: Head<'_> = serde_json::from_str(json).expect("a test reads every line of the recording");
+        let kind = self.catalog.find_kind(&head.api_version, &head.kind)?;
+        let key = kind.key(head.metadata.namespace.as_deref(), &head.metadata.name);
+        if self.resource(kind).store.current().contains_key(key.as_str()) {
+            return None;
+        }
+        let revision = self.revision + 1;
+        let uid = write::uid(self.writes, &key);
+        let full = filled(json, &uid, revision, self.epoch);
+        let stored = Stored::recorded(kind, key, uid, revision, &head.metadata.labels, full);
+        Some(self.create(Duration::ZERO, stored))
+    }
+}
+
+/// The objects of a minor.
+fn recorded(minor: u8) -> impl Iterator<Item = &'static str> {
+    RECORDED.lines().filter_map(move |line| {
+        let mut parts = line.splitn(3, ' ');
+        let mut number = || parts.next()?.parse::<u8>().ok();
+        let minors = number()?..=number()?;
+        let json = parts.next()?;
+        minors.contains(&minor).then_some(json)
+    })
+}
+
+/// What is asked of an object before anybody reads it.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'a> {
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    api_version: Cow<'a, str>,
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(serde::Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(default)]
+    labels: serde_json::Map<String, serde_json::Value>,
+}
+
+/// The bytes of an object created at `epoch`.
+fn filled(json: &str, uid: &str, revision: u64, epoch: Duration) -> Vec<u8> {
+    let time = write::timestamp(epoch);
+    let revision = revision.to_string();
+    let mut bytes = Vec::with_capacity(json.len() + 2 * uid.len() + 8 * time.len());
+    let mut rest = json;
+    while let Some((before, after)) = rest.split_once('@') {
+        bytes.extend_from_slice(before.as_bytes());
+        let name = after.find(|letter: char| !letter.is_ascii_lowercase());
+        let (name, behind) = after.split_at(name.unwrap_or(after.len()));
+        match name {
+            "uid" => bytes.extend_from_slice(uid.as_bytes()),
+            "version" => bytes.extend_from_slice(revision.as_bytes()),
+            "time" => bytes.extend_from_slice(time.as_bytes()),
+            "micros" => {
+                bytes.extend_from_slice(time.trim_end_matches('Z').as_bytes());
+                bytes.extend_from_slice(b".000000Z");
+            }
+            "date" => bytes.extend(time.bytes().take_while(|byte| *byte != b'T')),
+            _ => {
+                bytes.push(b'@');
+                bytes.extend_from_slice(name.as_bytes());
+            }
+        }
+        rest = behind;
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use rstest::rstest;
+
+    use super::*;
+    use crate::api::Form;
+    use crate::scenario::{ServerSettings, Version};
+
+    fn started(version: Version) -> (Model, Vec<Written>) {
+        let mut model = Model::standalone(&ServerSettings {
+            version,
+            epoch_seconds: 1_835_438_400,
+            ..ServerSettings::default()
+        });
+        let written = model.bootstrap();
+        (model, written)
+    }
+
+    #[rstest]
+    #[case(Version::V1_33)]
+    #[case(Version::V1_34)]
+    #[case(Version::V1_35)]
+    #[case(Version::V1_36)]
+    fn what_is_recorded_is_as_a_write_would_have_stored_it(#[case] version: Version) {
+        let (model, written) = started(version);
+        assert_eq!(
+            written.len(),
+            recorded(version.minor()).count(),
+            "every kind is served"
+        );
+        let revision = ServerSettings::default().revision;
+        assert_eq!(model.revision(), revision + written.len() as u64);
+        for Written { stored, .. } in &written {
+            let built = Stored::new(stored.kind, stored.key.clone(), stored.revision, stored.json());
+            let text = |stored: &Stored| String::from_utf8_lossy(&stored.encoded(Form::Full)).into_owned();
+            assert_eq!(text(stored), text(&built));
+            assert_eq!(
+                stored.labels().collect::<Vec<_>>(),
+                built.labels().collect::<Vec<_>>(),
+                "{}",
+                stored.key
+            );
+            let metadata = &stored.json()["metadata"];
+            assert_eq!(metadata["uid"], *stored.uid);
+            assert_eq!(metadata["resourceVersion"], *stored.revision.to_string());
+            assert_eq!(metadata["creationTimestamp"], "2028-02-29T12:00:00Z");
+            assert!(!text(stored).contains("\"@"), "{}", text(stored));
+        }
+    }
+
+    #[rstest]
+    #[case(Version::V1_33)]
+    #[case(Version::V1_34)]
+    #[case(Version::V1_35)]
+    #[case(Version::V1_36)]
+    fn what_clients_look_for_is_there(#[case] version: Version) {
+        let (_, written) = started(version);
+        let there: BTreeSet<(&str, &str)> = written
+            .iter()
+            .map(|written| (written.stored.kind.plural, written.key.as_str()))
+            .collect();
+        for wanted in [
+            ("services", "default/kubernetes"),
+            ("endpoints", "default/kubernetes"),
+            ("endpointslices", "default/kubernetes"),
+            ("servicecidrs", "kubernetes"),
+            ("ipaddresses", "10.96.0.1"),
+            ("clusterroles", "cluster-admin"),
+            ("clusterrolebindings", "cluster-admin"),
+            ("roles", "kube-system/extension-apiserver-authentication-reader"),
+            ("priorityclasses", "system-node-critical"),
+            ("flowschemas", "catch-all"),
+            ("prioritylevelconfigurations", "exempt"),
+            ("apiservices", "v1.apps"),
+        ] {
+            assert!(there.contains(&wanted), "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_there_stays() {
+        let (mut model, _) = started(Version::V1_36);
+        let revision = model.revision();
+        assert!(model.bootstrap().is_empty());
+        assert_eq!(model.revision(), revision);
+    }
+
+    #[test]
+    fn only_what_stands_for_something_is_filled_in() {
+        let filled = filled(
+            r#"["@uid","@version","@time","@micros","@date","@other","a@b"]"#,
+            "u",
+            7,
+            Duration::from_secs(1_835_438_400),
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&filled),
+            r#"["u","7","2028-02-29T12:00:00Z","2028-02-29T12:00:00.000000Z","2028-02-29","@other","a@b"]"#
+        );
+    }
+}

@@ -1,0 +1,255 @@
+//! `cargo xtask oracle bootstrap`: the objects that kube-apiserver itself creates when it starts, as real servers of every
+//! version wrote them, gathered into `fake-apiserver/data/bootstrap.txt`.
+//!
+//! A line is an object: the first and the last minor that creates it so, and its JSON, byte for byte, in which `@uid`,
+//! `@version`, `@time`, `@micros` and `@date` stand for what no two servers share. Lines with `#` name the source of each
+//! minor: a version whose oracle is not built gets the objects of the next one, without kinds and API versions that it
+//! does not serve.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ::fidelity::verdict::VERSIONS;
+use ::fidelity::{Error, Remote};
+use fake_apiserver::model::catalog::Catalog;
+use fake_apiserver::scenario::Version;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::clients::root;
+use crate::oracle::{self, Running};
+
+/// What a production server has and the oracle has not: the service range of kubeadm, and endpoints of the service
+/// `kubernetes`, for an address that is not loopback (validation rejects those) and that nobody has (RFC 5737).
+const FLAGS: [&str; 3] = [
+    "--service-cluster-ip-range=10.96.0.0/12",
+    "--endpoint-reconciler-type=master-count",
+    "--advertise-address=192.0.2.1",
+];
+
+/// kube-apiserver's default `--secure-port`.
+const PORT: &str = "6443";
+
+/// The host of the server that the fake stands for.
+const HOST: &str = "fake-apiserver";
+
+/// What a kube-apiserver on [`HOST`] calls itself, and its lease (base32 of half a SHA-256: apiserver `server/config.go`).
+const IDENTITY: &str = "apiserver-e5qkngmlmxhbsrsdtwo2wntlsm";
+
+/// The namespaces, which the fake creates with or without the rest, and what is not stored.
+const ELSEWHERE: [&str; 2] = ["namespaces", "componentstatuses"];
+
+#[derive(Deserialize)]
+struct Groups {
+    groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    preferred_version: GroupVersion,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupVersion {
+    group_version: String,
+}
+
+#[derive(Deserialize)]
+struct Resources {
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    name: String,
+    kind: String,
+    verbs: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct List {
+    items: Vec<Box<RawValue>>,
+}
+
+/// By apiVersion, Kind, namespace and name: the JSON of the objects of one version.
+type Objects = BTreeMap<[String; 4], String>;
+
+/// Asks every version whose oracle is built, and writes the file.
+///
+/// # Errors
+/// The newest oracle is not built, one does not answer, or the file cannot be written.
+pub(crate) fn renew() -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|why| Error::caller(format!("no runtime: {why}")))?;
+    let mut sources = Vec::new();
+    let mut all: Vec<(u8, Objects)> = Vec::new();
+    for (name, version) in VERSIONS.into_iter().rev() {
+        let newer = all.last().filter(|_| !oracle::is_built(name));
+        let objects = match newer {
+            Some((minor, newer)) => {
+                sources.push(format!(
+                    "# {name}: not recorded; objects of 1.{minor} without kinds and API versions {name} does not serve\n"
+                ));
+                served(newer, version)?
+            }
+            None => {
+                sources.push(format!("# {name}: recorded\n"));
+                let oracle = Running::begin_with(name, &FLAGS)?;
+                let mut server = oracle.connect()?;
+                runtime.block_on(gather(oracle.port(), &mut server))?
+            }
+        };
+        all.push((version.minor(), objects));
+    }
+    let mut merged: BTreeMap<[String; 4], Vec<(BTreeSet<u8>, String)>> = BTreeMap::new();
+    for (minor, objects) in all.into_iter().rev() {
+        for (key, json) in objects {
+            note(merged.entry(key).or_default(), minor, json);
+        }
+    }
+    let mut text: String = sources.into_iter().rev().collect();
+    for (minors, json) in merged.values().flatten() {
+        let (Some(first), Some(last)) = (minors.first(), minors.last()) else {
+            continue;
+        };
+        text.push_str(&format!("{first} {last} {json}\n"));
+    }
+    let file = root().join("fake-apiserver/data/bootstrap.txt");
+    std::fs::write(&file, text).map_err(|why| Error::file(&file, &why))
+}
+
+/// The objects of a newer version that an older one can have: it serves their kind and, where they register an API, that.
+fn served(newer: &Objects, version: Version) -> Result<Objects, Error> {
+    let catalog = Catalog::builtin(version);
+    let mut objects = Objects::new();
+    for (key, json) in newer {
+        let [api_version, kind, ..] = key;
+        let object: Value = parse(kind, json.as_bytes())?;
+        let text = |field: &str| object["spec"][field].as_str().unwrap_or_default();
+        let registers = kind == "APIService";
+        let (group, version) = (text("group"), text("version"));
+        let mut kinds = catalog.kinds().iter();
+        let registered = !registers || kinds.any(|kind| (kind.group, kind.version) == (group, version));
+        if registered && catalog.find_kind(api_version, kind).is_some() {
+            objects.insert(key.clone(), json.clone());
+        }
+    }
+    Ok(objects)
+}
+
+/// The objects of one server.
+async fn gather(port: &str, server: &mut Remote) -> Result<Objects, Error> {
+    let mut gathered = Objects::new();
+    let groups: Groups = parse("/apis", &server.document("/apis").await?)?;
+    let mut versions = vec![("v1".to_owned(), "/api/v1".to_owned())];
+    versions.extend(groups.groups.into_iter().map(|group| {
+        let version = group.preferred_version.group_version;
+        let path = format!("/apis/{version}");
+        (version, path)
+    }));
+    for (api_version, path) in versions {
+        let resources: Resources = parse(&path, &server.document(&path).await?)?;
+        let stored = resources.resources.into_iter().filter(|resource| {
+            let listed = resource.verbs.iter().any(|verb| verb == "list");
+            listed && !resource.name.contains('/') && !ELSEWHERE.contains(&resource.name.as_str())
+        });
+        for resource in stored {
+            let path = format!("{path}/{}", resource.name);
+            let list: List = parse(&path, &server.document(&path).await?)?;
+            for item in list.items {
+                let object: Value = parse(&path, item.get().as_bytes())?;
+                // Items of a list do not repeat what the list says.
+                let head = format!(r#"{{"kind":"{}","apiVersion":"{api_version}","#, resource.kind);
+                let json = item.get().replacen('{', &head, 1);
+                let json = anonymous(json, &object, port);
+                let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+                let name = text("name").replace(&identity(&object), IDENTITY);
+                let key = [
+                    api_version.clone(),
+                    resource.kind.clone(),
+                    text("namespace"),
+                    name,
+                ];
+                gathered.insert(key, json);
+            }
+        }
+    }
+    Ok(gathered)
+}
+
+/// Adds what one minor creates.
+fn note(known: &mut Vec<(BTreeSet<u8>, String)>, minor: u8, json: String) {
+    match known
+        .iter_mut()
+        .find(|(minors, text)| *text == json && minors.last().is_some_and(|last| last + 1 == minor))
+    {
+        Some((minors, _)) => drop(minors.insert(minor)),
+        None => known.push((BTreeSet::from([minor]), json)),
+    }
+}
+
+/// The name of the server's lease, where the object is it; otherwise what no text holds.
+fn identity(object: &Value) -> String {
+    match object["spec"]["holderIdentity"].as_str() {
+        Some(_) => object["metadata"]["name"].as_str().unwrap_or("\0").to_owned(),
+        None => "\0".to_owned(),
+    }
+}
+
+/// The JSON of an object without what no two servers share.
+fn anonymous(mut json: String, object: &Value, port: &str) -> String {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    let quoted = |value: &str| format!("\"{value}\"");
+    if let Some(uid) = text("/metadata/uid") {
+        json = json.replace(&quoted(uid), "\"@uid\"");
+    }
+    if let Some(version) = text("/metadata/resourceVersion") {
+        let field = |version: &str| format!(r#""resourceVersion":"{version}""#);
+        json = json.replace(&field(version), &field("@version"));
+    }
+    let mut texts = BTreeSet::new();
+    texts_of(object, &mut texts);
+    for value in texts {
+        let shape: String = value
+            .chars()
+            .map(|letter| if letter.is_ascii_digit() { '0' } else { letter })
+            .collect();
+        let instead = match shape.as_str() {
+            "0000-00-00" => "@date",
+            "0000-00-00T00:00:00Z" => "@time",
+            "0000-00-00T00:00:00.000000Z" => "@micros",
+            _ if value.starts_with("oracle-") => "kube-apiserver",
+            _ => continue,
+        };
+        json = json.replace(&quoted(value), &quoted(instead));
+    }
+    if let Some(host) = text("/metadata/labels/kubernetes.io~1hostname") {
+        json = json.replace(&quoted(host), &quoted(HOST));
+    }
+    let identity = identity(object);
+    if let Some((_, process)) = text("/spec/holderIdentity").and_then(|holder| holder.split_once('_')) {
+        json = json.replace(process, "@uid").replace(&identity, IDENTITY);
+    }
+    for before in ["\"port\":", "\"targetPort\":", "192.0.2.1:"] {
+        json = json.replace(&format!("{before}{port}"), &format!("{before}{PORT}"));
+    }
+    json
+}
+
+/// Every text in a value.
+fn texts_of<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
+    match value {
+        Value::String(text) => drop(found.insert(text)),
+        Value::Array(items) => items.iter().for_each(|item| texts_of(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| texts_of(field, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(path: &str, body: &'a [u8]) -> Result<T, Error> {
+    serde_json::from_slice(body).map_err(|why| Error::server(format!("{path}: {why}")))
+}
