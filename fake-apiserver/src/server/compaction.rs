@@ -52,6 +52,16 @@ impl Compaction {
         }
         None
     }
+
+    /// Notes what a compaction wrote itself: a revision up to `after`, behind `before`, the newest one until then.
+    ///
+    /// A real apiserver remembers the revision of its own write (`storage/etcd3/compact.go`), so that on an idle server
+    /// the next turn forgets all that this one kept.
+    pub(super) fn wrote(&mut self, before: u64, after: u64) {
+        if self.seen == before {
+            self.seen = after;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +76,15 @@ mod tests {
         assert_eq!(compaction.due(at(300), 60, 0), Some(1));
         assert_eq!(compaction.due(at(301), 70, 0), None);
         assert_eq!(compaction.due(compaction.poll_timeout(), 80, 0), Some(60));
+    }
+
+    #[test]
+    fn the_write_of_a_compaction_is_seen_by_it() {
+        let mut compaction = Compaction::new(1);
+        let at = Duration::from_secs;
+        assert_eq!(compaction.due(at(300), 60, 0), Some(1));
+        compaction.wrote(60, 61);
+        assert_eq!(compaction.due(at(600), 61, 0), Some(61));
     }
 
     #[test]

@@ -48,6 +48,10 @@ impl Server {
         let compaction = self.compaction.as_mut();
         if let Some(to) = compaction.and_then(|compaction| compaction.due(now, revision, bytes)) {
             self.model.compact_store_to(to);
+            let written = self.model.revision();
+            if let Some(compaction) = &mut self.compaction {
+                compaction.wrote(revision, written);
+            }
             self.turned(now, format!("etcd compacted up to {to}"));
         }
         if self.compaction.is_some() && self.model.event_bytes() > EVENT_BYTES_MAX {
