@@ -29,6 +29,7 @@ mod warnings;
 pub mod websocket;
 pub mod write;
 mod yaml;
+mod yaml_keys;
 
 #[cfg(test)]
 mod tests;
@@ -145,6 +146,9 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
 }
 
 fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request, Answer> {
+    if !is_long_running(request, &route) {
+        check_timeout(&query_pairs(&request.query)).map_err(refuse)?;
+    }
     let parsed = match route {
         Route::UnknownText => return Err(Answer::text(404, "404 page not found\n")),
         Route::Unknown => Err(Status::unknown_path()),
@@ -459,9 +463,6 @@ fn read_collection(
     let query = query_pairs(&request.query);
     let mut options = ListOptions::read(&query).map_err(Status::bad_request)?;
     let watch = watch_path || options.watch;
-    if !watch {
-        check_timeout(&query)?;
-    }
     let kind = collection.kind;
     let shape = if watch { Shape::Watch } else { Shape::List };
     let form = accept::form(request, shape, kind)?;
@@ -541,7 +542,6 @@ fn read_object(
     scale: bool,
 ) -> Result<Request, Status> {
     let query = query_pairs(&request.query);
-    check_timeout(&query)?;
     let form = accept::form(request, Shape::Object, collection.kind)?;
     let resource_version = query.iter().find(|(name, _)| name == "resourceVersion");
     let resource_version = requested_version(resource_version.map_or("", |(_, value)| value))
@@ -570,7 +570,25 @@ fn requested_version(text: &str) -> Result<RequestedVersion, String> {
     }
 }
 
-/// `timeout` bounds every request but watches, and must be a duration.
+/// Is it a watch, or a connection to a pod? `timeout` does not bound these.
+fn is_long_running(request: &HttpRequest, route: &Route) -> bool {
+    match route {
+        Route::Collection { watch: true, .. } | Route::Object { watch: true, .. } => true,
+        Route::Collection { watch: false, .. } => {
+            let query = query_pairs(&request.query);
+            let wanted = query.iter().any(|(name, value)| name == "watch" && truthy(value));
+            request.method == Method::GET && wanted
+        }
+        Route::Object { .. } => is_connection(&request.path),
+        Route::Unstored { .. }
+        | Route::Document(_)
+        | Route::Incomplete(_)
+        | Route::Unknown
+        | Route::UnknownText => false,
+    }
+}
+
+/// `timeout` bounds every request that is not long-running, and must be a duration, whatever the path leads to.
 fn check_timeout(query: &[(String, String)]) -> Result<(), Status> {
     match query
         .iter()

@@ -43,6 +43,7 @@ mod texts;
 mod tokens;
 mod turns;
 pub(crate) mod types;
+pub mod unevaluated;
 mod validation;
 pub mod watch;
 mod watch_cache;

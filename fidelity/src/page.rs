@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use fake_apiserver::model::unevaluated;
+
 use crate::verdict::{Outcome, Verdict};
 
 /// How many of a version's probes are what.
@@ -48,6 +50,15 @@ pub fn write(outcomes: &[Outcome]) -> String {
             "| {version} | {} | {} | {} |",
             numbers.identical, numbers.accepted, numbers.open
         );
+    }
+    page.push_str(
+        "\n## Stored and never evaluated\n\n\
+         A real server acts on these objects; the fake only keeps them, and whoever creates one gets a `Warning` header\n\
+         that says so. The comparison leaves that header out, because no real server sends it.\n\n\
+         | group | kind | consequence |\n|---|---|---|\n",
+    );
+    for (group, kind, effect) in unevaluated::KINDS {
+        let _ = writeln!(page, "| {group} | {kind} | {effect} |");
     }
     page.push_str("\n## Accepted differences\n\n");
     let mut reasons: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();

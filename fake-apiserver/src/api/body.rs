@@ -20,6 +20,7 @@ use super::go_text;
 use super::protobuf;
 use super::status::Status;
 use super::write::FieldValidation;
+use super::yaml_keys;
 
 /// What a body is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +74,7 @@ pub(super) fn object(
             .and_then(|object| check_tree(&object).map(|()| object))
             .map(|object| types::read_tree(kind, &object, version)),
     };
-    let read = read.map_err(|error| {
+    let mut read = read.map_err(|error| {
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): {error} ({})",
             kind.kind,
@@ -109,7 +110,16 @@ pub(super) fn object(
             kind.api_version()
         )));
     }
-    fitting(kind, read, validation).map_err(|why| cannot(&sent_kind, &why))
+    if media_type == MediaType::Yaml {
+        let twice = yaml_keys::duplicates(body);
+        let problems = match validation {
+            // Before what is unknown, as one problem.
+            FieldValidation::Strict if !twice.is_empty() => vec![yaml_keys::strict_error(&twice)],
+            FieldValidation::Ignore | FieldValidation::Strict | FieldValidation::Warn => twice,
+        };
+        read.problems.splice(..0, problems);
+    }
+    fitting(kind, read, validation, version).map_err(|why| cannot(&sent_kind, &why))
 }
 
 /// The object that was read, and what is to be warned of.
@@ -120,6 +130,7 @@ pub(crate) fn fitting(
     kind: &Kind,
     read: Reading,
     validation: FieldValidation,
+    version: Version,
 ) -> Result<(Value, Vec<String>), String> {
     let Reading {
         mut object,
@@ -134,6 +145,7 @@ pub(crate) fn fitting(
             .for_each(|field| field.insert_str(0, "metadata."));
         if let Some(definition) = kind.definition {
             unknown.extend(definition.receive(&mut object));
+            unknown.extend(definition.receive_embedded(&mut object, version)?);
         }
         problems.extend(unknown.iter().map(|field| format!("unknown field \"{field}\"")));
     }
@@ -277,9 +289,10 @@ fn yaml(body: &[u8]) -> Result<Value, String> {
 /// Levels of YAML that are read; what may be an object is decided afterwards.
 const YAML_DEPTH: usize = 120;
 
-/// Reads YAML that is no deeper than JSON may be.
+/// Reads YAML that is no deeper than JSON may be. Of a key that comes twice the last value counts.
 pub(super) fn yaml_tree(body: &[u8]) -> Result<Value, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
+        duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
         budget: serde_saphyr::budget! { max_depth: YAML_DEPTH, flow_nesting_limit: YAML_DEPTH },
     };
     serde_saphyr::from_slice_with_options(body, options)

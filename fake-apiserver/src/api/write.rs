@@ -15,7 +15,7 @@ use super::body;
 use super::options::truthy;
 use super::request::{Collection, Form, ListRequest, Request, ReviewRequest};
 use super::status::Status;
-use super::{HttpRequest, check_timeout, read_collection};
+use super::{HttpRequest, read_collection};
 
 mod deletion;
 mod options;
@@ -278,23 +278,28 @@ impl Asked<'_> {
     }
 
     fn patch(self, name: String, subresource: Option<Subresource>) -> Result<WriteRequest, Status> {
-        check_timeout(&self.options.query)?;
         let format = patch::format(self.request, self.collection.kind)?;
         let form = self.form()?;
         bounded(self.request)?;
         patch::check_options(format, &self.options, self.version)?;
+        let mut warnings = Vec::new();
         let action = match format {
-            Format::Apply => WriteAction::Apply {
-                config: patch::config(&self.request.body, &self.written(subresource), &name)?,
-                name,
-                subresource,
-                force: self.options.first("force").is_some_and(truthy),
-            },
+            Format::Apply => {
+                let config = patch::config(&self.request.body, &self.written(subresource))?;
+                let validation = self.options.validation().unwrap_or(FieldValidation::Warn);
+                warnings = patch::duplicate_keys(&self.request.body, validation)?;
+                WriteAction::Apply {
+                    config,
+                    name,
+                    subresource,
+                    force: self.options.first("force").is_some_and(truthy),
+                }
+            }
             Format::Json => self.change(name, subresource, patch::operations(&self.request.body)?),
             Format::Merge => self.change(name, subresource, patch::merge(&self.request.body)?),
             Format::Strategic => self.change(name, subresource, patch::strategic(&self.request.body)?),
         };
-        Ok(self.into_write(action, form, Vec::new()))
+        Ok(self.into_write(action, form, warnings))
     }
 
     /// Where what is written to this part is, in its own kind.
@@ -326,7 +331,6 @@ impl Asked<'_> {
     }
 
     fn delete(self, name: String) -> Result<WriteRequest, Status> {
-        check_timeout(&self.options.query)?;
         let form = self.form()?;
         let (options, dry_run) = deletion::read(self.request, &self.options, self.version)?;
         Ok(WriteRequest {
@@ -352,7 +356,6 @@ impl Asked<'_> {
     /// The object of a create or update, the form of the answer, and what is to be warned of. `options` is the kind of
     /// its options.
     fn object(&self, options: &str, kind: &'static Kind) -> Result<(Value, Form, Vec<String>), Status> {
-        check_timeout(&self.options.query)?;
         let form = self.form()?;
         bounded(self.request)?;
         let media_type = body::media_type(self.request, kind)?;
@@ -369,13 +372,14 @@ impl Asked<'_> {
 
     /// Who writes.
     fn manager(&self) -> String {
-        let agent = self.request.header("user-agent").unwrap_or_default();
-        let program = agent.split('/').next().unwrap_or_default();
         let manager = self
             .options
             .first("fieldManager")
             .filter(|manager| !manager.is_empty());
-        manager.unwrap_or(program).to_owned()
+        match manager {
+            Some(manager) => manager.to_owned(),
+            None => program(self.request.header("user-agent").unwrap_or_default()),
+        }
     }
 
     fn into_write(self, action: WriteAction, form: Form, warnings: Vec<String>) -> WriteRequest {
@@ -388,6 +392,24 @@ impl Asked<'_> {
             warnings,
         }
     }
+}
+
+/// The field manager of a request without `fieldManager`: the printable characters of the `User-Agent` before its first
+/// slash, as many as fit; `unknown` if there are none (apiserver `endpoints/handlers/create.go`, `prefixFromUserAgent`).
+fn program(agent: &str) -> String {
+    const MANAGER_BYTES_MAX: usize = 128;
+    let mut program = String::new();
+    let named = agent.split('/').next().unwrap_or_default();
+    for character in named.chars().filter(|character| !character.is_control()) {
+        if program.len() + character.len_utf8() > MANAGER_BYTES_MAX {
+            break;
+        }
+        program.push(character);
+    }
+    if program.is_empty() {
+        program.push_str("unknown");
+    }
+    program
 }
 
 fn bounded(request: &HttpRequest) -> Result<(), Status> {

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::scenario::Version;
@@ -38,8 +39,23 @@ pub struct SelectableField {
     pub label: &'static str,
     /// Where the value is, as a JSON pointer.
     pub pointer: &'static str,
+    /// Where the value is if `pointer` leads to none; empty: nowhere else.
+    pub fallback: &'static str,
     /// The value where there is none.
     pub default: &'static str,
+}
+
+impl SelectableField {
+    /// The value in `json`; `None`: there is none.
+    pub(crate) fn value<'v>(&self, json: &'v Value) -> Option<&'v Value> {
+        let at = |pointer: &str| json.pointer(pointer).filter(|value| !value.is_null());
+        let value = at(self.pointer);
+        let is_empty = value.is_none_or(|value| value == "");
+        match self.fallback {
+            fallback if is_empty && !fallback.is_empty() => at(fallback),
+            _ => value,
+        }
+    }
 }
 
 /// What a deletion waits for, beside finalizers.
@@ -527,7 +543,7 @@ fn age(version: &str) -> Option<(u8, u64, u64)> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = version.strip_prefix('v')?;
     let (major, rest) = rest.split_at(digits(rest));
-    let major = major.parse().ok().filter(|_| !major.starts_with('0'))?;
+    let major = major.parse().ok()?;
     let (stage, minor) = match rest {
         "" => return Some((2, major, 0)),
         _ => match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
@@ -536,6 +552,6 @@ fn age(version: &str) -> Option<(u8, u64, u64)> {
             (None, None) => return None,
         },
     };
-    let minor = (digits(minor) == minor.len() && !minor.starts_with('0')).then(|| minor.parse().ok())??;
+    let minor = (digits(minor) == minor.len()).then(|| minor.parse().ok())??;
     Some((stage, major, minor))
 }

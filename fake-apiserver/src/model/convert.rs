@@ -41,6 +41,10 @@ impl Stored {
         let mut json = self.json();
         if self.kind.group != kind.group && kind.kind == "Event" {
             json = event(json, kind);
+            // Its fields are the same in all minors.
+            if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
+                json = conformed;
+            }
         }
         if is_other_words(kind) {
             json = autoscaler::to_v1(json);
@@ -51,7 +55,7 @@ impl Stored {
             json = canonical(kind, json);
         }
         if let Some(definition) = kind.definition {
-            definition.receive(&mut json);
+            definition.read(&mut json);
         }
         Self::as_is(kind, self.key.clone(), self.revision, json)
     }

@@ -6,7 +6,7 @@
 //! `apis/apiextensions/v1/types.go`, `registry/customresource/strategy.go`.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -44,6 +44,8 @@ pub struct Definition {
     /// `openAPIV3Schema`, as it was sent; null where there is none.
     pub schema: Value,
     structural: Schema,
+    /// The schema of the version that is stored; `None`: this one.
+    stored: Option<Arc<Schema>>,
 }
 
 /// One of `additionalPrinterColumns`.
@@ -69,6 +71,34 @@ impl Definition {
         let unknown = prune::prune(object, &self.structural);
         prune::fill(object, &self.structural);
         unknown
+    }
+
+    /// The same of the metadata of the objects that the schema embeds, without defaults.
+    ///
+    /// # Errors
+    /// Go's words for metadata that has other types.
+    pub fn receive_embedded(&self, object: &mut Value, version: Version) -> Result<Vec<String>, String> {
+        prune::coerce_embedded(object, &self.structural, version)
+    }
+
+    /// Makes of an object in this version what it is once it was stored and is read again: what the stored version does
+    /// not know is lost.
+    pub(super) fn store(&self, object: &mut Value) {
+        if let Some(stored) = &self.stored {
+            prune::prune(object, stored);
+            self.read(object);
+        }
+    }
+
+    /// Makes of a stored object what this version shows of it: defaults are those of the stored version.
+    pub(super) fn read(&self, object: &mut Value) {
+        match &self.stored {
+            Some(stored) => {
+                prune::fill(object, stored);
+                prune::prune(object, &self.structural);
+            }
+            None => drop(self.receive(object)),
+        }
     }
 
     /// What is wrong with an object; with what changed of `old`, if there was one before.
@@ -183,6 +213,9 @@ pub(super) fn rows(definition: &Value) -> Vec<&'static Kind> {
         "scope": definition["spec"]["scope"],
         "names": names,
         "stored": stored.map_or(&Value::Null, |version| &version["name"]),
+        "storedSchema": stored
+            .filter(|_| versions.len() > 1)
+            .map_or(&Value::Null, |version| &version["schema"]["openAPIV3Schema"]),
         "terminating": terminating(definition),
         "newest": newest(versions),
     }));
@@ -193,6 +226,8 @@ pub(super) fn rows(definition: &Value) -> Vec<&'static Kind> {
 /// What a definition says of all its versions.
 struct Common {
     said: Value,
+    /// The schema of the version that is stored; one for all versions.
+    stored: OnceLock<Arc<Schema>>,
     /// Stands for it among [`interned`] rows: its length must not count once a version.
     digest: String,
     short_names: &'static [&'static str],
@@ -205,6 +240,7 @@ impl Common {
             digest: STANDARD.encode(Sha256::digest(said.to_string())),
             short_names: lasting_list(&said["names"]["shortNames"]),
             categories: lasting_list(&said["names"]["categories"]),
+            stored: OnceLock::new(),
             said,
         }
     }
@@ -235,11 +271,15 @@ fn row(common: &Common, version: &Value) -> Kind {
         Some(SelectableField {
             label: leaked(path.trim_start_matches('.')),
             pointer: leaked(&pointer(path)),
+            fallback: "",
             default: "",
         })
     });
     let schema = version["schema"]["openAPIV3Schema"].clone();
+    let is_stored = said["stored"] == version["name"];
+    let stored = || Arc::new(Schema::read(&said["storedSchema"]));
     let definition = Definition {
+        stored: (!is_stored).then(|| Arc::clone(common.stored.get_or_init(stored))),
         columns: columns(&version["additionalPrinterColumns"]),
         structural: Schema::read(&schema),
         schema,
@@ -260,7 +300,7 @@ fn row(common: &Common, version: &Value) -> Kind {
         },
         deprecation: deprecation(group, kind, version, &said["newest"]),
         since: Version::V1_33,
-        shows: (said["stored"] != version["name"]).then(|| (group, lasting(&said["stored"]))),
+        shows: (!is_stored).then(|| (group, lasting(&said["stored"]))),
         stored_as: None,
         namespaced: said["scope"] == "Namespaced",
         custom: true,

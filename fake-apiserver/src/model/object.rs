@@ -370,9 +370,9 @@ fn pairs(labels: &Map<String, Value>) -> impl Iterator<Item = &str> {
 fn selectable(kind: &Kind, json: &Value) -> Texts {
     let fields = kind.selectable.iter();
     fields
-        .map(|field| match json.pointer(field.pointer) {
+        .map(|field| match field.value(json) {
             Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
-            Some(Value::Null) | None => Cow::Borrowed(field.default),
+            None => Cow::Borrowed(field.default),
             Some(other) => Cow::Owned(other.to_string()),
         })
         .collect()

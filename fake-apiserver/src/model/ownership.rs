@@ -13,6 +13,7 @@ use crate::scenario::Version;
 
 use super::catalog::{self, Kind};
 use super::schema::Schema;
+use super::types;
 
 mod fields;
 mod owners;
@@ -25,6 +26,10 @@ use set::Fields;
 
 /// Whose applying moved from the client to the server, and where it kept what it had applied last.
 const KUBECTL: &str = "kubectl";
+
+/// The manager of what an object without owners had before it was applied to (`internal/skipnonapplied.go`).
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// One writer at one kind of objects.
@@ -36,6 +41,7 @@ pub(super) struct Ownership<'a> {
     subresource: &'a str,
     /// RFC 3339.
     now: String,
+    version: Version,
 }
 
 enum SchemaOf {
@@ -66,12 +72,18 @@ impl<'a> Ownership<'a> {
             manager,
             subresource,
             now,
+            version,
         }
     }
 
-    /// Writes into `object`, which replaces `live`, who owns its fields now.
+    /// Writes into `object`, which replaces `live`, who owns its fields now. Where nobody owns anything of a stored
+    /// object, nobody comes to by an update (`internal/skipnonapplied.go`).
     pub(super) fn note_update(&self, live: &Value, object: &mut Value) {
         let mut owners = owners::read(live);
+        if owners.is_empty() && is_stored(live) {
+            owners::write(object, owners);
+            return;
+        }
         let Changes { written, removed } = self.changes(live, object);
         for owner in &mut owners {
             owner.fields.take_away(&written);
@@ -199,6 +211,9 @@ impl<'a> Ownership<'a> {
         self.strip(&mut config);
         let mut object = fields::merge(schema, Some(live), &config);
         let mut owners = owners::read(live);
+        if owners.is_empty() && is_stored(live) {
+            owners = self.before_first_apply(live);
+        }
         let applied = self.counted(fields::of(schema, &config));
         let last = std::mem::replace(&mut self.own(&mut owners, Operation::Apply).fields, applied);
         let orphaned: Fields = last
@@ -234,6 +249,24 @@ impl<'a> Ownership<'a> {
         }
         owners::write(&mut object, owners);
         Ok(object)
+    }
+
+    /// Who owns the fields of an object that nobody owned anything of until it is applied to.
+    fn before_first_apply(&self, live: &Value) -> Vec<Owner> {
+        let manager = BEFORE_FIRST_APPLY;
+        let since = Self::new(
+            self.kind,
+            self.version,
+            manager,
+            self.subresource,
+            self.now.clone(),
+        );
+        let mut owned = live.clone();
+        match types::zero(self.kind, self.version) {
+            Some(zero) => since.note_update(zero, &mut owned),
+            None => since.note_update(&nothing(), &mut owned),
+        }
+        owners::read(&owned)
     }
 
     /// What kubectl, now that it applies on the server, takes over from whoever has it: the fields that are still as it
@@ -336,10 +369,11 @@ impl<'a> Ownership<'a> {
             several => format!("errors:\n  {}", several.join("\n  ")),
         };
         Status::unexplained(format!(
-            "failed to create typed patch object ({}/{}; {}, Kind={}): {why}",
+            "failed to create typed patch object ({}/{}; {}/{}, Kind={}): {why}",
             text("namespace"),
             text("name"),
-            self.kind.api_version(),
+            self.kind.group,
+            self.kind.version,
             self.kind.kind
         ))
     }
@@ -382,6 +416,19 @@ fn conflict(conflicts: &[(String, Fields)]) -> Status {
         ),
     };
     Status::apply_conflict(&text, causes)
+}
+
+/// Was the object stored before?
+fn is_stored(object: &Value) -> bool {
+    object.pointer("/metadata/uid").is_some_and(Value::is_string)
+}
+
+/// Does a writer ask, by one empty entry, that nobody own anything of the object any more?
+pub(super) fn is_reset(object: &Value) -> bool {
+    let entries = object
+        .pointer("/metadata/managedFields")
+        .and_then(Value::as_array);
+    entries.is_some_and(|entries| matches!(entries.as_slice(), [Value::Object(entry)] if entry.is_empty()))
 }
 
 /// The object without its owners.

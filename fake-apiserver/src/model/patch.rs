@@ -82,7 +82,7 @@ pub(super) fn patched(
             problems.join(", ")
         )));
     }
-    let (object, unknown) = fitting(kind, read, validation).map_err(|why| refused(&why))?;
+    let (object, unknown) = fitting(kind, read, validation, version).map_err(|why| refused(&why))?;
     let mut warnings = match validation {
         FieldValidation::Warn => duplicates.to_vec(),
         FieldValidation::Ignore | FieldValidation::Strict => Vec::new(),

@@ -40,13 +40,15 @@ pub struct Schema {
     list_type: Option<String>,
     list_map_keys: Vec<String>,
     atomic: bool,
+    /// May an object have fields that are not named?
+    open: bool,
     default: Value,
 }
 
 /// Which values there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// An object with the fields that are named, and no others.
+    /// An object with the fields that are named, and others only if it [preserves](Schema::preserves) them.
     Object,
     /// An object with any keys and one schema for all values.
     Map,
@@ -86,24 +88,31 @@ impl Schema {
 
     /// Of the objects of a custom resource, whose definition says so (`openAPIV3Schema`).
     pub fn of_custom(definition: &Value, version: Version) -> Self {
-        let mut schema = Raw::deserialize(definition)
-            .unwrap_or_default()
-            .read(version, true);
+        let raw = Raw::deserialize(definition).unwrap_or_default();
+        let preserves = raw.kind == "object" && raw.preserve_unknown_fields;
+        let mut schema = raw.read(version, true);
+        if schema.shape == Shape::Anything && preserves {
+            (schema.shape, schema.open) = (Shape::Object, true);
+        }
         if schema.shape == Shape::Object {
-            // A definition need not name what every object has.
-            for name in ["apiVersion", "kind"] {
-                schema.properties.entry(name.to_owned()).or_insert_with(|| Self {
-                    shape: Shape::Text,
-                    ..Self::default()
-                });
-            }
-            let metadata = Self {
-                reference: Some((version, OBJECT_META.to_owned())),
-                ..Self::default()
-            };
-            schema.properties.insert("metadata".to_owned(), metadata);
+            schema.name_metadata(version);
         }
         schema
+    }
+
+    /// A definition need not name what every object has.
+    fn name_metadata(&mut self, version: Version) {
+        for name in ["apiVersion", "kind"] {
+            self.properties.entry(name.to_owned()).or_insert_with(|| Self {
+                shape: Shape::Text,
+                ..Self::default()
+            });
+        }
+        let metadata = Self {
+            reference: Some((version, OBJECT_META.to_owned())),
+            ..Self::default()
+        };
+        self.properties.insert("metadata".to_owned(), metadata);
     }
 
     /// Which values there are.
@@ -182,6 +191,11 @@ impl Schema {
         self.atomic || self.resolved().atomic
     }
 
+    /// May an object here have fields that are not named (`x-kubernetes-preserve-unknown-fields`)?
+    pub fn preserves(&self) -> bool {
+        self.resolved().open
+    }
+
     /// The paths of everything in `value` that has no place here, in the order found: `spec.replica`,
     /// `spec.containers[0].nam`.
     pub fn unknown_fields(&self, value: &Value) -> Vec<String> {
@@ -200,6 +214,7 @@ impl Schema {
                     };
                     match self.field(name) {
                         Some(schema) => schema.look_for_unknown(value, &path, unknown),
+                        None if self.preserves() => {}
                         None => unknown.push(path),
                     }
                 }
@@ -278,6 +293,8 @@ struct Raw {
     default: Value,
     #[serde(rename = "x-kubernetes-preserve-unknown-fields")]
     preserve_unknown_fields: bool,
+    #[serde(rename = "x-kubernetes-embedded-resource")]
+    embedded: bool,
 }
 
 /// `additionalProperties`: a schema, or whether there may be any.
@@ -296,11 +313,12 @@ impl Raw {
             let name = reference.rsplit_once('/').map(|(_, name)| name.to_owned());
             name.map(|name| (version, name))
         });
+        let names = self.properties.is_some() || self.embedded;
         let (shape, items) = match (self.kind.as_str(), self.values, self.items) {
             ("array", _, items) => (Shape::List, items),
             ("object", Some(Values::Of(values)), _) => (Shape::Map, Some(values)),
             ("object", Some(Values::Allowed(true)), _) => (Shape::Anything, None),
-            ("object", _, _) if self.preserve_unknown_fields => (Shape::Anything, None),
+            ("object", _, _) if self.preserve_unknown_fields && !(custom && names) => (Shape::Anything, None),
             ("object", _, _) if custom || self.properties.is_some() => (Shape::Object, None),
             ("string", _, _) => (Shape::Text, None),
             ("integer", _, _) => (Shape::Integer, None),
@@ -308,7 +326,7 @@ impl Raw {
             ("boolean", _, _) => (Shape::Boolean, None),
             _ => (Shape::Anything, None),
         };
-        Schema {
+        let mut schema = Schema {
             shape,
             reference,
             referred: OnceLock::new(),
@@ -325,8 +343,13 @@ impl Raw {
             list_type: self.list_type,
             list_map_keys: self.list_map_keys,
             atomic: self.map_type == "atomic",
+            open: self.preserve_unknown_fields,
             default: self.default,
+        };
+        if custom && self.embedded && schema.shape == Shape::Object {
+            schema.name_metadata(version);
         }
+        schema
     }
 }
 

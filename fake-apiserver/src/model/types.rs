@@ -25,7 +25,7 @@ mod scalars;
 
 pub(crate) use protobuf::from_protobuf;
 pub(crate) use quantities::{amount, difference, sum};
-pub(crate) use read::{Reading, conform, duplicates, read_text, read_tree, restorable};
+pub(crate) use read::{Reading, conform, duplicates, read_named, read_text, read_tree, restorable};
 
 /// The table.
 #[derive(Debug)]

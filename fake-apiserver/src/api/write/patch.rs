@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use crate::api::options::truthy;
 use crate::api::status::{Cause, Status};
-use crate::api::{Collection, HttpRequest, body, go_text};
+use crate::api::{Collection, HttpRequest, body, go_text, yaml_keys};
 use crate::model::catalog::Kind;
 use crate::model::depth;
 use crate::model::types;
 use crate::scenario::Version;
 
-use super::check_namespace;
+use super::FieldValidation;
 use super::options::Options;
 
 /// Operations a JSON patch may have (apiserver `maxJSONPatchOperations`).
@@ -93,11 +93,11 @@ pub(super) fn duplicates(patch: &Patch, body: &[u8]) -> Vec<String> {
     }
 }
 
-/// What is applied to `name`: YAML, of which JSON is a part.
+/// The applied configuration: YAML, of which JSON is a subset. Its name is compared with the path when it is merged.
 ///
 /// # Errors
-/// 400: no object, or another one than the path names.
-pub(super) fn config(body: &[u8], collection: &Collection, name: &str) -> Result<Value, Status> {
+/// 400: not an object, or not one of this kind.
+pub(super) fn config(body: &[u8], collection: &Collection) -> Result<Value, Status> {
     let kind = collection.kind;
     let decoded: Value = if body.trim_ascii().is_empty() {
         json!({})
@@ -128,20 +128,6 @@ pub(super) fn config(body: &[u8], collection: &Collection, name: &str) -> Result
             "invalid object type: {group}/{version}, Kind={sent_kind}"
         )));
     }
-    match text("/metadata/name") {
-        sent if sent == name => {}
-        "" => {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-            )));
-        }
-        sent => {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({sent}) does not match the name on the URL ({name})"
-            )));
-        }
-    }
-    check_namespace(&decoded, collection)?;
     if depth::is_too_deep(&decoded) {
         return Err(Status::bad_request(format!(
             "error decoding YAML: {}",
@@ -155,6 +141,24 @@ pub(super) fn config(body: &[u8], collection: &Collection, name: &str) -> Result
         return Err(Status::bad_request("metadata.managedFields must be nil"));
     }
     Ok(decoded)
+}
+
+/// Warnings for the keys that an applied configuration sets twice.
+///
+/// # Errors
+/// 400 where `fieldValidation=Strict` rejects them.
+pub(super) fn duplicate_keys(body: &[u8], validation: FieldValidation) -> Result<Vec<String>, Status> {
+    if validation == FieldValidation::Ignore {
+        return Ok(Vec::new());
+    }
+    let twice = yaml_keys::duplicates(body);
+    if validation == FieldValidation::Strict && !twice.is_empty() {
+        return Err(Status::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {}",
+            yaml_keys::strict_error(&twice)
+        )));
+    }
+    Ok(twice)
 }
 
 /// # Errors

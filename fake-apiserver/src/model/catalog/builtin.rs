@@ -79,6 +79,7 @@ const fn selectable(label: &'static str, pointer: &'static str, default: &'stati
     SelectableField {
         label,
         pointer,
+        fallback: "",
         default,
     }
 }

@@ -114,13 +114,13 @@ fn a_minor_serves_its_own_groups(#[case] minor: Version, #[case] group: &str, #[
 #[test]
 fn the_newest_version_is_preferred() {
     let mut versions = [
-        "v1alpha1", "v2", "x", "v1", "v10beta2", "v1beta1", "v3beta01", "a",
+        "v1alpha1", "v2", "x", "v1", "v10beta2", "v0", "v1beta1", "v3beta01", "a",
     ];
     versions.sort_by(|one, other| by_age(one, other));
     assert_eq!(
         versions,
         [
-            "v2", "v1", "v10beta2", "v1beta1", "v1alpha1", "a", "v3beta01", "x"
+            "v2", "v1", "v0", "v10beta2", "v3beta01", "v1beta1", "v1alpha1", "a", "x"
         ]
     );
 }

@@ -4,6 +4,9 @@
 
 use serde_json::{Map, Value};
 
+use crate::model::types;
+use crate::scenario::Version;
+
 use super::structural::{Additional, Schema};
 
 /// Takes away what `schema` does not know, and gives its paths in order: `spec.list[0].x`.
@@ -42,6 +45,78 @@ fn prune_at(value: &mut Value, schema: &Schema, is_resource: bool, path: &str, g
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// Takes away what the metadata of embedded objects does not know, and gives its paths in order.
+///
+/// # Errors
+/// Go's words for metadata that has other types.
+pub(super) fn coerce_embedded(
+    object: &mut Value,
+    schema: &Schema,
+    version: Version,
+) -> Result<Vec<String>, String> {
+    let mut gone = Vec::new();
+    coerce_below(object, schema, "", version, &mut gone)?;
+    gone.sort_unstable();
+    Ok(gone)
+}
+
+fn coerce_below(
+    value: &mut Value,
+    schema: &Schema,
+    path: &str,
+    version: Version,
+    gone: &mut Vec<String>,
+) -> Result<(), String> {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let path = child(path, name);
+                let below = match (schema.properties.get(name), &schema.additional) {
+                    (Some(schema), _) => schema,
+                    (None, Additional::Schema(schema)) => schema,
+                    (None, Additional::Any | Additional::None) => continue,
+                };
+                if let Some(metadata) = value.get_mut("metadata").filter(|_| below.embedded) {
+                    coerce_metadata(metadata, &child(&path, "metadata"), version, gone)?;
+                }
+                coerce_below(value, below, &path, version, gone)?;
+            }
+        }
+        Value::Array(items) => {
+            if let Some(below) = &schema.items {
+                for (index, item) in items.iter_mut().enumerate() {
+                    let path = format!("{path}[{index}]");
+                    if let Some(metadata) = item.get_mut("metadata").filter(|_| below.embedded) {
+                        coerce_metadata(metadata, &child(&path, "metadata"), version, gone)?;
+                    }
+                    coerce_below(item, below, &path, version, gone)?;
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    Ok(())
+}
+
+fn coerce_metadata(
+    metadata: &mut Value,
+    path: &str,
+    version: Version,
+    gone: &mut Vec<String>,
+) -> Result<(), String> {
+    let read = types::read_named("meta/v1.ObjectMeta", metadata, version);
+    if let Some(misfit) = read.misfit {
+        return Err(format!("{path}: Invalid value: {metadata}: {misfit}"));
+    }
+    let unknown = read.problems.iter();
+    gone.extend(unknown.filter_map(|problem| {
+        let field = problem.strip_prefix("unknown field \"")?.strip_suffix('"')?;
+        Some(child(path, field))
+    }));
+    *metadata = read.object;
+    Ok(())
 }
 
 /// Takes away nulls where there may be none, and sets what has a default and is not there.

@@ -189,11 +189,6 @@ pub(super) fn of(schema: Option<&Schema>, value: &Value) -> Fields {
         };
         fields.put(name.element(), of_part);
     }
-    if let Parts::Items(items) = &parts
-        && items.is_empty()
-    {
-        fields.put_itself();
-    }
     fields
 }
 

@@ -43,29 +43,31 @@ fn look(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<String>) {
                 let path = format!("{path}.{name}");
                 match schema.field(name) {
                     Some(below) => look(below, value, &path, faults),
+                    None if schema.preserves() => {}
                     None => faults.push(format!("{path}: field not declared in schema")),
                 }
             }
         }
         Value::Array(items) => {
-            if let Parts::Items(parts) = fields::parts(Some(schema), value) {
-                let mut seen = BTreeSet::new();
-                for (element, _) in &parts {
-                    if !seen.insert(element) {
-                        let keys = element.split_once(':').map_or("", |(_, keys)| keys);
-                        let shown = if element.starts_with("k:") {
-                            fields::shown_keys(keys)
-                        } else {
-                            format!("[={keys}]")
-                        };
-                        faults.push(format!("{path}: duplicate entries for key {shown}"));
-                    }
-                }
-            }
-            if let Some(below) = schema.items() {
+            let Some(below) = schema.items() else { return };
+            let Parts::Items(parts) = fields::parts(Some(schema), value) else {
                 for (nth, item) in items.iter().enumerate() {
                     look(below, item, &format!("{path}[{nth}]"), faults);
                 }
+                return;
+            };
+            let mut seen = BTreeSet::new();
+            for (nth, (element, item)) in parts.iter().enumerate() {
+                if element.starts_with("k:") && !item.is_object() {
+                    let why = "associative list with keys may not have non-map elements";
+                    faults.push(format!("{path}: element {nth}: {why}"));
+                    return;
+                }
+                let shown = fields::shown(&vec![element.clone()]);
+                if !seen.insert(element) {
+                    faults.push(format!("{path}: duplicate entries for key {shown}"));
+                }
+                look(below, item, &format!("{path}{shown}"), faults);
             }
         }
         Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

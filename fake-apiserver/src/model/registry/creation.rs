@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::api::Status;
 use crate::model::catalog::Deletion;
 use crate::model::write::{self, Outcome};
-use crate::model::{crd, naming, ownership, validation};
+use crate::model::{crd, naming, ownership, unevaluated, validation};
 
 use super::{Writer, is_terminating, remove, text};
 
@@ -114,8 +114,12 @@ impl Writer<'_> {
         Ok((object, uid))
     }
 
-    fn store_new(&mut self, name: &str, object: Value, uid: String) -> Result<(u16, Bytes), Status> {
+    fn store_new(&mut self, name: &str, mut object: Value, uid: String) -> Result<(u16, Bytes), Status> {
         let (kind, key) = (self.kind(), self.key(name));
+        self.warnings.extend(unevaluated::warning(kind, &object));
+        if let Some(definition) = kind.definition {
+            definition.store(&mut object);
+        }
         let said = object["metadata"].get("resourceVersion").cloned();
         let mut outcome = write::replace(kind, &key, None, object, self.time(), uid);
         if self.dry_run

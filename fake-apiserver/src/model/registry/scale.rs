@@ -52,6 +52,7 @@ impl Writer<'_> {
         let (mut object, replicas) = self
             .ownership(Some(Subresource::Scale))
             .apply_scale(&live, scale.spec, wanted, force)?;
+        self.check_applied(config, name, false)?;
         self.check_replicas(name, scale, replicas)?;
         scale::set(scale, &mut object, replicas);
         self.write_scale(&current, object, config, Owners::Said)

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::api::write::Subresource;
+use crate::api::write::{Subresource, check_namespace};
 use crate::api::{Cause, Status, go_text};
 use crate::model::crd;
 use crate::model::object::Stored;
-use crate::model::{ownership, types, validation, write};
+use crate::model::{ownership, types, unevaluated, validation, write};
 
 use super::{Writer, finalizers, is_terminating, parts, text};
 
@@ -58,28 +58,60 @@ impl Writer<'_> {
         config: &Value,
         force: bool,
     ) -> Result<(u16, Bytes), Status> {
-        self.needs_namespace()?;
         let (kind, version) = (self.kind(), self.model.version);
         if subresource == Some(Subresource::Scale) {
+            self.needs_namespace()?;
             return self.apply_scale(name, config, force);
         }
         let merged = |live: &Value| {
-            let object = self.ownership(subresource).apply(live, config, force)?;
+            let mut object = self.ownership(subresource).apply(live, config, force)?;
+            if let Some(definition) = kind.definition {
+                definition.receive(&mut object);
+            }
             let conformed = types::conform(kind, &object, version).map_err(Status::unexplained)?;
             Ok(conformed.unwrap_or(object))
         };
         match self.find(name) {
             Some(current) => {
                 let object = merged(&current.json())?;
+                self.check_applied(config, name, false)?;
                 self.replace(&current, subresource, object, Owners::Said)
             }
             None if subresource.is_none() => {
                 let object = merged(&self.nothing())?;
+                let uid = text(config, "uid");
+                if !uid.is_empty() {
+                    let why = format!(
+                        "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                    );
+                    return Err(Status::conflict(kind, name, &why));
+                }
+                self.check_applied(config, name, true)?;
                 self.takes_content(name)?;
                 let object = self.completed(object);
                 self.create_owned(name, object)
             }
-            None => Err(Status::not_found(kind, name)),
+            None => {
+                self.needs_namespace()?;
+                Err(Status::not_found(kind, name))
+            }
+        }
+    }
+
+    /// What is applied must name the object and the namespace of the path. It may leave them out, and the name only
+    /// where the object exists, because the merged object is what is checked.
+    pub(super) fn check_applied(&self, config: &Value, name: &str, creates: bool) -> Result<(), Status> {
+        check_namespace(config, &self.collection)?;
+        let sent = config.pointer("/metadata/name");
+        match sent.and_then(Value::as_str).unwrap_or_default() {
+            _ if sent.is_none() && !creates => Ok(()),
+            sent if sent == name => Ok(()),
+            "" => Err(Status::bad_request(format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            ))),
+            sent => Err(Status::bad_request(format!(
+                "the name of the object ({sent}) does not match the name on the URL ({name})"
+            ))),
         }
     }
 
@@ -108,9 +140,11 @@ impl Writer<'_> {
             return Err(Status::invalid_object(kind, current.name(), &[fault]));
         }
         let stored = current.json();
+        let mut reset = false;
         let owned = match owners {
             Owners::Said => Some(object.clone()),
             Owners::Noted | Owners::NotedOfScale(_) => {
+                reset = subresource.is_none() && ownership::is_reset(&object);
                 ownership::without(&mut object);
                 None
             }
@@ -145,6 +179,7 @@ impl Writer<'_> {
                 let scale = self.ownership(Some(Subresource::Scale));
                 scale.note_scale(&stored, &mut manifest, replicas);
             }
+            (None, _) if reset => ownership::without(&mut manifest),
             (None, _) => self.ownership(subresource).note_update(&stored, &mut manifest),
         }
         let part_of_whole = matches!(
@@ -196,6 +231,12 @@ impl Writer<'_> {
             self.fits_node(&manifest, &stored, current.name())?;
         }
         self.charge(&manifest, Some(&stored), current.name(), subresource)?;
+        if unevaluated::warning(kind, &stored).is_none() {
+            self.warnings.extend(unevaluated::warning(kind, &manifest));
+        }
+        if let Some(definition) = kind.definition {
+            definition.store(&mut manifest);
+        }
         let outcome = write::replace(
             kind,
             &current.key,

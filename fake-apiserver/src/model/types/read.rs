@@ -48,6 +48,12 @@ pub(crate) fn read_tree(kind: &Kind, object: &Value, version: Version) -> Readin
     reader.read(of(kind), object).expect(TREES_ARE_READ)
 }
 
+/// The same of a value of the struct of this name.
+pub(crate) fn read_named(name: &str, value: &Value, version: Version) -> Reading {
+    let reader = Reader::new(version, Words::Json);
+    reader.read(super::named(name), value).expect(TREES_ARE_READ)
+}
+
 /// The object in the form of its struct; `None` for a custom resource, which stays as it is.
 ///
 /// # Errors

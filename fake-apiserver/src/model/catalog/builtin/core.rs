@@ -1,6 +1,6 @@
 //! The core group.
 
-use super::super::{Deletion, Kind, NameRule, Scale, ScaleSelector, UnknownField};
+use super::super::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
 use super::{CORE, REPLICAS, count, field, flag, part};
 
 pub(super) static ROWS: &[Kind] = &[
@@ -82,7 +82,10 @@ pub(super) static ROWS: &[Kind] = &[
             field("involvedObject.fieldPath", "/involvedObject/fieldPath"),
             field("reason", "/reason"),
             field("reportingComponent", "/reportingComponent"),
-            field("source", "/source/component"),
+            SelectableField {
+                fallback: "/reportingComponent",
+                ..field("source", "/source/component")
+            },
             field("type", "/type"),
         ],
         unknown_field: UnknownField::NotSupported,
