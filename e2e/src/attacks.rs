@@ -155,6 +155,49 @@ pub fn oversized(address: SocketAddr, bytes: usize) -> Answered {
     exchange(address, &request(&head, &"x".repeat(bytes)))
 }
 
+/// Asks for `target` on `streams` streams of one HTTP/2 connection whose flow-control window is empty: nothing of an answer
+/// but its head can leave. Returns when all heads are there.
+///
+/// # Panics
+/// When the server takes no connection, or does not answer all of them.
+pub fn windowless_lists(address: SocketAddr, streams: u32, target: &str) -> TcpStream {
+    let (headers, settings) = (1, 4);
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    // SETTINGS_INITIAL_WINDOW_SIZE = 0 (RFC 9113, section 6.5.2).
+    bytes.extend(frame(settings, 0, 0, &[0, 4, 0, 0, 0, 0]));
+    // `:method: GET` and `:scheme: http` of the static table, `:path` and `:authority` as literals (RFC 7541, appendix A).
+    let length = u8::try_from(target.len()).expect("targets are short");
+    let block = [
+        &[0x82, 0x86, 4, length][..],
+        target.as_bytes(),
+        &[1, 9],
+        b"localhost",
+    ]
+    .concat();
+    for stream in 0..streams {
+        // END_STREAM and END_HEADERS.
+        bytes.extend(frame(headers, 5, stream * 2 + 1, &block));
+    }
+    let mut socket = sent(address, &bytes).expect("it listens");
+    let mut answered = 0;
+    while answered < streams {
+        let mut head = [0; 9];
+        socket.read_exact(&mut head).expect("it answers");
+        let [a, b, c, kind, ..] = head;
+        let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
+        socket.read_exact(&mut payload).expect("it answers");
+        answered += u32::from(kind == headers);
+    }
+    socket
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("frames are short");
+    let [_, length @ ..] = length.to_be_bytes();
+    [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
 /// Ends the connection for sending.
 pub fn half_close(socket: &TcpStream) {
     // It may be gone already.
@@ -167,4 +210,14 @@ pub fn peak_memory(pid: u32) -> Option<usize> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: usize = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes * 1024)
+}
+
+/// CPU time that the threads of a process have taken (`/proc/PID/task/*/schedstat`); `None` where there is none.
+pub fn cpu_time(pid: u32) -> Option<Duration> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let taken = threads.filter_map(|thread| {
+        let stat = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        stat.split(' ').next()?.parse::<u64>().ok()
+    });
+    Some(Duration::from_nanos(taken.sum()))
 }

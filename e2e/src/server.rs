@@ -52,7 +52,15 @@ impl Server {
     /// # Panics
     /// When it does not.
     pub fn start(subcommand: &str, options: &[&str]) -> Self {
-        let mut child = Command::new(toolchain::fake_apiserver())
+        Self::of_program(toolchain::fake_apiserver(), subcommand, options)
+    }
+
+    /// The same of a `fake-apiserver` that was built elsewhere.
+    ///
+    /// # Panics
+    /// When it does not print where its kubeconfig is.
+    pub fn of_program(program: &Path, subcommand: &str, options: &[&str]) -> Self {
+        let mut child = Command::new(program)
             .arg(subcommand)
             .args(options)
             .current_dir(toolchain::repository())

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+mod attacks;
 mod bench;
 mod bootstrap;
 mod clients;
@@ -75,6 +76,8 @@ enum Bench {
     Server(served::Server),
     /// The watcher beside kube-runtime's, on the same server and data.
     Watcher(compared::Arguments),
+    /// Attacks on a served fake: its peak memory, its slowest answer to a neighbour, and whether costs are linear.
+    Attacks(attacks::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -105,6 +108,9 @@ fn main() -> ExitCode {
         Chore::Bench {
             what: Bench::Watcher(arguments),
         } => compared::watcher(&arguments),
+        Chore::Bench {
+            what: Bench::Attacks(arguments),
+        } => attacks::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Soak(arguments) => served::soak(&arguments),
     }

@@ -126,10 +126,22 @@ fn run(release: bool, arguments: impl FnOnce(Built) -> Vec<OsString>) -> ExitCod
 }
 
 fn build(release: bool) -> Result<Built, String> {
+    let find = programs(release, &["fake-apiserver-cli", "bench"])?;
+    Ok(Built {
+        bench: find("bench")?,
+        server: find("fake-apiserver")?,
+    })
+}
+
+/// Builds packages, and finds their programs by name.
+pub(crate) fn programs(
+    release: bool,
+    packages: &[&str],
+) -> Result<impl Fn(&str) -> Result<PathBuf, String>, String> {
     let output = Command::new("cargo")
         .args(["build", "--message-format", "json-render-diagnostics"])
         .args(release.then_some("--release"))
-        .args(["-p", "fake-apiserver-cli", "-p", "bench"])
+        .args(packages.iter().flat_map(|package| ["-p", package]))
         .current_dir(clients::root())
         .stderr(Stdio::inherit())
         .output()
@@ -147,15 +159,11 @@ fn build(release: bool) -> Result<Built, String> {
             Some((name, PathBuf::from(message.get("executable")?.as_str()?)))
         })
         .collect();
-    let find = |name: &str| {
+    Ok(move |name: &str| {
         let found = programs.iter().find(|(other, _)| other == name);
         found
             .map(|(_, path)| path.clone())
             .ok_or_else(|| format!("cargo built no {name}"))
-    };
-    Ok(Built {
-        bench: find("bench")?,
-        server: find("fake-apiserver")?,
     })
 }
 
