@@ -260,6 +260,61 @@ pub const ATTACKS: &[Attack] = &[
         },
     },
     Attack {
+        name: "finalizers that stay",
+        finding: "S5",
+        size: 80_000,
+        before: |size| vec![finalized(size)],
+        request: |_| {
+            config_patch(
+                "merge-patch",
+                "{\"metadata\":{\"annotations\":{\"a\":\"b\"}}}".to_owned(),
+            )
+        },
+    },
+    Attack {
+        name: "nulls of a strategic merge patch",
+        finding: "S5",
+        size: 80_000,
+        before: |size| {
+            let data = listed(size, |nth| format!("\"k{nth}\":\"v\""));
+            vec![post(
+                CONFIG_MAPS,
+                format!("{{\"metadata\":{{\"name\":\"o\"}},\"data\":{{{data}}}}}"),
+            )]
+        },
+        request: |size| {
+            let nulls = listed(size, |nth| format!("\"k{nth}\":null"));
+            config_patch("strategic-merge-patch", format!("{{\"data\":{{{nulls}}}}}"))
+        },
+    },
+    Attack {
+        name: "sysctls of a pod",
+        finding: "S5",
+        size: 50_000,
+        before: accounts,
+        request: |size| {
+            let sysctls = listed(size, |nth| {
+                format!("{{\"name\":\"kernel.a{nth}\",\"value\":\"1\"}}")
+            });
+            pod(&format!(
+                "\"securityContext\":{{\"sysctls\":[{sysctls}]}},\"containers\":[{}]",
+                containers(1)
+            ))
+        },
+    },
+    Attack {
+        name: "conditions of a pod",
+        finding: "S5",
+        size: 20_000,
+        before: |size| {
+            let mut sent = accounts(size);
+            sent.push(pod(&format!("\"containers\":[{}]", containers(1))));
+            sent.push(conditions(size, "True"));
+            sent
+        },
+        request: |size| conditions(size, "False"),
+    },
+    Attack {
         name: "fields nobody knows",
         finding: "S14",
         size: 15_000,
@@ -293,6 +348,37 @@ const OPEN: &str = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\
 const LIST_MAP: &str = "{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\",\"properties\":{\"l\":\
     {\"type\":\"array\",\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":[\"name\"],\
     \"items\":{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":{\"type\":\"string\"}}}}}}}}";
+
+/// An object that waits for many.
+fn finalized(size: usize) -> HttpRequest {
+    let names = listed(size, |nth| format!("\"a.b/f{nth}\""));
+    post(
+        CONFIG_MAPS,
+        format!("{{\"metadata\":{{\"name\":\"o\",\"finalizers\":[{names}]}}}}"),
+    )
+}
+
+fn config_patch(kind: &str, body: String) -> HttpRequest {
+    let mut request = post(&format!("{CONFIG_MAPS}/o"), body);
+    request.method = Method::PATCH;
+    content_type(&mut request, &format!("application/{kind}+json"));
+    request
+}
+
+/// Conditions of a pod, from the last to the first: each is looked up.
+fn conditions(size: usize, status: &str) -> HttpRequest {
+    let conditions = listed(size, |nth| {
+        let nth = if status == "True" { nth } else { size - nth };
+        format!("{{\"type\":\"a.b/c{nth}\",\"status\":\"{status}\"}}")
+    });
+    let mut request = post(
+        "/api/v1/namespaces/default/pods/p/status",
+        format!("{{\"status\":{{\"conditions\":[{conditions}]}}}}"),
+    );
+    request.method = Method::PATCH;
+    content_type(&mut request, "application/merge-patch+json");
+    request
+}
 
 fn nothing(_: usize) -> Vec<HttpRequest> {
     Vec::new()

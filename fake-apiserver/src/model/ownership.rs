@@ -216,10 +216,14 @@ impl<'a> Ownership<'a> {
         }
         let applied = self.counted(fields::of(schema, &config));
         let last = std::mem::replace(&mut self.own(&mut owners, Operation::Apply).fields, applied);
+        let mut owned = Fields::default();
+        for owner in &owners {
+            owned.add(owner.fields.clone());
+        }
         let orphaned: Fields = last
             .paths()
             .into_iter()
-            .filter(|path| !owners.iter().any(|owner| owner.fields.has_below(path)))
+            .filter(|path| !owned.has_below(path))
             .collect();
         fields::remove(schema, &mut object, &orphaned);
 

@@ -5,7 +5,7 @@
 //! Source: kubernetes `pkg/registry/core/serviceaccount/storage/token.go` and `pkg/serviceaccount/claims.go`; KEP-1205,
 //! KEP-4193.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -161,9 +161,10 @@ impl Model {
         } else {
             audiences
         };
+        let known: HashSet<&str> = meant().collect();
         let audiences: Vec<String> = wanted
             .iter()
-            .filter(|wanted| meant().any(|audience| audience == **wanted))
+            .filter(|wanted| known.contains(**wanted))
             .map(|audience| (*audience).to_owned())
             .collect();
         if audiences.is_empty() {

@@ -2,6 +2,7 @@
 //!
 //! Source: kubernetes `pkg/printers/internalversion/printers.go` (`printPod`).
 
+use std::collections::HashSet;
 use std::ops::Not as _;
 
 use serde_json::{Value, json};
@@ -105,12 +106,15 @@ impl<'a> Pod<'a> {
 
     /// Its init containers, one after the other; true when one is not through.
     fn start(&mut self, row: &Row<'a>, sidecars: &mut Self) -> bool {
-        let specified = row.list("/spec/initContainers");
+        let specified = row.list("/spec/initContainers").iter();
+        let sidecar_names: HashSet<&Value> = specified
+            .clone()
+            .filter(|container| is_sidecar(container))
+            .map(|container| &container["name"])
+            .collect();
         let statuses = row.list("/status/initContainerStatuses");
         for (index, status) in statuses.iter().enumerate() {
-            let sidecar = specified
-                .iter()
-                .any(|container| container["name"] == status["name"] && is_sidecar(container));
+            let sidecar = sidecar_names.contains(&status["name"]);
             self.restarted(status);
             if sidecar {
                 sidecars.restarted(status);

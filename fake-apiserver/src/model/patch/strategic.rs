@@ -60,6 +60,7 @@ fn merge_object(
     if let Some(kept) = patch.get(RETAIN_KEYS) {
         retain(object, patch, kept)?;
     }
+    let mut removed = HashSet::new();
     for (name, change) in patch {
         if let Some(list) = name.strip_prefix(DELETE_FROM_LIST) {
             if !patch.contains_key(list) {
@@ -77,7 +78,7 @@ fn merge_object(
             continue;
         }
         match (change, object.get_mut(name)) {
-            (Value::Null, _) => drop(object.shift_remove(name)),
+            (Value::Null, _) => drop(removed.insert(name)),
             (Value::Object(change), Some(Value::Object(current))) => {
                 let below = schema.and_then(|schema| schema.field(name));
                 if below.is_some_and(Schema::replaces) {
@@ -95,6 +96,10 @@ fn merge_object(
                 object.insert(name.clone(), change);
             }
         }
+    }
+    // All at once: each removal alone moves what is behind it.
+    if !removed.is_empty() {
+        object.retain(|name, _| !removed.contains(name));
     }
     Ok(())
 }

@@ -2,6 +2,8 @@
 //!
 //! Source: the `PrepareForUpdate` functions of the strategies in kubernetes `pkg/registry`.
 
+use std::collections::{HashMap, VecDeque};
+
 use serde_json::{Value, json};
 
 use crate::api::write::Subresource;
@@ -83,13 +85,15 @@ fn keep_pod_status(before: &Value, status: &mut Value) {
             take(status, before, field);
         }
     }
-    let mut known = before["conditions"].as_array().cloned().unwrap_or_default();
+    let mut known: HashMap<&Value, VecDeque<&Value>> = HashMap::new();
+    for old in before["conditions"].as_array().into_iter().flatten() {
+        known.entry(&old["type"]).or_default().push_back(old);
+    }
     let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten() {
-        let place = known.iter().position(|old| old["type"] == condition["type"]);
-        let old = place.map(|place| known.remove(place)).unwrap_or_default();
+        let old = known.get_mut(&condition["type"]).and_then(VecDeque::pop_front);
         if condition["observedGeneration"].as_i64().unwrap_or(0) == 0 {
-            take(condition, &old, "observedGeneration");
+            take(condition, old.unwrap_or(&Value::Null), "observedGeneration");
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Source: apiserver `registry/rest/update.go` and `registry/generic/registry/store.go`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -207,8 +208,9 @@ impl Writer<'_> {
         if !faults.is_empty() {
             return Err(Status::invalid_object(kind, current.name(), &faults));
         }
+        let known: HashSet<&str> = finalizers(&stored).collect();
         let fresh: Vec<&str> = finalizers(&manifest)
-            .filter(|name| !finalizers(&stored).any(|old| old == *name))
+            .filter(|name| !known.contains(name))
             .collect();
         if is_terminating(&stored) && !fresh.is_empty() {
             let shown: Vec<String> = fresh.iter().map(|name| go_text::quote(name)).collect();

@@ -277,10 +277,11 @@ pub(super) fn sysctls(place: &Place<'_>, found: &mut Found) {
         "kernel.shmmax",
         "kernel.shmmni",
     ];
-    let sysctls = place.list("sysctls");
-    for (nth, sysctl) in sysctls.iter().enumerate() {
+    let mut seen = HashSet::new();
+    for (nth, sysctl) in place.list("sysctls").iter().enumerate() {
         let at = place.at(&format!("sysctls[{nth}].name"));
         let name = sysctl["name"].as_str().unwrap_or_default();
+        let again = !seen.insert(name);
         if name.is_empty() {
             found.required(&at, "");
         } else if name.len() > LONGEST || !is_sysctl(name) {
@@ -289,7 +290,7 @@ pub(super) fn sysctls(place: &Place<'_>, found: &mut Found) {
                  ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
             );
             found.invalid(&at, &name.into(), &why);
-        } else if sysctls[..nth].iter().any(|other| other["name"] == name) {
+        } else if again {
             found.duplicate(&at, &name.into(), "");
         }
         let dotted = with_dots(name);
