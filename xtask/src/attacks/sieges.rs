@@ -3,7 +3,7 @@
 
 use std::net::{SocketAddr, TcpStream};
 
-use e2e::attacks::{self, exchange, fill, rewrite, unread_lists, windowless_lists};
+use e2e::attacks::{self, exchange, fill, request, rewrite, unread_lists, windowless_lists};
 use fake_apiserver::api::HttpRequest;
 use tests::attacks::ATTACKS;
 
@@ -181,7 +181,12 @@ fn connections() -> Vec<Siege> {
             "unread lists of 10 MB",
             (3_000, 20),
             |address, _| fill(address, 10, VALUE),
-            |address, size| Outcome::held(unread_lists(address, size, LIST, JSON)),
+            |address, size| {
+                // Some are cut: together they would be handed more than answers may take.
+                let asked = request(&[&format!("GET {LIST} HTTP/1.1"), "Host: localhost"], "");
+                let sockets = (0..size).filter_map(|_| attacks::sent(address, &asked).ok());
+                Outcome::held(sockets.collect())
+            },
         ),
         Siege::new(
             "S14",
