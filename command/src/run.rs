@@ -18,7 +18,9 @@ use conformance::verdict::{Contradiction, Outcome, Verdict};
 use conformance::wire::{Apart, Needs, SETTINGS, configured, grants, needs, takes};
 use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
-use fake_apiserver::scenario::{self, LoadErrors, Scenario, SharedScenario, Style, Version};
+use fake_apiserver::scenario::{
+    self, InitialList, LoadErrors, Scenario, SharedScenario, Style, Version, Warning,
+};
 use fake_apiserver::server::{Limits, Server};
 use futures::{StreamExt as _, stream};
 use tokio::sync::Notify;
@@ -240,11 +242,21 @@ async fn play_or_skip(run: &Run, Loaded { scenario, named }: Loaded, stop: &Stop
     let needed = needs(&scenario)
         .filter(|needs| !(matches!(needs, Needs::Told(_)) && is_configured(run, &scenario)))
         .or_else(|| left_out.then_some(Needs::Time(time + granted)));
-    match needed {
+    let skipped = match (needed, scenario::warnings(&scenario).first()) {
+        (Some(needs), _) => Some(Skipped::Needs(needs)),
+        // No client can do what never comes; what it would be accused of is the file's mistake.
+        (None, Some(Warning { at, message, hint })) => Some(Skipped::NotJudged(format!(
+            "{}:{}: {message}: {hint}",
+            scenario.path.display(),
+            at.line
+        ))),
+        (None, None) => None,
+    };
+    match skipped {
         None => play_one(run, scenario, stop).await,
-        Some(needs) => Ok(Played {
+        Some(skipped) => Ok(Played {
             scenario,
-            result: Err(Skipped::Needs(needs)),
+            result: Err(skipped),
             proofs: Vec::new(),
             last_words: Vec::new(),
             took: Duration::ZERO,
@@ -267,14 +279,7 @@ fn is_configured(run: &Run, scenario: &Scenario) -> bool {
 }
 
 async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Played, Failure> {
-    let scenario = match run.kubernetes_version {
-        Some(version) => {
-            let mut scenario = Scenario::clone(&scenario);
-            scenario.server.version = version;
-            Arc::new(scenario)
-        }
-        None => scenario,
-    };
+    let scenario = Arc::new(staged(&scenario, run.kubernetes_version));
     let server = Server::with_limits(scenario.clone(), run.seed, Limits::wire());
     let stage = Stage {
         server,
@@ -322,7 +327,7 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
             _ = timeout_at(began + longest, std::future::pending::<()>()) => {
                 let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
                 cut = Some(cut_words(longest, waiting.as_ref()));
-                forced = Some(timed_out(waiting, longest));
+                forced = Some(cut_short(&scenario, waiting, longest));
             }
         }
         edge.stop_requested();
@@ -375,6 +380,22 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
             Vec::new()
         },
     })
+}
+
+/// The scenario as it is played. A client that streams its first list could meet no step that waits for a LIST; where the
+/// scenario expects one, the server refuses streaming lists, as one with the feature gate `WatchList` off does.
+fn staged(scenario: &Scenario, version: Option<Version>) -> Scenario {
+    let mut scenario = scenario.clone();
+    if let Some(version) = version {
+        scenario.server.version = version;
+    }
+    match scenario.client.initial_list {
+        InitialList::ListWatch => {
+            scenario.server.streaming_lists.get_or_insert(false);
+        }
+        InitialList::StreamingList => {}
+    }
+    scenario
 }
 
 /// A verdict, or why there is none: a command that read something else proves nothing, and a run that was cut proves only
@@ -461,15 +482,14 @@ fn left(_: &Ended) -> RunEnd {
     RunEnd::ClientGone
 }
 
-fn timed_out(waiting: Option<(usize, String)>, limit: Duration) -> RunEnd {
-    let waited_ms = limit.as_millis() as u64;
-    match waiting {
-        None => RunEnd::NotConverged { waited_ms },
-        Some((step, waiting_for)) => RunEnd::Stuck {
-            step,
-            waited_ms,
-            waiting_for,
-        },
+/// The end of a run that was cut: what is merely missing by then proves nothing, also behind the last step.
+fn cut_short(scenario: &Scenario, waiting: Option<(usize, String)>, limit: Duration) -> RunEnd {
+    let (step, waiting_for) =
+        waiting.unwrap_or_else(|| (scenario.steps.len(), "the client to come to rest".to_owned()));
+    RunEnd::Stuck {
+        step,
+        waited_ms: limit.as_millis() as u64,
+        waiting_for,
     }
 }
 

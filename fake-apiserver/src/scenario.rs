@@ -169,6 +169,10 @@ pub struct ServerSettings {
     /// Does etcd tell idle watch caches of writes to other resources, as kubeadm configures it? Without it bookmarks and
     /// reads at `resourceVersion=0` show the last revision the cache had reason to learn. Default true.
     pub progress_notify: bool,
+    /// The feature gate `WatchList`. `Some(false)`: a request for a streaming list is refused as with the gate off, and
+    /// meets no step, rule or expectation: a client sends it to learn that it has to LIST. Default `None`, as the version
+    /// does.
+    pub streaming_lists: Option<bool>,
     /// Seconds from 1970 to the moment the server starts: what its times count from. Default 2026-01-01T00:00:00Z.
     pub epoch_seconds: u64,
     /// What is spoken with the client under test.
@@ -207,6 +211,7 @@ impl Default for ServerSettings {
             watch_cache_capacity: 100,
             bookmark_interval_ms: 60_000,
             progress_notify: true,
+            streaming_lists: None,
             epoch_seconds: 1_767_225_600,
             transport: Transport::default(),
             max_concurrent_streams: 100,

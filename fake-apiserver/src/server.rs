@@ -38,7 +38,7 @@ use crate::model::selector::Selector;
 use crate::model::{Model, PageText, WatchSession};
 use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, Verb, What};
 use crate::report::Report;
-use crate::scenario::SharedScenario;
+use crate::scenario::{SharedScenario, Version};
 use crate::script::{Asked, Script, Standing};
 use asking::{collection_of, encode_query, form_of, verb};
 use compaction::Compaction;
@@ -411,8 +411,16 @@ impl Server {
 
     fn request(&mut self, now: Duration, stream: StreamId, conn: ConnId, request: HttpRequest) {
         let query = api::query_pairs(&request.query);
-        let (parsed, continue_token) = self.parse(conn, &request, &query);
-        let verb = verb(&parsed, &request, &query);
+        let (mut parsed, continue_token) = self.parse(conn, &request, &query);
+        let mut verb = verb(&parsed, &request, &query);
+        let only_probes = verb == Verb::WatchList && self.scenario.server.streaming_lists == Some(false);
+        if only_probes {
+            if parsed.is_ok() {
+                // The last minor whose gate is off by default: its refusal is that of every later one.
+                parsed = api::parse(&request, self.model.catalog(), Version::V1_33);
+            }
+            verb = Verb::Other;
+        }
         let door = self.door_of(conn);
         self.log.push(
             now,
@@ -482,7 +490,9 @@ impl Server {
         } else {
             self.script.on_activity(now);
         }
-        self.obey_rules(now, stream, door, verb, &query);
+        if !only_probes {
+            self.obey_rules(now, stream, door, verb, &query);
+        }
         self.decide(now, stream);
     }
 

@@ -12,6 +12,8 @@ use fake_apiserver::scenario::{Named, Target};
 pub(super) struct Aim {
     target: Target,
     hit: bool,
+    /// A streaming list was asked for that the server does not have.
+    streams: bool,
     /// What else was read: `deployments.apps in all namespaces`.
     elsewhere: BTreeSet<String>,
 }
@@ -21,6 +23,7 @@ impl Aim {
         Self {
             target,
             hit: false,
+            streams: false,
             elsewhere: BTreeSet::new(),
         }
     }
@@ -28,10 +31,16 @@ impl Aim {
     /// Takes records in.
     pub(super) fn hear(&mut self, records: &[Record]) {
         for record in records {
-            if let What::Request { path, verb, .. } = &record.what
-                && *verb != Verb::Other
-            {
+            let What::Request {
+                path, verb, query, ..
+            } = &record.what
+            else {
+                continue;
+            };
+            if *verb != Verb::Other {
                 self.take(&Named::by(path));
+            } else if query.iter().any(|(name, _)| name == "sendInitialEvents") {
+                self.streams = true;
             }
         }
     }
@@ -50,7 +59,7 @@ impl Aim {
 
     /// Something was listed or watched, and the target never.
     pub(super) fn is_astray(&self) -> bool {
-        !self.hit && !self.elsewhere.is_empty()
+        !self.hit && (self.streams || !self.elsewhere.is_empty())
     }
 
     /// Why nothing can be judged; `None`: the target was listed or watched.
@@ -61,6 +70,12 @@ impl Aim {
         let target = &self.target;
         let namespace = target.namespace.as_deref().unwrap_or_default();
         let target = words(&target.group, &target.plural, namespace);
+        if self.streams && self.elsewhere.is_empty() {
+            return Some(
+                "the command streams its first list, the scenario is about LIST, and where the server refuses streaming lists the command does not fall back"
+                    .to_owned(),
+            );
+        }
         Some(if self.elsewhere.is_empty() {
             format!(
                 "the command sent no LIST or WATCH to the server in its KUBECONFIG; the scenario is about {target}"
@@ -86,6 +101,9 @@ fn words(group: &str, plural: &str, namespace: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use fake_apiserver::record::{ConnId, Door, StreamId};
     use rstest::rstest;
 
     use super::*;
@@ -98,6 +116,41 @@ mod tests {
             kind: "ConfigMap".to_owned(),
             namespace: namespace.map(str::to_owned),
         }
+    }
+
+    #[test]
+    fn a_client_that_only_streams_misses_a_scenario_about_lists() {
+        let request = |verb, query: &[(&str, &str)]| Record {
+            seq: 0,
+            at: Duration::ZERO,
+            what: What::Request {
+                stream: StreamId(1),
+                conn: ConnId(1),
+                verb,
+                method: "GET".to_owned(),
+                path: "/api/v1/namespaces/default/configmaps".to_owned(),
+                query: query
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                    .collect(),
+                accept: None,
+                user_agent: None,
+                door: Door::A,
+                violations: Vec::new(),
+            },
+        };
+        let mut aim = Aim::new(configmaps(Some("default")));
+        aim.hear(&[request(
+            Verb::Other,
+            &[("watch", "true"), ("sendInitialEvents", "true")],
+        )]);
+        assert!(aim.is_astray());
+        assert!(
+            aim.missed()
+                .is_some_and(|why| why.contains("streams its first list"))
+        );
+        aim.hear(&[request(Verb::List, &[])]);
+        assert_eq!((aim.is_astray(), aim.missed()), (false, None));
     }
 
     #[rstest]

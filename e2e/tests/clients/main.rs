@@ -3,4 +3,5 @@
 mod hour;
 mod kubectl;
 mod life;
+mod scenarios;
 mod story;

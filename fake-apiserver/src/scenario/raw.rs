@@ -102,6 +102,9 @@ pub(crate) struct Server {
     pub(crate) watch_cache_capacity: Option<At<u64>>,
     /// Time between periodic bookmarks. Default 60s.
     pub(crate) bookmark_interval: Option<At<Duration>>,
+    /// Does the server stream lists? Default: as its version does; to a client that is expected to list,
+    /// `fake-apiserver run` refuses them.
+    pub(crate) streaming_lists: Option<At<bool>>,
     /// What is spoken with the client. Default `http1`.
     pub(crate) transport: Option<At<Transport>>,
     /// Requests the client may have under way on one connection (`tls_h2` only). Default 100.

@@ -296,6 +296,7 @@ impl Validator<'_> {
                 .positive_ms(server.bookmark_interval.as_ref())
                 .unwrap_or(default.bookmark_interval_ms),
             progress_notify: default.progress_notify,
+            streaming_lists: server.streaming_lists.as_ref().map(|streams| streams.value),
             transport: self.transport,
             max_concurrent_streams: self.streams(server).unwrap_or(default.max_concurrent_streams),
         }

@@ -2,9 +2,11 @@
 //
 //	informer typed              ConfigMaps, through the clientset (which prefers protobuf)
 //	informer dynamic GVR        any resource, as group/version/resource, or version/resource of the core group
+//	informer scenario           what `fake-apiserver run` names in FAKE_APISERVER_TARGET, with the selectors of
+//	                            FAKE_APISERVER_CLIENT, until SIGTERM
 //
 // It watches all namespaces of the cluster that KUBECONFIG names, with client-go's defaults, and ends when its standard
-// input does. The value of an object is its label `v`. The lines are described in e2e/src/client.rs.
+// input does, except as a scenario's client. The value of an object is its label `v`. The lines are described in e2e/src/client.rs.
 package main
 
 import (
@@ -17,6 +19,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -24,6 +27,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 )
 
 func main() {
@@ -36,10 +40,12 @@ func main() {
 func run(args []string) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	go func() {
-		defer stop()
-		_, _ = io.Copy(io.Discard, os.Stdin)
-	}()
+	if len(args) != 1 || args[0] != "scenario" {
+		go func() {
+			defer stop()
+			_, _ = io.Copy(io.Discard, os.Stdin)
+		}()
+	}
 
 	informer, err := build(args)
 	if err != nil {
@@ -94,9 +100,50 @@ func build(args []string) (cache.SharedIndexInformer, error) {
 			return nil, err
 		}
 		return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(resource).Informer(), nil
+	case len(args) == 1 && args[0] == "scenario":
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		return ofScenario(client)
 	default:
-		return nil, fmt.Errorf("usage: informer typed | informer dynamic GROUP/VERSION/RESOURCE")
+		return nil, fmt.Errorf("usage: informer typed | informer dynamic GROUP/VERSION/RESOURCE | informer scenario")
 	}
+}
+
+// target is what FAKE_APISERVER_TARGET holds: what to list and watch.
+type target struct {
+	Resource  string  `json:"resource"`
+	Group     string  `json:"group"`
+	Version   string  `json:"version"`
+	Namespace *string `json:"namespace"`
+}
+
+// settings are those of FAKE_APISERVER_CLIENT that an informer can be given.
+type settings struct {
+	Labels *string `json:"labels"`
+	Fields *string `json:"fields"`
+}
+
+// ofScenario makes the informer that a scenario assumes.
+func ofScenario(client dynamic.Interface) (cache.SharedIndexInformer, error) {
+	var read target
+	if err := json.Unmarshal([]byte(os.Getenv("FAKE_APISERVER_TARGET")), &read); err != nil {
+		return nil, fmt.Errorf("FAKE_APISERVER_TARGET: %w", err)
+	}
+	var given settings
+	if err := json.Unmarshal([]byte(os.Getenv("FAKE_APISERVER_CLIENT")), &given); err != nil {
+		return nil, fmt.Errorf("FAKE_APISERVER_CLIENT: %w", err)
+	}
+	plural, _, _ := strings.Cut(read.Resource, ".")
+	resource := schema.GroupVersionResource{Group: read.Group, Version: read.Version, Resource: plural}
+	tweak := func(options *metav1.ListOptions) {
+		options.LabelSelector = ptr.Deref(given.Labels, "")
+		options.FieldSelector = ptr.Deref(given.Fields, "")
+	}
+	namespace := ptr.Deref(read.Namespace, metav1.NamespaceAll)
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, tweak)
+	return factory.ForResource(resource).Informer(), nil
 }
 
 func parse(text string) (schema.GroupVersionResource, error) {
