@@ -62,7 +62,7 @@ fn client_go_fails_what_is_wrong_with_it_alone() {
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .collect();
 
-    let of = |verdict: &str| lines.iter().filter(move |line| line["verdict"] == verdict);
+    let of = |verdict: &'static str| lines.iter().filter(move |line| line["verdict"] == verdict);
     let failed: BTreeMap<&str, &Value> = of("failed")
         .filter_map(|line| Some((line["id"].as_str()?, line)))
         .collect();
