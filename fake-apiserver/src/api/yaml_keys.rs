@@ -68,7 +68,14 @@ pub(super) fn duplicates(body: &[u8]) -> Vec<String> {
                 Some((_, began)) => began,
                 None => continue,
             },
-            _ => continue,
+            Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(..)
+            | Event::DocumentEnd
+            | Event::Anchor(..)
+            | Event::UnresolvedAlias(_)
+            | Event::Comment(..)
+            | _ => continue,
         };
         if let Some((Open::Mapping { keys, key }, _)) = open.last_mut() {
             match key.take() {
