@@ -262,7 +262,7 @@ impl Run {
             .filter(|_| !self.is(Mistake::IgnoresRetryAfter))
             .unwrap_or_default();
         self.failures += 1;
-        self.pause = Some(own.max(asked).min(Duration::from_secs(120)));
+        self.pause = Some(own.max(asked).min(Duration::from_secs(600)));
     }
 
     fn is_our_list(&self, list: &Value) -> bool {
