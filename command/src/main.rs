@@ -92,10 +92,8 @@ fn main() -> ExitCode {
                 | Failure::NoServer(_)
                 | Failure::System(..)
                 | Failure::Broken(_) => {
-                    let word = match failure {
-                        Failure::Refused(_) => "refused",
-                        _ => "error",
-                    };
+                    let refused = matches!(failure, Failure::Refused(_));
+                    let word = if refused { "refused" } else { "error" };
                     output::log(&format!("{word}: {failure}"));
                 }
             }

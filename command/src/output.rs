@@ -83,9 +83,10 @@ pub(crate) async fn print(text: String, stop: &Stop) -> Result<(), Failure> {
         Ok(())
     }));
     let failed = |error: io::Error| {
-        let what = match error.kind() {
-            io::ErrorKind::BrokenPipe => "standard output is closed",
-            _ => "cannot write to standard output",
+        let what = if error.kind() == io::ErrorKind::BrokenPipe {
+            "standard output is closed"
+        } else {
+            "cannot write to standard output"
         };
         Failure::System(what.to_owned(), error)
     };

@@ -369,9 +369,12 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
         last_words: child.last_words(),
         took,
         interrupted,
-        end: records.iter().rev().find_map(|record| match &record.what {
-            What::RunEnded(end) => Some((record.at, run_end(end))),
-            _ => None,
+        end: records.iter().rev().find_map(|record| {
+            if let What::RunEnded(end) = &record.what {
+                Some((record.at, run_end(end)))
+            } else {
+                None
+            }
         }),
         requests: records.iter().filter(is_request).count(),
         trace: if failed {

@@ -272,7 +272,7 @@ fn a_token_need_not_be_on_the_command_line(#[case] from_file: bool) {
     let mut serving = Serving::start(&mut command);
     let path = "/api/v1/namespaces";
     let let_in = "Authorization: Bearer secret-of-the-test\r\n";
-    assert!(serving.get(path, "").starts_with("HTTP/1.1 401"));
+    assert!(serving.get(path, "").starts_with("HTTP/1.1 403"));
     assert!(serving.get(path, let_in).starts_with("HTTP/1.1 200"));
     assert!(serving.signal("-TERM").success());
 }

@@ -21,7 +21,7 @@ const TOKEN: &str = "known-to-the-test";
 impl Serving {
     fn start(arguments: &[&str]) -> Self {
         let mut child = program("fake-apiserver")
-            .args(["serve", "--quiet", "--control-token", TOKEN])
+            .args(["serve", "--bare", "--quiet", "--control-token", TOKEN])
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
