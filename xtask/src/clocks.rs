@@ -4,6 +4,8 @@
 //! without the C library and keep the real time: they see a server whose clock is ahead or behind, and a machine of the
 //! same date only in the tests as they are.
 
+use std::fmt;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -156,14 +158,17 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
                 arguments.package.is_empty() || arguments.package.iter().any(|name| name == suite.package);
             wanted && (clock.thorough || !suite.slow)
         });
-        println!("{}", clock.name);
+        say(format_args!("{}", clock.name));
         for suite in suites {
             runs += 1;
             match under(&library, clock, suite, &binaries) {
-                Ok(passed) => println!("  {passed:>4} passed  {} {}", suite.package, suite.target),
+                Ok(passed) => say(format_args!(
+                    "  {passed:>4} passed  {} {}",
+                    suite.package, suite.target
+                )),
                 Err(problem) => {
                     failed += 1;
-                    println!("  FAILED       {} {}", suite.package, suite.target);
+                    say(format_args!("  FAILED       {} {}", suite.package, suite.target));
                     eprintln!(
                         "clocks: {}: {} {}: {problem}",
                         clock.name, suite.package, suite.target
@@ -180,6 +185,11 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         (_, 0) => ExitCode::SUCCESS,
         (_, _) => ExitCode::FAILURE,
     }
+}
+
+/// Prints a line; a reader that left is no error.
+fn say(line: fmt::Arguments<'_>) {
+    let _closed_pipe = writeln!(std::io::stdout(), "{line}");
 }
 
 /// libfaketime, wherever the architecture has it.

@@ -527,6 +527,7 @@ async fn a_consumer_slower_than_every_timeout_is_told_no_error() {
 }
 
 #[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "paused time")]
 async fn a_request_is_sent_while_the_consumer_is_busy() {
     let sent = Arc::new(Mutex::new(Vec::new()));
     let log = sent.clone();
