@@ -44,6 +44,10 @@ impl StateFile {
     /// The folder cannot be made or written to, or is not this user's own.
     pub(crate) fn write(state: &State) -> Result<Self, Failure> {
         let folder = folder();
+        if let Some(parent) = folder.parent() {
+            // XDG_RUNTIME_DIR may name a folder that nobody has made. If it cannot be made, the next line reports it.
+            drop(std::fs::create_dir_all(parent));
+        }
         private::own_folder(&folder)
             .map_err(|error| Failure::System(format!("cannot use the folder {}", folder.display()), error))?;
         let text = serde_json::to_string_pretty(state).expect("plain strings and numbers always serialize");

@@ -90,7 +90,7 @@ impl Serving {
     /// An open watch: its lines, once the head came.
     fn watch(&self, path: &str) -> impl Iterator<Item = String> + use<> {
         let mut stream = TcpStream::connect(&self.server).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: w\r\nUser-Agent: watcher/1\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: watcher/1\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
         lines.find(|line| line.is_empty());
@@ -227,7 +227,7 @@ fn a_twin_that_lags_shows_the_past_to_who_hops_there() {
     let (_, about) = serving.control("GET", "/v1", "");
     let twin = about["servers"][1]["url"].as_str().unwrap();
     let at = |server: &str, path: &str| {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         exchange(server.trim_start_matches("http://"), &request)
     };
     let cached = "/api/v1/configmaps?resourceVersion=0";
