@@ -48,6 +48,7 @@ use goal::Goal;
 pub use goal::Limits;
 use joined::Joined;
 use log::{Log, clipped, clipped_query};
+#[cfg(feature = "net")]
 pub(crate) use memory::ANSWER_BYTES_MAX;
 pub use memory::MemoryView;
 use names::{Binding, expand};
