@@ -37,6 +37,7 @@ pub(crate) mod review;
 mod scale;
 pub mod schema;
 pub mod selector;
+mod size;
 mod store;
 mod table;
 mod texts;

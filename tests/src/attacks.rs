@@ -22,7 +22,7 @@ pub struct Attack {
     pub name: &'static str,
     /// The finding it was (`S5`).
     pub finding: &'static str,
-    /// The size that was sent first.
+    /// The size it was found with, or the largest whose object can be stored.
     pub size: usize,
     /// What is sent before, by the size.
     pub before: fn(usize) -> Vec<HttpRequest>,
@@ -77,6 +77,19 @@ pub const ATTACKS: &[Attack] = &[
         request: copies_of_all,
     },
     Attack {
+        name: "items that are given defaults",
+        finding: "S2",
+        size: 100_000,
+        before: |_| {
+            let default = "x".repeat(100_000);
+            vec![definition(&format!(
+                "{{\"type\":\"object\",\"properties\":{{\"spec\":{{\"type\":\"array\",\"items\":{{\"type\":\"object\",\
+                 \"properties\":{{\"a\":{{\"type\":\"string\",\"default\":\"{default}\"}}}}}}}}}}}}"
+            ))]
+        },
+        request: |size| widget_with(&format!("[{}]", listed(size, |_| "{}".to_owned()))),
+    },
+    Attack {
         name: "column of filters within filters",
         finding: "S2",
         size: 10_000,
@@ -91,14 +104,14 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "containers of a pod",
         finding: "S5",
-        size: 8000,
+        size: 5000,
         before: accounts,
         request: |size| pod(&format!("\"containers\":[{}]", containers(size))),
     },
     Attack {
         name: "init containers beside containers",
         finding: "S5",
-        size: 4000,
+        size: 2500,
         before: accounts,
         request: |size| {
             let init = containers(size).replace("\"c", "\"i");
@@ -118,7 +131,7 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "ports of a service",
         finding: "S5",
-        size: 20_000,
+        size: 11_000,
         before: nothing,
         request: |size| service("NodePort", size),
     },
@@ -262,7 +275,7 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "finalizers that stay",
         finding: "S5",
-        size: 80_000,
+        size: 40_000,
         before: |size| vec![finalized(size)],
         request: |_| {
             config_patch(
@@ -274,7 +287,7 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "nulls of a strategic merge patch",
         finding: "S5",
-        size: 80_000,
+        size: 40_000,
         before: |size| {
             let data = listed(size, |nth| format!("\"k{nth}\":\"v\""));
             vec![post(
@@ -305,7 +318,7 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "conditions of a pod",
         finding: "S5",
-        size: 20_000,
+        size: 10_000,
         before: |size| {
             let mut sent = accounts(size);
             sent.push(pod(&format!("\"containers\":[{}]", containers(1))));

@@ -42,6 +42,7 @@ fn s1_no_path_leads_past_authorization() {
 #[case::yaml("YAML within lists", 400)]
 #[case::copied_into_its_leaf("object copied into its own leaf", 422)]
 #[case::copied_into_itself("object copied into itself", 422)]
+#[case::defaults("items that are given defaults", 500)]
 #[case::column("column of filters within filters", 200)]
 fn s2_depth_and_growth_are_refused(#[case] name: &str, #[case] status: u16) {
     let answer = answered(name);

@@ -22,7 +22,7 @@ use super::object::{self, Stored};
 use super::ownership::Ownership;
 use super::scale::of as scale_of;
 use super::write::{self, Outcome};
-use super::{Model, Written, convert, defaults, ownership, patch, table, types};
+use super::{Model, Written, convert, defaults, ownership, patch, size, table, types};
 
 mod admission;
 mod binding;
@@ -356,6 +356,16 @@ impl Writer<'_> {
             .carry_out(self.now, kind, key, Some(Arc::clone(current)), outcome);
         if written.op.is_some() {
             self.written.push(written);
+        }
+    }
+
+    /// Nothing too large is stored.
+    fn check_size(&self, outcome: &Outcome) -> Result<(), Status> {
+        match outcome {
+            Outcome::Put(object) if !self.dry_run => {
+                size::refusal(self.kind(), object).map_or(Ok(()), |why| Err(Status::unexplained(why)))
+            }
+            Outcome::Put(_) | Outcome::Same(_) | Outcome::Gone | Outcome::Released(_) => Ok(()),
         }
     }
 

@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::model::size::{DEFAULT_BYTES_MAX, json_bytes};
 use crate::model::types;
 use crate::scenario::Version;
 
@@ -119,27 +120,36 @@ fn coerce_metadata(
     Ok(())
 }
 
-/// Takes away nulls where there may be none, and sets what has a default and is not there.
+/// Takes away nulls where there may be none, and sets what has a default and is not there, until it is more than can be
+/// stored.
 pub(super) fn fill(value: &mut Value, schema: &Schema) {
+    fill_below(value, schema, &mut 0);
+}
+
+/// `filled`: bytes of defaults that were set.
+fn fill_below(value: &mut Value, schema: &Schema, filled: &mut usize) {
     match value {
         Value::Object(fields) => {
             drop_nulls(fields, schema);
             for (name, schema) in &schema.properties {
-                if let (Some(default), false) = (&schema.default, fields.contains_key(name)) {
+                if let (Some(default), false) = (&schema.default, fields.contains_key(name))
+                    && *filled <= DEFAULT_BYTES_MAX
+                {
+                    *filled += name.len() + json_bytes(default);
                     fields.insert(name.clone(), default.clone());
                 }
             }
             for (name, value) in fields.iter_mut() {
                 match (schema.properties.get(name), &schema.additional) {
-                    (Some(schema), _) => fill(value, schema),
-                    (None, Additional::Schema(schema)) => fill(value, schema),
+                    (Some(schema), _) => fill_below(value, schema, filled),
+                    (None, Additional::Schema(schema)) => fill_below(value, schema, filled),
                     (None, Additional::Any | Additional::None) => {}
                 }
             }
         }
         Value::Array(items) => {
             if let Some(schema) = &schema.items {
-                items.iter_mut().for_each(|item| fill(item, schema));
+                items.iter_mut().for_each(|item| fill_below(item, schema, filled));
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -131,6 +131,7 @@ impl Writer<'_> {
                 None => remove(&mut created["metadata"], "resourceVersion"),
             }
         }
+        self.check_size(&outcome)?;
         Ok((201, self.commit(key, None, outcome)))
     }
 

@@ -247,6 +247,7 @@ impl Writer<'_> {
             self.time(),
             String::new(),
         );
+        self.check_size(&outcome)?;
         Ok((200, self.commit(current.key.clone(), Some(current), outcome)))
     }
 
