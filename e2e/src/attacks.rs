@@ -145,6 +145,15 @@ pub fn watches(address: SocketAddr, count: usize) -> Vec<TcpStream> {
     unread_lists(address, count, "/api/v1/pods?watch=1", "application/json")
 }
 
+/// Where a watch is asked for whose selector is long: what is made of it is many times its size.
+pub fn long_selector() -> String {
+    let values: Vec<String> = (0..9_000).map(|nth| format!("v{nth}")).collect();
+    format!(
+        "/api/v1/pods?watch=1&labelSelector=a%20in%20({})",
+        values.join(",")
+    )
+}
+
 /// Sends a body of `bytes` that is too large, all of it before anything is read, and gives the answer.
 pub fn oversized(address: SocketAddr, bytes: usize) -> Answered {
     let head = [

@@ -225,6 +225,8 @@ pub struct Server {
     open: BTreeMap<StreamId, Box<Open>>,
     /// The open requests of each connection.
     by_conn: BTreeSet<(ConnId, StreamId)>,
+    /// Bytes of their queries.
+    query_bytes: usize,
     /// When an exchange has to be looked at again, and that turn's own set of those that must be looked at now.
     wakes: BTreeSet<(Duration, StreamId)>,
     touched: BTreeSet<StreamId>,
@@ -269,6 +271,7 @@ impl Server {
             joined: Joined::default(),
             open: BTreeMap::new(),
             by_conn: BTreeSet::new(),
+            query_bytes: 0,
             wakes: BTreeSet::new(),
             touched: BTreeSet::new(),
             bindings: BTreeMap::new(),
@@ -446,6 +449,7 @@ impl Server {
         );
         self.count_request(now);
 
+        let asked_bytes = request.query.len();
         let asked = AskedBy {
             form: parsed.as_ref().map_or(Form::Full, form_of),
             collection: parsed.as_ref().ok().and_then(collection_of).cloned(),
@@ -471,6 +475,7 @@ impl Server {
             }),
         );
         self.by_conn.insert((conn, stream));
+        self.query_bytes += asked_bytes;
         self.touched.insert(stream);
 
         let foreign = self
@@ -523,7 +528,8 @@ impl Server {
             .iter()
             .find(|(name, _)| name == "continue")
             .map(|(_, token)| token.clone());
-        if let Err(refusal) = self.admit(conn, request) {
+        let admitted = self.admit(conn, request);
+        if let Err(refusal) = admitted.and_then(|()| self.takes_query(request)) {
             return (Err(refusal), sent);
         }
         let (catalog, version) = (self.model.catalog(), self.scenario.server.version);
@@ -581,6 +587,7 @@ impl Server {
         let open = self.open.remove(&stream);
         if let Some(open) = &open {
             self.by_conn.remove(&(open.exchange.conn, stream));
+            self.query_bytes -= open.asked.request.query.len();
         }
         open.is_some()
     }

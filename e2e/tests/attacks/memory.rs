@@ -1,6 +1,6 @@
 //! Memory that requests make the server hold: history, events, and the trace.
 
-use e2e::attacks::{fill, neighbour, rewrite, write};
+use e2e::attacks::{fill, long_selector, neighbour, rewrite, unread_lists, write};
 
 use crate::{MIB, holds, server, told};
 
@@ -54,4 +54,19 @@ fn long_request_heads_are_recorded_in_part() {
         neighbour(server.address(), &format!("/api/v1/pods?labelSelector={long}"));
     }
     assert!(told(&server, "trace") < 4.0, "{}", server.ctl(&["status"]));
+}
+
+#[test]
+fn watches_of_long_selectors_are_taken_until_they_are_too_many() {
+    let server = server();
+    let target = long_selector();
+    assert_eq!(
+        neighbour(server.address(), &format!("{target}&timeoutSeconds=-1")).status,
+        200
+    );
+    let open = unread_lists(server.address(), 600, &target, "application/json");
+    let refused = neighbour(server.address(), &target);
+    assert_eq!(refused.status, 429, "{}", refused.text);
+    holds(&server, 512 * MIB);
+    drop(open);
 }

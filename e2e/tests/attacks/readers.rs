@@ -1,6 +1,6 @@
 //! Clients that do not read what they ask for.
 
-use e2e::attacks::{fill, unread_lists};
+use e2e::attacks::{fill, unread_lists, windowless_lists};
 
 use crate::{MIB, holds, server, told};
 
@@ -31,4 +31,15 @@ fn long_lists_are_made_while_they_leave_in_every_style() {
     holds(&server, 220 * MIB);
     assert!(told(&server, "answers") < 64.0, "{}", server.ctl(&["status"]));
     drop(readers);
+}
+
+#[test]
+fn streams_without_a_window_share_what_answers_may_take() {
+    let server = server();
+    fill(server.address(), 40, 250_000);
+    let reader = windowless_lists(server.address(), 60, LIST);
+    // Whole, all of them were 600 MiB.
+    holds(&server, 300 * MIB);
+    assert!(told(&server, "answers") < 130.0, "{}", server.ctl(&["status"]));
+    drop(reader);
 }

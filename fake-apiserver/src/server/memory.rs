@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use super::Server;
+use crate::api::{Answer, HttpRequest};
 
 const MIB: usize = 1024 * 1024;
 
@@ -21,6 +22,12 @@ pub(super) const TRACE_BYTES_MAX: usize = 64 * MIB;
 
 /// Bytes of answers that are made and not yet taken by their connections.
 pub(crate) const ANSWER_BYTES_MAX: usize = 256 * MIB;
+
+/// Bytes of queries of open requests. What is made of a query, of a list of values above all, is many times its size.
+const QUERY_BYTES_MAX: usize = 16 * MIB;
+
+/// Bytes of a query that is always read, however many others are open.
+const QUERY_BYTES_ALWAYS: usize = 1024;
 
 /// Memory that a server holds beside its objects, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -48,6 +55,20 @@ impl Server {
             answers: 0,
             budget: HISTORY_BYTES_MAX + EVENT_BYTES_MAX + TRACE_BYTES_MAX + ANSWER_BYTES_MAX,
         }
+    }
+
+    /// Long queries are taken until there are too many of them.
+    ///
+    /// # Errors
+    /// What a real server answers when it has too many requests.
+    pub(super) fn takes_query(&self, request: &HttpRequest) -> Result<(), Answer> {
+        let bytes = request.query.len();
+        if bytes <= QUERY_BYTES_ALWAYS || self.query_bytes + bytes <= QUERY_BYTES_MAX {
+            return Ok(());
+        }
+        let mut answer = Answer::text(429, "Too many requests, please try again later.\n");
+        answer.headers.push(("Retry-After".to_owned(), "1".to_owned()));
+        Err(answer)
     }
 
     /// Bytes of one answer that may be handed over before its connection took some: less where many are open, so that all

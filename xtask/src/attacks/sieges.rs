@@ -158,6 +158,13 @@ fn connections() -> Vec<Siege> {
             nothing,
             |address, size| Outcome::held(attacks::watches(address, size)),
         ),
+        Siege::new(
+            "S6",
+            "watches of long selectors",
+            (3_000, 20),
+            nothing,
+            |address, size| Outcome::held(unread_lists(address, size, &attacks::long_selector(), JSON)),
+        ),
         lists("unread lists of 30 MB", LIST, JSON),
         lists("unread lists as YAML", LIST, "application/yaml"),
         lists("unread lists, indented", "/api/v1/configmaps?pretty=true", JSON),
