@@ -45,7 +45,9 @@ struct Requirement {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Operator {
+    /// In order.
     In(Vec<String>),
+    /// In order.
     NotIn(Vec<String>),
     Exists,
     Absent,
@@ -64,7 +66,9 @@ impl LabelSelector {
     pub(super) fn matches(&self, object: &Stored) -> bool {
         self.requirements.iter().all(|requirement| {
             let value = object.label(&requirement.key);
-            let has = |values: &[String], value: &str| values.iter().any(|other| other == value);
+            let has = |values: &[String], value: &str| {
+                values.binary_search_by(|other| other.as_str().cmp(value)).is_ok()
+            };
             let number = || value.and_then(|value| value.parse::<i64>().ok());
             match &requirement.operator {
                 Operator::In(values) => value.is_some_and(|value| has(values, value)),
