@@ -102,12 +102,7 @@ impl<'a> Ownership<'a> {
     /// What an owner has of a scale is an entry of its own, unless it was applied; it has no time, and where nobody has
     /// any of it, nobody comes to. So a real server does it, which takes entries apart to look at them as a scale's.
     pub(super) fn note_scale(&self, live: &Value, object: &mut Value, pointer: &str) {
-        let path = pointer
-            .split('/')
-            .skip(1)
-            .map(|name| format!("f:{name}"))
-            .collect();
-        let replicas = Fields::from_iter([path]);
+        let replicas = field_at(pointer);
         let mut owners = owners::read(live);
         let has = |owner: &&mut Owner| !owner.fields.common(&replicas).is_empty();
         let changed = live.pointer(pointer) != object.pointer(pointer);
@@ -151,12 +146,7 @@ impl<'a> Ownership<'a> {
         wanted: Option<i64>,
         force: bool,
     ) -> Result<(Value, i64), Status> {
-        let path = pointer
-            .split('/')
-            .skip(1)
-            .map(|name| format!("f:{name}"))
-            .collect();
-        let replicas = Fields::from_iter([path]);
+        let replicas = field_at(pointer);
         let mut owners = owners::read(live);
         let there = live.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
         let changed = wanted.is_some_and(|wanted| wanted != there);
@@ -459,4 +449,10 @@ pub(super) fn nothing() -> Value {
         "metadata".to_owned(),
         Value::Object(Map::new()),
     )]))
+}
+
+/// The one field at a JSON pointer of names.
+fn field_at(pointer: &str) -> Fields {
+    let path = pointer.split('/').skip(1).map(|name| format!("f:{name}"));
+    Fields::from_iter([path.collect()])
 }
