@@ -35,8 +35,14 @@ pub(crate) use self::openapi::document as openapi;
 /// Largest body: a rule may carry objects.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// How long a connection may stay without a whole request head.
-const HEAD_WAIT: Duration = Duration::from_secs(30);
+/// How long a connection may stay without a whole request head, and how long a body may take.
+const REQUEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Connections at once. Tests and `ctl` hold one for a request each; more wait until one ends.
+const CONNECTIONS_MAX: usize = 256;
+
+/// How long nothing is accepted once it failed: files are used up, and trying at once would do nothing else.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// What the control API tells of the server it steers.
 #[derive(Debug, Clone)]
@@ -102,15 +108,21 @@ impl Control {
             judge,
         });
         let mut connections = tokio::task::JoinSet::new();
+        let mut failed = false;
         loop {
             let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
+                accepted = self.listener.accept(), if !failed && connections.len() < CONNECTIONS_MAX => accepted,
                 Some(_) = connections.join_next() => continue,
+                () = pause(), if failed => {
+                    failed = false;
+                    continue;
+                }
             };
             let socket = match accepted {
                 Ok((socket, _)) => socket,
                 Err(error) => {
                     tracing::warn!(%error, "a control connection could not be accepted");
+                    failed = true;
                     continue;
                 }
             };
@@ -119,7 +131,7 @@ impl Control {
                 let service = service_fn(move |request| answer(room.clone(), request));
                 let served = http1::Builder::new()
                     .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_WAIT)
+                    .header_read_timeout(REQUEST_WAIT)
                     .serve_connection(TokioIo::new(socket), service)
                     .await;
                 if let Err(error) = served {
@@ -258,10 +270,21 @@ fn steered<T>(told: Option<T>) -> Result<T, Refusal> {
     told.ok_or_else(|| Refusal::new(503, "the server is stopping"))
 }
 
+#[expect(clippy::disallowed_methods, reason = "the edge carries out its own back-off")]
+async fn pause() {
+    tokio::time::sleep(ACCEPT_AGAIN).await;
+}
+
 async fn text(body: Incoming) -> Result<String, Refusal> {
-    let body = Limited::new(body, BODY_BYTES_MAX)
-        .collect()
+    let whole = tokio::time::timeout(REQUEST_WAIT, Limited::new(body, BODY_BYTES_MAX).collect());
+    let body = whole
         .await
+        .map_err(|_| {
+            Refusal::new(
+                408,
+                format!("the body did not come within {} s", REQUEST_WAIT.as_secs()),
+            )
+        })?
         .map_err(|_| Refusal::new(413, format!("a body has at most {BODY_BYTES_MAX} bytes")))?
         .to_bytes();
     String::from_utf8(body.to_vec()).map_err(|_| Refusal::bad("the body is not UTF-8"))
