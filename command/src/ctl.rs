@@ -13,6 +13,7 @@ use serde_json::Value;
 use self::client::Client;
 use self::words::From;
 use crate::Failure;
+use crate::output::printable_lines;
 use crate::state;
 
 /// Steer a running server from another shell: rules, faults, the trace.
@@ -377,8 +378,9 @@ fn read(file: &PathBuf) -> Result<String, Failure> {
     text.map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
 }
 
+/// Prints lines that may repeat what a client said of itself.
 fn say(text: &str) -> Result<(), Failure> {
-    say_bytes(text.as_bytes())
+    say_bytes(printable_lines(text).as_bytes())
 }
 
 fn say_bytes(text: &[u8]) -> Result<(), Failure> {
