@@ -3,8 +3,10 @@
 //! Two readings: [`unmet`] for a run that came to its end, and [`broken`] for one that did not, where what is merely
 //! missing proves nothing and only what must not be counts.
 
-use fake_apiserver::record::RunEnd;
-use fake_apiserver::scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario};
+use fake_apiserver::record::{RunEnd, Verb};
+use fake_apiserver::scenario::{
+    EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, RequestKind, Scenario,
+};
 
 use crate::cache::Cache;
 use crate::trace::{Exchange, Moment, Reported, Trace};
@@ -82,8 +84,13 @@ impl<'t, 'a> Check<'t, 'a> {
         let mut before: Option<&Exchange<'a>> = None;
         for (index, expected) in expect.requests.iter().enumerate() {
             let check = format!("expect.requests[{index}]");
-            let hit = (from..reads.len())
-                .find(|at| of_kind(reads[*at], expected.kind) && self.any_of(&names, expected, reads[*at]));
+            let hit = if expected.or_relist {
+                self.resumed(&names, expected, &reads, from)
+            } else {
+                (from..reads.len()).find(|at| {
+                    of_kind(reads[*at], expected.kind) && self.any_of(&names, expected, reads[*at])
+                })
+            };
             let Some(hit) = hit else {
                 found.push(self.missing_request(check, &names, expected, &reads[from..], before));
                 // What comes later in the list is a consequence; one cause, one contradiction.
@@ -93,7 +100,9 @@ impl<'t, 'a> Check<'t, 'a> {
             if let Some(name) = &expected.name {
                 names.bind(name, reads[hit]);
             }
-            used[hit] = true;
+            // The pages of a relist belong to it.
+            let first = if expected.or_relist { from } else { hit };
+            used[first..=hit].fill(true);
             before = Some(reads[hit]);
             from = hit + 1;
         }
@@ -130,6 +139,22 @@ impl<'t, 'a> Check<'t, 'a> {
                 .any(|query| matches(names, query, exchange))
     }
 
+    /// The next WATCH, if it starts where it should, or the client relisted: by a LIST before it, or by itself.
+    fn resumed(
+        &self,
+        names: &Names<'_, 'a>,
+        expected: &RequestExpect,
+        reads: &[&Exchange<'a>],
+        from: usize,
+    ) -> Option<usize> {
+        let next = (from..reads.len()).find(|at| reads[*at].is_watch())?;
+        let relisted = reads[from..next]
+            .iter()
+            .any(|read| of_kind(read, RequestKind::List))
+            || reads[next].verb == Verb::WatchList;
+        (relisted || self.any_of(names, expected, reads[next])).then_some(next)
+    }
+
     fn missing_request(
         &self,
         check: String,
@@ -147,6 +172,8 @@ impl<'t, 'a> Check<'t, 'a> {
             .join(", or ");
         let wanted = if wanted.is_empty() {
             query_words(names, expected.kind, &[], u64::MAX)
+        } else if expected.or_relist {
+            format!("{wanted} next, or a relist")
         } else {
             wanted
         };

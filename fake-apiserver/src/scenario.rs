@@ -493,6 +493,8 @@ pub struct RequestExpect {
     pub kind: RequestKind,
     /// Alternatives, each a set of conditions on the query; any one suffices. One empty alternative: anything goes.
     pub any_of: Vec<Vec<QueryMatch>>,
+    /// `resume:`. It is the next WATCH, and a LIST before it, or a streaming list in its place, is as good as the query.
+    pub or_relist: bool,
     /// At least so many milliseconds after the request expected before it.
     pub at_least_after_ms: Option<u64>,
     /// At most so many milliseconds after the request expected before it.

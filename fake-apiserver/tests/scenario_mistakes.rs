@@ -352,6 +352,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "expect: {requests: [{any_of: [list], watch: {}}]}\n",
     ),
     (
+        "kind-beside-resume",
+        "expect: {requests: [{resume: $start, watch: {}}]}\n",
+    ),
+    (
         "query-beside-a-list",
         "expect: {requests: [{list: {}, query: {limit: \"5\"}}]}\n",
     ),

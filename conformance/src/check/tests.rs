@@ -23,6 +23,7 @@ fn watch_from(value: Expected) -> RequestExpect {
     RequestExpect {
         kind: RequestKind::Watch,
         any_of: vec![query("resourceVersion", value)],
+        or_relist: false,
         at_least_after_ms: None,
         at_most_after_ms: None,
         name: None,
@@ -30,10 +31,18 @@ fn watch_from(value: Expected) -> RequestExpect {
     }
 }
 
+fn resume(value: Expected) -> RequestExpect {
+    RequestExpect {
+        or_relist: true,
+        ..watch_from(value)
+    }
+}
+
 fn list_named(name: &str) -> RequestExpect {
     RequestExpect {
         kind: RequestKind::List,
         any_of: vec![Vec::new()],
+        or_relist: false,
         at_least_after_ms: None,
         at_most_after_ms: None,
         name: Some(name.to_owned()),
@@ -90,6 +99,9 @@ fn run() -> Sample {
 #[case::too_early(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_least_after_ms: Some(3000), ..watch_from(is("11")) }], ..Expect::default() }, "the client sent WATCH resourceVersion=11 too early: 2 s after the request before it, expected at least 3 s later")]
 #[case::too_late(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_most_after_ms: Some(1500), ..watch_from(is("11")) }], ..Expect::default() }, "the client sent WATCH resourceVersion=11 too late: 2 s after the request before it, expected at most 1500 ms later")]
 #[case::in_time(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_least_after_ms: Some(2000), at_most_after_ms: Some(2000), ..watch_from(is("11")) }], ..Expect::default() }, "")]
+#[case::resumed(Expect { requests: vec![watch_from(is("10")), resume(is("11"))], only: true, ..Expect::default() }, "the client sent a request too many: LIST limit=500 at 0.000s")]
+#[case::resumed_elsewhere(Expect { requests: vec![watch_from(is("10")), resume(is("10"))], ..Expect::default() }, "the client never sent WATCH resourceVersion=10 next, or a relist after WATCH resourceVersion=10 at 0.000s; what came nearest: WATCH resourceVersion=11 at 2.000s")]
+#[case::relisted(Expect { requests: vec![resume(is("99")), resume(is("11"))], only: true, ..Expect::default() }, "")]
 #[case::at_most(Expect { counts: vec![RequestCount { kind: RequestKind::Watch, query: Vec::new(), at_least: None, at_most: Some(1), at: Place::default() }], ..Expect::default() }, "the client sent WATCH 2 times, expected at most 1")]
 #[case::at_least(Expect { counts: vec![RequestCount { kind: RequestKind::List, query: Vec::new(), at_least: Some(2), at_most: None, at: Place::default() }], ..Expect::default() }, "the client sent LIST 1 times, expected at least 2")]
 #[case::never(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", is("11")), after: None, at: Place::default() }], ..Expect::default() }, "the client sent what it must not: WATCH resourceVersion=11 at 2.000s")]

@@ -88,6 +88,8 @@ pub enum Mistake {
     TakesOtherNames,
     /// Lists again after every watch, however it ended.
     ListsAfterEveryEnd,
+    /// Opens a new watch when one brought nothing for three seconds.
+    DropsQuietWatches,
     /// Reads lines of up to 64 KiB.
     RefusesLongLines,
     /// Takes U+0085 and U+2028 for the end of a line, wherever they stand.
@@ -112,7 +114,7 @@ pub enum Mistake {
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 53] = [
         Self::ResumesFromItem,
         Self::KeepsPageOneLeftovers,
         Self::IgnoresGoneStatus,
@@ -155,6 +157,7 @@ impl Mistake {
         Self::ForgetsEscaping,
         Self::TakesOtherNames,
         Self::ListsAfterEveryEnd,
+        Self::DropsQuietWatches,
         Self::RefusesLongLines,
         Self::SplitsAtLineSeparators,
         Self::RoundsIntegers,

@@ -87,6 +87,8 @@ impl Run {
     pub(super) async fn read(&mut self, mut reading: Reading) {
         let patience = if self.is(Mistake::WaitsForever) {
             Duration::from_secs(1_000_000)
+        } else if self.is(Mistake::DropsQuietWatches) {
+            Duration::from_secs(3)
         } else {
             let own = self.start.settings.idle_timeout_ms;
             own.map_or(self.lifetime() + Duration::from_secs(5), Duration::from_millis)

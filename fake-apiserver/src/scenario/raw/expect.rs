@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Duration, Emitted, Query};
-use crate::scenario::read::{At, Both, Entries, OrNothing, Text, WordOr, Words, given};
+use super::{Condition, Duration, Emitted, Query};
+use crate::scenario::read::{At, Both, Entries, First, OrNothing, Text, WordOr, Words, given};
 
 /// What must come of the scenario.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -71,13 +71,15 @@ impl Words for RequestMatch {
     const WORDS: &'static [&'static str] = &["list", "watch", "request"];
 }
 
-/// A request that must come: `list`, `page`, `watch`, `request`, or `any_of` several of one kind.
+/// A request that must come: `list`, `page`, `watch`, `request`, `resume`, or `any_of` several of one kind.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectedRequest")]
 pub(crate) struct ExpectedKeys {
     /// Alternatives of the same kind; any one suffices.
     pub(crate) any_of: Option<At<Vec<At<WordOr<RequestMatch>>>>>,
+    /// The next WATCH starts at this version, or the client relisted before it.
+    pub(crate) resume: Option<At<First<Condition>>>,
     /// Time since the request expected before it.
     pub(crate) gap: Option<At<Gap>>,
     /// A name for the list it reads: `$name` and `$name.continue` in later expectations.

@@ -95,12 +95,12 @@ impl Validator<'_> {
             span,
             value: WordOr(Both(keys, own)),
         } = at;
-        let (kind, any_of) = match &keys.any_of {
-            None => {
+        let (kind, any_of) = match (&keys.any_of, &keys.resume) {
+            (None, None) => {
                 let (kind, query) = self.request(&own, span)?;
                 (kind, vec![query])
             }
-            Some(alternatives) => {
+            (Some(alternatives), None) => {
                 if let Some((word, span)) = own.given().first() {
                     self.problem(
                         Problem::new(Code::Conflict, *span, format!("`{word}` stands beside `any_of`"))
@@ -110,6 +110,24 @@ impl Validator<'_> {
                     return None;
                 }
                 self.alternatives(alternatives)?
+            }
+            (alternatives, Some(version)) => {
+                let other = alternatives.as_ref().map(|any_of| ("any_of", any_of.span));
+                if let Some((word, span)) = other.or_else(|| own.given().first().copied()) {
+                    self.problem(
+                        Problem::new(Code::Conflict, span, format!("`{word}` stands beside `resume`"))
+                            .label("belongs into an entry of its own")
+                            .hint("a `resume` is a watch from that version, or a relist"),
+                    );
+                    return None;
+                }
+                let value = self.condition(version);
+                let from = QueryMatch {
+                    name: "resourceVersion".to_owned(),
+                    value,
+                    at: self.place(version.span),
+                };
+                (RequestKind::Watch, vec![vec![from]])
             }
         };
         let gap = keys.gap.as_ref();
@@ -142,6 +160,7 @@ impl Validator<'_> {
         Some(RequestExpect {
             kind,
             any_of,
+            or_relist: keys.resume.is_some(),
             at_least_after_ms,
             at_most_after_ms,
             name,
