@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use conformance::wire::{Apart, ClientVerdict, Violation, WireJudge, WireVerdict};
+use conformance::wire::{ClientVerdict, Loops, Violation, WireJudge, WireVerdict};
 use fake_apiserver::record::Record;
 use fake_apiserver::record::line::{line, printable};
 use owo_colors::OwoColorize as _;
@@ -48,8 +48,8 @@ pub(crate) enum VerdictFormat {
 pub(crate) struct Judge(Arc<Mutex<WireJudge>>);
 
 impl Judge {
-    pub(crate) fn new(apart: Apart, excused: Vec<String>) -> Self {
-        Self(Arc::new(Mutex::new(WireJudge::new(apart).excusing(excused))))
+    pub(crate) fn new(loops: Loops, excused: Vec<String>) -> Self {
+        Self(Arc::new(Mutex::new(WireJudge::new(loops).excusing(excused))))
     }
 
     /// Takes records in, and the time up to which nothing else happened. Gives what they prove.
@@ -118,9 +118,11 @@ pub(crate) async fn conclude(
 /// One violation, with the request that proves it.
 pub(crate) fn violated(violation: &Violation, colour: bool) -> String {
     let mark = format!("✘ {}", violation.found.check);
+    let from = violation.port.map(|port| format!(" from port {port}"));
+    let from = from.unwrap_or_default();
     let mark = if colour { mark.red().to_string() } else { mark };
     format!(
-        "{mark} {} reading {}: {}\n    proof: {}",
+        "{mark} {}{from} reading {}: {}\n    proof: {}",
         printable(&violation.client),
         printable(&violation.reading),
         printable(&violation.found.sentence),
@@ -173,7 +175,7 @@ fn told(client: &ClientVerdict) -> String {
         broken.join(", ")
     };
     format!(
-        "{} lists and watches on {} connections by {} clients: {broken}",
-        client.reads, client.connections, client.instances
+        "{} lists and watches on {} connections by at least {} loops: {broken}",
+        client.reads, client.connections, client.loops
     )
 }

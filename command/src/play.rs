@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use conformance::wire::{Apart, Needs, needs};
+use conformance::wire::{Loops, Needs, needs};
 use fake_apiserver::net::ServeOptions;
 use fake_apiserver::record::Record;
 use fake_apiserver::record::line::printable;
@@ -71,7 +71,7 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         .excused
         .iter()
         .map(|excuse| excuse.invariant.clone());
-    let judge = Judge::new(Apart::ByConnections, excused.collect());
+    let judge = Judge::new(Loops::Many, excused.collect());
     let commentator = Commentator {
         judge: judge.clone(),
         shows_all: true,

@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use conformance::judge::judge_wire;
 use conformance::verdict::{Contradiction, Outcome, Verdict};
-use conformance::wire::{Apart, Needs, SETTINGS, configured, grants, needs, takes};
+use conformance::wire::{Loops, Needs, SETTINGS, configured, grants, needs, takes};
 use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::scenario::{
@@ -296,7 +296,7 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
         .excused
         .iter()
         .map(|excuse| excuse.invariant.clone());
-    let judge = Judge::new(Apart::ByAgent, excused.collect());
+    let judge = Judge::new(Loops::One, excused.collect());
     let mut running = Running::open(stage, judge.clone()).await?;
     #[expect(
         clippy::disallowed_methods,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use conformance::wire::Apart;
+use conformance::wire::Loops;
 use fake_apiserver::net::{ServeOptions, TlsOptions};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{ServerSettings, Version};
@@ -139,7 +139,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         namespace: None,
         kubeconfig: listening.kubeconfig,
     };
-    let judge = Judge::new(Apart::ByConnections, Vec::new());
+    let judge = Judge::new(Loops::Many, Vec::new());
     let commentator = Commentator {
         judge: judge.clone(),
         shows_all: !serve.quiet,

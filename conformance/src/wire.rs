@@ -45,7 +45,7 @@ use crate::invariants::ON_THE_WIRE;
 use crate::trace::Moment;
 
 use asked::{Asked, Suspicion};
-pub use clients::Apart;
+pub use clients::Loops;
 use clients::{Clients, OTHERS};
 pub use fit::{Needs, SETTINGS, configured, grants, needs, takes};
 use ledger::{CLOSING, Ledger};
@@ -67,9 +67,9 @@ const TOLD_MAX: usize = 200;
 /// Judges every client that speaks to one server.
 #[derive(Debug)]
 pub struct WireJudge {
-    apart: Apart,
+    loops_of_a_name: Loops,
     clients: Clients,
-    loops: BTreeMap<u64, Loops>,
+    readers: BTreeMap<u64, Reader>,
     by_reader: BTreeMap<(Arc<str>, Arc<Subject>), u64>,
     by_stream: BTreeMap<StreamId, u64>,
     /// Open connections, and who read on them.
@@ -79,7 +79,7 @@ pub struct WireJudge {
     /// Records that all of them take the memory of, and how many those may be that cannot be forgotten.
     held: usize,
     held_max: usize,
-    readers: Readers,
+    assumed: Assumed,
     excused: Vec<String>,
     made: u64,
     stopped: bool,
@@ -92,7 +92,7 @@ pub struct WireJudge {
 
 /// The loops of one name that read one collection.
 #[derive(Debug)]
-struct Loops {
+struct Reader {
     agent: Arc<str>,
     subject: Arc<Subject>,
     ledger: Ledger,
@@ -102,26 +102,26 @@ struct Loops {
 
 /// What is assumed of those nobody knows anything of, once for all loops.
 #[derive(Debug)]
-struct Readers {
+struct Assumed {
     of_collections: Arc<Scenario>,
     /// Whoever watches one object may know its version from reading it.
     of_objects: Arc<Scenario>,
 }
 
 impl WireJudge {
-    /// A judge of whoever comes.
-    pub fn new(apart: Apart) -> Self {
+    /// A judge of every client that comes. `loops_of_a_name`: how many loops of one collection a User-Agent may stand for.
+    pub fn new(loops_of_a_name: Loops) -> Self {
         Self {
-            apart,
+            loops_of_a_name,
             clients: Clients::default(),
-            loops: BTreeMap::new(),
+            readers: BTreeMap::new(),
             by_reader: BTreeMap::new(),
             by_stream: BTreeMap::new(),
             by_conn: BTreeSet::new(),
             due: BTreeSet::new(),
             held: 0,
             held_max: RECORDS_MAX,
-            readers: Readers::new(),
+            assumed: Assumed::new(),
             excused: Vec::new(),
             made: 0,
             stopped: false,
@@ -219,8 +219,8 @@ impl WireJudge {
                 self.answer(*stream, record, |ledger| ledger.frame(*stream, frame));
             }
             What::Withheld { stream, .. } => self.answer(*stream, record, |_| {}),
-            What::Connected { .. }
-            | What::Goaway { .. }
+            What::Connected { conn, peer, .. } => self.clients.connect(*conn, *peer),
+            What::Goaway { .. }
             | What::Refused
             | What::Restored { .. }
             | What::Turned { .. }
@@ -245,7 +245,7 @@ impl WireJudge {
     /// What came out so far.
     pub fn verdict(&self) -> WireVerdict {
         let mut loops = BTreeMap::<&str, usize>::new();
-        for there in self.loops.values() {
+        for there in self.readers.values() {
             let most = loops.entry(&there.agent).or_default();
             *most = there.ledger.loops().max(*most);
         }
@@ -254,7 +254,7 @@ impl WireJudge {
             .tally()
             .map(|(agent, tally)| ClientVerdict {
                 client: agent.to_string(),
-                instances: tally.loops.max(loops.get(&**agent).copied().unwrap_or(0) as u64),
+                loops: tally.loops.max(loops.get(&**agent).copied().unwrap_or(0) as u64),
                 connections: tally.connections,
                 requests: tally.requests,
                 reads: tally.reads,
@@ -304,14 +304,14 @@ impl WireJudge {
         self.by_stream.insert(asked.stream, id);
         self.by_conn.insert((asked.conn, id));
         self.keep(id, record);
-        let Some(mut there) = self.loops.remove(&id) else {
+        let Some(mut there) = self.readers.remove(&id) else {
             return;
         };
         there.ledger.ask(asked, |version| {
             self.clients.knows(agent, there.subject.plural(), version)
                 || self.is_known_wider(agent, &there.subject, version)
         });
-        self.loops.insert(id, there);
+        self.readers.insert(id, there);
         let mut certain = Vec::new();
         if !violations.is_empty() {
             certain.push("INV-15");
@@ -327,7 +327,7 @@ impl WireJudge {
     fn is_known_wider(&self, agent: &Arc<str>, subject: &Subject, version: position::Version) -> bool {
         subject.wider().any(|wider| {
             let id = self.by_reader.get(&(Arc::clone(agent), Arc::new(wider)));
-            id.and_then(|id| self.loops.get(id))
+            id.and_then(|id| self.readers.get(id))
                 .is_some_and(|there| there.ledger.knows(version))
         })
     }
@@ -339,15 +339,15 @@ impl WireJudge {
         }
         self.made += 1;
         let forgotten = self.clients.forgotten(agent).cloned();
-        let there = Loops {
+        let there = Reader {
             agent: Arc::clone(agent),
             subject: Arc::clone(&reader.1),
-            window: Window::new(self.readers.of(&reader.1), forgotten.is_some()),
-            ledger: Ledger::new(self.apart == Apart::ByAgent, forgotten),
+            window: Window::new(self.assumed.of(&reader.1), forgotten.is_some()),
+            ledger: Ledger::new(self.loops_of_a_name == Loops::One, forgotten),
             due: None,
         };
         self.by_reader.insert(reader, self.made);
-        self.loops.insert(self.made, there);
+        self.readers.insert(self.made, there);
         self.made
     }
 
@@ -356,7 +356,7 @@ impl WireJudge {
             return;
         };
         self.keep(id, record);
-        if let Some(there) = self.loops.get_mut(&id) {
+        if let Some(there) = self.readers.get_mut(&id) {
             note(&mut there.ledger);
         }
         self.look(id, Vec::new());
@@ -368,7 +368,7 @@ impl WireJudge {
         for (conn, id) in concerned.copied().collect::<Vec<_>>() {
             self.by_conn.remove(&(conn, id));
             self.keep(id, record);
-            if let Some(there) = self.loops.get_mut(&id) {
+            if let Some(there) = self.readers.get_mut(&id) {
                 there.ledger.disconnect(conn, by, self.now.at);
             }
             self.look(id, Vec::new());
@@ -377,9 +377,9 @@ impl WireJudge {
 
     fn stop(&mut self, record: &Record) {
         self.stopped = true;
-        for id in self.loops.keys().copied().collect::<Vec<_>>() {
+        for id in self.readers.keys().copied().collect::<Vec<_>>() {
             self.keep(id, record);
-            if let Some(there) = self.loops.get_mut(&id) {
+            if let Some(there) = self.readers.get_mut(&id) {
                 there.ledger.stop();
             }
             self.look(id, Vec::new());
@@ -388,22 +388,22 @@ impl WireJudge {
     }
 
     fn keep(&mut self, id: u64, record: &Record) {
-        let share = (RECORDS_MAX / self.loops.len().max(1)).clamp(SHARE_MIN, SHARE_MAX);
-        let Some(there) = self.loops.get_mut(&id) else {
+        let share = (RECORDS_MAX / self.readers.len().max(1)).clamp(SHARE_MIN, SHARE_MAX);
+        let Some(there) = self.readers.get_mut(&id) else {
             return;
         };
         let held = there.window.held();
         there.window.keep(record);
         there.window.trim(share);
         self.held = self.held + there.window.held() - held;
-        if self.held > self.held_max || self.loops.len() > LOOPS_MAX {
+        if self.held > self.held_max || self.readers.len() > LOOPS_MAX {
             self.forget_silent_loops();
         }
     }
 
     /// Looks at a reader at some time, though nothing may happen until then.
     fn wake(&mut self, id: u64, at: Duration) {
-        let Some(there) = self.loops.get_mut(&id) else {
+        let Some(there) = self.readers.get_mut(&id) else {
             return;
         };
         if there.due.is_none_or(|due| at < due) {
@@ -420,7 +420,7 @@ impl WireJudge {
             && at <= self.now.at
         {
             self.due.pop_first();
-            let Some(there) = self.loops.get_mut(&id) else {
+            let Some(there) = self.readers.get_mut(&id) else {
                 continue;
             };
             there.due = None;
@@ -432,7 +432,7 @@ impl WireJudge {
 
     /// Holds what no other explanation was found for against all that is remembered. `certain`: what needs none.
     fn look(&mut self, id: u64, certain: Vec<&'static str>) {
-        let Some(there) = self.loops.get_mut(&id) else {
+        let Some(there) = self.readers.get_mut(&id) else {
             return;
         };
         let mut suspicions = there.ledger.news();
@@ -448,12 +448,18 @@ impl WireJudge {
             let told: Vec<Violation> = found
                 .into_iter()
                 .filter(|found| !self.excused.contains(&found.check))
-                .map(|found| Violation {
-                    client: agent.to_string(),
-                    reading: reading.clone(),
-                    proof: there.window.record(&found).map(line).unwrap_or_default(),
-                    at_ms: self.now.at.as_millis() as u64,
-                    found,
+                .map(|found| {
+                    let proof = there.window.record(&found);
+                    Violation {
+                        client: agent.to_string(),
+                        port: proof
+                            .and_then(conn_of)
+                            .and_then(|conn| self.clients.port(&agent, conn)),
+                        reading: reading.clone(),
+                        proof: proof.map(line).unwrap_or_default(),
+                        at_ms: self.now.at.as_millis() as u64,
+                        found,
+                    }
                 })
                 .collect();
             for violation in told {
@@ -472,11 +478,11 @@ impl WireJudge {
 
     /// Forgets a fourth at least, for it takes looking at all of them.
     fn forget_silent_loops(&mut self) {
-        let silent = self.loops.iter().filter(|(_, there)| !there.ledger.is_busy());
+        let silent = self.readers.iter().filter(|(_, there)| !there.ledger.is_busy());
         let mut silent: Vec<(u64, u64)> = silent.map(|(id, there)| (there.window.last(), *id)).collect();
         silent.sort_unstable();
         for (_, id) in silent {
-            if self.held <= RECORDS_MAX / 4 * 3 && self.loops.len() <= LOOPS_MAX / 4 * 3 {
+            if self.held <= RECORDS_MAX / 4 * 3 && self.readers.len() <= LOOPS_MAX / 4 * 3 {
                 break;
             }
             self.forget(id);
@@ -485,7 +491,7 @@ impl WireJudge {
     }
 
     fn forget(&mut self, id: u64) {
-        let Some(there) = self.loops.remove(&id) else {
+        let Some(there) = self.readers.remove(&id) else {
             return;
         };
         self.held -= there.window.held();
@@ -495,7 +501,7 @@ impl WireJudge {
     }
 }
 
-impl Readers {
+impl Assumed {
     fn new() -> Self {
         let collection = Scenario::empty(ServerSettings::default());
         let mut object = collection.clone();
@@ -512,6 +518,15 @@ impl Readers {
         } else {
             &self.of_collections
         })
+    }
+}
+
+/// The connection of a request.
+fn conn_of(record: &Record) -> Option<ConnId> {
+    if let What::Request { conn, .. } = &record.what {
+        Some(*conn)
+    } else {
+        None
     }
 }
 

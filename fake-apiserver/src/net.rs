@@ -269,6 +269,11 @@ impl Edge {
 
     /// A connection wants in: its number, or `None` while the server refuses connections.
     pub fn accept(&self) -> Option<ConnId> {
+        self.accept_from(None)
+    }
+
+    /// The same of a connection from a port.
+    pub fn accept_from(&self, peer: Option<u16>) -> Option<ConnId> {
         let door = self.door;
         let mut number = None;
         self.hand_in(|state, now| {
@@ -280,7 +285,7 @@ impl Edge {
             state.conns_open += 1;
             let conn = ConnId(state.conns);
             number = Some(conn);
-            Input::Connected { conn, door }
+            Input::Connected { conn, door, peer }
         });
         number
     }

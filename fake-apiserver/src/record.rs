@@ -200,6 +200,9 @@ pub enum What {
         /// The port it came to.
         #[serde(default)]
         door: Door,
+        /// The port it came from; `None` where it is no socket.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        peer: Option<u16>,
     },
     /// A connection takes no more requests, because the script says so.
     Goaway {

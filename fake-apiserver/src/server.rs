@@ -65,6 +65,8 @@ pub enum Input {
         conn: ConnId,
         /// The port it came to.
         door: Door,
+        /// The port it came from; `None` where it is no socket.
+        peer: Option<u16>,
     },
     /// Whoever is at the other end of a connection has shown a certificate.
     Authenticated {
@@ -329,11 +331,11 @@ impl Server {
             self.touch_all();
         }
         match input {
-            Input::Connected { conn, door } => {
+            Input::Connected { conn, door, peer } => {
                 if door == Door::B {
                     self.at_the_twin.insert(conn);
                 }
-                self.log.push(now, What::Connected { conn, door });
+                self.log.push(now, What::Connected { conn, door, peer });
             }
             Input::Authenticated { conn, user } => {
                 tracing::debug!(conn = conn.0, user = user.name, "a client certificate was shown");

@@ -151,6 +151,7 @@ impl Transport for InProcess {
         self.input(Input::Connected {
             conn: ConnId(stream),
             door: Door::A,
+            peer: None,
         });
         self.input(Input::Request {
             stream: StreamId(stream),

@@ -16,7 +16,7 @@ use conformance::coverage;
 use conformance::invariants::INVARIANTS;
 use conformance::report::terminal::{self, Style};
 use conformance::suite::{self, Driver, Judged, Plan};
-use conformance::wire::{Apart, WireJudge};
+use conformance::wire::{Loops, WireJudge};
 use fake_apiserver::record::{RunEnd, What};
 use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::scenario::catalogue;
@@ -278,7 +278,7 @@ fn catches(mistake: Mistake, scenarios: &[SharedScenario]) -> (Vec<Catch>, Caugh
 fn on_the_wire(judged: &Judged) -> Vec<(&'static str, String, String)> {
     let excused = judged.scenario.expect.excused.iter();
     let excused: Vec<String> = excused.map(|excuse| excuse.invariant.clone()).collect();
-    let companies = [("run", Apart::ByAgent), ("serve", Apart::ByConnections)];
+    let companies = [("run", Loops::One), ("serve", Loops::Many)];
     let found = companies.into_iter().flat_map(|(name, company)| {
         let mut judge = WireJudge::new(company).excusing(excused.clone());
         let mut found: Vec<_> = judged

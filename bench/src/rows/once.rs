@@ -74,6 +74,7 @@ fn texts_per_event(accepts: &[&str], watchers: usize) -> io::Result<f64> {
         Input::Connected {
             conn: ConnId(1),
             door: Door::A,
+            peer: None,
         },
     );
     let json = accepts[0];

@@ -20,6 +20,9 @@ pub(super) const OTHERS: &str = "(others)";
 /// What those are called that send no User-Agent.
 const NAMELESS: &str = "(no User-Agent)";
 
+/// Ports of connections remembered.
+const PORTS_MAX: usize = 10_000;
+
 /// Longest name shown. Of a longer one the end is replaced by a hash of all of it: cut names must not merge.
 const NAME_MAX: usize = 80;
 const HASH_DIGITS: usize = 8;
@@ -28,13 +31,13 @@ const HASH_DIGITS: usize = 8;
 const OWN_MAX: usize = 1_024;
 const WRITTEN_MAX: usize = 10_000;
 
-/// How clients are told apart.
+/// How many list/watch loops of one collection may share a User-Agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Apart {
-    /// By User-Agent, and everything comes from one process that was started for this: no loop hides behind a name.
-    ByAgent,
-    /// By User-Agent, of which there may be any number: replicas, informers of one process, pooled connections.
-    ByConnections,
+pub enum Loops {
+    /// One: everything comes from a client that was started for this.
+    One,
+    /// Any number: replicas, informers of one process, pooled connections.
+    Many,
 }
 
 /// What came from one user agent.
@@ -51,6 +54,8 @@ pub(super) struct Tally {
 pub(super) struct Clients {
     agents: BTreeMap<Arc<str>, Agent>,
     conns: BTreeMap<ConnId, Arc<str>>,
+    /// Ports that connections came from.
+    ports: BTreeMap<ConnId, u16>,
     /// Requests under way that may write, and from whom.
     writing: BTreeMap<StreamId, Arc<str>>,
     writers: BTreeMap<Arc<str>, usize>,
@@ -161,6 +166,24 @@ impl Clients {
             // Older than what is remembered.
             None => self.written.keys().next().is_none_or(|first| version < *first),
         }
+    }
+
+    /// A connection was accepted.
+    pub(super) fn connect(&mut self, conn: ConnId, port: Option<u16>) {
+        if let Some(port) = port {
+            self.ports.insert(conn, port);
+        }
+        // What a connection that is closed has proved is told soon after: the oldest can go.
+        if self.ports.len() > PORTS_MAX {
+            self.ports.pop_first();
+        }
+    }
+
+    /// The port a connection came from, where it is all there is to know of a client: it sends no User-Agent.
+    pub(super) fn port(&self, name: &str, conn: ConnId) -> Option<u16> {
+        (name == NAMELESS)
+            .then(|| self.ports.get(&conn).copied())
+            .flatten()
     }
 
     pub(super) fn disconnect(&mut self, conn: ConnId) {

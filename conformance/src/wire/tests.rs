@@ -18,9 +18,9 @@ struct Story {
 }
 
 impl Story {
-    fn told(apart: Apart) -> Self {
+    fn told(loops: Loops) -> Self {
         Self {
-            judge: WireJudge::new(apart),
+            judge: WireJudge::new(loops),
             seq: 0,
             at: Duration::ZERO,
             streams: 0,
@@ -68,7 +68,7 @@ impl Story {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
             accept: None,
-            user_agent: Some(agent.to_owned()),
+            user_agent: (!agent.is_empty()).then(|| agent.to_owned()),
             door: Default::default(),
             violations: Vec::new(),
         })
@@ -269,14 +269,14 @@ fn two_loops(story: &mut Story) -> &mut Story {
 #[case::another_comes_while_one_waits(&[], |s: &mut Story| { s.ask("k", 1, Verb::List, &[]).throttled(5).after(1000).list("k", 2, "10").watch("k", 2, "10").after(5000).list("k", 1, "10").watch("k", 1, "10").after(90_000).after(90_000); })]
 #[case::found_once(&["k INV-02"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).eof().watch("k", 1, "10").after(5000).eof(); })]
 fn what_a_story_proves(#[case] expected: &[&str], #[case] tell: fn(&mut Story)) {
-    let mut story = Story::told(Apart::ByConnections);
+    let mut story = Story::told(Loops::Many);
     tell(&mut story);
     assert_eq!(story.found, expected);
 }
 
 #[test]
 fn requests_after_the_stop_are_found() {
-    let mut story = Story::told(Apart::ByAgent);
+    let mut story = Story::told(Loops::One);
     story
         .list("k", 1, "10")
         .watch("k", 1, "10")
@@ -286,11 +286,11 @@ fn requests_after_the_stop_are_found() {
 }
 
 #[rstest]
-#[case::started_for_this(Apart::ByAgent, 200, &["k INV-16"])]
-#[case::of_many_that_may_hide_behind_the_name(Apart::ByConnections, 200, &[])]
-#[case::that_no_crowd_explains(Apart::ByConnections, 1_200, &["k INV-16"])]
-fn a_failing_client_may_not_spin(#[case] apart: Apart, #[case] requests: usize, #[case] expected: &[&str]) {
-    let mut story = Story::told(apart);
+#[case::started_for_this(Loops::One, 200, &["k INV-16"])]
+#[case::of_many_that_may_hide_behind_the_name(Loops::Many, 200, &[])]
+#[case::that_no_crowd_explains(Loops::Many, 1_200, &["k INV-16"])]
+fn a_failing_client_may_not_spin(#[case] loops: Loops, #[case] requests: usize, #[case] expected: &[&str]) {
+    let mut story = Story::told(loops);
     for _ in 0..requests {
         story.after(10).ask("k", 1, Verb::List, &[]).head(500).eof();
     }
@@ -299,7 +299,7 @@ fn a_failing_client_may_not_spin(#[case] apart: Apart, #[case] requests: usize, 
 
 #[test]
 fn many_loops_of_one_list_cost_as_much_each() {
-    let mut story = Story::told(Apart::ByConnections);
+    let mut story = Story::told(Loops::Many);
     for conn in 0..5_000 {
         story.list("k", conn, "10");
     }
@@ -308,14 +308,14 @@ fn many_loops_of_one_list_cost_as_much_each() {
     }
     story.after(3_000);
     assert_eq!(story.found, Vec::<String>::new());
-    let there = story.judge.loops.values().next().expect("it read");
+    let there = story.judge.readers.values().next().expect("it read");
     assert_eq!(there.ledger.loops(), 5_000);
 }
 
 /// Memory does not grow with what comes and goes.
 #[test]
 fn places_of_loops_are_forgotten_and_explain_then() {
-    let mut story = Story::told(Apart::ByConnections);
+    let mut story = Story::told(Loops::Many);
     for version in 10..1_000 {
         story.list("k", 1, &version.to_string());
     }
@@ -325,7 +325,7 @@ fn places_of_loops_are_forgotten_and_explain_then() {
 
 #[test]
 fn what_was_forgotten_accuses_nobody() {
-    let mut story = Story::told(Apart::ByConnections);
+    let mut story = Story::told(Loops::Many);
     story.list("k", 1, "10").watch("k", 1, "10");
     for version in 11..20_000 {
         story.modified(version);
@@ -354,20 +354,25 @@ fn passing_clients(story: &mut Story, numbers: std::ops::Range<u64>) {
 #[case::a_client_that_never_gets_a_list(10 * SHARE_MAX, |s: &mut Story| for _ in 0..20_000 { s.after(50).ask("k", 1, Verb::List, &[("resourceVersion", "5")]).head(410).eof(); })]
 #[case::a_watch_that_lasts(SHARE_MAX, |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10"); for version in 11..50_000 { s.modified(version); } })]
 fn a_judge_remembers_only_so_much(#[case] bound: usize, #[case] tell: fn(&mut Story)) {
-    let mut story = Story::told(Apart::ByConnections);
+    let mut story = Story::told(Loops::Many);
     tell(&mut story);
-    let held: usize = story.judge.loops.values().map(|there| there.window.held()).sum();
+    let held: usize = story
+        .judge
+        .readers
+        .values()
+        .map(|there| there.window.held())
+        .sum();
     assert_eq!(held, story.judge.held, "what it thinks it holds");
     assert!(
         held <= bound,
         "{held} records of {} loops",
-        story.judge.loops.len()
+        story.judge.readers.len()
     );
 }
 
 #[test]
 fn a_client_that_was_forgotten_may_go_on_from_what_it_read() {
-    let mut story = Story::told(Apart::ByConnections);
+    let mut story = Story::told(Loops::Many);
     story.list("k", 0, "5000").gone(0, Side::Server);
     story.judge.forget(1);
     story.watch("k", 3_000, "5000").eof();
@@ -378,7 +383,7 @@ fn a_client_that_was_forgotten_may_go_on_from_what_it_read() {
 
 #[test]
 fn the_verdict_names_every_client() {
-    let mut story = Story::told(Apart::ByConnections);
+    let mut story = Story::told(Loops::Many);
     story.list("good/1", 1, "10").watch("good/1", 1, "10");
     story.list("bad/1", 2, "10").watch("bad/1", 2, "77");
     let verdict = story.judge.verdict();
@@ -392,4 +397,30 @@ fn the_verdict_names_every_client() {
     let bad = &verdict.clients[0].contradictions[0];
     insta::assert_snapshot!(bad.found.sentence, @"the client watched from 77 at 0.000s, a version the server never sent; it could resume only from 10");
     insta::assert_snapshot!(bad.proof, @"0.000s client > #4 c2 WATCH /api/v1/namespaces/default/pods?watch=1&resourceVersion=77");
+}
+
+/// Its judgement is that of all of them together: whoever reconnects has another port.
+#[test]
+fn a_client_without_a_user_agent_is_shown_by_its_port() {
+    let mut story = Story::told(Loops::Many);
+    for (conn, port) in [(1, 40_001), (2, 40_002)] {
+        story.push(What::Connected {
+            conn: ConnId(conn),
+            door: Default::default(),
+            peer: Some(port),
+        });
+    }
+    story.list("", 1, "10").gone(1, Side::Server).watch("", 2, "77");
+    story
+        .list("named/1", 2, "10")
+        .watch("named/1", 2, "77")
+        .after(3_000);
+    let verdict = story.judge.verdict();
+    let ports: Vec<_> = verdict
+        .clients
+        .iter()
+        .flat_map(|client| &client.contradictions)
+        .map(|told| (&*told.client, told.port))
+        .collect();
+    assert_eq!(ports, [("(no User-Agent)", Some(40_002)), ("named/1", None)]);
 }

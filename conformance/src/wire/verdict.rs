@@ -10,8 +10,11 @@ use crate::verdict::Contradiction;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Violation {
-    /// Who.
+    /// The User-Agent of the client, or `(no User-Agent)`.
     pub client: String,
+    /// The port it came from, of a client without a User-Agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// In reading what: `pods in default`.
     pub reading: String,
     /// What it contradicts.
@@ -43,8 +46,8 @@ pub struct WireVerdict {
 pub struct ClientVerdict {
     /// Its User-Agent.
     pub client: String,
-    /// List/watch loops of it that read one collection at once, as far as the wire shows: at least so many.
-    pub instances: u64,
+    /// List/watch loops of it that read one collection at the same time: at least so many.
+    pub loops: u64,
     /// Connections it used for lists and watches.
     pub connections: u64,
     /// All requests it sent.

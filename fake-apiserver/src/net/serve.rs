@@ -422,7 +422,8 @@ impl Connections {
             return socket.reset();
         }
         // It came before the door was shut: the nearest thing to a server that is down is a reset before any byte.
-        let Some(conn) = edge.accept() else {
+        let peer = socket.peer_addr().ok().map(|peer| peer.port());
+        let Some(conn) = edge.accept_from(peer) else {
             return socket.reset();
         };
         // Every write is to leave at once, as a piece of its own.

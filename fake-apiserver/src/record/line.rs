@@ -154,7 +154,7 @@ pub fn text(what: &What) -> String {
 
 fn unescaped(what: &What) -> String {
     match what {
-        What::Connected { conn, door } => match door {
+        What::Connected { conn, door, .. } => match door {
             Door::A => format!("connects (c{})", conn.0),
             Door::B => format!("connects (c{}, door b)", conn.0),
         },
