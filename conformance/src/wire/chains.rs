@@ -129,18 +129,21 @@ impl Chains {
             };
         }
         let asked = List::of(path, query);
-        let mut alike = holders.filter(|known| known.list.selection == asked.selection);
-        let Some(first) = alike.next() else {
+        let alike: Vec<&List> = holders
+            .map(|known| &known.list)
+            .filter(|list| list.selection == asked.selection)
+            .collect();
+        // Lists with another `limit` come by the same token: the one that goes on is the one that agrees with the request.
+        let same = alike.iter().find(|list| list.parameters == asked.parameters);
+        let Some(goes_on) = same.or(alike.first()) else {
             return if self.forgot {
                 Page::Of(None)
             } else {
                 Page::Misused
             };
         };
-        let same = first.list.parameters == asked.parameters
-            || alike.any(|known| known.list.parameters == asked.parameters);
-        let mut list = first.list.clone();
-        if !same && !self.forgot {
+        let mut list = (*goes_on).clone();
+        if same.is_none() && !self.forgot {
             list.other_limit = Some(seq);
         }
         Page::Of(Some(list))

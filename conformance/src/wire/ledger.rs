@@ -180,6 +180,7 @@ impl Ledger {
                 open.list = Some(List::of(asked.path, asked.query));
                 self.begin(open.from_zero);
             }
+            (Verb::WatchList, _, Some(version)) if self.begins_at(version) => self.begin(false),
             (_, _, Some(version)) => self.resume(version, asked.at, elsewhere),
             (_, _, None) => self.begin(open.from_zero),
         }
@@ -440,6 +441,12 @@ impl Ledger {
         if self.open.values().any(|open| !open.expired) {
             self.rate.see(2);
         }
+    }
+
+    /// Can a streaming list not older than a version begin a set? Like a LIST at a version it reads everything again, after
+    /// a 410 too: the version need only be one that loops here have been given.
+    fn begins_at(&self, version: Version) -> bool {
+        self.has_set && self.everywhere().allows(version)
     }
 
     /// Was there one loop only, and is all it can do to list again? Loops of one program begin alike, so that one which
