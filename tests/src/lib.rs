@@ -5,6 +5,7 @@
 //! [`defects`] of kube-runtime, and what tests share.
 
 pub mod attacks;
+pub mod crowd;
 pub mod defects;
 pub mod parallel;
 pub mod programs;

@@ -1,0 +1,163 @@
+//! Crowds: many list/watch loops of right clients on one served fake, under random faults, in virtual time.
+//!
+//! Loops share what loops share in clusters: a User-Agent (replicas of one controller), a process and its pool of
+//! connections (informers of one program), a collection. Clients come and go, write what they watch, and read objects by
+//! name. The wire judge hears every record, as beside `fake-apiserver serve`, and whoever is right must not be accused.
+//! Nothing here decides who is right.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use conformance::client::Client;
+use conformance::wire::{Loops, Violation, WireJudge, WireVerdict};
+use fake_apiserver::net::{ConnectionSettings, Edge};
+use fake_apiserver::scenario::ServerSettings;
+use fake_apiserver::server::Server;
+use fastrand::Rng;
+use tokio::task::JoinSet;
+
+mod disturb;
+mod member;
+
+use self::disturb::Disturber;
+pub use self::member::KUBE_RUNTIME;
+use self::member::{Process, follow};
+use crate::reference::{Mistake, Reference};
+
+/// Watches of the last part of a run are given up; whoever resumed is known by then.
+const AFTERWARDS: Duration = Duration::from_secs(180);
+
+/// Records that the server keeps, as `serve` does: the judge must hear them before.
+const RECORDS_KEPT: usize = 100_000;
+
+/// Who is there, and for how long.
+#[derive(Debug, Clone)]
+pub struct Crowd {
+    /// All randomness.
+    pub seed: u64,
+    /// List/watch loops of right clients.
+    pub loops: usize,
+    /// Virtual time.
+    pub time: Duration,
+    /// One loop more, under a name of its own, that makes this mistake.
+    pub mistaken: Option<Mistake>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Everything that was held against anybody, with what was seen of that collection.
+    pub violations: Vec<Violation>,
+    /// The verdict at the end.
+    pub verdict: WireVerdict,
+    /// Faults that were done.
+    pub faults: u64,
+}
+
+/// The User-Agent of the loop that makes a mistake.
+pub const MISTAKEN: &str = "mistaken/v1";
+
+impl Crowd {
+    /// Plays it in the calling thread. The same crowd has the same outcome.
+    ///
+    /// Must not be called inside a tokio runtime.
+    ///
+    /// # Panics
+    /// When the server or the runtime breaks.
+    pub fn play(&self) -> Outcome {
+        // Some libraries draw their jitter from the thread's own generator.
+        fastrand::seed(self.seed);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime without I/O asks the system for nothing");
+        runtime.block_on(self.run())
+    }
+
+    async fn run(&self) -> Outcome {
+        let mut rng = Rng::with_seed(self.seed);
+        let settings = ServerSettings {
+            watch_cache_capacity: [3, 20, 1_000][rng.usize(0..3)],
+            bookmark_interval_ms: [1_000, 10_000, 60_000][rng.usize(0..3)],
+            streaming_lists: [None, Some(false)][rng.usize(0..2)],
+            ..ServerSettings::default()
+        };
+        let edge = Edge::new(Server::standalone(settings, self.seed).keeping(RECORDS_KEPT));
+        let connections = ConnectionSettings::default();
+        let time = edge.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { time.keep_time().await });
+
+        let mut processes: Vec<Arc<Process>> = Vec::new();
+        for number in 0..self.loops {
+            // Informers of one program share its pool; replicas share its name alone.
+            let process = match processes.last() {
+                Some(process) if rng.u32(0..3) > 0 => process.clone(),
+                Some(_) | None => {
+                    let process = Process::draw(&mut rng, &edge, &connections);
+                    processes.push(process.clone());
+                    process
+                }
+            };
+            let library = process.library.clone();
+            tasks.spawn(follow(library, process, rng.fork(), self.seed ^ number as u64));
+        }
+        if let Some(mistake) = self.mistaken {
+            let library: Arc<dyn Client + Send> = Arc::new(Reference {
+                mistake: Some(mistake),
+            });
+            let process = Process::named(MISTAKEN, &edge, &connections);
+            tasks.spawn(member::stay(library, process, self.seed));
+        }
+
+        let mut ear = Ear::new();
+        let mut disturber = Disturber::new(rng.fork(), edge.clone(), processes);
+        while edge.elapsed() < self.time {
+            disturber.disturb().await;
+            ear.hear(&edge);
+        }
+        tasks.shutdown().await;
+        ear.hear(&edge);
+        assert_eq!(edge.breakage(), None, "the server goes on");
+        ear.conclude(edge.elapsed() + AFTERWARDS, disturber.faults)
+    }
+}
+
+/// The judge, as it stands beside a running server.
+struct Ear {
+    judge: WireJudge,
+    heard: u64,
+    violations: Vec<Violation>,
+}
+
+impl Ear {
+    fn new() -> Self {
+        Self {
+            judge: WireJudge::new(Loops::Many),
+            heard: 0,
+            violations: Vec::new(),
+        }
+    }
+
+    fn hear(&mut self, edge: &Edge) {
+        let now = edge.elapsed();
+        edge.read_records(self.heard, |records| {
+            for record in records {
+                assert!(record.seq >= self.heard, "no record is heard twice");
+                self.heard = record.seq + 1;
+                self.violations.extend(self.judge.take(record));
+            }
+        });
+        self.violations.extend(self.judge.pass_time(now));
+    }
+
+    fn conclude(mut self, at: Duration, faults: u64) -> Outcome {
+        self.violations.extend(self.judge.pass_time(at));
+        Outcome {
+            violations: self.violations,
+            verdict: self.judge.verdict(),
+            faults,
+        }
+    }
+}
