@@ -1,8 +1,9 @@
 //! Random scenarios: a seed in, a scenario out, the same one each time.
 //!
-//! All of them are *honest*: the server fails, delays, cuts, expires and forgets, but a client that keeps the requirements
-//! converges, and every invariant holds. What flags such a run is a defect of the client, of the fake, or of the judge.
-//! Nothing here plays a scenario or knows a verdict.
+//! The server fails, delays, cuts, expires and forgets; of some seeds it is restored from a backup, of others it lies and
+//! then expires what the lies were told of. A client that keeps the requirements converges in each, and every invariant
+//! holds. What flags such a run is a defect of the client, of the fake, or of the judge. Nothing here plays a scenario or
+//! knows a verdict.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -10,20 +11,37 @@ use std::sync::Arc;
 
 use fake_apiserver::scenario::{self, SharedScenario, Style};
 
-pub use self::client::{Client, Server};
-pub use self::step::{Action, Answer, Cut, Ending, Object, Step, When, Write};
+pub use self::client::{Client, Server, Target};
+pub use self::step::{Action, Answer, Cut, Ending, Lie, Reply, Step, Times, When};
+pub use self::write::{Object, Write};
 
 mod client;
 mod draw;
 mod step;
+mod write;
+
+/// How far a server is to be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It fails, but never lies.
+    Honest,
+    /// It goes back in time.
+    Restored,
+    /// It lies, and in the end expires what the lies were told of.
+    Lying,
+}
 
 /// A scenario as a value: drawn from a seed, printable as a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     /// The seed it was drawn from.
     pub seed: u64,
+    /// How far the server is to be believed.
+    pub kind: Kind,
     /// What the server is.
     pub server: Server,
+    /// What is read.
+    pub target: Target,
     /// What the client is configured with.
     pub client: Client,
     /// In the store before the client starts.
@@ -36,6 +54,16 @@ impl Draft {
     /// Draws the scenario of a seed.
     pub fn of(seed: u64) -> Self {
         draw::draft(seed)
+    }
+
+    /// The invariants that a right client may break, as the server lies in this way; with reasons.
+    fn excused(&self) -> &'static str {
+        let reorders = |action: &Action| matches!(action, Action::Lie(Lie::Reorder(_)));
+        if self.steps.iter().any(|step| step.actions.iter().any(reorders)) {
+            "{INV-02: a client that trusts the older event resumes from it}"
+        } else {
+            ""
+        }
     }
 
     /// Returns the scenario, through the same parser as a file.
@@ -62,12 +90,16 @@ impl Display for Draft {
             "why: A client that keeps the requirements converges, whatever fails."
         )?;
         writeln!(f, "covers: [LIST-01]")?;
+        writeln!(f, "target: {}", self.target)?;
         writeln!(f, "server: {}", self.server)?;
         writeln!(f, "client: {}", self.client)?;
         if !self.objects.is_empty() {
             writeln!(f, "objects:")?;
             for object in &self.objects {
-                writeln!(f, "  - {object}")?;
+                match object.binds {
+                    Some(name) => writeln!(f, "  - {{{object}, as: v{name}}}")?,
+                    None => writeln!(f, "  - {object}")?,
+                }
             }
         }
         if !self.steps.is_empty() {
@@ -76,6 +108,9 @@ impl Display for Draft {
                 writeln!(f, "  - {step}")?;
             }
         }
-        writeln!(f, "expect: {{within: 2h}}")
+        match self.excused() {
+            "" => writeln!(f, "expect: {{within: 12h}}"),
+            excused => writeln!(f, "expect: {{within: 12h, excused: [{excused}]}}"),
+        }
     }
 }

@@ -1,20 +1,22 @@
-//! Random honest scenarios, played in `sim` by our watcher: it converges in each, and no invariant is broken.
+//! Random scenarios, played in `sim` by our watcher: it converges in each, and neither the judge of reports nor that of the
+//! wire accuses it.
 //!
 //! `RANDOM_SEEDS=20000 cargo test --release -p tests --test random` plays more of them; `RANDOM_FROM` is the first seed.
 
 use adapter_watcher::WatcherClient;
+use conformance::wire::{Loops, WireJudge};
 use conformance::{drive, judge};
 use fake_apiserver::record::{Record, RunEnd, What};
 use tests::parallel;
 use tests::random::Draft;
 
 /// Seeds in the gate.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 300;
 /// Verdicts shown in full.
 const SHOWN: usize = 5;
 
 #[test]
-fn an_honest_scenario_flags_nothing() {
+fn a_random_scenario_flags_nothing() {
     let from = number("RANDOM_FROM").unwrap_or(0);
     let seeds: Vec<u64> = (from..from + number("RANDOM_SEEDS").unwrap_or(SEEDS)).collect();
     let flagged: Vec<String> = parallel::map(&seeds, |seed| flag(*seed))
@@ -42,24 +44,41 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// The file and what was found, if anything was.
+/// The file and what was found, if anything was: by the reports, or by the wire alone.
 fn flag(seed: u64) -> Option<String> {
     let draft = Draft::of(seed);
     let scenario = draft.load();
     let records = drive::sim(&scenario, &WatcherClient, seed).records;
     let verdict = judge::judge(&scenario, &records);
-    // A step that can no longer come was drawn in vain.
-    if verdict.passed() || records.iter().any(missed) {
-        return None;
-    }
-    let found: Vec<String> = verdict
+    let took_another_way = records.iter().any(|record| drawn_in_vain(&draft, record));
+    let mut found: Vec<String> = verdict
         .contradictions
         .iter()
+        .filter(|found| !took_another_way || found.check.starts_with("INV-"))
         .map(|found| format!("{}: {} {:?}", found.check, found.sentence, found.evidence))
         .collect();
-    Some(format!("{draft}\n{}\n", found.join("\n")))
+    for loops in [Loops::One, Loops::Many] {
+        let excused = scenario
+            .expect
+            .excused
+            .iter()
+            .map(|excuse| excuse.invariant.clone());
+        let mut judge = WireJudge::new(loops).excusing(excused.collect());
+        let told = records.iter().flat_map(|record| judge.take(record));
+        found.extend(told.map(|told| {
+            format!(
+                "on the wire loops: {loops:?} {}: {}",
+                told.found.check, told.found.sentence
+            )
+        }));
+    }
+    (!found.is_empty()).then(|| format!("{draft}\n{}\n", found.join("\n")))
 }
 
-fn missed(record: &Record) -> bool {
-    matches!(record.what, What::RunEnded(RunEnd::Missed { .. }))
+/// Did the run end at a step for which a right client need not do anything?
+fn drawn_in_vain(draft: &Draft, record: &Record) -> bool {
+    let What::RunEnded(RunEnd::Missed { step, .. } | RunEnd::Stuck { step, .. }) = &record.what else {
+        return false;
+    };
+    draft.steps.get(*step).is_some_and(|step| !step.when.is_certain())
 }

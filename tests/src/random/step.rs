@@ -1,77 +1,8 @@
-//! The parts a random scenario is made of, and how each is written in a scenario file.
+//! The steps of a random scenario, and what they do to answers, as written in a scenario file.
 
 use std::fmt::{self, Display, Formatter};
 
-/// A ConfigMap.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Object {
-    /// `metadata.name`.
-    pub name: String,
-    /// The value of its data.
-    pub value: u32,
-    /// The value of the label `app`; `None`: no label.
-    pub app: Option<&'static str>,
-    /// Letters of filler.
-    pub filler: u32,
-}
-
-impl Display for Object {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self {
-            name,
-            value,
-            app,
-            filler,
-        } = self;
-        write!(f, "configmap: {{name: {name}, data: {{v: \"{value}\"}}")?;
-        if let Some(app) = app {
-            write!(f, ", labels: {{app: {app}}}")?;
-        }
-        if *filler > 0 {
-            write!(f, ", filler: {filler}")?;
-        }
-        write!(f, "}}")
-    }
-}
-
-/// A change of the truth.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Write {
-    /// Creates or replaces a ConfigMap.
-    Apply(Object),
-    /// Deletes a ConfigMap that exists.
-    Delete(String),
-    /// Sets the label `app` of a ConfigMap that exists, or removes it.
-    Relabel(String, Option<&'static str>),
-    /// Writes an object of another resource.
-    Elsewhere(u32),
-    /// Forgets history.
-    Compact,
-    /// Rebuilds the watch cache.
-    ClearWatchCache,
-    /// Lets the watch cache lag by so many milliseconds.
-    Lag(u32),
-    /// Ends a lag.
-    Thaw,
-}
-
-impl Display for Write {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Apply(object) => write!(f, "{{apply: {{{object}}}}}"),
-            Self::Delete(name) => write!(f, "{{delete: {name}}}"),
-            Self::Relabel(name, Some(app)) => {
-                write!(f, "{{relabel: {{name: {name}, labels: {{app: {app}}}}}}}")
-            }
-            Self::Relabel(name, None) => write!(f, "{{relabel: {{name: {name}, labels: {{app: null}}}}}}"),
-            Self::Elsewhere(number) => write!(f, "{{apply: {{secret: {{name: s-{number}}}}}}}"),
-            Self::Compact => write!(f, "compact"),
-            Self::ClearWatchCache => write!(f, "clear_watch_cache"),
-            Self::Lag(ms) => write!(f, "{{lag_watch_cache: {ms}ms}}"),
-            Self::Thaw => write!(f, "thaw_watch_cache"),
-        }
-    }
-}
+use super::Write;
 
 /// How an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,16 +15,25 @@ pub enum Ending {
     Rst,
     /// Nothing more is sent.
     Stall,
+    /// The TLS connection ends without close_notify.
+    NoCloseNotify,
+    /// RST_STREAM with this code.
+    RstStream(&'static str),
+    /// GOAWAY with this code.
+    Goaway(&'static str),
 }
 
 impl Display for Ending {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Eof => "eof",
-            Self::Fin => "fin",
-            Self::Rst => "rst",
-            Self::Stall => "stall",
-        })
+        match self {
+            Self::Eof => write!(f, "eof"),
+            Self::Fin => write!(f, "fin"),
+            Self::Rst => write!(f, "rst"),
+            Self::Stall => write!(f, "stall"),
+            Self::NoCloseNotify => write!(f, "no_close_notify"),
+            Self::RstStream(code) => write!(f, "{{rst_stream: {code}}}"),
+            Self::Goaway(code) => write!(f, "{{goaway: {code}}}"),
+        }
     }
 }
 
@@ -106,17 +46,30 @@ pub enum Cut {
     Events(u32, u32),
 }
 
-/// What is done to an answer.
+/// A refusal, or an answer in place of the true one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// HTTP status.
+    pub status: u16,
+    /// `Retry-After`, as is.
+    pub retry_after: Option<&'static str>,
+    /// The other keys, as in a file; empty: a Status of this code.
+    pub rest: &'static str,
+}
+
+/// What is done to an answer and is no lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Refused with this status, and `Retry-After` in seconds.
-    Refuse(u32, Option<u32>),
-    /// An ERROR event of this code.
-    Error(u32),
+    /// Refused.
+    Refuse(Reply),
+    /// An ERROR event, with these keys.
+    Error(&'static str),
     /// A bookmark of what was sent.
     Bookmark,
     /// No bookmarks, and no end marker.
     NoBookmarks,
+    /// The end marker has this value, or none.
+    EndMarker(&'static str),
     /// The next event is sent so many times.
     Repeat(u32),
     /// Head and all come so many milliseconds late.
@@ -133,8 +86,12 @@ pub enum Answer {
     Truncate(Cut, Ending),
     /// Ended.
     End(Ending),
+    /// The connection takes no more requests.
+    Goaway,
     /// Not even a head.
     NoAnswer(Ending),
+    /// A page that says the truth in other words, with these keys.
+    EditPage(&'static str),
     /// New connections are refused for so many milliseconds.
     RefuseConnections(u32),
 }
@@ -142,13 +99,20 @@ pub enum Answer {
 impl Display for Answer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refuse(status, None) => write!(f, "{{reply: {{status: {status}}}}}"),
-            Self::Refuse(status, Some(seconds)) => {
-                write!(f, "{{reply: {{status: {status}, retry_after: \"{seconds}\"}}}}")
+            Self::Refuse(reply) => {
+                write!(f, "{{reply: {{status: {}", reply.status)?;
+                if let Some(retry_after) = reply.retry_after {
+                    write!(f, ", retry_after: {retry_after:?}")?;
+                }
+                if !reply.rest.is_empty() {
+                    write!(f, ", {}", reply.rest)?;
+                }
+                write!(f, "}}}}")
             }
-            Self::Error(code) => write!(f, "{{error: {{code: {code}}}}}"),
+            Self::Error(keys) => write!(f, "{{error: {{{keys}}}}}"),
             Self::Bookmark => write!(f, "bookmark"),
             Self::NoBookmarks => write!(f, "no_bookmarks"),
+            Self::EndMarker(value) => write!(f, "{{end_marker: {value}}}"),
             Self::Repeat(times) => write!(f, "{{repeat_event: {times}}}"),
             Self::Delay(ms) => write!(f, "{{delay: {ms}ms}}"),
             Self::Drip(bytes, ms) => write!(f, "{{drip: {{bytes: {bytes}, every: {ms}ms}}}}"),
@@ -162,9 +126,47 @@ impl Display for Answer {
                 f,
                 "{{truncate: {{after_events: {events}, percent: {percent}, then: {then}}}}}"
             ),
-            Self::End(ending) => write!(f, "{ending}"),
+            Self::End(ending) => write!(f, "{{end: {ending}}}"),
+            Self::Goaway => write!(f, "goaway"),
             Self::NoAnswer(ending) => write!(f, "{{no_answer: {ending}}}"),
+            Self::EditPage(keys) => write!(f, "{{edit_page: {{{keys}}}}}"),
             Self::RefuseConnections(ms) => write!(f, "{{refuse: {ms}ms}}"),
+        }
+    }
+}
+
+/// What the server says though it is not so, or what nobody can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lie {
+    /// The next so many events are never sent.
+    Drop(u32),
+    /// The next so many are sent in reverse order.
+    Reorder(u32),
+    /// A line or an answer that nobody can read, as in a file.
+    Unreadable(&'static str),
+    /// An event of this type about an object that is not like that, with a version or without one.
+    Event(&'static str, String, Option<&'static str>),
+    /// A bookmark at a version that was never sent.
+    Bookmark(&'static str),
+    /// A page with these keys.
+    Page(String),
+}
+
+impl Display for Lie {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drop(count) => write!(f, "{{drop_events: {count}}}"),
+            Self::Reorder(count) => write!(f, "{{reorder_events: {count}}}"),
+            Self::Unreadable(what) => write!(f, "{{{what}}}"),
+            Self::Event(kind, object, version) => {
+                write!(f, "{{event: {{type: {kind}, object: {{{object}}}")?;
+                if let Some(version) = version {
+                    write!(f, ", rv: {version}")?;
+                }
+                write!(f, "}}}}")
+            }
+            Self::Bookmark(version) => write!(f, "{{bookmark: {{rv: {version}}}}}"),
+            Self::Page(keys) => write!(f, "{{edit_page: {{{keys}}}}}"),
         }
     }
 }
@@ -176,6 +178,8 @@ pub enum Action {
     Write(Write),
     /// To an answer.
     Answer(Answer),
+    /// To the client.
+    Lie(Lie),
 }
 
 impl Display for Action {
@@ -183,11 +187,12 @@ impl Display for Action {
         match self {
             Self::Write(write) => write!(f, "{write}"),
             Self::Answer(answer) => write!(f, "{answer}"),
+            Self::Lie(lie) => write!(f, "{lie}"),
         }
     }
 }
 
-/// What a step waits for. Each of them comes whatever a right client does.
+/// What a step waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// Nothing.
@@ -200,6 +205,49 @@ pub enum When {
     NextWatch,
     /// The next request.
     NextRequest,
+    /// The next LIST: a client whose watches live has no reason to send one.
+    NextList,
+    /// The second page of the latest LIST.
+    SecondPage,
+    /// What the client reports, as in a file.
+    Emitted(&'static str),
+    /// So many milliseconds without anything.
+    Quiet(u32),
+}
+
+impl When {
+    /// Does it come, whatever a right client does?
+    pub fn is_certain(self) -> bool {
+        match self {
+            Self::Now | Self::After(_) | Self::FirstList | Self::NextWatch | Self::NextRequest => true,
+            Self::NextList | Self::SecondPage | Self::Emitted(_) | Self::Quiet(_) => false,
+        }
+    }
+}
+
+impl Display for When {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Now => Ok(()),
+            Self::After(ms) => write!(f, "when: {{after: {ms}ms}}, "),
+            Self::FirstList => write!(f, "when: {{list: 1}}, "),
+            Self::NextWatch => write!(f, "when: {{watch: next}}, "),
+            Self::NextRequest => write!(f, "when: {{request: next}}, "),
+            Self::NextList => write!(f, "when: {{list: next}}, "),
+            Self::SecondPage => write!(f, "when: {{page: 2}}, "),
+            Self::Emitted(what) => write!(f, "when: {{emitted: {what}}}, "),
+            Self::Quiet(ms) => write!(f, "when: {{quiet: {ms}ms}}, "),
+        }
+    }
+}
+
+/// How many requests a step answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    /// So many.
+    Count(u32),
+    /// All for so many milliseconds.
+    For(u32),
 }
 
 /// A step.
@@ -208,7 +256,7 @@ pub struct Step {
     /// What it waits for.
     pub when: When,
     /// How many such requests it answers.
-    pub times: u32,
+    pub times: Times,
     /// What is done, in order.
     pub actions: Vec<Action>,
 }
@@ -216,16 +264,12 @@ pub struct Step {
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let actions: Vec<String> = self.actions.iter().map(ToString::to_string).collect();
-        let times = match self.times {
-            0 | 1 => String::new(),
-            times => format!("times: {times}, "),
-        };
-        match self.when {
-            When::Now => write!(f, "{{")?,
-            When::After(ms) => write!(f, "{{when: {{after: {ms}ms}}, ")?,
-            When::FirstList => write!(f, "{{when: {{list: 1}}, ")?,
-            When::NextWatch => write!(f, "{{when: {{watch: next}}, within: 6h, {times}")?,
-            When::NextRequest => write!(f, "{{when: {{request: next}}, within: 6h, {times}")?,
+        let within = if self.when.is_certain() { "6h" } else { "10m" };
+        write!(f, "{{{}within: {within}, ", self.when)?;
+        match self.times {
+            Times::Count(0 | 1) => {}
+            Times::Count(times) => write!(f, "times: {times}, ")?,
+            Times::For(ms) => write!(f, "for: {ms}ms, ")?,
         }
         write!(f, "do: [{}]}}", actions.join(", "))
     }
