@@ -4,6 +4,7 @@ mod aim;
 mod child;
 mod report;
 mod settings;
+mod weigh;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use conformance::judge::judge_wire;
-use conformance::verdict::{Contradiction, Outcome, Verdict};
+use conformance::effect::Effects;
+use conformance::verdict::Verdict;
 use conformance::wire::{Loops, Needs, SETTINGS, configured, grants, needs, takes};
 use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
@@ -28,6 +29,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use self::aim::Aim;
 use self::child::{Child, Ended};
+use self::weigh::{cut_words, judged, proofs, proven, weighed};
 use crate::judging::{Commentator, Judge};
 use crate::serve::minor;
 use crate::stage::{self, Running, Stage};
@@ -357,15 +359,18 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
         records.retain(|record| !matches!(record.what, What::RunEnded(_)));
         records.push(Record { seq, at, what });
     }
-    let (verdict, proofs) = judged(&scenario, &records, &judge, ended.as_ref());
+    let (verdict, told) = judged(&scenario, &records, &judge, ended.as_ref());
     let missed = aim.borrow().missed();
-    let result = weighed(verdict, missed, cut);
+    let effects = Effects::of(&scenario, &records);
+    let result = weighed(verdict, missed, cut).and_then(|verdict| proven(&scenario, verdict, effects));
     let failed = result.as_ref().is_ok_and(|verdict| !verdict.passed());
     let is_request = |record: &&Record| matches!(record.what, What::Request { .. });
     Ok(Played {
         scenario,
+        proofs: result
+            .as_ref()
+            .map_or(Vec::new(), |verdict| proofs(verdict, &told)),
         result,
-        proofs,
         last_words: child.last_words(),
         took,
         interrupted,
@@ -401,25 +406,6 @@ fn staged(scenario: &Scenario, version: Option<Version>) -> Scenario {
     scenario
 }
 
-/// A verdict, or why there is none: a command that read something else proves nothing, and a run that was cut proves only
-/// what was wrong by then.
-fn weighed(mut verdict: Verdict, missed: Option<String>, cut: Option<String>) -> Result<Verdict, Skipped> {
-    match verdict.outcome {
-        Outcome::Crash | Outcome::HarnessError => return Ok(verdict),
-        Outcome::Pass | Outcome::Mismatch | Outcome::Stuck => {}
-    }
-    if let Some(why) = missed {
-        return Err(Skipped::NotJudged(why));
-    }
-    let Some(why) = cut else { return Ok(verdict) };
-    verdict.contradictions.retain(|found| found.check != "run");
-    if verdict.contradictions.is_empty() {
-        return Err(Skipped::NotJudged(why));
-    }
-    verdict.outcome = Outcome::Mismatch;
-    Ok(verdict)
-}
-
 /// Completes when the command listed and watched other things, and not what the scenario is about, for some time.
 async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
     while !aim.borrow().is_astray() {
@@ -433,51 +419,6 @@ async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
     if timeout(ASTRAY, hits).await.is_ok() {
         std::future::pending::<()>().await;
     }
-}
-
-fn cut_words(longest: Duration, waiting: Option<&(usize, String)>) -> String {
-    let waiting = match waiting {
-        Some((step, words)) => format!("step {} still waited for {words}", step + 1),
-        None => "the command had not come to rest".to_owned(),
-    };
-    format!(
-        "cut after {} s by --timeout, when {waiting}; a longer --timeout may show more",
-        longest.as_secs()
-    )
-}
-
-/// What the wire proves: what always holds, what the scenario expects of requests, and how the command ended.
-fn judged(
-    scenario: &SharedScenario,
-    records: &[Record],
-    judge: &Judge,
-    ended: Option<&Ended>,
-) -> (Verdict, Vec<String>) {
-    let clients = judge.verdict().clients;
-    let told: Vec<_> = clients
-        .into_iter()
-        .flat_map(|client| client.contradictions)
-        .collect();
-    let found: Vec<Contradiction> = told.iter().map(|violation| violation.found.clone()).collect();
-    let mut verdict = judge_wire(scenario, records, found);
-    if let Some(crash) = ended.and_then(Ended::crash)
-        && verdict.outcome != Outcome::HarnessError
-    {
-        verdict.outcome = Outcome::Crash;
-        for contradiction in verdict
-            .contradictions
-            .iter_mut()
-            .filter(|found| found.check == "run")
-        {
-            contradiction.sentence = format!("the command {crash} before the scenario was over");
-        }
-    }
-    let proof = |found: &Contradiction| {
-        let proof = told.iter().find(|violation| violation.found == *found);
-        proof.map(|violation| violation.proof.clone()).unwrap_or_default()
-    };
-    let proofs = verdict.contradictions.iter().map(proof).collect();
-    (verdict, proofs)
 }
 
 /// The command ended by itself.

@@ -10,6 +10,7 @@ pub mod check;
 pub mod client;
 pub mod coverage;
 pub mod drive;
+pub mod effect;
 pub mod history;
 pub mod invariants;
 pub mod judge;

@@ -1,5 +1,6 @@
 //! `fake-apiserver run`: what it prints about a command, and the codes it ends with.
 
+use std::path::Path;
 use std::process::Output;
 
 use rstest::rstest;
@@ -76,4 +77,34 @@ fn a_command_outlives_a_server_that_is_down() {
     ]);
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{printed}");
+}
+
+/// What a scenario file of a test does and expects.
+fn scenario(name: &str, text: &str) -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scenarios/run");
+    std::fs::create_dir_all(&folder).expect("the folder of tests can be written");
+    let file = folder.join(name).with_extension("yaml");
+    let head = "scenario: v1\ntitle: A claim\nwhy: A reason.\ncovers: [WATCH-01]\n";
+    std::fs::write(&file, format!("{head}{text}")).expect("the folder of tests can be written");
+    file.display().to_string()
+}
+
+/// Where the server did not lie, or its lie changed nothing, a client that takes another way may be right.
+#[rstest]
+#[case::a_cut_behind_the_end(
+    "cut-behind-the-end",
+    "steps:\n  - when: {list: 1}\n    do: {truncate: {after_bytes: 1000000, then: rst}}\nexpect: {requests: [list, list]}\n",
+    "the `truncate` of step 1 (line 6) never took effect"
+)]
+#[case::another_way(
+    "another-way",
+    "steps:\n  - when: {watch: 1, query: {limit: \"3\"}}\n    within: 1s\n    do: eof\n",
+    "the server told nothing but the truth by then: the client took another way: step 1 (line 6)"
+)]
+fn a_lie_without_effect_proves_nothing(#[case] name: &str, #[case] text: &str, #[case] said: &str) {
+    let ended = run(&[&scenario(name, text), "--", env!("CARGO_BIN_EXE_follow")]);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(4), "{printed}");
+    assert!(printed.contains("not judged: "), "{printed}");
+    assert!(printed.contains(said), "no {said:?} in\n{printed}");
 }

@@ -27,6 +27,15 @@ pub(super) fn client(client: &ClientSettings) -> Value {
         "page_size": client.page_size.map_or(json!("none"), |size| json!(size)),
         "bookmarks": client.bookmarks,
         "idle_timeout": client.idle_timeout_ms.map(ms),
+        "list_timeout": client.list_timeout_ms.map(ms),
+        "staleness_probe_after": client.staleness_probe_after_ms.map(|after| after.map_or("none".to_owned(), ms)),
+        "backoff": {
+            "initial": client.backoff.initial_ms.map(ms),
+            "max": client.backoff.max_ms.map(ms),
+            "factor": client.backoff.factor,
+            "reset_after": client.backoff.reset_after_ms.map(ms),
+            "retry_after_max": client.backoff.retry_after_max_ms.map(ms),
+        },
         "consumer_delay": ms(client.consumer_delay_ms),
         "gzip": client.gzip,
     })

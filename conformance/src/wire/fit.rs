@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fake_apiserver::scenario::{
-    ClientMode, ClientSettings, EmittedKind, InitialList, ListSemantic, Scenario, Times, Trigger,
+    ClientMode, ClientSettings, EmittedKind, InitialList, ListSemantic, RequestKind, Scenario, Times, Trigger,
 };
 use fake_apiserver::script::words_for_emitted;
 
@@ -57,7 +57,7 @@ pub fn needs(scenario: &Scenario) -> Option<Needs> {
             index + 1
         )));
     }
-    let told = told(&scenario.client);
+    let told = told(scenario);
     (!told.is_empty()).then(|| Needs::Told(format!("a client that is told {}", told.join(", "))))
 }
 
@@ -84,7 +84,7 @@ pub fn grants(scenario: &Scenario) -> Duration {
 }
 
 /// The keys of `client:` that a scenario may give its client.
-pub const SETTINGS: [&str; 12] = [
+pub const SETTINGS: [&str; 15] = [
     "mode",
     "object",
     "labels",
@@ -95,20 +95,41 @@ pub const SETTINGS: [&str; 12] = [
     "page_size",
     "bookmarks",
     "idle_timeout",
+    "list_timeout",
+    "staleness_probe_after",
+    "backoff",
     "consumer_delay",
     "gzip",
 ];
 
 /// The keys of `client:` in which the scenario differs from the default.
 pub fn configured(scenario: &Scenario) -> Vec<&'static str> {
-    let told = told(&scenario.client);
-    let begins = |key: &str| told.iter().any(|told| told.starts_with(&format!("`{key}:")));
-    SETTINGS.into_iter().filter(|key| begins(key)).collect()
+    let told = told(scenario);
+    let is_told = |key: &str| {
+        told.iter()
+            .any(|told| told.trim_matches('`').split(':').next() == Some(key))
+    };
+    SETTINGS.into_iter().filter(|key| is_told(key)).collect()
 }
 
-/// What of the settings is no client's default.
-fn told(client: &ClientSettings) -> Vec<String> {
-    let default = ClientSettings::default();
+/// Is there a second page that a step waits for, or that is expected?
+fn turns_pages(scenario: &Scenario) -> bool {
+    let is_page = |kind: RequestKind| matches!(kind, RequestKind::Page { .. });
+    let waited_for = scenario.steps.iter().any(|step| match &step.when {
+        Trigger::Request(request) => is_page(request.kind),
+        Trigger::Now | Trigger::Emitted(_) | Trigger::After(_) | Trigger::Quiet(_) => false,
+    });
+    waited_for
+        || scenario
+            .expect
+            .requests
+            .iter()
+            .any(|request| is_page(request.kind))
+}
+
+/// What of the settings is no client's default, or is what the scenario depends on.
+fn told(scenario: &Scenario) -> Vec<String> {
+    let (client, default) = (&scenario.client, ClientSettings::default());
     let mut told = Vec::new();
     match (client.mode, &client.object) {
         (ClientMode::Object, Some(object)) => told.push(format!("`object: {object}`")),
@@ -130,7 +151,8 @@ fn told(client: &ClientSettings) -> Vec<String> {
     if client.initial_list == InitialList::StreamingList {
         told.push("`initial_list: streaming_list`".to_owned());
     }
-    if client.page_size != default.page_size {
+    // Who reads from the watch cache gets the whole set at once.
+    if client.page_size != default.page_size || turns_pages(scenario) {
         told.push(match client.page_size {
             Some(size) => format!("`page_size: {size}`"),
             None => "`page_size: none`".to_owned(),
@@ -161,4 +183,27 @@ fn told(client: &ClientSettings) -> Vec<String> {
         told.push("`gzip: true`".to_owned());
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use fake_apiserver::scenario::parse;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::nothing("", &[])]
+    #[case::a_page_awaited("steps: [{when: {list: 1, page: 2}}]", &["page_size"])]
+    #[case::a_page_expected("expect: {requests: [list, {page: 2}]}", &["page_size"])]
+    #[case::delays("client: {backoff: {initial: 1s}, list_timeout: 5s}", &["list_timeout", "backoff"])]
+    #[case::probes("client: {staleness_probe_after: none}", &["staleness_probe_after"])]
+    fn what_a_client_is_told(#[case] part: &str, #[case] keys: &[&str]) {
+        let text = format!(
+            "scenario: v1\ntitle: t\nwhy: w\ncovers: [PAGE-01]\nobjects:\n  - {{repeat: 600, configmap: {{name: \"a-{{i}}\"}}}}\n{part}\n"
+        );
+        let scenario = parse("group/claim", std::path::Path::new("claim.yaml"), &text).unwrap();
+        assert_eq!(configured(&scenario), keys);
+        assert_eq!(needs(&scenario).is_some(), !keys.is_empty());
+    }
 }

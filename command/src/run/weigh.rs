@@ -1,0 +1,135 @@
+//! What a run of a command proves: the verdict on it, or why there is none.
+//!
+//! It reads records and starts nothing.
+
+use std::time::Duration;
+
+use conformance::effect::Effects;
+use conformance::judge::judge_wire;
+use conformance::verdict::{Contradiction, Outcome, Verdict};
+use conformance::wire::Violation;
+use fake_apiserver::record::Record;
+use fake_apiserver::scenario::{Scenario, SharedScenario};
+
+use super::Skipped;
+use super::child::Ended;
+use crate::judging::Judge;
+
+/// What the wire proves: what always holds, what the scenario expects of requests, and how the command ended.
+pub(super) fn judged(
+    scenario: &SharedScenario,
+    records: &[Record],
+    judge: &Judge,
+    ended: Option<&Ended>,
+) -> (Verdict, Vec<Violation>) {
+    let clients = judge.verdict().clients;
+    let told: Vec<_> = clients
+        .into_iter()
+        .flat_map(|client| client.contradictions)
+        .collect();
+    let found: Vec<Contradiction> = told.iter().map(|violation| violation.found.clone()).collect();
+    let mut verdict = judge_wire(scenario, records, found);
+    if let Some(crash) = ended.and_then(Ended::crash)
+        && verdict.outcome != Outcome::HarnessError
+    {
+        verdict.outcome = Outcome::Crash;
+        for contradiction in verdict
+            .contradictions
+            .iter_mut()
+            .filter(|found| found.check == "run")
+        {
+            contradiction.sentence = format!("the command {crash} before the scenario was over");
+        }
+    }
+    (verdict, told)
+}
+
+/// The requests that prove what was found, as the trace tells them; empty where it is no single one.
+pub(super) fn proofs(verdict: &Verdict, told: &[Violation]) -> Vec<String> {
+    let proof = |found: &Contradiction| {
+        let proof = told.iter().find(|violation| violation.found == *found);
+        proof.map(|violation| violation.proof.clone()).unwrap_or_default()
+    };
+    verdict.contradictions.iter().map(proof).collect()
+}
+
+/// A verdict, or why there is none: a command that read something else proves nothing, and a run that was cut proves only
+/// what was wrong by then.
+pub(super) fn weighed(
+    mut verdict: Verdict,
+    missed: Option<String>,
+    cut: Option<String>,
+) -> Result<Verdict, Skipped> {
+    match verdict.outcome {
+        Outcome::Crash | Outcome::HarnessError => return Ok(verdict),
+        Outcome::Pass | Outcome::Mismatch | Outcome::Stuck => {}
+    }
+    if let Some(why) = missed {
+        return Err(Skipped::NotJudged(why));
+    }
+    let Some(why) = cut else { return Ok(verdict) };
+    verdict.contradictions.retain(|found| found.check != "run");
+    if verdict.contradictions.is_empty() {
+        return Err(Skipped::NotJudged(why));
+    }
+    verdict.outcome = Outcome::Mismatch;
+    Ok(verdict)
+}
+
+/// A verdict on what the script did, or why there is none: where the server did not lie, or not as it should have, a client
+/// that goes another way than the script expects may be right. What always holds is broken all the same.
+pub(super) fn proven(
+    scenario: &Scenario,
+    mut verdict: Verdict,
+    effects: Effects,
+) -> Result<Verdict, Skipped> {
+    let line = |step: usize| scenario.steps.get(step).map_or(0, |step| step.at.line);
+    let why = match (verdict.outcome, effects) {
+        (Outcome::Crash | Outcome::HarnessError, _) => return Ok(verdict),
+        (Outcome::Stuck, Effects { lied: false, .. }) => {
+            format!(
+                "the server told nothing but the truth by then: {}",
+                verdict.message()
+            )
+        }
+        (
+            Outcome::Pass,
+            Effects {
+                lied: false,
+                idle: Some((step, word)),
+            },
+        )
+        | (
+            Outcome::Mismatch | Outcome::Stuck,
+            Effects {
+                idle: Some((step, word)),
+                ..
+            },
+        ) => format!(
+            "the `{word}` of step {} (line {}) never took effect, as the client gave no occasion for it",
+            step + 1,
+            line(step)
+        ),
+        (Outcome::Pass | Outcome::Mismatch | Outcome::Stuck, _) => return Ok(verdict),
+    };
+    verdict
+        .contradictions
+        .retain(|found| found.check.starts_with("INV-"));
+    if verdict.contradictions.is_empty() {
+        return Err(Skipped::NotJudged(why));
+    }
+    verdict.outcome = Outcome::Mismatch;
+    Ok(verdict)
+}
+
+/// Why a run that was cut proves nothing.
+pub(super) fn cut_words(longest: Duration, waiting: Option<&(usize, String)>) -> String {
+    let waiting = match waiting {
+        Some((step, words)) => format!("step {} still waited for {words}", step + 1),
+        None => "the command had not come to rest".to_owned(),
+    };
+    format!(
+        "cut after {} s by --timeout, when {waiting}; a longer --timeout may show more",
+        longest.as_secs()
+    )
+}

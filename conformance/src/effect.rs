@@ -1,0 +1,181 @@
+//! Did the lies of a script reach the client? Read off the trace alone.
+//!
+//! A lie that never took effect proves nothing about a client: a cut behind the end of a body, events dropped where none
+//! came, connections refused when nobody connected.
+
+use fake_apiserver::fault::Ending;
+use fake_apiserver::record::{FrameType, Record, Side, StreamId, Verb, What};
+use fake_apiserver::scenario::{Action, RuleAction, Scenario, Trigger, TruthAction};
+
+/// What came of a script's lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Effects {
+    /// At least one took effect.
+    pub lied: bool,
+    /// The first that was set and shows no effect: index of its step, and the action's word.
+    pub idle: Option<(usize, &'static str)>,
+}
+
+impl Effects {
+    /// What came of the lies of the steps that were met.
+    pub fn of(scenario: &Scenario, records: &[Record]) -> Self {
+        let mut effects = Self::default();
+        for (index, record) in records.iter().enumerate() {
+            let What::Step { step, .. } = &record.what else {
+                continue;
+            };
+            let Some(met) = scenario.steps.get(*step) else {
+                continue;
+            };
+            let by_request = matches!(met.when, Trigger::Request(_));
+            let stream = concerned(&records[..index], by_request);
+            for action in met.actions.iter().filter(|action| is_lie(action)) {
+                if shows(action, &records[index..], stream) {
+                    effects.lied = true;
+                } else if effects.idle.is_none() {
+                    effects.idle = Some((*step, action.word()));
+                }
+            }
+        }
+        effects
+    }
+}
+
+/// Is it more than a write? What the truth does beside writes is rare enough to be what a scenario is about.
+fn is_lie(action: &Action) -> bool {
+    match action {
+        Action::Truth(action) => match action {
+            TruthAction::Apply(_) | TruthAction::Delete { .. } | TruthAction::Relabel { .. } => false,
+            TruthAction::Compact
+            | TruthAction::ClearWatchCache
+            | TruthAction::FreezeWatchCache
+            | TruthAction::LagWatchCache { .. }
+            | TruthAction::ThawWatchCache
+            | TruthAction::Restore { .. } => true,
+        },
+        Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => true,
+    }
+}
+
+/// The answer that a step's actions concern: that of the request that met it, else the newest watch.
+fn concerned(before: &[Record], by_request: bool) -> Option<StreamId> {
+    before.iter().rev().find_map(|record| {
+        let What::Request { stream, verb, .. } = &record.what else {
+            return None;
+        };
+        let is_watch = matches!(verb, Verb::Watch | Verb::WatchList);
+        (by_request || is_watch).then_some(*stream)
+    })
+}
+
+/// Does the trace show the lie, from its step on? What leaves no mark of its own is taken to have had its effect.
+fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
+    let on_stream = || {
+        let of_it = move |record: &&Record| record.what.stream() == stream;
+        after.iter().filter(of_it).map(|record| &record.what)
+    };
+    let frames = || {
+        on_stream().filter_map(|what| {
+            let What::Frame { frame, .. } = what else {
+                return None;
+            };
+            Some(frame)
+        })
+    };
+    let objects = || {
+        frames().filter(|frame| {
+            matches!(
+                frame.kind,
+                FrameType::Added | FrameType::Modified | FrameType::Deleted
+            )
+        })
+    };
+    match action {
+        Action::Rule(RuleAction::Truncate { .. }) => {
+            let whole = on_stream().any(|what| matches!(what, What::Page { .. } | What::Body { .. }));
+            let ends = |how: Ending| !(whole && how == Ending::Eof);
+            on_stream().any(|what| {
+                matches!(what, What::Torn { .. })
+                    || matches!(what, What::End { how, by: Side::Server, .. } if ends(*how))
+            }) || frames().any(|frame| !frame.whole())
+        }
+        Action::Rule(RuleAction::DropEvents(_)) => {
+            on_stream().any(|what| matches!(what, What::Withheld { .. }))
+        }
+        Action::Rule(RuleAction::RepeatEvent(_)) => objects().next().is_some(),
+        Action::Rule(RuleAction::ReorderEvents(_)) => objects().nth(1).is_some(),
+        Action::Rule(RuleAction::EndMarker(_)) => {
+            frames().any(|frame| matches!(frame.kind, FrameType::Bookmark { .. }))
+        }
+        Action::Refuse(_) => after.iter().any(|record| record.what == What::Refused),
+        Action::Rule(RuleAction::NoBookmarks) | Action::Truth(_) | Action::Shape(_) | Action::Say(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fake_apiserver::fault::Cut;
+    use fake_apiserver::scenario::{Place, RequestKind, RequestTrigger, SayAction, Step, Times};
+    use rstest::rstest;
+
+    use super::*;
+    use crate::trace::sample::{Sample, scenario};
+
+    fn truncate() -> Action {
+        Action::Rule(RuleAction::Truncate {
+            cut: Cut::AfterBytes(9000),
+            ending: Ending::Eof,
+        })
+    }
+
+    fn listed(s: &mut Sample) {
+        s.page("10", "", &[("a", "5")]).eof();
+    }
+
+    fn torn(s: &mut Sample) {
+        s.push(What::Torn {
+            stream: StreamId(1),
+            sent: 9000,
+            bytes: 9100,
+        });
+    }
+
+    fn nothing(_: &mut Sample) {}
+
+    fn refused(s: &mut Sample) {
+        s.push(What::Refused);
+    }
+
+    #[rstest]
+    #[case::a_cut_behind_the_end(truncate(), listed, Some("truncate"))]
+    #[case::a_cut(truncate(), torn, None)]
+    #[case::nothing_to_drop(Action::Rule(RuleAction::DropEvents(1)), nothing, Some("drop_events"))]
+    #[case::nobody_connects(Action::Refuse(1000), nothing, Some("refuse"))]
+    #[case::somebody_connects(Action::Refuse(1000), refused, None)]
+    #[case::said(Action::Say(SayAction::End(Ending::Eof)), nothing, None)]
+    fn a_lie_shows(#[case] lie: Action, #[case] then: fn(&mut Sample), #[case] idle: Option<&str>) {
+        let mut scenario = scenario();
+        scenario.steps.push(Step {
+            at: Place { line: 5, column: 3 },
+            name: None,
+            when: Trigger::Request(RequestTrigger {
+                kind: RequestKind::List,
+                nth: Some(1),
+                query: Vec::new(),
+            }),
+            times: Times::Count(1),
+            actions: vec![lie],
+            within_ms: None,
+        });
+        let mut s = Sample::new();
+        s.list(&[]);
+        s.push(What::Step {
+            step: 0,
+            how: String::new(),
+        });
+        then(&mut s);
+        let effects = Effects::of(&scenario, &s.complete());
+        assert_eq!(effects.idle.map(|(_, word)| word), idle);
+        assert_eq!(effects.lied, idle.is_none());
+    }
+}
