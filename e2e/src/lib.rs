@@ -10,4 +10,5 @@ pub mod kubectl;
 pub mod lines;
 pub mod server;
 pub mod story;
+pub mod suites;
 pub mod toolchain;

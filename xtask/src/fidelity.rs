@@ -8,6 +8,7 @@ use ::fidelity::{Error, page, side_by_side};
 use clap::{Args, Subcommand, ValueEnum};
 use e2e::kubectl::Kubectl;
 use e2e::story::{self, Chapter};
+use e2e::suites;
 
 use crate::clients::{USAGE, root};
 use crate::oracle;
@@ -120,7 +121,9 @@ async fn compare(arguments: &Arguments) -> Result<ExitCode, Error> {
     if arguments.write_docs {
         std::fs::write(
             &file,
-            page::write(&outcomes) + &story::page().map_err(Error::caller)?,
+            page::write(&outcomes)
+                + &suites::page::page().map_err(Error::caller)?
+                + &story::page().map_err(Error::caller)?,
         )
         .map_err(|why| Error::caller(format!("{}: {why}", file.display())))?;
     }

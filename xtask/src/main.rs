@@ -23,6 +23,7 @@ mod oracle;
 mod scenarios;
 mod schema;
 mod served;
+mod suites;
 mod tidy;
 
 /// Repository chores.
@@ -59,6 +60,8 @@ enum Chore {
     },
     /// Tries variations of what real clients say: nothing may panic.
     Fuzz(fuzz::Arguments),
+    /// Runs test suites of other projects against the fake or a real kube-apiserver (needs Go; minutes).
+    Suites(suites::Arguments),
     /// Loads a served fake for a while and says whether its memory stays flat.
     Soak(served::Soak),
     /// Measures.
@@ -112,6 +115,7 @@ fn main() -> ExitCode {
             what: Bench::Attacks(arguments),
         } => attacks::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
+        Chore::Suites(arguments) => suites::run(&arguments),
         Chore::Soak(arguments) => served::soak(&arguments),
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use e2e::kubectl::Kubectl;
 use e2e::server::Server;
 use e2e::story::{self, Chapter};
+use e2e::suites;
 use e2e::toolchain::{or_skip, repository};
 use rstest::rstest;
 
@@ -36,8 +37,10 @@ fn the_page_tells_what_the_chapters_hold() {
     let page =
         std::fs::read_to_string(repository().join("docs/fidelity.md")).expect("docs/fidelity.md is there");
     let told = story::page().unwrap_or_else(|why| panic!("{why}"));
+    let suites = suites::page::page().unwrap_or_else(|why| panic!("{why}"));
+    let told = suites + &told;
     assert!(
         page.ends_with(&told),
-        "docs/fidelity.md does not tell what oracle/kubectl holds; run `cargo xtask fidelity --write-docs`"
+        "docs/fidelity.md does not tell what oracle/kubectl and e2e/suites hold; run `cargo xtask fidelity --write-docs`"
     );
 }

@@ -1,0 +1,165 @@
+//! What test runners write, read into one form: the outcome of each test by its full name. Tests that were skipped are
+//! left out.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// How a test ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// As its author wants.
+    Passed,
+    /// As its author wants, after it had failed.
+    PassedAgain,
+    /// Otherwise; the message, which may be empty.
+    Failed(String),
+}
+
+/// Tests by full name.
+pub type Outcomes = BTreeMap<String, Outcome>;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct GinkgoSuite {
+    #[serde(default)]
+    spec_reports: Option<Vec<Spec>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Spec {
+    #[serde(default)]
+    container_hierarchy_texts: Option<Vec<String>>,
+    leaf_node_type: String,
+    #[serde(default)]
+    leaf_node_text: String,
+    state: String,
+    #[serde(default)]
+    num_attempts: u32,
+    #[serde(default)]
+    failure: Failure,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Failure {
+    #[serde(default)]
+    message: String,
+}
+
+/// Reads Ginkgo's JSON report (`--ginkgo.json-report`).
+///
+/// # Errors
+/// It is none, or the suite failed before its first spec.
+pub fn ginkgo(text: &str) -> Result<Outcomes, String> {
+    let suites: Vec<GinkgoSuite> =
+        serde_json::from_str(text).map_err(|why| format!("no Ginkgo report: {why}"))?;
+    let mut outcomes = Outcomes::new();
+    for spec in suites
+        .into_iter()
+        .filter_map(|suite| suite.spec_reports)
+        .flatten()
+    {
+        let failed = !["passed", "skipped", "pending"].contains(&spec.state.as_str());
+        if spec.leaf_node_type != "It" {
+            if failed {
+                let Spec {
+                    leaf_node_type,
+                    failure,
+                    ..
+                } = spec;
+                return Err(format!("{leaf_node_type}: {}", failure.message));
+            }
+            continue;
+        }
+        let mut name = spec.container_hierarchy_texts.unwrap_or_default();
+        name.push(spec.leaf_node_text);
+        let name = name.join(" ");
+        if failed {
+            outcomes.insert(
+                name,
+                Outcome::Failed(format!("{}: {}", spec.state, spec.failure.message)),
+            );
+        } else if spec.state == "passed" {
+            // Two specs of one name: the worse outcome stays.
+            let passed = if spec.num_attempts > 1 {
+                Outcome::PassedAgain
+            } else {
+                Outcome::Passed
+            };
+            outcomes.entry(name).or_insert(passed);
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Reads the output of `go test -v`: the subtests below the top level, without the top level's name.
+pub fn go_test(text: &str) -> Outcomes {
+    let mut outcomes = Outcomes::new();
+    for line in text.lines() {
+        let line = line.trim_start();
+        let ended = [("--- PASS: ", true), ("--- FAIL: ", false)]
+            .into_iter()
+            .find_map(|(prefix, passed)| Some((line.strip_prefix(prefix)?, passed)));
+        let Some((rest, passed)) = ended else { continue };
+        let name = rest.rsplit_once(" (").map_or(rest, |(name, _)| name);
+        let Some((_, name)) = name.split_once('/') else {
+            continue;
+        };
+        let outcome = if passed {
+            Outcome::Passed
+        } else {
+            Outcome::Failed(String::new())
+        };
+        outcomes.insert(name.replace('_', " "), outcome);
+    }
+    outcomes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Outcome, Outcomes, ginkgo, go_test};
+
+    fn outcomes(of: &[(&str, Outcome)]) -> Outcomes {
+        of.iter()
+            .map(|(name, outcome)| ((*name).to_owned(), outcome.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn a_ginkgo_report_becomes_outcomes_by_full_name() {
+        let text = r#"[{"SpecReports":[
+            {"LeafNodeType":"BeforeSuite","State":"passed"},
+            {"ContainerHierarchyTexts":["client","Get"],"LeafNodeType":"It","LeafNodeText":"reads","State":"passed","NumAttempts":1},
+            {"ContainerHierarchyTexts":["client"],"LeafNodeType":"It","LeafNodeText":"races","State":"passed","NumAttempts":2},
+            {"ContainerHierarchyTexts":["client"],"LeafNodeType":"It","LeafNodeText":"waits","State":"timedout",
+             "Failure":{"Message":"too long"}},
+            {"ContainerHierarchyTexts":["client"],"LeafNodeType":"It","LeafNodeText":"later","State":"skipped"}
+        ]}]"#;
+        let expected = outcomes(&[
+            ("client Get reads", Outcome::Passed),
+            ("client races", Outcome::PassedAgain),
+            ("client waits", Outcome::Failed("timedout: too long".to_owned())),
+        ]);
+        assert_eq!(ginkgo(text), Ok(expected));
+    }
+
+    #[test]
+    fn a_suite_that_did_not_begin_is_no_report() {
+        let text = r#"[{"SpecReports":[
+            {"LeafNodeType":"BeforeSuite","State":"failed","Failure":{"Message":"no server"}}]}]"#;
+        assert_eq!(ginkgo(text), Err("BeforeSuite: no server".to_owned()));
+        assert!(ginkgo("").is_err());
+    }
+
+    #[test]
+    fn go_tests_are_read_from_their_output() {
+        let text = "--- FAIL: TestX (0.10s)\n    --- PASS: TestX/binds_a_pod (0.05s)\n    --- FAIL: TestX/waits (0.05s)\n";
+        let expected = outcomes(&[
+            ("binds a pod", Outcome::Passed),
+            ("waits", Outcome::Failed(String::new())),
+        ]);
+        assert_eq!(go_test(text), expected);
+    }
+}

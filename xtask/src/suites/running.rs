@@ -1,0 +1,278 @@
+//! Runs the test binary of a suite to its end, in the form its runner needs, and reads what it reported.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use e2e::suites::report::{self, Outcomes};
+use e2e::suites::{Runner, Suite};
+
+use super::programs::Programs;
+use super::say;
+use super::target::Target;
+
+/// Processes that share the specs of the Kubernetes e2e suite: most of a spec is waiting.
+const SHARDS: usize = 4;
+
+/// Specs whose names contain this run alone.
+const SERIAL: &str = "[Serial]";
+
+/// Some specs race with their own informers, on any server: those that fail are run once more.
+const ATTEMPTS: &str = "--ginkgo.flake-attempts=2";
+
+/// A line of progress comes after so many tests.
+const PROGRESS_EVERY: usize = 20;
+
+/// Runs it. `specs` is the selection of the Kubernetes e2e suite, `known` what may fail of it.
+///
+/// # Errors
+/// It does not start, or reports nothing.
+pub(crate) fn run(
+    suite: &Suite,
+    programs: &Programs,
+    specs: &[String],
+    known: &[&String],
+    target: &Target,
+    folder: &Path,
+) -> Result<Outcomes, String> {
+    match suite.runner {
+        Runner::Ginkgo => ginkgo(suite, programs, target, folder),
+        Runner::GoTest(test) => go_test(suite, programs, test, target, folder),
+        Runner::Specs => specs_in_shards(suite, programs, specs, known, target, folder),
+    }
+}
+
+/// Specs that one process runs.
+struct Shard<'a> {
+    /// Names its report and its log.
+    number: usize,
+    specs: Vec<&'a String>,
+    /// When Ginkgo gives up, in its words.
+    time_limit: &'static str,
+}
+
+/// Runs specs in a few processes at once. Those that are known to fail have a process each: some of them wait until a time
+/// limit, which in Ginkgo is that of all specs of a process.
+fn specs_in_shards(
+    suite: &Suite,
+    programs: &Programs,
+    specs: &[String],
+    known: &[&String],
+    target: &Target,
+    folder: &Path,
+) -> Result<Outcomes, String> {
+    let (failing, passing): (Vec<&String>, Vec<&String>) =
+        specs.iter().partition(|spec| known.contains(spec));
+    let (serial, parallel): (Vec<&String>, Vec<&String>) =
+        passing.iter().partition(|spec| spec.contains(SERIAL));
+    let large = (0..SHARDS).map(|shard| {
+        let part = parallel.iter().skip(shard).step_by(SHARDS);
+        (part.copied().collect(), "15m")
+    });
+    let small = failing.into_iter().map(|spec| (vec![spec], "45s"));
+    let shards = large.chain(small).chain([(serial, "15m")]).enumerate();
+    let mut shards: Vec<Shard<'_>> = shards
+        .map(|(number, (specs, time_limit))| Shard {
+            number,
+            specs,
+            time_limit,
+        })
+        .collect();
+    let last = shards.pop();
+    let queue = Mutex::new(shards.into_iter());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let outcomes = Mutex::new(Ok(Outcomes::new()));
+    let one = |shard: &Shard<'_>| {
+        let ran = kubernetes(suite, programs, shard, target, folder);
+        let mut all = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        match (ran, all.as_mut()) {
+            (Ok(ran), Ok(all)) => all.extend(ran),
+            (Err(why), _) => *all = Err(why),
+            (Ok(_), Err(_)) => {}
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..SHARDS {
+            scope.spawn(|| {
+                while let Some(shard) = next() {
+                    one(&shard);
+                }
+            });
+        }
+    });
+    if let Some(serial) = last {
+        one(&serial);
+    }
+    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ginkgo(suite: &Suite, programs: &Programs, target: &Target, folder: &Path) -> Result<Outcomes, String> {
+    let report = folder.join("report.json");
+    // Fixtures are beside the tests, in the module.
+    let sources = package_folder(suite)?;
+    let mut command = Command::new(&programs.tests);
+    command
+        .args(["--ginkgo.v", "--ginkgo.no-color", ATTEMPTS])
+        .arg(format!("--ginkgo.json-report={}", report.display()))
+        .env("USE_EXISTING_CLUSTER", "true")
+        .env("KUBECONFIG", &target.kubeconfig)
+        .current_dir(sources);
+    reported(suite, command, &report, &folder.join("tests.log"))
+}
+
+fn kubernetes(
+    suite: &Suite,
+    programs: &Programs,
+    shard: &Shard<'_>,
+    target: &Target,
+    folder: &Path,
+) -> Result<Outcomes, String> {
+    let Shard {
+        number,
+        specs,
+        time_limit,
+    } = shard;
+    if specs.is_empty() {
+        return Ok(Outcomes::new());
+    }
+    let report = folder.join(format!("report-{number}.json"));
+    let mut command = Command::new(&programs.tests);
+    command
+        .args([
+            "--provider=skeleton",
+            "--disable-log-dump",
+            "--dump-logs-on-failure=false",
+        ])
+        // Nodes that no kubelet renews, and no admission plugin that wants service accounts.
+        .args(["--num-nodes=2", "--allowed-not-ready-nodes=-1"])
+        .args(["--e2e-verify-service-account=false"])
+        .args(["--ginkgo.v", "--ginkgo.no-color", ATTEMPTS])
+        .arg(format!("--ginkgo.timeout={time_limit}"))
+        .arg(format!("--kubeconfig={}", target.kubeconfig.display()))
+        .arg(format!("--ginkgo.json-report={}", report.display()))
+        .args(
+            specs
+                .iter()
+                .map(|spec| format!("--ginkgo.focus={}$", escaped(spec))),
+        )
+        .current_dir(folder);
+    let mut outcomes = reported(
+        suite,
+        command,
+        &report,
+        &folder.join(format!("tests-{number}.log")),
+    )?;
+    // The end of one name may be another.
+    outcomes.retain(|name, _| specs.contains(&name));
+    Ok(outcomes)
+}
+
+fn go_test(
+    suite: &Suite,
+    programs: &Programs,
+    test: &str,
+    target: &Target,
+    folder: &Path,
+) -> Result<Outcomes, String> {
+    let mut tests = Command::new(&programs.tests);
+    tests
+        .args(["-test.v", "-test.run"])
+        .arg(format!("^{test}$"))
+        .env("KUBECONFIG", &target.kubeconfig);
+    let text = listened(suite, tests, &folder.join("tests.log"))?;
+    let outcomes = report::go_test(&text);
+    if outcomes.is_empty() {
+        return Err("its tests reported nothing; see tests.log".to_owned());
+    }
+    Ok(outcomes)
+}
+
+fn reported(suite: &Suite, command: Command, report: &Path, log: &Path) -> Result<Outcomes, String> {
+    let _was_not_there = std::fs::remove_file(report);
+    listened(suite, command, log)?;
+    let text = std::fs::read_to_string(report)
+        .map_err(|_| format!("it ended without a report; see {}", log.display()))?;
+    report::ginkgo(&text).map_err(|why| format!("{why}; see {}", log.display()))
+}
+
+/// Runs a program, copies what it prints to `log`, and reports progress. Gives what it printed on standard output; how it
+/// ended is in its report.
+fn listened(suite: &Suite, mut command: Command, log: &Path) -> Result<String, String> {
+    let mut to = create(log)?;
+    let errors = to.try_clone().map_err(|why| why.to_string())?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(errors)
+        .spawn()
+        .map_err(|why| format!("{}: {why}", command.get_program().display()))?;
+    let (mut text, mut ended, mut failed) = (String::new(), 0_usize, 0_usize);
+    for line in child
+        .stdout
+        .take()
+        .into_iter()
+        .flat_map(|out| BufReader::new(out).split(b'\n'))
+    {
+        let Ok(line) = line else { break };
+        let line = String::from_utf8_lossy(&line);
+        writeln!(to, "{line}").map_err(|why| format!("{}: {why}", log.display()))?;
+        text.push_str(&line);
+        text.push('\n');
+        let line = line.trim_start();
+        let bad = line.starts_with("• [FAILED]") || line.starts_with("--- FAIL");
+        if bad || line.starts_with("• [") || line.starts_with("--- PASS") {
+            ended += 1;
+            failed += usize::from(bad);
+            if ended.is_multiple_of(PROGRESS_EVERY) {
+                say(&format!("{}: {ended} ended, {failed} failed", suite.name));
+            }
+        }
+    }
+    let _in_the_report = child.wait();
+    Ok(text)
+}
+
+/// Where the sources of the suite's package are.
+fn package_folder(suite: &Suite) -> Result<String, String> {
+    let output = Command::new("go")
+        .args(["list", "-f", "{{.Dir}}", suite.package])
+        .current_dir(suite.folder())
+        .output()
+        .map_err(|why| format!("go list: {why}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    } else {
+        Err(format!(
+            "go list {}: {}",
+            suite.package,
+            String::from_utf8_lossy(&output.stderr)
+        ))
+    }
+}
+
+/// A name as a regular expression of Go.
+fn escaped(name: &str) -> String {
+    let special = |c: char| r"\.+*?()|[]{}^$".contains(c);
+    name.chars()
+        .flat_map(|c| special(c).then_some('\\').into_iter().chain([c]))
+        .collect()
+}
+
+pub(crate) fn create(file: &Path) -> Result<File, String> {
+    File::create(file).map_err(|why| format!("{}: {why}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn names_of_specs_are_no_patterns() {
+        assert_eq!(
+            escaped("[sig-api] a (b) v1.2 $x"),
+            r"\[sig-api\] a \(b\) v1\.2 \$x"
+        );
+    }
+}

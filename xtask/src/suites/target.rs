@@ -1,0 +1,80 @@
+//! The server a suite runs against, started for it and ended with it.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::oracle;
+
+/// A running server.
+pub(crate) struct Target {
+    /// Credentials of an administrator.
+    pub(crate) kubeconfig: PathBuf,
+    process: Process,
+}
+
+enum Process {
+    Fake(Child),
+    Real(oracle::Running),
+}
+
+impl Target {
+    /// Starts `fake`, or the oracle where there is none. What it logs goes to `server.log` in `folder`.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(crate) fn start(fake: Option<&Path>, folder: &Path) -> Result<Self, String> {
+        let Some(program) = fake else {
+            // As envtest: without kube-controller-manager no namespace has the service account that pods would need.
+            let flags = ["--disable-admission-plugins=ServiceAccount"];
+            let running =
+                oracle::Running::begin_with(oracle::NEWEST, &flags).map_err(|why| why.to_string())?;
+            let kubeconfig = running.kubeconfig().map_err(|why| why.to_string())?;
+            return Ok(Self {
+                kubeconfig,
+                process: Process::Real(running),
+            });
+        };
+        let log = folder.join("server.log");
+        let mut child = Command::new(program)
+            // As a real server: HTTPS, authentication, authorization.
+            .args(["serve", "--quiet", "--tls"])
+            .args(["--token", "suites-admin", "--limited-token", "suites-limited"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).map_err(|why| format!("{}: {why}", log.display()))?)
+            .spawn()
+            .map_err(|why| format!("{}: {why}", program.display()))?;
+        let printed = child.stdout.take().map(BufReader::new);
+        let mut lines = printed.into_iter().flat_map(std::io::BufRead::lines);
+        let kubeconfig = lines.find_map(|line| {
+            let line = line.ok()?;
+            line.strip_prefix("export KUBECONFIG=").map(PathBuf::from)
+        });
+        match kubeconfig {
+            Some(kubeconfig) => Ok(Self {
+                kubeconfig,
+                process: Process::Fake(child),
+            }),
+            None => {
+                let _gone = child.kill();
+                let _status = child.wait();
+                Err(format!("fake-apiserver did not start; see {}", log.display()))
+            }
+        }
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        match &mut self.process {
+            Process::Fake(child) => {
+                // Asked to stop, it removes its kubeconfig.
+                let _gone = Command::new("kill").arg(child.id().to_string()).status();
+                let _status = child.wait();
+            }
+            Process::Real(_ends_itself) => {}
+        }
+    }
+}
