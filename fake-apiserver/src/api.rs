@@ -402,11 +402,8 @@ pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> 
 /// Does it lead to what a kubelet is asked for? Flow control lets that pass unseen.
 fn is_connection(path: &str) -> bool {
     let path = decoded_path(path);
-    ResourcePath::read(&path).is_some_and(|place| {
-        let of_pod = (place.group, place.version, place.resource) == ("", "v1", "pods");
-        let part = place.subresource.unwrap_or_default();
-        of_pod && place.within.is_some() && Connection::of(part).is_some()
-    })
+    ResourcePath::read(&path)
+        .is_some_and(|place| Connection::of(place.subresource.unwrap_or_default()).is_some())
 }
 
 /// Does the path end where a collection does, whether or not it is served?

@@ -174,8 +174,14 @@ fn below_version(path: &ResourcePath<'_>, catalog: &Catalog) -> Route {
     let found = catalog.find_version(group, version, path.resource);
     let watch = path.verb == Some("watch");
     let plain = path.verb.is_none() || watch && path.subresource.is_none();
-    let is_known = plain && !path.continues && path.subresource != Some("");
-    let Some(kind) = found.filter(|_| is_known) else {
+    let is_known = plain && path.subresource != Some("");
+    let ends = |kind: &Kind| {
+        let part = path.subresource.unwrap_or_default();
+        let known = kind.subresources().iter().any(|known| known.name == part);
+        // What is behind a proxied object is its own affair; of a custom object, anything is a part that is not there.
+        !path.continues || known && part == "proxy" || kind.custom && !known
+    };
+    let Some(kind) = found.filter(|kind| is_known && ends(kind)) else {
         return unknown(group, catalog);
     };
     let whole = path.is_collection();

@@ -171,12 +171,20 @@ pub enum Connection {
     Attach,
     /// A port of the pod.
     PortForward,
+    /// Requests to a pod, a service or a node.
+    Proxy,
 }
 
 impl Connection {
-    const ALL: [Self; 4] = [Self::Log, Self::Exec, Self::Attach, Self::PortForward];
+    const ALL: [Self; 5] = [
+        Self::Log,
+        Self::Exec,
+        Self::Attach,
+        Self::PortForward,
+        Self::Proxy,
+    ];
 
-    /// That of this subresource of a pod.
+    /// That of this subresource.
     pub(super) fn of(part: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|connection| connection.part() == part)
     }
@@ -188,16 +196,17 @@ impl Connection {
             Self::Exec => "exec",
             Self::Attach => "attach",
             Self::PortForward => "portforward",
+            Self::Proxy => "proxy",
         }
     }
 }
 
-/// A legal request of what a kubelet has.
+/// A legal request of what a server passes on.
 #[derive(Debug, Clone)]
 pub struct ConnectRequest {
-    /// Where the pod is.
+    /// Where the pod, service or node is.
     pub collection: Collection,
-    /// Its name.
+    /// Its name; of a proxied one also `name:port` and `scheme:name:port`.
     pub name: String,
     /// What of it.
     pub connection: Connection,

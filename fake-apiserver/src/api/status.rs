@@ -485,6 +485,11 @@ impl Status {
         Self::new(500, "", message)
     }
 
+    /// 503: nothing is there to pass a request on to.
+    pub fn unavailable(message: String) -> Self {
+        Self::new(503, "ServiceUnavailable", message)
+    }
+
     /// 500: a `resourceVersion` that is no number, on a watch or a single object.
     pub fn unreadable_version(error: &str) -> Self {
         Self::new(500, "", error)

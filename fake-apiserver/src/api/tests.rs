@@ -261,11 +261,7 @@ const NO_METHOD: &str =
 #[case(Method::GET, "/api/v1/namespaces/probe/finalize", NO_METHOD)]
 #[case(Method::GET, "/apis/authorization.k8s.io/v1/subjectaccessreviews", NO_METHOD)]
 #[case(Method::DELETE, "/api/v1/namespaces/probe/pods/p/exec", NO_METHOD)]
-#[case(
-    Method::GET,
-    "/api/v1/namespaces/probe/pods/p/proxy",
-    "501 -|pods/proxy is listed, as on every server, and not served here: it needs a kubelet or another component of a cluster, and there is none|{}"
-)]
+#[case(Method::GET, &format!("{CM}/cm-1/proxy/x"), NO_ROUTE)]
 #[case(Method::PUT, &format!("{CM}/cm-1/finalize"), NO_ROUTE)]
 #[case(Method::GET, &format!("{CM}?watch=1&resourceVersion=abc"), r#"500 -|resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax|-"#)]
 #[case(Method::GET, &format!("{CM}/cm-1?resourceVersion=-1"), r#"500 -|resourceVersion: Invalid value: "-1": strconv.ParseUint: parsing "-1": invalid syntax|-"#)]

@@ -1,22 +1,26 @@
-//! What asks for the kubelet of a pod: logs, and streams to and from its containers. There is no kubelet, but whether a
-//! server would come as far as asking one is in the store.
+//! What a server passes on: to the kubelet of a pod (logs, and streams to and from its containers), or as a proxy to a pod,
+//! a service or a node. Nobody is there to pass it on to, but whether a server would come that far is in the store.
 //!
-//! Source: kubernetes `pkg/registry/core/pod/strategy.go` (`LogLocation`, `streamLocation`, `validateContainer`) and
+//! Source: kubernetes `pkg/registry/core/pod/strategy.go` (`LogLocation`, `streamLocation`, `validateContainer`,
+//! `ResourceLocation`), `pkg/registry/core/service/storage/storage.go` (`ResourceLocation`) and
 //! `pkg/kubelet/client/kubelet_client.go`.
 
 use serde_json::Value;
 
-use crate::api::{ConnectRequest, Connection, Status};
+use crate::api::{Collection, ConnectRequest, Connection, Status};
 
 use super::Model;
 
 impl Model {
-    /// What a server says before it asks the kubelet. Ok: nothing, because there is no log yet.
+    /// What a server says before it passes a request on. Ok: nothing, because there is no log yet.
     ///
     /// # Errors
-    /// 404 and 400 for pods, containers and nodes that are not there, 500 for a node nobody knows the address of, 501 for
-    /// one that would have to be asked.
+    /// 404 and 400 for pods, containers, services and nodes that are not there, 500 for a node nobody knows the address
+    /// of, 503 for a service without endpoints, 501 for what would have to be asked.
     pub(crate) fn connect(&self, request: &ConnectRequest) -> Result<(), Status> {
+        if request.connection == Connection::Proxy {
+            return self.proxy(request);
+        }
         let (kind, name) = (request.collection.kind, request.name.as_str());
         let key = kind.key(request.collection.namespace.as_deref(), name);
         let pod = self.resource(kind).store.current().get(key.as_str());
@@ -27,7 +31,7 @@ impl Model {
         let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
         match (node, request.connection) {
             ("", Connection::Log) => return Ok(()),
-            ("", Connection::Exec | Connection::Attach | Connection::PortForward) => {
+            ("", _) => {
                 return Err(Status::bad_request(format!(
                     "pod {name} does not have a host assigned"
                 )));
@@ -36,17 +40,77 @@ impl Model {
         }
         // A real server says so of a node as if it were a pod.
         let found = self.named("nodes", None, node);
-        let node = found.map_err(|_| Status::not_found(kind, node))?.json();
-        match node["status"]["addresses"].as_array() {
-            Some(addresses) if !addresses.is_empty() => {
-                let part = request.connection.part();
-                Err(Status::not_served(&format!("{}/{part}", kind.qualified())))
-            }
-            Some(_) | None => Err(Status::unexplained(
-                "no preferred addresses found; known addresses: []",
-            )),
-        }
+        check_address(&found.map_err(|_| Status::not_found(kind, node))?.json())?;
+        Err(nobody(request))
     }
+
+    /// What a server says before it proxies.
+    fn proxy(&self, request: &ConnectRequest) -> Result<(), Status> {
+        let Collection { kind, namespace } = &request.collection;
+        let (name, port) = name_and_port(&request.name).ok_or_else(|| {
+            Status::bad_request(format!("invalid {} request {:?}", kind.singular, request.name))
+        })?;
+        let namespace = namespace.as_deref();
+        let object = self.named(kind.plural, namespace, name);
+        match kind.plural {
+            "services" => {
+                if let Ok(number) = port.parse::<i64>() {
+                    let service = object?.json();
+                    let mut ports = service["spec"]["ports"].as_array().into_iter().flatten();
+                    if !ports.any(|port| port["port"].as_i64() == Some(number)) {
+                        let message = format!("no service port {number} found for service {name:?}");
+                        return Err(Status::unavailable(message));
+                    }
+                }
+                let endpoints = self.named("endpoints", namespace, name);
+                // A real server says so of the endpoints as if they were the service.
+                let endpoints = endpoints.map_err(|_| Status::not_found(kind, name))?;
+                if endpoints.json()["subsets"].as_array().is_none_or(Vec::is_empty) {
+                    let message = format!("no endpoints available for service {name:?}");
+                    return Err(Status::unavailable(message));
+                }
+            }
+            "pods" => {
+                if object?.json()["status"]["podIP"]
+                    .as_str()
+                    .is_none_or(str::is_empty)
+                {
+                    return Err(Status::bad_request("address not allowed".to_owned()));
+                }
+            }
+            _node => check_address(&object?.json())?,
+        }
+        Err(nobody(request))
+    }
+}
+
+/// Nobody is there to pass it on to.
+fn nobody(request: &ConnectRequest) -> Status {
+    let (kind, part) = (request.collection.kind, request.connection.part());
+    Status::not_served(&format!("{}/{part}", kind.qualified()))
+}
+
+/// Is it known where a node's kubelet listens?
+fn check_address(node: &Value) -> Result<(), Status> {
+    match node["status"]["addresses"].as_array() {
+        Some(addresses) if !addresses.is_empty() => Ok(()),
+        Some(_) | None => Err(Status::unexplained(
+            "no preferred addresses found; known addresses: []",
+        )),
+    }
+}
+
+/// Of `name`, `name:port` and `scheme:name:port`, name and port.
+///
+/// Source: apimachinery `util/net/port_split.go` (`SplitSchemeNamePort`).
+fn name_and_port(asked: &str) -> Option<(&str, &str)> {
+    let parts: Vec<&str> = asked.split(':').collect();
+    let (name, port) = match *parts.as_slice() {
+        [name] => (name, ""),
+        [name, port] | ["" | "http" | "https", name, port] => (name, port),
+        _ => return None,
+    };
+    (!name.is_empty()).then_some((name, port))
 }
 
 /// Is it clear which container is meant, and is it there?

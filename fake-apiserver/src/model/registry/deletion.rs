@@ -82,6 +82,7 @@ impl Writer<'_> {
         }
         let uid = last.uid.clone();
         let body = self.commit(key, Some(&last), Outcome::Gone);
+        self.delete_endpoints(name);
         Ok((
             200,
             if kind.deletion_shows_object {
@@ -90,6 +91,24 @@ impl Writer<'_> {
                 Status::deleted(kind, name, &uid).into()
             },
         ))
+    }
+
+    /// A service takes the endpoints of its name along.
+    ///
+    /// Source: kubernetes `pkg/registry/core/service/storage/storage.go` (`afterDelete`).
+    fn delete_endpoints(&mut self, service: &str) {
+        let kind = self.kind();
+        if (kind.group, kind.kind) != ("", "Service") || self.dry_run {
+            return;
+        }
+        let namespace = self.collection.namespace.as_deref();
+        if let Ok(endpoints) = self.model.named("endpoints", namespace, service) {
+            let (kind, key) = (endpoints.kind, endpoints.key.clone());
+            let written = self
+                .model
+                .carry_out(self.now, kind, key, Some(endpoints), Outcome::Gone);
+            self.written.push(written);
+        }
     }
 
     /// Who deletes a job may not expect that its pods stay.
