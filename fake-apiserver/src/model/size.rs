@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::catalog::Kind;
 
 /// Bytes of an object that etcd takes.
-pub const SIZE_MAX: usize = 1536 * 1024;
+pub(super) const SIZE_MAX: usize = 1536 * 1024;
 
 /// Bytes of an object that reaches etcd at all.
 const MESSAGE_MAX: usize = 2 * 1024 * 1024;
