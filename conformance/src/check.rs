@@ -3,9 +3,9 @@
 //! Two readings: [`unmet`] for a run that came to its end, and [`broken`] for one that did not, where what is merely
 //! missing proves nothing and only what must not be counts.
 
-use fake_apiserver::record::{RunEnd, Verb};
+use fake_apiserver::record::RunEnd;
 use fake_apiserver::scenario::{
-    EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, RequestKind, Scenario,
+    EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario,
 };
 
 use crate::cache::Cache;
@@ -15,7 +15,7 @@ use crate::words;
 
 mod matching;
 
-use matching::{Names, emitted, emitted_words, matches, of_kind, query_words, same_name};
+use matching::{Names, any_of, emitted, emitted_words, matches, of_kind, query_words, resumed, same_name};
 
 /// Everything the scenario expects and the trace does not show, or shows though it must not.
 pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
@@ -85,11 +85,9 @@ impl<'t, 'a> Check<'t, 'a> {
         for (index, expected) in expect.requests.iter().enumerate() {
             let check = format!("expect.requests[{index}]");
             let hit = if expected.or_relist {
-                self.resumed(&names, expected, &reads, from)
+                resumed(&names, expected, &reads, from)
             } else {
-                (from..reads.len()).find(|at| {
-                    of_kind(reads[*at], expected.kind) && self.any_of(&names, expected, reads[*at])
-                })
+                (from..reads.len()).find(|at| any_of(&names, expected, reads[*at]))
             };
             let Some(hit) = hit else {
                 found.push(self.missing_request(check, &names, expected, &reads[from..], before));
@@ -131,30 +129,6 @@ impl<'t, 'a> Check<'t, 'a> {
         }
     }
 
-    fn any_of(&self, names: &Names<'_, 'a>, expected: &RequestExpect, exchange: &Exchange<'a>) -> bool {
-        expected.any_of.is_empty()
-            || expected
-                .any_of
-                .iter()
-                .any(|query| matches(names, query, exchange))
-    }
-
-    /// The next WATCH, if it starts where it should, or the client relisted: by a LIST before it, or by itself.
-    fn resumed(
-        &self,
-        names: &Names<'_, 'a>,
-        expected: &RequestExpect,
-        reads: &[&Exchange<'a>],
-        from: usize,
-    ) -> Option<usize> {
-        let next = (from..reads.len()).find(|at| reads[*at].is_watch())?;
-        let relisted = reads[from..next]
-            .iter()
-            .any(|read| of_kind(read, RequestKind::List))
-            || reads[next].verb == Verb::WatchList;
-        (relisted || self.any_of(names, expected, reads[next])).then_some(next)
-    }
-
     fn missing_request(
         &self,
         check: String,
@@ -167,16 +141,12 @@ impl<'t, 'a> Check<'t, 'a> {
         let wanted = expected
             .any_of
             .iter()
-            .map(|query| query_words(names, expected.kind, query, u64::MAX))
+            .map(|request| query_words(names, request.kind, &request.query, u64::MAX))
             .collect::<Vec<_>>()
             .join(", or ");
-        let wanted = if wanted.is_empty() {
-            query_words(names, expected.kind, &[], u64::MAX)
-        } else if expected.or_relist {
-            format!("{wanted} next, or a relist")
-        } else {
-            wanted
-        };
+        let relisted = if expected.or_relist { " next, or a relist" } else { "" };
+        let answered = expected.answered.map(|status| format!(" answered with {status}"));
+        let wanted = wanted + relisted + &answered.unwrap_or_default();
         let after = match before {
             Some(before) => format!(
                 " after {} at {}",
@@ -187,7 +157,10 @@ impl<'t, 'a> Check<'t, 'a> {
         };
         let nearest = rest
             .iter()
-            .find(|exchange| of_kind(exchange, expected.kind))
+            .find(|exchange| {
+                let mut alternatives = expected.any_of.iter();
+                alternatives.any(|request| of_kind(exchange, request.kind))
+            })
             .or(rest.first());
         let actual = match nearest {
             Some(nearest) => format!("{} at {}", words::request(nearest), words::time(nearest.asked.at)),

@@ -19,7 +19,7 @@ use std::time::Duration;
 use fake_apiserver::net::{Edge, panic_text};
 use fake_apiserver::record::Record;
 use fake_apiserver::report::Report;
-use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::scenario::{ClientSettings, SharedScenario};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _};
 
@@ -58,11 +58,11 @@ async fn play(
         seed,
     };
     let reports = Guarded::start(client, kube, start, edge.clone());
-    let delay = Duration::from_millis(scenario.client.consumer_delay_ms);
+    let settings = &scenario.client;
     tokio::select! {
         biased;
         () = edge.finished() => {}
-        () = hand_in(reports, edge, delay) => {}
+        () = hand_in(reports, edge, settings) => {}
         () = wait(time_max) => edge.fail(format!("the run took more than {} s", time_max.as_secs())),
     }
     // The reports went with the select: nothing polls the client any more, and all it held is dropped.
@@ -72,9 +72,11 @@ async fn play(
     }
 }
 
-/// Hands reports in until the run is over, taking `delay` over each object. Goes on waiting when there will be no
-/// more: the server decides what that means.
-async fn hand_in(mut reports: Guarded, edge: &Edge, delay: Duration) {
+/// Hands reports in until the run is over, taking over objects the time a consumer is told to take. Goes on waiting when there
+/// will be no more: the server decides what that means.
+async fn hand_in(mut reports: Guarded, edge: &Edge, settings: &ClientSettings) {
+    let delay = Duration::from_millis(settings.consumer_delay_ms);
+    let mut objects = 0;
     while let Some(report) = reports.next().await {
         let about_object = report.object().is_some();
         edge.report(report);
@@ -82,7 +84,9 @@ async fn hand_in(mut reports: Guarded, edge: &Edge, delay: Duration) {
         if edge.is_finished() {
             return;
         }
-        if about_object && !delay.is_zero() {
+        objects += u32::from(about_object);
+        let is_slow = settings.consumer_delay_event.is_none_or(|event| event == objects);
+        if about_object && is_slow && !delay.is_zero() {
             wait(delay).await;
         }
     }

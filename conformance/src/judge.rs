@@ -235,7 +235,10 @@ fn stuck(
             ),
             None => last,
         },
-        Some(Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_)) | None => last,
+        Some(
+            Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_) | Trigger::Synced,
+        )
+        | None => last,
     };
     let mut stuck = run(
         format!(
@@ -346,6 +349,7 @@ mod tests {
             at: Place { line: 12, column: 3 },
             name: None,
             when: Trigger::Now,
+            optional: false,
             times: Times::Count(1),
             actions: Vec::new(),
             within_ms: None,

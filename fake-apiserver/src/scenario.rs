@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use self::action::{
-    Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, RuleAction, SayAction, ShapeAction, StatusSpec,
-    TruthAction,
+    Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, RuleAction, SayAction, SentObject, ShapeAction,
+    StatusSpec, TruthAction,
 };
 pub use self::client::{BackoffSettings, ClientSettings};
 pub use self::errors::{Code, LoadError, LoadErrors, Style};
@@ -28,7 +28,7 @@ mod client;
 mod errors;
 mod excerpt;
 mod files;
-pub mod kinds;
+mod kinds;
 mod lines;
 mod load;
 mod raw;
@@ -304,6 +304,8 @@ pub struct Step {
     pub name: Option<String>,
     /// When it runs.
     pub when: Trigger,
+    /// It is skipped when a step behind it is met first. Never the last step.
+    pub optional: bool,
     /// How often a request trigger may be met before the step is done.
     pub times: Times,
     /// What is done, in order. Truth first, then the answer, then the socket: an answer is computed from the truth as
@@ -342,6 +344,9 @@ pub enum Trigger {
     After(u64),
     /// When neither side did anything for so many milliseconds (bookmarks do not count).
     Quiet(u64),
+    /// When the client has a watch open and its cache equals the truth. Of a client that reports nothing: when it has a
+    /// watch open and neither side did anything for a second.
+    Synced,
 }
 
 /// Which request meets a step's trigger.
@@ -427,6 +432,10 @@ pub struct EmittedMatch {
     pub name: Option<String>,
     /// Its resourceVersion.
     pub resource_version: Option<Expected>,
+    /// The code of an error.
+    pub code: Option<u16>,
+    /// What the message of an error contains.
+    pub message: Option<String>,
     /// The n-th such event; default 1.
     pub nth: u32,
     /// Where the file says so.
@@ -486,15 +495,24 @@ pub struct Expect {
     pub excused: Vec<Excuse>,
 }
 
+/// A kind of request and conditions on its query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestPattern {
+    /// What kind.
+    pub kind: RequestKind,
+    /// Conditions that must all hold.
+    pub query: Vec<QueryMatch>,
+}
+
 /// A request that must come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestExpect {
-    /// What kind.
-    pub kind: RequestKind,
-    /// Alternatives, each a set of conditions on the query; any one suffices. One empty alternative: anything goes.
-    pub any_of: Vec<Vec<QueryMatch>>,
+    /// Alternatives; any one suffices. Never empty.
+    pub any_of: Vec<RequestPattern>,
     /// `resume:`. It is the next WATCH, and a LIST before it, or a streaming list in its place, is as good as the query.
     pub or_relist: bool,
+    /// The HTTP status it was answered with; `None`: any, or no answer at all.
+    pub answered: Option<u16>,
     /// At least so many milliseconds after the request expected before it.
     pub at_least_after_ms: Option<u64>,
     /// At most so many milliseconds after the request expected before it.

@@ -9,7 +9,12 @@
 //!        |------ordinal already past--> Missed
 //!        `------waited too long-------> Stuck
 //! ```
+//!
+//! An optional step is armed together with what follows it, up to the first step that is not optional: whichever of them is
+//! met first decides, and those before it are skipped.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::record::Verb;
@@ -117,8 +122,8 @@ pub struct Script {
     met: u32,
     /// When the armed step was first met, for `Times::For`.
     first_met: Option<Duration>,
-    /// Matching reports seen since the step was armed.
-    emitted: u32,
+    /// Matching reports seen since the step was armed, by the step that waits for them.
+    emitted: BTreeMap<usize, u32>,
     /// The last of them, where they were only assumed.
     assumed: Option<Duration>,
     /// When either side last did anything.
@@ -136,7 +141,7 @@ impl Script {
             counts: Counts::default(),
             met: 0,
             first_met: None,
-            emitted: 0,
+            emitted: BTreeMap::new(),
             assumed: None,
             active: Duration::ZERO,
         };
@@ -169,14 +174,26 @@ impl Script {
     ) -> Option<usize> {
         self.on_activity(now);
         self.counts.count(asked);
-        let step = self.armed()?;
-        let Trigger::Request(trigger) = &self.scenario.steps[step].when else {
+        let first = self.armed()?;
+        let met = self
+            .candidates()
+            .find(|step| match &self.scenario.steps[*step].when {
+                Trigger::Request(trigger) => {
+                    let again = *step == first && self.met > 0;
+                    request_meets(trigger, asked, &self.counts, again, expand)
+                }
+                Trigger::Now
+                | Trigger::Emitted(_)
+                | Trigger::After(_)
+                | Trigger::Quiet(_)
+                | Trigger::Synced => false,
+            });
+        let Some(step) = met else {
             self.check_missed();
             return None;
         };
-        if !request_meets(trigger, asked, &self.counts, self.met > 0, expand) {
-            self.check_missed();
-            return None;
+        if step != first {
+            self.arm_unchecked(step, now);
         }
         self.met += 1;
         self.first_met.get_or_insert(now);
@@ -195,28 +212,37 @@ impl Script {
         expand: &dyn Fn(&Expected) -> Option<String>,
     ) {
         self.on_activity(now);
-        if self.is_waited_for(report, expand) {
-            self.emitted += 1;
-        }
+        self.count_report(report, expand);
     }
 
     /// The bytes have left which make a client report this: taken for the report of a client that reports nothing.
     pub fn on_told(&mut self, now: Duration, report: &Report, expand: &dyn Fn(&Expected) -> Option<String>) {
-        if self.is_waited_for(report, expand) {
-            self.emitted += 1;
+        if self.count_report(report, expand) {
             self.assumed = Some(now);
         }
     }
 
-    /// Does the armed step wait for reports?
+    /// Does a step that is armed wait for reports?
     pub fn awaits_report(&self) -> bool {
-        let step = self.armed().map(|step| &self.scenario.steps[step].when);
-        matches!(step, Some(Trigger::Emitted(_)))
+        self.candidates()
+            .any(|step| matches!(self.scenario.steps[step].when, Trigger::Emitted(_)))
+    }
+
+    /// Does a step that is armed wait for the client's cache?
+    pub fn awaits_sync(&self) -> bool {
+        self.candidates()
+            .any(|step| self.scenario.steps[step].when == Trigger::Synced)
+    }
+
+    /// The step that must be met before those behind it: the armed one, or the first behind it that is not optional.
+    pub fn required(&self) -> Option<usize> {
+        self.candidates().last()
     }
 
     /// `Some(step)`: a step that waits for no request is due; call again until `None`.
-    /// `has_watch`: is a watch open that stream actions could concern?
-    pub fn poll(&mut self, now: Duration, has_watch: bool) -> Option<usize> {
+    /// `has_watch`: is a watch open that stream actions could concern? `synced`: since when the client follows the truth;
+    /// `None`: it does not.
+    pub fn poll(&mut self, now: Duration, has_watch: bool, synced: Option<Duration>) -> Option<usize> {
         let Standing::Armed { step, since } = self.standing else {
             return None;
         };
@@ -224,30 +250,33 @@ impl Script {
             && now >= first + Duration::from_millis(for_ms)
         {
             self.arm(step + 1, now);
-            return self.poll(now, has_watch);
+            return self.poll(now, has_watch, synced);
         }
-        let due = self.due_by_time(step, since)?;
-        if now < due || (self.scenario.steps[step].needs_watch() && !has_watch) {
-            return None;
-        }
+        let step = self.candidates().find(|step| {
+            let due = self.due_by_time(*step, since, synced);
+            due.is_some_and(|due| now >= due) && (has_watch || !self.scenario.steps[*step].needs_watch())
+        })?;
         self.arm(step + 1, now);
         Some(step)
     }
 
     /// When [`Script::poll`] is due if nothing happens before.
-    pub fn poll_timeout(&self) -> Option<Duration> {
+    pub fn poll_timeout(&self, synced: Option<Duration>) -> Option<Duration> {
         let Standing::Armed { step, since } = self.standing else {
             return None;
         };
         match (self.scenario.steps[step].times, self.first_met) {
             (Times::For(for_ms), Some(first)) => Some(first + Duration::from_millis(for_ms)),
-            (Times::For(_) | Times::Count(_), _) => self.due_by_time(step, since),
+            (Times::For(_) | Times::Count(_), _) => self
+                .candidates()
+                .filter_map(|step| self.due_by_time(step, since, synced))
+                .min(),
         }
     }
 
-    /// What the armed step waits for, in words.
+    /// What the armed step waits for, in words; of optional steps, what the first behind them waits for.
     pub fn waiting_for(&self) -> String {
-        let Standing::Armed { step, .. } = self.standing else {
+        let Some(step) = self.required() else {
             return String::new();
         };
         let step = &self.scenario.steps[step];
@@ -263,6 +292,7 @@ impl Script {
             Trigger::Now => "an open watch to act on".to_owned(),
             Trigger::After(ms) => format!("{ms} ms to pass"),
             Trigger::Quiet(ms) => format!("{ms} ms in which neither side does anything"),
+            Trigger::Synced => "the client to hold a watch and a cache that equals the truth".to_owned(),
         }
     }
 
@@ -273,43 +303,69 @@ impl Script {
         }
     }
 
-    fn is_waited_for(&self, report: &Report, expand: &dyn Fn(&Expected) -> Option<String>) -> bool {
-        let step = self.armed().map(|step| &self.scenario.steps[step].when);
-        matches!(step, Some(Trigger::Emitted(wanted)) if report_meets(wanted, report, expand))
+    /// The armed step and, while it is optional, those it may be skipped for; none if no step is armed.
+    fn candidates(&self) -> RangeInclusive<usize> {
+        let Some(first) = self.armed() else {
+            #[expect(clippy::reversed_empty_ranges, reason = "there is none")]
+            return 1..=0;
+        };
+        let steps = &self.scenario.steps[first..];
+        let optional = steps.iter().take_while(|step| step.optional).count();
+        // The last step of a file is never optional.
+        first..=(first + optional).min(self.scenario.steps.len() - 1)
     }
 
-    fn due_by_time(&self, step: usize, since: Duration) -> Option<Duration> {
+    /// Counts a report for the steps that wait for it. False: none does.
+    fn count_report(&mut self, report: &Report, expand: &dyn Fn(&Expected) -> Option<String>) -> bool {
+        let mut counted = false;
+        for step in self.candidates() {
+            if let Trigger::Emitted(wanted) = &self.scenario.steps[step].when
+                && report_meets(wanted, report, expand)
+            {
+                *self.emitted.entry(step).or_default() += 1;
+                counted = true;
+            }
+        }
+        counted
+    }
+
+    fn due_by_time(&self, step: usize, since: Duration, synced: Option<Duration>) -> Option<Duration> {
         match self.scenario.steps[step].when {
             Trigger::Now => Some(since),
             Trigger::After(ms) => Some(since + Duration::from_millis(ms)),
             Trigger::Quiet(ms) => Some(self.active.max(since) + Duration::from_millis(ms)),
-            Trigger::Emitted(ref wanted) => (self.emitted >= wanted.nth)
+            Trigger::Synced => synced.map(|synced| synced.max(since)),
+            Trigger::Emitted(ref wanted) => (self.emitted.get(&step).is_some_and(|seen| *seen >= wanted.nth))
                 .then(|| self.assumed.map_or(since, |told| told + TIME_TO_TAKE_IN)),
             Trigger::Request(_) => None,
         }
     }
 
     fn arm(&mut self, step: usize, now: Duration) {
-        (self.met, self.first_met) = (0, None);
-        (self.emitted, self.assumed) = (0, None);
-        if step == self.scenario.steps.len() {
-            self.standing = Standing::Done { since: now };
-            return;
-        }
-        self.standing = Standing::Armed { step, since: now };
+        self.arm_unchecked(step, now);
         self.check_missed();
     }
 
+    fn arm_unchecked(&mut self, step: usize, now: Duration) {
+        (self.met, self.first_met) = (0, None);
+        (self.emitted, self.assumed) = (BTreeMap::new(), None);
+        self.standing = if step == self.scenario.steps.len() {
+            Standing::Done { since: now }
+        } else {
+            Standing::Armed { step, since: now }
+        };
+    }
+
     fn check_missed(&mut self) {
-        let Standing::Armed { step, .. } = self.standing else {
+        // One that is optional need not be met.
+        let Some(step) = self.required() else {
             return;
         };
+        let is_met = self.met > 0 && self.armed() == Some(step);
         let Trigger::Request(trigger) = &self.scenario.steps[step].when else {
             return;
         };
-        if self.met == 0
-            && let Some(because) = past(trigger, &self.counts)
-        {
+        if !is_met && let Some(because) = past(trigger, &self.counts) {
             self.standing = Standing::Missed { step, because };
         }
     }
@@ -387,7 +443,26 @@ pub fn report_meets(
             expand,
         )
     });
-    kind == wanted.kind && name_meets && version_meets
+    let error_meets = match report {
+        Report::Error { message, code } => error_meets(wanted, message, *code),
+        Report::Init
+        | Report::InitApply(_)
+        | Report::InitDone
+        | Report::Apply(_)
+        | Report::Delete(_)
+        | Report::Ended
+        | Report::Crashed { .. } => true,
+    };
+    kind == wanted.kind && name_meets && version_meets && error_meets
+}
+
+/// Is an error with this message and code the one that is wanted?
+pub fn error_meets(wanted: &EmittedMatch, message: &str, code: Option<u16>) -> bool {
+    let contained = wanted
+        .message
+        .as_deref()
+        .is_none_or(|part| message.contains(part));
+    contained && wanted.code.is_none_or(|wanted| code == Some(wanted))
 }
 
 fn past(trigger: &RequestTrigger, counts: &Counts) -> Option<String> {
@@ -453,9 +528,17 @@ pub fn words_for_emitted(wanted: &EmittedMatch) -> String {
         String::new()
     };
     format!(
-        "the client to report {}{name}{version}{times}",
-        wanted.kind.word()
+        "the client to report {}{name}{version}{}{times}",
+        wanted.kind.word(),
+        words_for_error(wanted)
     )
+}
+
+/// ` 410 "too old"`: what is wanted of an error; empty for any.
+pub fn words_for_error(wanted: &EmittedMatch) -> String {
+    let code = wanted.code.map(|code| format!(" {code}"));
+    let message = wanted.message.as_ref().map(|message| format!(" {message:?}"));
+    code.unwrap_or_default() + &message.unwrap_or_default()
 }
 
 /// `= "1003"`, `absent`, `= $b`.

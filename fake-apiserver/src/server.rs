@@ -21,6 +21,7 @@ mod memory;
 mod names;
 mod review;
 mod rules;
+mod scripted;
 mod truth;
 mod write;
 
@@ -366,9 +367,12 @@ impl Server {
 
     /// When to hand in [`Input::Tick`], if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Duration> {
-        let goal = self.goal.poll_timeout(self.script.standing());
+        let goal = self.goal.poll_timeout(&self.script);
         // A step that is due and still there waits for an open watch: no tick can help it.
-        let script = self.script.poll_timeout().filter(|at| *at > self.now);
+        let script = self
+            .script
+            .poll_timeout(self.synced_since())
+            .filter(|at| *at > self.now);
         let compaction = self.compaction.as_ref().map(Compaction::poll_timeout);
         let (wake, sight) = (self.wakes.first().map(|(at, _)| *at), self.model.poll_timeout());
         [wake, script, goal, compaction, sight]
@@ -386,7 +390,10 @@ impl Server {
     /// The step that waits, by its index, and what for; `None` once every step is done.
     pub fn waiting_step(&self) -> Option<(usize, String)> {
         match self.script.standing() {
-            Standing::Armed { step, .. } => Some((*step, self.script.waiting_for())),
+            Standing::Armed { step, .. } => {
+                let step = self.script.required().unwrap_or(*step);
+                Some((step, self.script.waiting_for()))
+            }
             Standing::Missed { .. } | Standing::Done { .. } => None,
         }
     }

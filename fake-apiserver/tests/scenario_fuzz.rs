@@ -128,6 +128,9 @@ proptest! {
 #[test]
 fn deeply_nested() {
     survives(&"[".repeat(10_000));
+    survives(&"{a: ".repeat(100_000));
+    let block = |i| format!("{}- \n", " ".repeat(i));
+    survives(&(0..1_000).map(block).collect::<String>());
     survives(&"- ".repeat(10_000));
     survives(&format!("{}a{}", "{a: ".repeat(200), "}".repeat(200)));
 }

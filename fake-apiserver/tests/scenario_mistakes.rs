@@ -55,6 +55,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ("timeout-not-in-seconds", "client: {timeout: 1500ms}\n"),
     ("label-selector", "client: {labels: \"app in x\"}\n"),
     ("field-selector", "client: {fields: metadata.name}\n"),
+    (
+        "field-that-cannot-be-selected",
+        "client: {fields: \"metadata.name!=a,spec.foo=bar\"}\n",
+    ),
     ("object-name", "objects: [{configmap: {name: My_Config}}]\n"),
     (
         "namespace-name",
@@ -85,13 +89,25 @@ const MISTAKES: &[(&str, &str)] = &[
         "objects: [{apiVersion: v1, kind: Deployment, metadata: {name: a}}]\n",
     ),
     (
+        "definition-that-is-refused",
+        "target: gadgets.probe.example.com\nobjects:\n  - apiVersion: apiextensions.k8s.io/v1\n    kind: CustomResourceDefinition\n    metadata: {name: gadget.probe.example.com}\n    spec: {group: probe.example.com, scope: Namespaced, names: {plural: gadgets, kind: Gadget}, versions: []}\n",
+    ),
+    (
+        "object-before-its-definition",
+        "target: gadgets.probe.example.com\nobjects:\n  - {apiVersion: probe.example.com/v1, kind: Gadget, metadata: {name: a}}\n  - {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gadgets.probe.example.com}, spec: {group: probe.example.com, scope: Namespaced, names: {plural: gadgets, kind: Gadget}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}\n",
+    ),
+    (
+        "object-against-its-schema",
+        "target: gadgets.probe.example.com\nobjects:\n  - {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gadgets.probe.example.com}, spec: {group: probe.example.com, scope: Namespaced, names: {plural: gadgets, kind: Gadget}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer, maximum: 5}}}}}}}]}}\n  - {apiVersion: probe.example.com/v1, kind: Gadget, metadata: {name: a}, spec: {size: 6, colour: red}}\n",
+    ),
+    (
         "two-kinds",
         "objects: [{configmap: {name: a}, secret: {name: b}}]\n",
     ),
     ("no-kind", "objects: [{repeat: 2}]\n"),
     (
         "same-name-repeated",
-        "objects: [{repeat: 3, configmap: {name: a}}]\n",
+        "objects: [{repeat: 3, configmap: {name: a, data: {k: v}}}]\n",
     ),
     (
         "too-many-bytes",
@@ -100,6 +116,10 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "repeated-on-the-wire",
         "steps:\n  - event: {type: ADDED, object: {repeat: 3, configmap: {name: a}}}\n",
+    ),
+    (
+        "sent-again-though-deleted",
+        "objects: [{configmap: {name: a}}]\nsteps:\n  - delete: a\n  - event: {type: ADDED, object: a}\n",
     ),
     ("data-of-a-pod", "objects: [{pod: {name: a, data: {k: v}}}]\n"),
     (
@@ -310,6 +330,22 @@ const MISTAKES: &[(&str, &str)] = &[
         "times-and-for",
         "steps:\n  - when: {list: 1}\n    times: 2\n    for: 5s\n",
     ),
+    (
+        "optional-at-the-end",
+        "steps:\n  - {when: {watch: 1}, optional: true, do: eof}\n",
+    ),
+    (
+        "optional-and-always-skipped",
+        "steps:\n  - {when: {watch: 1}, optional: true, do: eof}\n  - compact\n",
+    ),
+    (
+        "optional-without-a-trigger",
+        "steps:\n  - {optional: true, do: compact}\n  - when: synced\n",
+    ),
+    (
+        "name-of-an-optional-step",
+        "steps:\n  - {when: {list: 2}, optional: true, as: again}\n  - when: synced\nexpect: {never: [{watch: {}, after: again}]}\n",
+    ),
     ("two-triggers", "steps:\n  - when: {list: 1, watch: 1}\n"),
     ("no-trigger", "steps:\n  - when: {}\n    do: compact\n"),
     (
@@ -343,8 +379,8 @@ const MISTAKES: &[(&str, &str)] = &[
         "expect: {requests: [{list: {}, watch: {}}]}\n",
     ),
     (
-        "alternatives-of-two-kinds",
-        "expect: {requests: [{any_of: [list, watch]}]}\n",
+        "name-of-alternatives-of-two-kinds",
+        "expect: {requests: [{any_of: [list, watch], as: x}, {watch: {resourceVersion: $x}}]}\n",
     ),
     ("alternatives-of-none", "expect: {requests: [{any_of: []}]}\n"),
     (
@@ -365,6 +401,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     ("count-without-bounds", "expect: {counts: [{list: {}}]}\n"),
     ("only-without-requests", "expect: {only: true}\n"),
+    (
+        "code-of-a-change",
+        "expect: {events: [{apply: any, code: 410}]}\n",
+    ),
+    ("slow-over-nothing", "client: {consumer_delay_event: 2}\n"),
     ("event-of-two-kinds", "expect: {events: [{init: , apply: any}]}\n"),
     (
         "version-of-init-done",

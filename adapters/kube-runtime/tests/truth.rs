@@ -39,6 +39,7 @@ fn step(when: Trigger, actions: Vec<Action>) -> Step {
         at: Place::default(),
         name: None,
         when,
+        optional: false,
         times: Times::Count(1),
         actions,
         within_ms: None,

@@ -2,7 +2,10 @@
 
 use fake_apiserver::record::FrameType;
 use fake_apiserver::report::Report;
-use fake_apiserver::scenario::{EmittedKind, EmittedMatch, Expected, QueryMatch, Ref, RequestKind};
+use fake_apiserver::scenario::{
+    EmittedKind, EmittedMatch, Expected, QueryMatch, Ref, RequestExpect, RequestKind,
+};
+use fake_apiserver::script::{error_meets, words_for_error};
 
 use super::{Exchange, Reported, Trace};
 use fake_apiserver::record::Verb;
@@ -104,6 +107,29 @@ pub(super) fn of_kind(exchange: &Exchange<'_>, kind: RequestKind) -> bool {
     }
 }
 
+/// Is the request one of those expected, answered as expected?
+pub(super) fn any_of(names: &Names<'_, '_>, expected: &RequestExpect, exchange: &Exchange<'_>) -> bool {
+    let mut alternatives = expected.any_of.iter();
+    let status = exchange.head.map(|head| head.status);
+    alternatives.any(|request| of_kind(exchange, request.kind) && matches(names, &request.query, exchange))
+        && expected.answered.is_none_or(|wanted| status == Some(wanted))
+}
+
+/// The next WATCH, if it starts where it should, or the client relisted: by a LIST before it, or by itself.
+pub(super) fn resumed<'a>(
+    names: &Names<'_, 'a>,
+    expected: &RequestExpect,
+    reads: &[&Exchange<'a>],
+    from: usize,
+) -> Option<usize> {
+    let next = (from..reads.len()).find(|at| reads[*at].is_watch())?;
+    let relisted = reads[from..next]
+        .iter()
+        .any(|read| of_kind(read, RequestKind::List))
+        || reads[next].verb == Verb::WatchList;
+    (relisted || any_of(names, expected, reads[next])).then_some(next)
+}
+
 /// Does the request meet every condition?
 pub(super) fn matches(names: &Names<'_, '_>, query: &[QueryMatch], exchange: &Exchange<'_>) -> bool {
     query.iter().all(|condition| {
@@ -141,7 +167,18 @@ pub(super) fn emitted(names: &Names<'_, '_>, expected: &EmittedMatch, reported: 
         Report::Error { .. } => EmittedKind::Error,
         Report::Ended | Report::Crashed { .. } => return false,
     };
+    let error = match reported.report {
+        Report::Error { message, code } => error_meets(expected, message, *code),
+        Report::Init
+        | Report::InitApply(_)
+        | Report::InitDone
+        | Report::Apply(_)
+        | Report::Delete(_)
+        | Report::Ended
+        | Report::Crashed { .. } => true,
+    };
     kind == expected.kind
+        && error
         && expected
             .name
             .as_ref()
@@ -197,6 +234,7 @@ pub(super) fn emitted_words(names: &Names<'_, '_>, expected: &EmittedMatch, seq:
             expected_words(names, version, seq)
         ));
     }
+    text.push_str(&words_for_error(expected));
     if expected.nth > 1 {
         text.push_str(&format!(" (time {})", expected.nth));
     }

@@ -5,7 +5,7 @@ use fake_apiserver::scenario::{
     EmittedKind, EmittedMatch, Expected, Ref, RequestNever, Step, Times, Trigger,
 };
 use fake_apiserver::scenario::{EmittedNever, Expect};
-use fake_apiserver::scenario::{QueryMatch, RequestKind};
+use fake_apiserver::scenario::{QueryMatch, RequestKind, RequestPattern};
 use rstest::rstest;
 
 use super::*;
@@ -19,11 +19,15 @@ fn query(name: &str, value: Expected) -> Vec<QueryMatch> {
     }]
 }
 
+fn asked(kind: RequestKind, query: Vec<QueryMatch>) -> RequestPattern {
+    RequestPattern { kind, query }
+}
+
 fn watch_from(value: Expected) -> RequestExpect {
     RequestExpect {
-        kind: RequestKind::Watch,
-        any_of: vec![query("resourceVersion", value)],
+        any_of: vec![asked(RequestKind::Watch, query("resourceVersion", value))],
         or_relist: false,
+        answered: None,
         at_least_after_ms: None,
         at_most_after_ms: None,
         name: None,
@@ -40,9 +44,9 @@ fn resume(value: Expected) -> RequestExpect {
 
 fn list_named(name: &str) -> RequestExpect {
     RequestExpect {
-        kind: RequestKind::List,
-        any_of: vec![Vec::new()],
+        any_of: vec![asked(RequestKind::List, Vec::new())],
         or_relist: false,
+        answered: None,
         at_least_after_ms: None,
         at_most_after_ms: None,
         name: Some(name.to_owned()),
@@ -55,6 +59,8 @@ fn event(kind: EmittedKind, name: &str) -> EmittedMatch {
         kind,
         name: Some(name.to_owned()),
         resource_version: None,
+        code: None,
+        message: None,
         nth: 1,
         at: Place { line: 9, column: 3 },
     }
@@ -94,8 +100,10 @@ fn run() -> Sample {
 #[case::request_absent(Expect { requests: vec![watch_from(is("99"))], ..Expect::default() }, "the client never sent WATCH resourceVersion=99; what came nearest: WATCH resourceVersion=10 at 0.000s")]
 #[case::order_matters(Expect { requests: vec![watch_from(is("11")), list_named("l")], ..Expect::default() }, "the client never sent LIST after WATCH resourceVersion=11 at 2.000s; what came nearest: no further request")]
 #[case::named_watch_is_no_list(Expect { requests: vec![watch_from(Expected::Ref(Ref::Start))], ..Expect::default() }, "the client never sent WATCH resourceVersion=5 ($start); what came nearest: WATCH resourceVersion=10 at 0.000s")]
-#[case::alternatives(Expect { requests: vec![RequestExpect { any_of: vec![query("resourceVersion", is("7")), query("resourceVersion", is("10"))], ..watch_from(is("")) }], ..Expect::default() }, "")]
+#[case::alternatives(Expect { requests: vec![RequestExpect { any_of: vec![asked(RequestKind::List, Vec::new()), asked(RequestKind::Watch, query("resourceVersion", is("10")))], ..watch_from(is("")) }], ..Expect::default() }, "")]
 #[case::only(Expect { requests: vec![list_named("l"), watch_from(is("10"))], only: true, ..Expect::default() }, "the client sent a request too many: WATCH resourceVersion=11 at 2.000s")]
+#[case::answered(Expect { requests: vec![RequestExpect { answered: Some(200), ..watch_from(is("10")) }], ..Expect::default() }, "")]
+#[case::answered_otherwise(Expect { requests: vec![RequestExpect { answered: Some(410), ..watch_from(is("10")) }], ..Expect::default() }, "the client never sent WATCH resourceVersion=10 answered with 410; what came nearest: WATCH resourceVersion=10 at 0.000s")]
 #[case::too_early(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_least_after_ms: Some(3000), ..watch_from(is("11")) }], ..Expect::default() }, "the client sent WATCH resourceVersion=11 too early: 2 s after the request before it, expected at least 3 s later")]
 #[case::too_late(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_most_after_ms: Some(1500), ..watch_from(is("11")) }], ..Expect::default() }, "the client sent WATCH resourceVersion=11 too late: 2 s after the request before it, expected at most 1500 ms later")]
 #[case::in_time(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_least_after_ms: Some(2000), at_most_after_ms: Some(2000), ..watch_from(is("11")) }], ..Expect::default() }, "")]
@@ -119,6 +127,7 @@ fn expectation(#[case] expect: Expect, #[case] sentence: &str) {
         at: Place { line: 5, column: 3 },
         name: Some("cut".to_owned()),
         when: Trigger::Now,
+        optional: false,
         times: Times::Count(1),
         actions: Vec::new(),
         within_ms: None,

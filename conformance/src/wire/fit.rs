@@ -49,7 +49,9 @@ pub fn needs(scenario: &Scenario) -> Option<Needs> {
                     Some((index, step.at.line, words_for_emitted(wanted)))
                 }
             },
-            Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_) => None,
+            Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_) | Trigger::Synced => {
+                None
+            }
         });
     if let Some((index, line, wanted)) = reported {
         return Some(Needs::Adapter(format!(
@@ -66,7 +68,7 @@ pub fn takes(scenario: &Scenario) -> Duration {
     let steps = scenario.steps.iter().map(|step| {
         let own_ms = match step.when {
             Trigger::After(ms) | Trigger::Quiet(ms) => ms,
-            Trigger::Now | Trigger::Request(_) | Trigger::Emitted(_) => 0,
+            Trigger::Now | Trigger::Request(_) | Trigger::Emitted(_) | Trigger::Synced => 0,
         };
         let held_ms = match step.times {
             Times::For(ms) => ms,

@@ -117,6 +117,49 @@ impl Definition {
     }
 }
 
+/// What becomes of a new definition once the controllers are done with it: the definition with its conditions, and the kinds
+/// that are served of it. `others`: the definitions that were established before it.
+///
+/// # Errors
+/// What is wrong with it, each with its field, in the server's words.
+pub(crate) fn established(
+    manifest: &Value,
+    others: &[Value],
+) -> Result<(Value, Vec<&'static Kind>), Vec<String>> {
+    let mut definition = prepared(manifest.clone(), None);
+    let faults = check::faults(&definition);
+    if !faults.is_empty() {
+        return Err(faults.iter().map(in_words).collect());
+    }
+    let same_group = |other: &&Value| other["spec"]["group"] == definition["spec"]["group"];
+    let taken = names::Taken::by(others.iter().filter(same_group));
+    names::accept(&mut definition, &taken, "");
+    names::establish(&mut definition, "");
+    let rows = rows(&definition);
+    match names::refusal(&definition) {
+        Some(refusal) => Err(vec![refusal.to_owned()]),
+        None => Ok((definition, rows)),
+    }
+}
+
+/// Makes of a new object of a custom resource what is stored: sets what has a default. Gives what its schema does not know,
+/// and what is wrong with the rest, in the server's words.
+pub(crate) fn receive_new(kind: &Kind, object: &mut Value, version: Version) -> Vec<String> {
+    let Some(definition) = kind.definition else {
+        return Vec::new();
+    };
+    let unknown = definition.receive(object);
+    let unknown = unknown
+        .into_iter()
+        .map(|path| format!("unknown field \"{path}\""));
+    let faults = new_faults(kind, object, version);
+    unknown.chain(faults.iter().map(in_words)).collect()
+}
+
+fn in_words(fault: &Cause) -> String {
+    format!("{}: {}", fault.field, fault.message)
+}
+
 /// What is wrong with a new object, by the definition of its kind, or as a definition.
 pub(super) fn new_faults(kind: &Kind, object: &Value, version: Version) -> Vec<Cause> {
     match kind.definition {

@@ -116,8 +116,8 @@ pub enum SayAction {
     SendEvent {
         /// `ADDED`, `MODIFIED`, `DELETED`, or any other word.
         kind: String,
-        /// The object, written as is.
-        object: Value,
+        /// The object.
+        object: SentObject,
         /// Overrides `metadata.resourceVersion`; `Expected::Absent` removes it.
         resource_version: Option<Expected>,
     },
@@ -136,6 +136,16 @@ pub enum SayAction {
     Goaway,
     /// The answer ends so, now (after its head and what this step already sent).
     End(Ending),
+}
+
+/// The object of a scripted event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SentObject {
+    /// The one of this name as it is in the store at that moment. If there is none, nothing is sent.
+    Stored(ObjectName),
+    /// This, as is; where an object of its kind and name is in the store and it has no uid, with the uid and the creation
+    /// time of that one.
+    Given(Value),
 }
 
 impl Action {

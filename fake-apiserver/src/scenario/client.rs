@@ -50,6 +50,8 @@ pub struct ClientSettings {
     pub backoff: BackoffSettings,
     /// Milliseconds the consumer takes an event; 0: none (slow consumer).
     pub consumer_delay_ms: u64,
+    /// The one event about an object, from 1, over which the consumer takes that time; `None`: over each.
+    pub consumer_delay_event: Option<u32>,
     /// Its HTTP client offers gzip where a request says nothing of encodings, and decodes it. Default false.
     pub gzip: bool,
 }
@@ -71,6 +73,7 @@ impl Default for ClientSettings {
             staleness_probe_after_ms: None,
             backoff: BackoffSettings::default(),
             consumer_delay_ms: 0,
+            consumer_delay_event: None,
             gzip: false,
         }
     }

@@ -17,10 +17,13 @@ use crate::record::line::printable;
 /// Mistakes of a file that are told; of more, only the number.
 const TOLD_MAX: usize = 50;
 
-/// Characters of a message, a hint or a path: they may repeat what the file says.
+/// Characters of a message or a path: they may repeat what the file says.
 const SENTENCE_MAX: usize = 400;
 
-/// Characters of a line, where each error is one.
+/// Characters of a hint: it may list every word of a place.
+const HINT_MAX: usize = 1_000;
+
+/// Characters of a message, where each error is one line.
 const LINE_MAX: usize = 200;
 
 /// The kind of a mistake. The word for it is stable: it may be searched for.
@@ -267,7 +270,7 @@ impl LoadErrors {
                 message: sentence(&problem.message),
                 at: lines.place(problem.span.start),
                 label: sentence(&problem.label),
-                hint: problem.hint.map(|hint| sentence(&hint)),
+                hint: problem.hint.map(|hint| cut(&printable(&hint), HINT_MAX)),
                 span: problem.span,
             })
             .collect();
@@ -336,14 +339,13 @@ impl LoadErrors {
     fn line(&self, error: &LoadError) -> String {
         let hint = error.hint.as_ref();
         let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-        let said = format!("{}{hint}", error.message);
         format!(
-            "{}:{}:{}: error[{}]: {}",
+            "{}:{}:{}: error[{}]: {}{hint}",
             printable_path(&self.path),
             error.at.line,
             error.at.column,
             error.code.word(),
-            cut(&said, LINE_MAX)
+            cut(&error.message, LINE_MAX)
         )
     }
 }

@@ -1,8 +1,10 @@
-//! The words scenario files have for the kinds the fake serves. What a kind is, the model's catalog says.
+//! The kinds a scenario file may name: those the fake serves, and those its own definitions add. What a kind is, the
+//! model's catalog says.
 
-use std::sync::LazyLock;
+use serde_json::Value;
 
 use crate::model::catalog::{Catalog, Kind};
+use crate::model::crd;
 
 use super::Version;
 
@@ -21,29 +23,70 @@ pub(crate) const SHORT_WORDS: &[&str] = &[
     "widget",
 ];
 
-/// Every kind.
-pub(crate) fn all() -> &'static [&'static Kind] {
-    static KINDS: LazyLock<Catalog> = LazyLock::new(|| Catalog::of_scenarios(Version::V1_36));
-    KINDS.kinds()
+/// The kinds of one file.
+#[derive(Debug)]
+pub(crate) struct Kinds {
+    catalog: Catalog,
+    /// Definitions of the file, with the names that were accepted.
+    definitions: Vec<Value>,
 }
 
-/// The kind a target's resource means: `configmaps`, `widgets.probe.example.com`.
-pub(crate) fn by_resource(resource: &str) -> Option<&'static Kind> {
-    all().iter().copied().find(|kind| kind.qualified() == resource)
+impl Default for Kinds {
+    fn default() -> Self {
+        Self {
+            catalog: Catalog::of_scenarios(Version::V1_36),
+            definitions: Vec::new(),
+        }
+    }
 }
 
-/// The kind of a manifest.
-pub(crate) fn by_api_version(api_version: &str, kind: &str) -> Option<&'static Kind> {
-    all()
-        .iter()
-        .copied()
-        .find(|known| known.api_version() == api_version && known.kind == kind)
-}
+impl Kinds {
+    /// Adds what a `CustomResourceDefinition` defines.
+    ///
+    /// # Errors
+    /// What is wrong with the definition, in the server's words.
+    pub(crate) fn define(&mut self, manifest: &Value) -> Result<(), Vec<String>> {
+        let (accepted, rows) = crd::established(manifest, &self.definitions)?;
+        if let Some(kind) = rows.first() {
+            self.catalog.define(kind.group, kind.plural, &rows);
+        }
+        self.definitions.push(accepted);
+        Ok(())
+    }
 
-/// The kind a short form means.
-pub(crate) fn by_word(word: &str) -> Option<&'static Kind> {
-    let known = SHORT_WORDS.contains(&word);
-    all().iter().copied().find(|kind| known && kind.singular == word)
+    /// Every kind.
+    pub(crate) fn all(&self) -> &[&'static Kind] {
+        self.catalog.kinds()
+    }
+
+    /// The kind of this group and plural, in the version that is stored.
+    pub(crate) fn find(&self, group: &str, plural: &str) -> Option<&'static Kind> {
+        self.catalog.find(group, plural)
+    }
+
+    /// The kind a target's resource means (`configmaps`, `widgets.probe.example.com`); of a custom resource, the version
+    /// that is stored.
+    pub(crate) fn by_resource(&self, resource: &str) -> Option<&'static Kind> {
+        let mut named = self
+            .all()
+            .iter()
+            .copied()
+            .filter(|kind| kind.qualified() == resource);
+        let first = named.clone().next();
+        named.find(|kind| !kind.custom || kind.shows.is_none()).or(first)
+    }
+
+    /// The kind of a manifest.
+    pub(crate) fn by_api_version(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+        self.catalog.find_kind(api_version, kind)
+    }
+
+    /// The kind a short form means.
+    pub(crate) fn by_word(&self, word: &str) -> Option<&'static Kind> {
+        let known = SHORT_WORDS.contains(&word);
+        let mut kinds = self.all().iter().copied();
+        kinds.find(|kind| known && kind.singular == word)
+    }
 }
 
 #[cfg(test)]
@@ -52,8 +95,9 @@ mod tests {
 
     #[test]
     fn every_word_is_a_kind() {
+        let kinds = Kinds::default();
         for word in SHORT_WORDS {
-            assert!(by_word(word).is_some(), "{word}");
+            assert!(kinds.by_word(word).is_some(), "{word}");
         }
     }
 }

@@ -184,6 +184,9 @@ pub(crate) struct Client {
     pub(crate) backoff: Option<At<Backoff>>,
     /// Time the consumer takes for each event (a slow consumer). Default 0ms.
     pub(crate) consumer_delay: Option<At<Duration>>,
+    /// The one event about an object over which the consumer takes that time, counted from 1. Default: over each.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(crate) consumer_delay_event: Option<At<u64>>,
     /// Its HTTP client offers gzip and decodes it, as kube_client's does with the feature `gzip`. Default false.
     pub(crate) gzip: Option<At<bool>>,
 }
@@ -303,7 +306,7 @@ impl JsonSchema for Object {
                         "properties": { "name": { "type": "string" } },
                     },
                     "repeat": {
-                        "description": "Make so many; `{i}` in any text counts from 0.",
+                        "description": "Write so many; `{i}` in any text counts from 0.",
                         "type": "integer", "minimum": 1, "maximum": 100_000,
                     },
                 },
@@ -338,7 +341,7 @@ impl JsonSchema for Loose {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShortObject {
-    /// Make so many; `{i}` in any text counts from 0.
+    /// Write so many; `{i}` in any text counts from 0.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) repeat: Option<At<u64>>,
     /// The name bound to the resourceVersion of this write: `$name`.

@@ -9,6 +9,10 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
 
 use super::errors::{Code, Problem};
+use crate::model::depth::DEPTH_MAX;
+
+/// Levels of maps and lists in a file: those of the deepest object, and what is around it.
+const LEVELS_MAX: usize = DEPTH_MAX + 20;
 
 /// A stretch of the file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -138,7 +142,13 @@ pub(crate) fn read(text: &str) -> (Option<Node>, Vec<Problem>) {
     let options = serde_saphyr::granit_parser::options! { emit_unresolved_aliases: true };
     for next in Parser::new_from_str_with_options(text, options) {
         match next {
-            Ok((event, span)) => builder.take(event, &span),
+            Ok((event, span)) => {
+                builder.take(event, &span);
+                if let Some(problem) = builder.too_deep() {
+                    builder.problems.push(problem);
+                    return (None, builder.problems);
+                }
+            }
             Err(error) => {
                 let start = error.marker().byte_offset().unwrap_or(0).min(text.len());
                 let span = Span { start, end: start };
@@ -238,6 +248,21 @@ impl Builder<'_> {
             // The parser's enum is open to growth; what else it reports (marks of streams and documents) holds no data.
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Anchor(..) | _ => {}
         }
+    }
+
+    /// What is read of maps and lists is dropped by recursion, so that deeper ones are not read at all.
+    fn too_deep(&self) -> Option<Problem> {
+        let (Open::Sequence { start, .. } | Open::Mapping { start, .. }) = self.stack.get(LEVELS_MAX)?;
+        let span = Span {
+            start: *start,
+            end: start + 1,
+        };
+        let message = format!("maps and lists are nested more than {LEVELS_MAX} levels deep");
+        Some(
+            Problem::new(Code::OutOfRange, span, message)
+                .label("reading stopped here")
+                .hint(format!("an object has at most {DEPTH_MAX} levels")),
+        )
     }
 
     fn refuse_properties(&mut self, span: Span, anchor: usize, tagged: bool) {

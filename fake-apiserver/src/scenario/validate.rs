@@ -4,6 +4,8 @@
 
 mod actions;
 mod answers;
+mod client;
+mod definitions;
 mod events;
 mod expect;
 mod fit;
@@ -11,6 +13,7 @@ mod names;
 mod objects;
 mod reach;
 mod rules;
+mod sent;
 mod steps;
 mod world;
 
@@ -21,17 +24,14 @@ use self::reach::Reach;
 pub(crate) use self::rules::{validate_rule, validate_wait};
 use self::world::World;
 use crate::model::catalog::Kind;
-use crate::model::selector::{FieldSelector, LabelSelector};
 
 use super::errors::{Code, Problem};
+use super::kinds::Kinds;
 use super::lines::Lines;
 use super::read::At;
 use super::tree::Span;
 use super::words::{duration_ms, is_dns_label, is_kebab_case, suggest};
-use super::{
-    BackoffSettings, ClientMode, ClientSettings, Covered, InitialList, ListSemantic, Place, Scenario,
-    ServerSettings, Target, Transport, Version, catalogue, kinds, raw,
-};
+use super::{Covered, Place, Scenario, ServerSettings, Target, Transport, Version, catalogue, raw};
 
 /// Turns `file` into a scenario. When `problems` is not empty, the scenario is not to be used.
 pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (Scenario, Vec<Problem>) {
@@ -40,6 +40,8 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
         problems: Vec::new(),
         names: Names::default(),
         transport: Transport::default(),
+        kinds: Kinds::default(),
+        optional: None,
     };
     v.id(id);
     match file.scenario.map(|version| version.value) {
@@ -50,12 +52,16 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
     let why = v.prose(file.why.as_ref(), "why");
     let covers = v.covers(file.covers.as_ref());
     let refs = v.refs(file.refs.unwrap_or_default());
-    let target = v.target(file.target);
+    v.definitions(file.objects.as_deref().unwrap_or_default());
+    let (target, kind) = v.target(file.target);
     let server = file.server.map(|server| v.server(&server)).unwrap_or_default();
-    let client = file.client.map(|client| v.client(&client)).unwrap_or_default();
+    let client = file
+        .client
+        .map(|client| v.client(&client, kind))
+        .unwrap_or_default();
 
     v.names.collect(&file.objects, &file.steps, &file.expect);
-    let mut world = World::new(&target);
+    let mut world = World::new(&target, kind.namespaced);
     let mut objects = Vec::new();
     for object in file.objects.unwrap_or_default() {
         objects.extend(v.manifests(&mut world, object));
@@ -65,6 +71,7 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
     for step in file.steps.unwrap_or_default() {
         steps.push(v.step(&mut world, &mut reach, step));
     }
+    v.last_step_is_required();
     v.names.steps_are_over();
     let expect = file
         .expect
@@ -84,6 +91,11 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
         steps,
         expect,
     };
+    if v.problems.iter().any(|problem| problem.code == Code::UnknownKind) {
+        // Of what kind objects are decides over all else that is said of them.
+        v.problems
+            .retain(|problem| !problem.code.depends_on_other_lines());
+    }
     (scenario, v.problems)
 }
 
@@ -94,6 +106,10 @@ struct Validator<'t> {
     names: Names,
     /// What the server speaks: some words make no sense without.
     transport: Transport,
+    /// The kinds that are served, those included that the file defines.
+    kinds: Kinds,
+    /// Where the step that is looked at says that it is optional.
+    optional: Option<Span>,
 }
 
 impl Validator<'_> {
@@ -200,14 +216,14 @@ impl Validator<'_> {
         refs.into_iter().map(|reference| reference.value).collect()
     }
 
-    fn target(&mut self, target: Option<At<super::read::First<raw::Target>>>) -> Target {
+    fn target(&mut self, target: Option<At<super::read::First<raw::Target>>>) -> (Target, &'static Kind) {
         let target = target.map(|target| target.value.0);
         let resource = target.as_ref().and_then(|target| target.resource.as_ref());
         let info = match resource {
             None => None,
             Some(resource) => self.resource(resource),
         };
-        let info = info.unwrap_or(kinds::all()[0]);
+        let info = info.unwrap_or(self.kinds.all()[0]);
         let namespace = match target.as_ref().and_then(|target| target.namespace.as_ref()) {
             Some(namespace) if !info.namespaced => {
                 self.problem(
@@ -226,20 +242,25 @@ impl Validator<'_> {
             None if info.namespaced => Some(String::from("default")),
             None => None,
         };
-        Target {
+        let target = Target {
             group: info.group.to_owned(),
             version: info.version.to_owned(),
             plural: info.plural.to_owned(),
             kind: info.kind.to_owned(),
             namespace,
-        }
+        };
+        (target, info)
     }
 
     /// The kind a resource's name means.
     fn resource(&mut self, resource: &At<String>) -> Option<&'static Kind> {
-        let known = kinds::by_resource(&resource.value);
+        let known = self.kinds.by_resource(&resource.value);
         if known.is_none() {
-            let resources: Vec<String> = kinds::all().iter().map(|kind| kind.qualified()).collect();
+            let resources: Vec<String> = self.kinds.all().iter().map(|kind| kind.qualified()).collect();
+            let mut hint = suggest(&resource.value, resources.iter().map(String::as_str));
+            if resource.value.contains('.') {
+                hint.push_str(" (a custom resource needs its CustomResourceDefinition under `objects:`)");
+            }
             self.problem(
                 Problem::new(
                     Code::UnknownKind,
@@ -247,7 +268,7 @@ impl Validator<'_> {
                     format!("the fake serves no `{}`", resource.value),
                 )
                 .label("unknown resource")
-                .hint(suggest(&resource.value, resources.iter().map(String::as_str))),
+                .hint(hint),
             );
         }
         known
@@ -349,123 +370,6 @@ impl Validator<'_> {
         }
     }
 
-    fn client(&mut self, client: &raw::Client) -> ClientSettings {
-        let default = ClientSettings::default();
-        let mode = match client.mode.as_ref().map(|mode| mode.value) {
-            Some(raw::Mode::Watcher) => ClientMode::Watcher,
-            Some(raw::Mode::Metadata) => ClientMode::Metadata,
-            Some(raw::Mode::Object) => ClientMode::Object,
-            None if client.object.is_some() => ClientMode::Object,
-            None => ClientMode::Watcher,
-        };
-        match (&client.object, &client.mode) {
-            (Some(object), Some(_)) if mode != ClientMode::Object => self.problem(
-                Problem::new(
-                    Code::Conflict,
-                    object.span,
-                    "only mode `object` watches one object",
-                )
-                .label("does not belong here")
-                .hint("leave `object` out, or write `mode: object`"),
-            ),
-            (None, Some(mode_at)) if mode == ClientMode::Object => self.problem(
-                Problem::new(
-                    Code::MissingKey,
-                    mode_at.span,
-                    "mode `object` must be told which object",
-                )
-                .label("which one?")
-                .hint("add `object: <name>`"),
-            ),
-            (Some(_) | None, Some(_) | None) => {}
-        }
-        if let Some(object) = &client.object {
-            self.object_name(&object.value, object.span);
-        }
-        ClientSettings {
-            mode,
-            object: client.object.as_ref().map(|object| object.value.clone()),
-            labels: self.selector(client.labels.as_ref(), "label", |text| {
-                LabelSelector::parse(text).err()
-            }),
-            fields: self.selector(client.fields.as_ref(), "field", |text| {
-                FieldSelector::parse(text).err()
-            }),
-            timeout_s: self.timeout_s(client.timeout.as_ref()),
-            list_semantic: client
-                .list_semantic
-                .as_ref()
-                .map_or(default.list_semantic, |semantic| match semantic.value {
-                    raw::Semantic::MostRecent => ListSemantic::MostRecent,
-                    raw::Semantic::Any => ListSemantic::Any,
-                }),
-            initial_list: client
-                .initial_list
-                .as_ref()
-                .map_or(default.initial_list, |first| match first.value {
-                    raw::FirstSet::ListWatch => InitialList::ListWatch,
-                    raw::FirstSet::StreamingList => InitialList::StreamingList,
-                }),
-            page_size: match &client.page_size {
-                None => default.page_size,
-                Some(size) => size.value.0.parse().ok(),
-            },
-            bookmarks: client
-                .bookmarks
-                .as_ref()
-                .map_or(default.bookmarks, |bookmarks| bookmarks.value),
-            idle_timeout_ms: self.positive_ms(client.idle_timeout.as_ref()),
-            list_timeout_ms: self.positive_ms(client.list_timeout.as_ref()),
-            staleness_probe_after_ms: self.probe_after_ms(client.staleness_probe_after.as_ref()),
-            backoff: self.backoff(client.backoff.as_ref()),
-            consumer_delay_ms: self
-                .ms(client.consumer_delay.as_ref())
-                .unwrap_or(default.consumer_delay_ms),
-            gzip: client.gzip.as_ref().map_or(default.gzip, |gzip| gzip.value),
-        }
-    }
-
-    fn selector(
-        &mut self,
-        selector: Option<&At<String>>,
-        kind: &str,
-        fault: fn(&str) -> Option<String>,
-    ) -> Option<String> {
-        let selector = selector?;
-        if let Some(fault) = fault(&selector.value) {
-            self.problem(
-                Problem::new(
-                    Code::BadForm,
-                    selector.span,
-                    format!("this {kind} selector does not parse: {fault}"),
-                )
-                .label(format!("not a {kind} selector"))
-                .hint(match kind {
-                    "label" => "e.g. `app=x,tier in (a,b),!gone`",
-                    _ => "e.g. `metadata.name=a`",
-                }),
-            );
-        }
-        Some(selector.value.clone())
-    }
-
-    fn timeout_s(&mut self, timeout: Option<&At<raw::Duration>>) -> Option<u32> {
-        let ms = self.positive_ms(timeout)?;
-        let seconds = u32::try_from(ms / 1000).ok().filter(|_| ms % 1000 == 0);
-        if let (None, Some(timeout)) = (seconds, timeout) {
-            self.problem(
-                Problem::new(
-                    Code::BadForm,
-                    timeout.span,
-                    "`timeoutSeconds` counts whole seconds",
-                )
-                .label("not whole seconds")
-                .hint("e.g. `timeout: 290s`"),
-            );
-        }
-        seconds
-    }
-
     /// A time in milliseconds.
     fn ms(&mut self, duration: Option<&At<raw::Duration>>) -> Option<u64> {
         let duration = duration?;
@@ -483,31 +387,6 @@ impl Validator<'_> {
             );
         }
         ms
-    }
-
-    fn probe_after_ms(&mut self, time: Option<&At<raw::ProbeAfter>>) -> Option<Option<u64>> {
-        let time = time?;
-        if time.value.0.0 == "none" {
-            return Some(None);
-        }
-        let time = At {
-            value: time.value.0.clone(),
-            span: time.span,
-        };
-        self.positive_ms(Some(&time)).map(Some)
-    }
-
-    fn backoff(&mut self, backoff: Option<&At<raw::Backoff>>) -> BackoffSettings {
-        let Some(At { value: backoff, .. }) = backoff else {
-            return BackoffSettings::default();
-        };
-        BackoffSettings {
-            initial_ms: self.positive_ms(backoff.initial.as_ref()),
-            max_ms: self.positive_ms(backoff.max.as_ref()),
-            factor: backoff.factor.as_ref().map(|factor| factor.value),
-            reset_after_ms: self.positive_ms(backoff.reset_after.as_ref()),
-            retry_after_max_ms: self.positive_ms(backoff.retry_after_max.as_ref()),
-        }
     }
 
     /// A time in milliseconds, not 0.

@@ -3,8 +3,8 @@
 //! It must not guess: a remark is made only where no client and no lie of the file could prove it wrong.
 
 use super::{
-    Action, EmittedKind, EmittedMatch, Place, RequestKind, RuleAction, SayAction, Scenario, ShapeAction,
-    Trigger, TruthAction,
+    Action, EmittedKind, EmittedMatch, Place, RequestKind, RequestPattern, RuleAction, SayAction, Scenario,
+    ShapeAction, Trigger, TruthAction,
 };
 
 /// A remark on a scenario that loads.
@@ -24,7 +24,9 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
     if !may_lose_objects(scenario) {
         let awaited = scenario.steps.iter().filter_map(|step| match &step.when {
             Trigger::Emitted(emitted) => Some(emitted),
-            Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_) => None,
+            Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_) | Trigger::Synced => {
+                None
+            }
         });
         let deletions = awaited
             .chain(&scenario.expect.events)
@@ -34,9 +36,16 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
     if let Some(most) = most_objects_of_a_list(scenario) {
         let size = scenario.client.page_size.map(u64::from);
         for expected in &scenario.expect.requests {
-            let RequestKind::Page { page } = expected.kind else {
+            let [
+                RequestPattern {
+                    kind: RequestKind::Page { page },
+                    ..
+                },
+            ] = expected.any_of.as_slice()
+            else {
                 continue;
             };
+            let page = *page;
             let Some(size) = size else {
                 warnings.push(Warning {
                     at: expected.at,

@@ -43,6 +43,7 @@ fn step(when: Trigger) -> Step {
         at: Place::default(),
         name: None,
         when,
+        optional: false,
         times: Times::Count(1),
         actions: vec![Action::Truth(TruthAction::Compact)],
         within_ms: None,
@@ -63,6 +64,8 @@ fn emitted(kind: EmittedKind, name: &str, nth: u32) -> Step {
         kind,
         name,
         resource_version: None,
+        code: None,
+        message: None,
         nth,
         at: Place::default(),
     }))
@@ -152,13 +155,13 @@ fn a_step_may_take_all_requests_for_a_while() {
     always.times = Times::For(500);
     let mut script = script(vec![always, on(RequestKind::Watch, None)]);
     assert_eq!(
-        script.poll_timeout(),
+        script.poll_timeout(None),
         None,
         "the while begins with the first request"
     );
     assert_eq!(ask(&mut script, "ww"), "WW");
-    assert_eq!(script.poll_timeout(), Some(Duration::from_millis(500)));
-    assert_eq!(script.poll(Duration::from_millis(500), false), None);
+    assert_eq!(script.poll_timeout(None), Some(Duration::from_millis(500)));
+    assert_eq!(script.poll(Duration::from_millis(500), false, None), None);
     assert!(matches!(script.standing(), Standing::Armed { step: 1, .. }));
 }
 
@@ -172,7 +175,7 @@ fn reports_are_counted_from_when_the_step_is_armed() {
     assert_eq!(ask(&mut script, "w"), "W");
     for (name, due) in [("a", None), ("b", None), ("a", Some(1))] {
         script.on_report(Duration::ZERO, &apply(name), &|_| None);
-        assert_eq!(script.poll(Duration::ZERO, false), due, "{name}");
+        assert_eq!(script.poll(Duration::ZERO, false, None), due, "{name}");
     }
 }
 
@@ -181,11 +184,11 @@ fn what_is_only_assumed_to_be_reported_is_given_time() {
     let mut script = script(vec![emitted(EmittedKind::Apply, "a", 1)]);
     assert!(script.awaits_report());
     script.on_told(Duration::from_secs(1), &apply("b"), &|_| None);
-    assert_eq!(script.poll_timeout(), None);
+    assert_eq!(script.poll_timeout(None), None);
     script.on_told(Duration::from_secs(1), &apply("a"), &|_| None);
-    assert_eq!(script.poll(Duration::from_millis(1_249), false), None);
-    assert_eq!(script.poll_timeout(), Some(Duration::from_millis(1_250)));
-    assert_eq!(script.poll(Duration::from_millis(1_250), false), Some(0));
+    assert_eq!(script.poll(Duration::from_millis(1_249), false, None), None);
+    assert_eq!(script.poll_timeout(None), Some(Duration::from_millis(1_250)));
+    assert_eq!(script.poll(Duration::from_millis(1_250), false, None), Some(0));
 }
 
 #[test]
@@ -194,8 +197,8 @@ fn a_step_about_a_watch_waits_for_one() {
     about_a_watch.actions = vec![Action::Say(crate::scenario::SayAction::Send(Vec::new()))];
     let mut script = script(vec![about_a_watch]);
     script.on_report(Duration::ZERO, &apply("a"), &|_| None);
-    assert_eq!(script.poll(Duration::ZERO, false), None);
-    assert_eq!(script.poll(Duration::ZERO, true), Some(0));
+    assert_eq!(script.poll(Duration::ZERO, false, None), None);
+    assert_eq!(script.poll(Duration::ZERO, true, None), Some(0));
 }
 
 #[rstest]
@@ -206,11 +209,11 @@ fn time_meets_a_step(#[case] when: Trigger, #[case] active_ms: u64, #[case] due_
     let mut script = script(vec![step(when)]);
     script.on_activity(Duration::from_millis(active_ms));
     let due = Duration::from_millis(due_ms);
-    assert_eq!(script.poll_timeout(), Some(due));
+    assert_eq!(script.poll_timeout(None), Some(due));
     if let Some(before) = due.checked_sub(Duration::from_millis(1)) {
-        assert_eq!(script.poll(before, false), None);
+        assert_eq!(script.poll(before, false, None), None);
     }
-    assert_eq!(script.poll(due, false), Some(0));
+    assert_eq!(script.poll(due, false, None), Some(0));
 }
 
 #[rstest]
@@ -242,4 +245,67 @@ fn values_meet_conditions(#[case] wanted: Expected, #[case] value: Option<&str>,
 #[case(113, "113th")]
 fn ordinals_read_well(#[case] n: u32, #[case] text: &str) {
     assert_eq!(ordinal(n), text);
+}
+
+/// `page 2`, if it comes, then `after 40 ms`, `the next WATCH`, or `synced`.
+fn maybe_page_two(then: Step) -> Script {
+    let mut page = on(RequestKind::Page { page: 2 }, None);
+    page.optional = true;
+    script(vec![page, then])
+}
+
+#[test]
+fn an_optional_step_is_met_or_skipped_by_the_next() {
+    let mut it = maybe_page_two(on(RequestKind::Watch, None));
+    assert_eq!(ask(&mut it, "lpw"), "lPW");
+    assert!(matches!(it.standing(), Standing::Done { .. }));
+    let mut it = maybe_page_two(on(RequestKind::Watch, None));
+    assert_eq!(it.waiting_for(), "the next WATCH");
+    assert_eq!(ask(&mut it, "lwp"), "lWp");
+    assert!(matches!(it.standing(), Standing::Done { .. }));
+}
+
+#[test]
+fn an_optional_step_is_skipped_by_time_and_by_reports() {
+    let mut it = maybe_page_two(step(Trigger::After(40)));
+    assert_eq!(it.poll(Duration::from_millis(39), false, None), None);
+    assert_eq!(it.poll(Duration::from_millis(40), false, None), Some(1));
+    let mut it = maybe_page_two(emitted(EmittedKind::Apply, "a", 2));
+    assert!(it.awaits_report());
+    for due in [None, Some(1)] {
+        it.on_report(Duration::ZERO, &apply("a"), &|_| None);
+        assert_eq!(it.poll(Duration::ZERO, false, None), due);
+    }
+}
+
+#[test]
+fn an_optional_step_is_never_missed_and_the_next_one_is() {
+    let mut second = on(RequestKind::List, Some(1));
+    second.optional = true;
+    let mut it = script(vec![
+        on(RequestKind::Watch, None),
+        second,
+        on(RequestKind::Watch, None),
+    ]);
+    assert_eq!(ask(&mut it, "lwlw"), "lWlW");
+    let mut page = on(RequestKind::Page { page: 2 }, None);
+    page.optional = true;
+    let mut it = script(vec![
+        on(RequestKind::Watch, None),
+        page,
+        on(RequestKind::List, Some(1)),
+    ]);
+    assert_eq!(ask(&mut it, "lw"), "lW");
+    assert!(matches!(it.standing(), Standing::Missed { step: 2, .. }));
+}
+
+#[test]
+fn a_step_waits_for_the_cache_to_follow_the_truth() {
+    let mut it = script(vec![step(Trigger::Synced)]);
+    assert!(it.awaits_sync());
+    let at = Duration::from_millis;
+    assert_eq!((it.poll(at(5), false, None), it.poll_timeout(None)), (None, None));
+    assert_eq!(it.poll_timeout(Some(at(9))), Some(at(9)));
+    assert_eq!(it.poll(at(8), false, Some(at(9))), None);
+    assert_eq!(it.poll(at(9), false, Some(at(9))), Some(0));
 }

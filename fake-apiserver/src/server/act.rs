@@ -3,21 +3,21 @@
 //! Actions run in the order written. Those on an answer first let out what the truth already had to say, except on a
 //! request the same step was just triggered by: there the script speaks first.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::names::{Binding, expand};
+use super::scripted::{error_event, event_frame, object_ref, raw_frame};
 use super::{Open, Output, Server, Source};
 use crate::api::{self, Answer, Request};
 use crate::fault::Ending;
 use crate::model::continue_token::ContinueToken;
 use crate::model::{Page, WatchFrame, encode_json};
-use crate::record::{Door, FrameType, ObjectRef, StreamId, What};
+use crate::record::{Door, ObjectRef, StreamId, What};
 use crate::scenario::{
-    Action, Expected, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, SayAction, ShapeAction, StatusSpec,
+    Action, Expected, ItemsShape, PageEdit, Reply, ReplyBody, SayAction, ShapeAction, StatusSpec,
 };
 
 /// Whose answers actions concern.
@@ -168,6 +168,11 @@ impl Server {
                 object,
                 resource_version,
             } => {
+                let form = self.open.get(&stream).map(|open| open.asked.form);
+                let object = form.and_then(|form| self.sent_object(object, form));
+                let Some(object) = object else {
+                    return self.turned(now, "no event sent: the object is not there".to_owned());
+                };
                 let version = resource_version
                     .as_ref()
                     .map(|wanted| (wanted, self.value(wanted)));
@@ -310,6 +315,11 @@ impl Server {
 
     pub(super) fn edited_page(&mut self, stream: StreamId, page: &Page, edit: &PageEdit) -> (Bytes, What) {
         let mut json = page.to_json();
+        let added: Vec<Value> = edit
+            .add
+            .iter()
+            .map(|item| self.identified(item.clone()))
+            .collect();
         let keep = |name: &str| {
             !edit
                 .without
@@ -329,9 +339,9 @@ impl Server {
                     .and_then(Value::as_str)
                     .is_none_or(keep)
             });
-            list.extend(edit.add.iter().cloned());
+            list.extend(added.iter().cloned());
         }
-        items.extend(edit.add.iter().map(object_ref));
+        items.extend(added.iter().map(object_ref));
 
         let resource_version = match &edit.resource_version {
             None => page.resource_version.to_string(),
@@ -459,96 +469,7 @@ impl Server {
     }
 }
 
-fn raw_frame(frame: &RawFrame) -> WatchFrame {
-    let mut line = frame.bytes.clone();
-    if frame.newline {
-        line.push(b'\n');
-    }
-    WatchFrame {
-        kind: FrameType::Raw,
-        object: None,
-        line: Bytes::from(line),
-    }
-}
-
-/// An event the truth knows nothing of. `version`: what was wanted, and what it stands for.
-fn event_frame(kind: &str, object: &Value, version: Option<(&Expected, Option<String>)>) -> WatchFrame {
-    let mut object = object.clone();
-    if let (Some((wanted, version)), Some(map)) = (version, object.as_object_mut()) {
-        let metadata = map.entry("metadata").or_insert_with(|| json!({}));
-        if let Some(metadata) = metadata.as_object_mut() {
-            match (wanted, version) {
-                (_, Some(version)) => {
-                    metadata.insert("resourceVersion".to_owned(), json!(version));
-                }
-                (_, None) => {
-                    metadata.shift_remove("resourceVersion");
-                }
-            }
-        }
-    }
-    let frame_type = match kind {
-        "ADDED" => FrameType::Added,
-        "MODIFIED" => FrameType::Modified,
-        "DELETED" => FrameType::Deleted,
-        "BOOKMARK" => FrameType::Bookmark {
-            initial_events_end: object
-                .pointer("/metadata/annotations/k8s.io~1initial-events-end")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-        },
-        "ERROR" => return error_event(&object),
-        _ => FrameType::Raw,
-    };
-    let line = with_newline(encode_json(&json!({ "type": kind, "object": object })));
-    WatchFrame {
-        kind: frame_type,
-        object: Some(Arc::new(object_ref(&object))),
-        line: Bytes::from(line),
-    }
-}
-
-fn error_event(status: &Value) -> WatchFrame {
-    let code = status
-        .get("code")
-        .and_then(Value::as_u64)
-        .and_then(|code| u16::try_from(code).ok())
-        .unwrap_or(0);
-    let reason = status
-        .get("reason")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let line = with_newline(encode_json(&json!({ "type": "ERROR", "object": status })));
-    WatchFrame {
-        kind: FrameType::Error { code, reason },
-        object: None,
-        line: Bytes::from(line),
-    }
-}
-
-fn object_ref(object: &Value) -> ObjectRef {
-    let text = |pointer: &str| {
-        object
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-    let key = if namespace.is_empty() {
-        name
-    } else {
-        format!("{namespace}/{name}")
-    };
-    ObjectRef {
-        key,
-        uid: text("/metadata/uid"),
-        resource_version: text("/metadata/resourceVersion"),
-    }
-}
-
-fn with_newline(mut bytes: Vec<u8>) -> Vec<u8> {
+pub(super) fn with_newline(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.push(b'\n');
     bytes
 }

@@ -28,7 +28,9 @@ impl Server {
         }
         // Only a step that stands needs to know, and looking may be long.
         while let Standing::Armed { .. } = self.script.standing()
-            && let Some(step) = self.script.poll(now, self.newest_watch().is_some())
+            && let Some(step) = self
+                .script
+                .poll(now, self.newest_watch().is_some(), self.synced_since())
         {
             self.run_step(now, step, None);
         }
@@ -40,6 +42,14 @@ impl Server {
         // A frame that just left may have been the client's last word on a step that waits for quiet; nothing else
         // that pumping does can arm a step.
         self.goal.advance(now, &self.script, &mut self.log);
+    }
+
+    /// Since when the client has a watch open and follows the truth, if a step waits for that.
+    pub(super) fn synced_since(&self) -> Option<Duration> {
+        let asked = self.script.awaits_sync() && self.watches_target();
+        asked
+            .then(|| self.goal.synced_since(self.script.quiet_since()))
+            .flatten()
     }
 
     /// Forgets history that is old, or too much: to be asked after every write.

@@ -178,12 +178,23 @@ impl Goal {
         }
     }
 
-    pub(super) fn poll_timeout(&self, standing: &Standing) -> Option<Duration> {
+    /// Since when the client follows the truth, if it has a watch open and nobody did anything since `quiet_since`.
+    pub(super) fn synced_since(&self, quiet_since: Duration) -> Option<Duration> {
+        if self.limits.reports {
+            self.equal_since
+        } else {
+            Some(quiet_since + self.limits.settle)
+        }
+    }
+
+    pub(super) fn poll_timeout(&self, script: &Script) -> Option<Duration> {
         if self.end.is_some() || !self.limits.ends {
             return None;
         }
-        match standing {
-            Standing::Armed { step, since } => Some(*since + self.step_limit(*step)),
+        match script.standing() {
+            Standing::Armed { step, since } => {
+                Some(*since + self.step_limit(script.required().unwrap_or(*step)))
+            }
             Standing::Missed { .. } => None,
             Standing::Done { since } => Some(match self.settled_at(*since) {
                 Some(at) => at,
@@ -205,9 +216,10 @@ impl Goal {
                 because: because.clone(),
             }),
             Standing::Armed { step, since } => {
-                let limit = self.step_limit(*step);
+                let step = script.required().unwrap_or(*step);
+                let limit = self.step_limit(step);
                 (now >= *since + limit).then(|| RunEnd::Stuck {
-                    step: *step,
+                    step,
                     waited_ms: millis(limit),
                     waiting_for: script.waiting_for(),
                 })
@@ -249,6 +261,7 @@ impl Goal {
             }
             crate::scenario::Trigger::Now
             | crate::scenario::Trigger::Request(_)
+            | crate::scenario::Trigger::Synced
             | crate::scenario::Trigger::Emitted(_) => Duration::ZERO,
         };
         let held = match step.times {

@@ -13,6 +13,12 @@ pub(super) fn is_true(definition: &Value, condition: &str) -> bool {
     find(definition, condition).is_some_and(|condition| condition["status"] == "True")
 }
 
+/// Why the names are not accepted; `None`: they are.
+pub(super) fn refusal(definition: &Value) -> Option<&str> {
+    let accepted = find(definition, "NamesAccepted")?;
+    (accepted["status"] != "True").then(|| accepted["message"].as_str().unwrap_or_default())
+}
+
 fn find<'a>(definition: &'a Value, wanted: &str) -> Option<&'a Value> {
     let conditions = definition["status"]["conditions"].as_array()?;
     conditions.iter().find(|condition| condition["type"] == wanted)

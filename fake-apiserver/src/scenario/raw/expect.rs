@@ -71,15 +71,18 @@ impl Words for RequestMatch {
     const WORDS: &'static [&'static str] = &["list", "watch", "request"];
 }
 
-/// A request that must come: `list`, `page`, `watch`, `request`, `resume`, or `any_of` several of one kind.
+/// A request that must come: `list`, `page`, `watch`, `request`, `resume`, or `any_of` several.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectedRequest")]
 pub(crate) struct ExpectedKeys {
-    /// Alternatives of the same kind; any one suffices.
+    /// Alternatives; any one suffices.
     pub(crate) any_of: Option<At<Vec<At<WordOr<RequestMatch>>>>>,
     /// The next WATCH starts at this version, or the client relisted before it.
     pub(crate) resume: Option<At<First<Condition>>>,
+    /// The HTTP status it was answered with.
+    #[schemars(range(min = 100, max = 599))]
+    pub(crate) answered: Option<At<u64>>,
     /// Time since the request expected before it.
     pub(crate) gap: Option<At<Gap>>,
     /// A name for the list it reads: `$name` and `$name.continue` in later expectations.

@@ -21,7 +21,7 @@ pub(crate) struct RuleKeys {
     pub(crate) from: Option<At<FromKeys>>,
     /// Which requests it waits for: `list`, `page`, `watch` or `request`, counted from when the rule was made; `request`
     /// means writes and reads of single objects too.
-    pub(crate) when: Option<At<When>>,
+    pub(crate) when: Option<At<WordOr<When>>>,
     /// How many such requests it answers before it is forgotten. Default 1.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) times: Option<At<u64>>,
@@ -112,7 +112,7 @@ pub(crate) struct WaitKeys {
     /// Whose requests and watches. Default: anybody's.
     pub(crate) from: Option<At<FromKeys>>,
     /// A request: `list`, `page`, `watch` or `request`, counted from `since`.
-    pub(crate) when: Option<At<When>>,
+    pub(crate) when: Option<At<WordOr<When>>>,
     /// Something a watch was sent.
     pub(crate) sent: Option<At<SentKeys>>,
     /// The end of an answer: `any`, or how it ended (`eof`, `fin`, `rst`).

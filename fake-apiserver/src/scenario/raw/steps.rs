@@ -21,7 +21,9 @@ pub(crate) type Step = Both<StepKeys, ActionKeys>;
 #[schemars(rename = "Step")]
 pub(crate) struct StepKeys {
     /// What the step waits for.
-    pub(crate) when: Option<At<When>>,
+    pub(crate) when: Option<At<WordOr<When>>>,
+    /// The step is skipped when a step behind it is met first. Default false.
+    pub(crate) optional: Option<At<bool>>,
     /// How many such requests the step answers before it is done. Default 1.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) times: Option<At<u64>>,
@@ -35,7 +37,7 @@ pub(crate) struct StepKeys {
     pub(crate) actions: Option<At<OneOrMany<At<WordOr<ActionKeys>>>>>,
 }
 
-/// What a step waits for: one of `list`, `page`, `watch`, `request`, `emitted`, `after`, `quiet`.
+/// What a step waits for: one of `list`, `page`, `watch`, `request`, `emitted`, `after`, `quiet`, `synced`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct When {
@@ -56,6 +58,13 @@ pub(crate) struct When {
     pub(crate) after: Option<At<Duration>>,
     /// When neither side did anything for so long (bookmarks do not count).
     pub(crate) quiet: Option<At<Duration>>,
+    /// When the client has a watch open and its cache equals the truth.
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) synced: Option<At<()>>,
+}
+
+impl Words for When {
+    const WORDS: &'static [&'static str] = &["synced"];
 }
 
 /// A number from 1, or `next`.
@@ -143,6 +152,11 @@ pub(crate) struct Emitted {
     pub(crate) nth: Option<At<u64>>,
     /// The object's resourceVersion.
     pub(crate) rv: Option<At<First<Condition>>>,
+    /// The code of an `error`.
+    #[schemars(range(min = 0, max = 999))]
+    pub(crate) code: Option<At<u64>>,
+    /// What the message of an `error` contains.
+    pub(crate) message: Option<At<Text>>,
 }
 
 impl Words for Emitted {
@@ -398,7 +412,7 @@ pub(crate) struct SentEvent {
     #[serde(rename = "type")]
     #[schemars(required)]
     pub(crate) kind: Option<At<Text>>,
-    /// The object.
+    /// The object; its name sends that object of the target again as it is in the store.
     #[schemars(required)]
     pub(crate) object: Option<At<Loose>>,
     /// Replaces `metadata.resourceVersion`: a text, `$name`, or `absent`.

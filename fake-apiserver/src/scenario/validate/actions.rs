@@ -199,11 +199,7 @@ impl Validator<'_> {
         }
         if let Some(event) = &keys.event {
             let event = &event.value;
-            let object = event
-                .object
-                .as_ref()
-                .map(|object| self.loose(world, object))
-                .unwrap_or_default();
+            let object = self.event_object(world, event.object.as_ref());
             let resource_version = event.rv.as_ref().map(|rv| self.written(rv));
             let kind = event
                 .kind

@@ -26,6 +26,8 @@ impl Validator<'_> {
             error,
             nth,
             rv,
+            code,
+            message,
         } = emitted;
         let plain = |at: &Option<At<()>>, kind| at.as_ref().map(|at| (kind, at.span, None));
         let named = |at: &Option<At<OrNothing<Text>>>, kind| {
@@ -71,6 +73,21 @@ impl Validator<'_> {
                 .label("does not belong here"),
             );
         }
+        let of_error = [
+            code.as_ref().map(|code| ("code", code.span)),
+            message.as_ref().map(|message| ("message", message.span)),
+        ];
+        for (key, span) in of_error
+            .into_iter()
+            .flatten()
+            .filter(|_| *kind != EmittedKind::Error)
+        {
+            self.problem(
+                Problem::new(Code::Misplaced, span, format!("`{}` has no {key}", kind.word()))
+                    .label("does not belong here")
+                    .hint("only an `error` has one"),
+            );
+        }
         let nth = nth
             .as_ref()
             .map_or(1, |nth| u32::try_from(nth.value).unwrap_or(u32::MAX));
@@ -78,6 +95,8 @@ impl Validator<'_> {
             kind: *kind,
             name,
             resource_version,
+            code: code.as_ref().and_then(|code| u16::try_from(code.value).ok()),
+            message: message.as_ref().map(|message| message.value.0.clone()),
             nth,
             at: self.place(span),
         })

@@ -10,7 +10,7 @@ use crate::scenario::tree::Span;
 use crate::scenario::words::nearest;
 use crate::scenario::{
     EmittedNever, Excuse, Expect, Expected, QueryMatch, Ref, RequestCount, RequestExpect, RequestKind,
-    RequestNever, catalogue,
+    RequestNever, RequestPattern, catalogue,
 };
 
 impl Validator<'_> {
@@ -95,11 +95,8 @@ impl Validator<'_> {
             span,
             value: WordOr(Both(keys, own)),
         } = at;
-        let (kind, any_of) = match (&keys.any_of, &keys.resume) {
-            (None, None) => {
-                let (kind, query) = self.request(&own, span)?;
-                (kind, vec![query])
-            }
+        let any_of = match (&keys.any_of, &keys.resume) {
+            (None, None) => vec![self.request(&own, span)?],
             (Some(alternatives), None) => {
                 if let Some((word, span)) = own.given().first() {
                     self.problem(
@@ -127,7 +124,10 @@ impl Validator<'_> {
                     value,
                     at: self.place(version.span),
                 };
-                (RequestKind::Watch, vec![vec![from]])
+                vec![RequestPattern {
+                    kind: RequestKind::Watch,
+                    query: vec![from],
+                }]
             }
         };
         let gap = keys.gap.as_ref();
@@ -150,7 +150,10 @@ impl Validator<'_> {
             }
         }
         let name = keys.name.as_ref().map(|name| {
-            let named = if matches!(kind, RequestKind::List | RequestKind::Page { .. }) {
+            let lists = |request: &RequestPattern| {
+                matches!(request.kind, RequestKind::List | RequestKind::Page { .. })
+            };
+            let named = if any_of.iter().all(lists) {
                 Named::List
             } else {
                 Named::Moment
@@ -158,9 +161,12 @@ impl Validator<'_> {
             self.bind(name, named)
         });
         Some(RequestExpect {
-            kind,
             any_of,
             or_relist: keys.resume.is_some(),
+            answered: keys
+                .answered
+                .as_ref()
+                .and_then(|status| u16::try_from(status.value).ok()),
             at_least_after_ms,
             at_most_after_ms,
             name,
@@ -168,36 +174,18 @@ impl Validator<'_> {
         })
     }
 
-    fn alternatives(
-        &mut self,
-        at: &At<Vec<At<WordOr<RequestMatch>>>>,
-    ) -> Option<(RequestKind, Vec<Vec<QueryMatch>>)> {
-        let mut kinds = Vec::new();
-        let mut any_of = Vec::new();
-        for alternative in &at.value {
-            let (kind, query) = self.request(&alternative.value.0, alternative.span)?;
-            kinds.push((kind, alternative.span));
-            any_of.push(query);
-        }
-        let Some(&(kind, _)) = kinds.first() else {
+    fn alternatives(&mut self, at: &At<Vec<At<WordOr<RequestMatch>>>>) -> Option<Vec<RequestPattern>> {
+        if at.value.is_empty() {
             self.problem(
                 Problem::new(Code::Empty, at.span, "`any_of` has no alternative")
                     .label("requests belong here"),
             );
             return None;
-        };
-        if let Some((_, span)) = kinds.iter().find(|(other, _)| *other != kind) {
-            self.problem(
-                Problem::new(
-                    Code::Conflict,
-                    *span,
-                    "the alternatives of `any_of` are of one kind",
-                )
-                .label("of another kind")
-                .hint("expect a `request` with a query that fits both, or `never` what must not come"),
-            );
         }
-        Some((kind, any_of))
+        let alternatives = at.value.iter();
+        alternatives
+            .map(|alternative| self.request(&alternative.value.0, alternative.span))
+            .collect()
     }
 
     fn request_forbidden(&mut self, at: &At<WordOr<raw::RequestForbidden>>) -> Option<RequestNever> {
@@ -205,7 +193,7 @@ impl Validator<'_> {
             span,
             value: WordOr(Both(keys, own)),
         } = at;
-        let (kind, query) = self.request(own, *span)?;
+        let RequestPattern { kind, query } = self.request(own, *span)?;
         let after = self.step_named(keys.after.as_ref());
         Some(RequestNever {
             kind,
@@ -220,7 +208,7 @@ impl Validator<'_> {
             span,
             value: Both(keys, own),
         } = at;
-        let (kind, query) = self.request(own, *span)?;
+        let RequestPattern { kind, query } = self.request(own, *span)?;
         let count = |at: &Option<At<u64>>| at.as_ref().map(|at| u32::try_from(at.value).unwrap_or(u32::MAX));
         let (at_least, at_most, exactly) =
             (count(&keys.at_least), count(&keys.at_most), count(&keys.exactly));
@@ -266,7 +254,7 @@ impl Validator<'_> {
     }
 
     /// One kind of request and its query.
-    fn request(&mut self, request: &RequestMatch, span: Span) -> Option<(RequestKind, Vec<QueryMatch>)> {
+    fn request(&mut self, request: &RequestMatch, span: Span) -> Option<RequestPattern> {
         let given = request.given();
         let &[(word, _)] = given.as_slice() else {
             self.problem(
@@ -329,7 +317,7 @@ impl Validator<'_> {
                 .hint("write `page: 2` (or another page) with a `query`"),
             );
         }
-        Some((kind, query))
+        Some(RequestPattern { kind, query })
     }
 
     fn excuses(&mut self, excuses: Vec<At<raw::Excuses>>) -> Vec<Excuse> {

@@ -82,6 +82,17 @@ impl Validator<'_> {
     /// Gives `name` to something.
     pub(super) fn bind(&mut self, name: &At<String>, named: Named) -> String {
         let word = &name.value;
+        if self.optional.is_some() {
+            self.problem(
+                Problem::new(
+                    Code::Misplaced,
+                    name.span,
+                    "an optional step may be skipped: what it does has no name",
+                )
+                .label("might never have a value")
+                .hint("leave `as` out, or name a step that is always met"),
+            );
+        }
         if !is_name(word) || matches!(word.as_str(), "start" | "any" | "absent" | "present") {
             self.problem(
                 Problem::new(Code::BadForm, name.span, format!("`{word}` cannot be a name"))

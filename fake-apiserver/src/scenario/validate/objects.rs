@@ -7,8 +7,8 @@ use super::names::Named;
 use super::world::World;
 use crate::model::catalog::Kind;
 use crate::scenario::errors::{Code, Problem};
-use crate::scenario::kinds;
-use crate::scenario::raw::{self, Loose, Name, Object, ShortBody, ShortObject};
+use crate::scenario::kinds::SHORT_WORDS;
+use crate::scenario::raw::{self, Name, Object, ShortBody, ShortObject};
 use crate::scenario::read::{At, Entries, First, Json, Text};
 use crate::scenario::tree::Span;
 use crate::scenario::words::{is_dns_subdomain, label_key, label_value, nearest, suggest};
@@ -51,6 +51,9 @@ impl Validator<'_> {
                 (json, repeat.map(|value| At { span, value }), info, None)
             }
         };
+        if self.too_deep(&json, span) {
+            return Vec::new();
+        }
         let Some(template) = self.manifest(world, json, info, span) else {
             return Vec::new();
         };
@@ -68,16 +71,16 @@ impl Validator<'_> {
         let mut manifests: Vec<Manifest> = match repeat {
             None => vec![template],
             Some(repeat) => {
-                if repeat.value > 1 && !template.name.contains("{i}") {
+                if repeat.value > 1 && !template.json.to_string().contains("{i}") {
                     self.problem(
                         Problem::new(
                             Code::Repeated,
                             span,
-                            format!("all {} objects would be called `{}`", repeat.value, template.name),
+                            format!("all {} writes of `{}` would be the same", repeat.value, template.name),
                         )
-                        .label("the same name again and again")
+                        .label("the same object again and again")
                         .hint(format!(
-                            "put the count into it: `name: \"{}-{{i}}\"`",
+                            "put the count into it: `name: \"{}-{{i}}\"` makes many objects, `data: {{v: \"{{i}}\"}}` many updates of one",
                             template.name
                         )),
                     );
@@ -86,6 +89,7 @@ impl Validator<'_> {
                 (0..repeat.value).map(|i| counted(&template, i)).collect()
             }
         };
+        self.fit_definition(world, &mut manifests, info, span);
         if let Some(first) = manifests.first() {
             self.object_name(&first.name, name_span);
         }
@@ -96,41 +100,6 @@ impl Validator<'_> {
         manifests
     }
 
-    /// What the script puts on the wire as an object.
-    pub(super) fn loose(&mut self, world: &mut World, object: &At<Loose>) -> Value {
-        let value = match &object.value {
-            Loose::Short(short) => self.sent_object(world, short, object.span),
-            Loose::Whole(Json(value)) => value.clone(),
-        };
-        world.may_hold_anything(value.to_string());
-        value
-    }
-
-    fn sent_object(&mut self, world: &World, short: &ShortObject, span: Span) -> Value {
-        let misplaced = [
-            short.repeat.as_ref().map(|at| at.span),
-            short.binds.as_ref().map(|at| at.span),
-        ];
-        for span in misplaced.into_iter().flatten() {
-            self.problem(
-                Problem::new(
-                    Code::Misplaced,
-                    span,
-                    "this object is only sent: it is neither repeated nor named",
-                )
-                .label("does not belong here")
-                .hint("leave it out, or write the object with `apply`"),
-            );
-        }
-        let Some((info, mut json)) = self.short(short, span) else {
-            return Value::Null;
-        };
-        if info.namespaced && json.pointer("/metadata/namespace").is_none() {
-            json["metadata"]["namespace"] = Value::String(world.namespace());
-        }
-        json
-    }
-
     /// One object by name, which must be there now.
     pub(super) fn present(&mut self, world: &World, name: &First<Name>, span: Span) -> Option<ObjectName> {
         let Name {
@@ -139,9 +108,7 @@ impl Validator<'_> {
             resource,
         } = &name.0;
         let object = self.object(world, name.as_ref()?, namespace.as_ref(), resource.as_ref())?;
-        let kind = kinds::all()
-            .iter()
-            .find(|kind| kind.group == object.group && kind.plural == object.plural);
+        let kind = self.kinds.find(&object.group, &object.plural);
         let kind = kind.map_or("object", |kind| kind.singular);
         if world.has(&object) == Some(false) {
             let was = world.had(&object);
@@ -184,7 +151,7 @@ impl Validator<'_> {
     ) -> Option<ObjectName> {
         let info = match resource {
             Some(resource) => self.resource(resource)?,
-            None => kinds::by_resource(&world.target_resource())?,
+            None => self.kinds.by_resource(&world.target_resource())?,
         };
         let (in_name, bare) = name
             .value
@@ -234,7 +201,7 @@ impl Validator<'_> {
         }
     }
 
-    fn short(&mut self, short: &ShortObject, span: Span) -> Option<(&'static Kind, Value)> {
+    pub(super) fn short(&mut self, short: &ShortObject, span: Span) -> Option<(&'static Kind, Value)> {
         let bodies = short.bodies();
         let &[(word, body)] = bodies.as_slice() else {
             self.problem(
@@ -251,7 +218,7 @@ impl Validator<'_> {
             );
             return None;
         };
-        let info = kinds::by_word(word)?;
+        let info = self.kinds.by_word(word)?;
         Some((info, self.body(info, body)))
     }
 
@@ -375,10 +342,10 @@ impl Validator<'_> {
 
     fn kind_of(&mut self, json: &Value, span: Span) -> Option<&'static Kind> {
         let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
-        let known = kinds::by_api_version(text("apiVersion"), text("kind"));
+        let known = self.kinds.by_api_version(text("apiVersion"), text("kind"));
         if known.is_none() {
-            let kinds: Vec<&str> = kinds::all().iter().map(|kind| kind.kind).collect();
-            let hint = match kinds::all().iter().find(|kind| kind.kind == text("kind")) {
+            let kinds: Vec<&str> = self.kinds.all().iter().map(|kind| kind.kind).collect();
+            let hint = match self.kinds.all().iter().find(|kind| kind.kind == text("kind")) {
                 Some(kind) => format!("a {} is of apiVersion `{}`", kind.kind, kind.api_version()),
                 None => suggest(text("kind"), kinds),
             };
@@ -456,7 +423,7 @@ impl ShortObject {
         let bodies = [
             configmap, secret, pod, service, namespace, node, event, deployment, job, lease, widget,
         ];
-        kinds::SHORT_WORDS
+        SHORT_WORDS
             .iter()
             .copied()
             .zip(bodies)

@@ -7,7 +7,7 @@ use crate::scenario::tree::Span;
 use crate::scenario::{ClientSettings, RequestKind, Times};
 
 /// The least that has come when a step is armed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Reach {
     /// LIST attempts, and the line of the step that took the last.
     lists: (u64, u32),

@@ -9,6 +9,7 @@ use crate::fault::Ending;
 use crate::record::{ConnId, Door, StreamId};
 use crate::scenario::Transport;
 use crate::scenario::errors::{Code, Problem};
+use crate::scenario::kinds::Kinds;
 use crate::scenario::lines::Lines;
 use crate::scenario::raw::{self, ClosedWord, DoorWord, EventWord, FromKeys, When};
 use crate::scenario::read::{At, Both, WordOr};
@@ -31,7 +32,7 @@ pub(crate) fn validate_rule(text: &str, rule: WordOr<raw::Rule>) -> (Rule, Vec<P
     };
     let from = v.whose(keys.from.as_ref());
     let times = v.times(keys.times.as_ref(), keys.lasts.as_ref(), "a rule");
-    let mut world = World::new(&target(&from));
+    let mut world = v.world(&from);
     // What there is cannot be told: the server has been running for a while.
     world.restore();
     let (when, answer) = match &keys.when {
@@ -114,7 +115,7 @@ pub(crate) fn validate_rule(text: &str, rule: WordOr<raw::Rule>) -> (Rule, Vec<P
 pub(crate) fn validate_wait(text: &str, keys: &raw::WaitKeys) -> (Wait, Vec<Problem>) {
     let mut v = validator(text);
     let from = v.whose(keys.from.as_ref());
-    let world = World::new(&target(&from));
+    let world = v.world(&from);
     let when = keys.when.as_ref().and_then(|when| v.request_only(&world, when).0);
     let sent = keys.sent.as_ref().map(|sent| {
         let raw::SentKeys { rv, kind, name } = &sent.value;
@@ -181,6 +182,8 @@ fn validator(text: &str) -> Validator<'_> {
         lines: Lines::new(text),
         problems: Vec::new(),
         names: Names::default(),
+        kinds: Kinds::default(),
+        optional: None,
         // What a connection speaks is agreed on by each client: a rule may mean any of them.
         transport: Transport::TlsHttp2,
     }
@@ -197,6 +200,12 @@ fn target(from: &Whose) -> Target {
 }
 
 impl Validator<'_> {
+    fn world(&self, from: &Whose) -> World {
+        let target = target(from);
+        let kind = self.kinds.find(&target.group, &target.plural);
+        World::new(&target, kind.is_none_or(|kind| kind.namespaced))
+    }
+
     fn whose(&mut self, from: Option<&At<FromKeys>>) -> Whose {
         let Some(At { value: from, .. }) = from else {
             return Whose::default();
@@ -223,10 +232,13 @@ impl Validator<'_> {
     }
 
     /// A trigger that is a request: others need a script that has an order.
-    fn request_only(&mut self, world: &World, when: &At<When>) -> (Option<RequestTrigger>, Answer) {
+    fn request_only(&mut self, world: &World, when: &At<WordOr<When>>) -> (Option<RequestTrigger>, Answer) {
         match self.trigger(world, when) {
             (Trigger::Request(request), answer) => (Some(request), answer),
-            (Trigger::Now | Trigger::Emitted(_) | Trigger::After(_) | Trigger::Quiet(_), answer) => {
+            (
+                Trigger::Now | Trigger::Emitted(_) | Trigger::After(_) | Trigger::Quiet(_) | Trigger::Synced,
+                answer,
+            ) => {
                 if self.problems.is_empty() {
                     self.problem(
                         Problem::new(

@@ -25,6 +25,12 @@ impl Validator<'_> {
             Some(when) => self.trigger(world, when),
             None => (Trigger::Now, Answer::OpenWatch),
         };
+        let optional = keys.optional.as_ref().is_some_and(|optional| optional.value);
+        if when == Trigger::Now {
+            self.follows_optional(keys.optional.as_ref());
+        }
+        self.optional = keys.optional.as_ref().filter(|_| optional).map(|at| at.span);
+        let required = reach.clone();
         if let (Trigger::Request(request), Some(when)) = (&when, &keys.when) {
             let awaited = Awaited {
                 kind: request.kind,
@@ -35,6 +41,9 @@ impl Validator<'_> {
             };
             let problem = reach.wait(awaited);
             self.problems.extend(problem);
+            if optional {
+                *reach = required;
+            }
         } else if let Some(many) = keys
             .times
             .as_ref()
@@ -119,9 +128,43 @@ impl Validator<'_> {
             at,
             name: name.map(|name| name.value),
             when,
+            optional,
             times,
             actions,
             within_ms,
+        }
+    }
+
+    /// A step that waits for nothing would be met before an optional one.
+    fn follows_optional(&mut self, own: Option<&At<bool>>) {
+        let (at, message, hint) = match (own, self.optional) {
+            (Some(own), _) if own.value => (
+                own.span,
+                "a step that waits for nothing cannot be optional",
+                "give it a `when`, or leave `optional` out",
+            ),
+            (_, Some(optional)) => (
+                optional,
+                "this step is always skipped: the one behind it waits for nothing",
+                "let the next step wait, e.g. `when: synced`, or `when: {after: 5s}`",
+            ),
+            (_, None) => return,
+        };
+        self.problem(
+            Problem::new(Code::NeverMet, at, message)
+                .label("never met")
+                .hint(hint),
+        );
+    }
+
+    /// The steps are over: the last of them decides when the script is.
+    pub(super) fn last_step_is_required(&mut self) {
+        if let Some(optional) = self.optional.take() {
+            self.problem(
+                Problem::new(Code::Conflict, optional, "the last step cannot be optional")
+                    .label("nothing would skip it")
+                    .hint("add a step that must be met, e.g. `when: synced`"),
+            );
         }
     }
 
@@ -150,8 +193,8 @@ impl Validator<'_> {
         }
     }
 
-    pub(super) fn trigger(&mut self, world: &World, at: &At<When>) -> (Trigger, Answer) {
-        let when = &at.value;
+    pub(super) fn trigger(&mut self, world: &World, at: &At<WordOr<When>>) -> (Trigger, Answer) {
+        let when = &at.value.0;
         let given: Vec<(&str, Span)> = [
             when.list.as_ref().map(|at| ("list", at.span)),
             when.page
@@ -163,6 +206,7 @@ impl Validator<'_> {
             when.emitted.as_ref().map(|at| ("emitted", at.span)),
             when.after.as_ref().map(|at| ("after", at.span)),
             when.quiet.as_ref().map(|at| ("quiet", at.span)),
+            when.synced.as_ref().map(|at| ("synced", at.span)),
         ]
         .into_iter()
         .flatten()
@@ -170,7 +214,7 @@ impl Validator<'_> {
         let &[(word, span)] = given.as_slice() else {
             let problem = match given.first() {
                 None => Problem::new(Code::Empty, at.span, "`when` waits for nothing")
-                    .hint("wait for one of `list`, `page`, `watch`, `request`, `emitted`, `after`, `quiet`, or leave `when` out"),
+                    .hint("wait for one of `list`, `page`, `watch`, `request`, `emitted`, `after`, `quiet`, `synced`, or leave `when` out"),
                 Some((first, _)) => {
                     let span = given.get(1).map_or(at.span, |(_, span)| *span);
                     Problem::new(Code::Conflict, span, format!("a step waits for one thing, and this one already for `{first}`"))
@@ -250,6 +294,7 @@ impl Validator<'_> {
                 let wanted = self.emitted(world, &emitted.value.0, emitted.span, Code::NeverMet);
                 (wanted.map_or(Trigger::Now, Trigger::Emitted), Answer::OpenWatch)
             }
+            (_, When { synced: Some(_), .. }) => (Trigger::Synced, Answer::OpenWatch),
             (_, When { after: Some(_), .. }) => (
                 Trigger::After(self.positive_ms(when.after.as_ref()).unwrap_or(0)),
                 Answer::OpenWatch,

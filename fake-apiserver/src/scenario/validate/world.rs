@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::scenario::kinds;
 use crate::scenario::{Manifest, ObjectName, Target};
 
 /// No scenario's objects take more: `repeat:` and `filler:` multiply.
@@ -12,6 +11,8 @@ const LARGEST_STORE: usize = 512 << 20;
 #[derive(Debug)]
 pub(super) struct World {
     target: Target,
+    /// Do objects of the target's kind live in namespaces?
+    namespaced: bool,
     /// Objects of the target's kind in the store now, counted as they come and go.
     count_of_target: usize,
     /// In the store now.
@@ -30,9 +31,10 @@ pub(super) struct World {
 type Identity = (String, String);
 
 impl World {
-    pub(super) fn new(target: &Target) -> Self {
+    pub(super) fn new(target: &Target, namespaced: bool) -> Self {
         Self {
             target: target.clone(),
+            namespaced,
             count_of_target: 0,
             present: BTreeSet::new(),
             ever: BTreeSet::new(),
@@ -84,8 +86,19 @@ impl World {
 
     pub(super) fn remove(&mut self, object: &ObjectName) {
         let identity = identity(object);
-        if self.present.remove(&identity) && identity.0 == self.target_resource() {
-            self.count_of_target -= 1;
+        let target = self.target_resource();
+        let mut gone = vec![identity.clone()];
+        if object.plural == "customresourcedefinitions" {
+            let defined = self
+                .present
+                .iter()
+                .filter(|(resource, _)| *resource == object.name);
+            gone.extend(defined.cloned());
+        }
+        for identity in gone {
+            if self.present.remove(&identity) && identity.0 == target {
+                self.count_of_target -= 1;
+            }
         }
     }
 
@@ -113,8 +126,7 @@ impl World {
 
     /// `name` as `namespace/name`, if the target has namespaces.
     fn whole_key(&self, key: &str) -> String {
-        let namespaced = kinds::by_resource(&self.target_resource()).is_none_or(|kind| kind.namespaced);
-        if !namespaced || key.contains('/') {
+        if !self.namespaced || key.contains('/') {
             key.to_owned()
         } else {
             format!("{}/{key}", self.namespace())

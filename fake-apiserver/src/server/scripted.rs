@@ -1,0 +1,147 @@
+//! Lines of a watch that the script wrote, as frames.
+//!
+//! It must not know of answers.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::Server;
+use super::act::with_newline;
+use crate::api::Form;
+use crate::model::{WatchFrame, encode_json};
+use crate::record::{FrameType, ObjectRef};
+use crate::scenario::{Expected, ObjectName, RawFrame, SentObject};
+
+impl Server {
+    /// The object a scripted event shows; `None`: there is none of that name now.
+    pub(super) fn sent_object(&self, object: &SentObject, form: Form) -> Option<Value> {
+        match object {
+            SentObject::Stored(name) => {
+                let stored = self.model.object(name)?;
+                serde_json::from_slice(&stored.encoded(form)).ok()
+            }
+            SentObject::Given(object) => Some(self.identified(object.clone())),
+        }
+    }
+
+    /// A scripted object with the uid and the creation time of the stored one of its name, unless it has its own.
+    pub(super) fn identified(&self, mut object: Value) -> Value {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+        let kind = self.model.catalog().find_kind(
+            text("/apiVersion").unwrap_or_default(),
+            text("/kind").unwrap_or_default(),
+        );
+        let name = kind.zip(text("/metadata/name")).map(|(kind, name)| ObjectName {
+            group: kind.group.to_owned(),
+            plural: kind.plural.to_owned(),
+            namespace: text("/metadata/namespace").map(str::to_owned),
+            name: name.to_owned(),
+        });
+        let stored = name.and_then(|name| self.model.object(&name));
+        if let (Some(stored), Some(metadata)) = (stored, object["metadata"].as_object_mut())
+            && !metadata.contains_key("uid")
+        {
+            let known = stored.json();
+            for field in ["uid", "creationTimestamp"] {
+                metadata
+                    .entry(field)
+                    .or_insert_with(|| known["metadata"][field].clone());
+            }
+        }
+        object
+    }
+}
+
+pub(super) fn raw_frame(frame: &RawFrame) -> WatchFrame {
+    let mut line = frame.bytes.clone();
+    if frame.newline {
+        line.push(b'\n');
+    }
+    WatchFrame {
+        kind: FrameType::Raw,
+        object: None,
+        line: Bytes::from(line),
+    }
+}
+
+/// An event the truth knows nothing of. `version`: what was wanted, and what it stands for.
+pub(super) fn event_frame(
+    kind: &str,
+    mut object: Value,
+    version: Option<(&Expected, Option<String>)>,
+) -> WatchFrame {
+    if let (Some((wanted, version)), Some(map)) = (version, object.as_object_mut()) {
+        let metadata = map.entry("metadata").or_insert_with(|| json!({}));
+        if let Some(metadata) = metadata.as_object_mut() {
+            match (wanted, version) {
+                (_, Some(version)) => {
+                    metadata.insert("resourceVersion".to_owned(), json!(version));
+                }
+                (_, None) => {
+                    metadata.shift_remove("resourceVersion");
+                }
+            }
+        }
+    }
+    let frame_type = match kind {
+        "ADDED" => FrameType::Added,
+        "MODIFIED" => FrameType::Modified,
+        "DELETED" => FrameType::Deleted,
+        "BOOKMARK" => FrameType::Bookmark {
+            initial_events_end: object
+                .pointer("/metadata/annotations/k8s.io~1initial-events-end")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+        },
+        "ERROR" => return error_event(&object),
+        _ => FrameType::Raw,
+    };
+    let line = with_newline(encode_json(&json!({ "type": kind, "object": object })));
+    WatchFrame {
+        kind: frame_type,
+        object: Some(Arc::new(object_ref(&object))),
+        line: Bytes::from(line),
+    }
+}
+
+pub(super) fn error_event(status: &Value) -> WatchFrame {
+    let code = status
+        .get("code")
+        .and_then(Value::as_u64)
+        .and_then(|code| u16::try_from(code).ok())
+        .unwrap_or(0);
+    let reason = status
+        .get("reason")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let line = with_newline(encode_json(&json!({ "type": "ERROR", "object": status })));
+    WatchFrame {
+        kind: FrameType::Error { code, reason },
+        object: None,
+        line: Bytes::from(line),
+    }
+}
+
+pub(super) fn object_ref(object: &Value) -> ObjectRef {
+    let text = |pointer: &str| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+    let key = if namespace.is_empty() {
+        name
+    } else {
+        format!("{namespace}/{name}")
+    };
+    ObjectRef {
+        key,
+        uid: text("/metadata/uid"),
+        resource_version: text("/metadata/resourceVersion"),
+    }
+}
