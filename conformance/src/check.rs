@@ -4,9 +4,7 @@
 //! missing proves nothing and only what must not be counts.
 
 use fake_apiserver::record::RunEnd;
-use fake_apiserver::scenario::{
-    EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario,
-};
+use fake_apiserver::scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario};
 
 use crate::cache::Cache;
 use crate::trace::{Exchange, Moment, Reported, Trace};
@@ -144,7 +142,11 @@ impl<'t, 'a> Check<'t, 'a> {
             .map(|request| query_words(names, request.kind, &request.query, u64::MAX))
             .collect::<Vec<_>>()
             .join(", or ");
-        let relisted = if expected.or_relist { " next, or a relist" } else { "" };
+        let relisted = if expected.or_relist {
+            " next, or a relist"
+        } else {
+            ""
+        };
         let answered = expected.answered.map(|status| format!(" answered with {status}"));
         let wanted = wanted + relisted + &answered.unwrap_or_default();
         let after = match before {

@@ -158,6 +158,7 @@ mod tests {
         scenario.steps.push(Step {
             at: Place { line: 5, column: 3 },
             name: None,
+            optional: false,
             when: Trigger::Request(RequestTrigger {
                 kind: RequestKind::List,
                 nth: Some(1),

@@ -114,19 +114,20 @@ pub fn configured(scenario: &Scenario) -> Vec<&'static str> {
     SETTINGS.into_iter().filter(|key| is_told(key)).collect()
 }
 
-/// Is there a second page that a step waits for, or that is expected?
+/// Is there a second page that a step has to wait for, or that alone is expected?
 fn turns_pages(scenario: &Scenario) -> bool {
     let is_page = |kind: RequestKind| matches!(kind, RequestKind::Page { .. });
-    let waited_for = scenario.steps.iter().any(|step| match &step.when {
+    let mut required = scenario.steps.iter().filter(|step| !step.optional);
+    let waited_for = required.any(|step| match &step.when {
         Trigger::Request(request) => is_page(request.kind),
-        Trigger::Now | Trigger::Emitted(_) | Trigger::After(_) | Trigger::Quiet(_) => false,
+        Trigger::Now | Trigger::Emitted(_) | Trigger::After(_) | Trigger::Quiet(_) | Trigger::Synced => false,
     });
     waited_for
         || scenario
             .expect
             .requests
             .iter()
-            .any(|request| is_page(request.kind))
+            .any(|request| request.any_of.iter().all(|one| is_page(one.kind)))
 }
 
 /// What of the settings is no client's default, or is what the scenario depends on.
