@@ -289,6 +289,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "end-after-truncate",
         "steps:\n  - when: {watch: 1}\n    do: [{truncate: {after_bytes: 1, then: fin}}, rst]\n",
     ),
+    (
+        "truncate-behind-the-end",
+        "steps:\n  - when: {list: 1}\n    do: [{reply: {status: 500, body: \"too short\"}}, {truncate: {after_bytes: 9, then: rst}}]\n  - when: {list: next}\n    do: [{reply: {status: 500, json: {a: 1}}}, {truncate: {after_bytes: 8, then: rst}}]\n",
+    ),
     ("truncate-nowhere", "steps:\n  - truncate: {then: fin}\n"),
     (
         "word-of-http2-on-http1",

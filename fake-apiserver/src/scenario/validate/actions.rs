@@ -64,6 +64,9 @@ impl Validator<'_> {
         if action.is_none() {
             action = self.on_the_socket(&keys);
         }
+        if let Some(action) = &action {
+            self.cut_inside(action, at, progress);
+        }
         if let Some(name) = name {
             match action.as_mut().and_then(binds_of) {
                 Some(binds @ None) => *binds = Some(self.bind(name, Named::Version)),

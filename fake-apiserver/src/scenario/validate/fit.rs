@@ -1,9 +1,12 @@
 //! Which actions make sense for what a step waits for, and after the actions before them.
 
 use super::Validator;
+use crate::fault::Cut;
+use crate::model::encode_json;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw::ActionKeys;
 use crate::scenario::tree::Span;
+use crate::scenario::{Action, ReplyBody, RuleAction, ShapeAction};
 
 /// What the actions of a step act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +27,9 @@ pub(super) struct Progress {
     replied: Option<(&'static str, Span)>,
     begun: Option<Span>,
     truncated: Option<Span>,
+    /// Bytes of the body, where a reply gives it and nothing compresses it.
+    body: Option<usize>,
+    compressed: bool,
     ended: Option<Span>,
 }
 
@@ -151,6 +157,42 @@ impl Validator<'_> {
             progress.truncated = Some(span);
         } else if (on_stream || word == "edit_page") && !by_events {
             progress.begun = Some(span);
+        }
+    }
+
+    /// Is the body that an earlier action gave cut inside it?
+    pub(super) fn cut_inside(&mut self, action: &Action, span: Span, progress: &mut Progress) {
+        match action {
+            Action::Shape(ShapeAction::Gzip) => progress.compressed = true,
+            Action::Shape(ShapeAction::Reply(reply)) if !progress.compressed => {
+                progress.body = match &reply.body {
+                    ReplyBody::Raw(text) => Some(text.len()),
+                    // A newline ends it.
+                    ReplyBody::Json(json) => Some(encode_json(json).len() + 1),
+                    ReplyBody::Status(_) | ReplyBody::Truth => None,
+                };
+            }
+            Action::Rule(RuleAction::Truncate {
+                cut: Cut::AfterBytes(bytes),
+                ..
+            }) => {
+                let Some(body) = progress
+                    .body
+                    .filter(|body| usize::try_from(*bytes).is_ok_and(|bytes| bytes >= *body))
+                else {
+                    return;
+                };
+                self.problem(
+                    Problem::new(
+                        Code::Unreachable,
+                        span,
+                        format!("`truncate` after {bytes} bytes cuts nothing: the body has {body}"),
+                    )
+                    .label("behind the end")
+                    .hint("make `after_bytes` smaller, or the body longer"),
+                );
+            }
+            Action::Truth(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => {}
         }
     }
 }
