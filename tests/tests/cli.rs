@@ -141,6 +141,16 @@ fn json_is_a_record_a_scenario_and_a_footer() {
         ] {
             assert_eq!(line.get(key), Some(&Value::from(value)), "{key} of {line}");
         }
+        assert_eq!(line.get("end"), Some(&Value::from("complete")), "{line}");
+        assert!(
+            line["endMs"].as_u64() > Some(0) && line["requests"].as_u64() > Some(1),
+            "{line}"
+        );
+        assert_eq!(
+            line.get("trace"),
+            Some(&Value::from(Vec::<Value>::new())),
+            "{line}"
+        );
         let covers = line.get("covers").and_then(Value::as_array).unwrap();
         assert!(!covers.is_empty(), "{line}");
     }

@@ -1,12 +1,16 @@
 //! One NDJSON record a scenario and a footer with counts; a report without its footer was cut off.
 
+use fake_apiserver::record::{RunEnd, What};
 use serde::Serialize;
 
+use super::transcript::transcript;
 use crate::suite::{Counts, Judged, Standing};
+use crate::trace::Trace;
 use crate::verdict::{Contradiction, Outcome};
 
 /// One scenario's line.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Entry<'a> {
     id: &'a str,
     client: &'a str,
@@ -18,6 +22,14 @@ struct Entry<'a> {
     covers: Vec<&'a str>,
     message: &'a str,
     contradictions: &'a [Contradiction],
+    /// How the run ended, as the trace has it: `"complete"`, `{"stuck": {…}}`, …; null if it did not.
+    end: Option<&'a RunEnd>,
+    /// When it ended, in milliseconds from its start, virtual in sim.
+    end_ms: Option<u64>,
+    /// How many requests came.
+    requests: usize,
+    /// The transcript, a line an entry; empty unless the verdict is `failed`.
+    trace: Vec<String>,
 }
 
 /// The last line.
@@ -28,6 +40,18 @@ struct Footer<'a> {
 
 /// The line of one scenario, without its newline.
 pub fn entry(judged: &Judged) -> String {
+    let mut records = judged.records.iter().rev();
+    let end = records.find_map(|record| {
+        if let What::RunEnded(end) = &record.what {
+            Some((end, record.at))
+        } else {
+            None
+        }
+    });
+    let lines = match judged.standing {
+        Standing::Failed => transcript(&judged.scenario, &Trace::new(&judged.records)),
+        Standing::Passed | Standing::Known | Standing::Stale => String::new(),
+    };
     let entry = Entry {
         id: &judged.scenario.id,
         client: judged.client,
@@ -43,6 +67,14 @@ pub fn entry(judged: &Judged) -> String {
             .collect(),
         message: judged.verdict.message(),
         contradictions: &judged.verdict.contradictions,
+        end: end.map(|(end, _)| end),
+        end_ms: end.and_then(|(_, at)| u64::try_from(at.as_millis()).ok()),
+        requests: judged
+            .records
+            .iter()
+            .filter(|record| matches!(record.what, What::Request { .. }))
+            .count(),
+        trace: lines.lines().map(str::to_owned).collect(),
     };
     serde_json::to_string(&entry).expect("proven invariant: plain strings and numbers always serialize")
 }
@@ -51,4 +83,48 @@ pub fn entry(judged: &Judged) -> String {
 pub fn footer(counts: &Counts) -> String {
     serde_json::to_string(&Footer { footer: counts })
         .expect("proven invariant: plain strings and numbers always serialize")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::suite::Driver;
+    use crate::trace::sample::{Sample, scenario};
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn a_failed_run_comes_with_its_end_and_its_trace() {
+        let mut s = Sample::new();
+        s.list(&[])
+            .push(What::RunEnded(RunEnd::NotConverged { waited_ms: 7 }));
+        let records = s.records();
+        let judged = |standing| Judged {
+            scenario: Arc::new(scenario()),
+            client: "client",
+            version: "1",
+            driver: Driver::Sim,
+            seed: 0,
+            records: records.clone(),
+            verdict: Verdict {
+                outcome: Outcome::Mismatch,
+                contradictions: Vec::new(),
+            },
+            standing,
+            known: None,
+        };
+        let read = |standing| serde_json::from_str::<Value>(&entry(&judged(standing))).unwrap();
+        let failed = read(Standing::Failed);
+        assert_eq!(failed["end"], json!({ "not_converged": { "waited_ms": 7 } }));
+        assert_eq!((&failed["endMs"], &failed["requests"]), (&json!(0), &json!(1)));
+        let trace = failed["trace"].as_array().unwrap();
+        assert!(
+            trace.iter().any(|line| line.as_str().unwrap().contains("LIST")),
+            "{failed}"
+        );
+        assert_eq!(read(Standing::Known)["trace"], json!([]));
+    }
 }
