@@ -399,7 +399,7 @@ pub(crate) fn refusal(body: &Value) -> String {
     let mut said = String::new();
     for mistake in mistakes.into_iter().flatten() {
         let word = |key: &str| mistake.get(key).and_then(Value::as_str).unwrap_or_default();
-        let hint = mistake.get("hint").and_then(Value::as_str);
+        let hint = mistake.get("hint").and_then(Value::as_str).map(in_verbs);
         let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
         let _ = write!(
             said,
@@ -413,8 +413,31 @@ pub(crate) fn refusal(body: &Value) -> String {
     if said.is_empty() {
         said.push_str(text("error").unwrap_or("refused without a word"));
         if let Some(hint) = text("hint") {
-            let _ = write!(said, " ({hint})");
+            let _ = write!(said, " ({})", in_verbs(hint));
         }
     }
     said
+}
+
+/// A hint of the control API, with the verbs of `ctl` in place of its requests.
+fn in_verbs(hint: &str) -> String {
+    let verbs = [
+        ("GET /v1/trace?format=text", "`ctl trace`"),
+        ("GET /v1/rules", "`ctl rules`"),
+        ("GET /v1/streams", "`ctl streams`"),
+    ];
+    verbs.iter().fold(hint.to_owned(), |hint, (request, verb)| {
+        hint.replace(request, verb)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_name_verbs() {
+        let body = serde_json::json!({ "error": "there is no rule 7", "hint": "GET /v1/rules lists them" });
+        assert_eq!(refusal(&body), "there is no rule 7 (`ctl rules` lists them)");
+    }
 }
