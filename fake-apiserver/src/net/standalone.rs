@@ -4,9 +4,10 @@ use rustls::pki_types::CertificateDer;
 use tokio::task::JoinHandle;
 
 use super::tls::Authority;
-use super::{Edge, ServeError, ServeOptions};
+use super::{Credentials, Edge, Kubeconfig, ServeError, ServeOptions, SteerError};
+use crate::record::Record;
 use crate::scenario::ServerSettings;
-use crate::server::Server;
+use crate::server::{Ruled, Server};
 
 /// A truthful server with what a kube-apiserver creates when it starts and nothing else, on a free port of this machine.
 ///
@@ -15,6 +16,13 @@ use crate::server::Server;
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = Standalone::start(Default::default()).await?;
 /// println!("kubectl --server {} get namespaces", server.url());
+///
+/// // It lies where it is told to, and a test goes on when the trace shows what it waits for.
+/// server.rule("{when: {list: next}, do: {reply: {status: 503, retry_after: \"1\"}}}")?;
+/// # let connection = std::net::TcpStream::connect(server.url().trim_start_matches("http://"))?;
+/// # std::io::Write::write_all(&mut &connection, b"GET /api/v1/pods HTTP/1.1\r\nHost: fake\r\n\r\n")?;
+/// let record = server.wait("{when: {list: 1}, since: 0}").await?;
+/// assert_eq!(record.what.name(), "request");
 /// # Ok(())
 /// # }
 /// ```
@@ -22,6 +30,7 @@ use crate::server::Server;
 pub struct Standalone {
     edge: Edge,
     url: String,
+    kubeconfig: Kubeconfig,
     authority: Option<CertificateDer<'static>>,
     serving: JoinHandle<()>,
 }
@@ -55,8 +64,12 @@ impl Standalone {
         if let Some(access) = &options.access {
             server = server.with_access(access.clone());
         }
+        let credentials = options.access.as_ref().map_or(Credentials::None, |access| {
+            Credentials::Token(access.token.clone())
+        });
         let listening = options.bind().await?;
         let url = listening.url();
+        let kubeconfig = listening.kubeconfig(credentials, None);
         let authority = listening.authority().map(Authority::certificate_der);
         let edge = Edge::new(server);
         let served = edge.clone();
@@ -70,6 +83,7 @@ impl Standalone {
         Ok(Self {
             edge,
             url,
+            kubeconfig,
             authority,
             serving,
         })
@@ -80,9 +94,30 @@ impl Standalone {
         &self.url
     }
 
+    /// What a client has to know to be let in, as YAML: `kube_client::Config::from_custom_kubeconfig` and kubectl read it.
+    pub fn kubeconfig(&self) -> String {
+        self.kubeconfig.text()
+    }
+
     /// The root to trust, where it has TLS.
     pub fn authority(&self) -> Option<&CertificateDer<'static>> {
         self.authority.as_ref()
+    }
+
+    /// Takes a rule from its text, as [`Edge::rule`].
+    ///
+    /// # Errors
+    /// The text has mistakes, or the rule can mean nothing here.
+    pub fn rule(&self, text: &str) -> Result<Ruled, SteerError> {
+        self.edge.rule(text)
+    }
+
+    /// Waits for what a text names, as [`Edge::wait_for`].
+    ///
+    /// # Errors
+    /// The text has mistakes, or its timeout (default 30 s) is over.
+    pub async fn wait(&self, text: &str) -> Result<Record, SteerError> {
+        self.edge.wait_for(text).await
     }
 
     /// The server itself, to change its truth and to let it lie.

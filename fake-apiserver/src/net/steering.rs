@@ -1,0 +1,106 @@
+//! A running server steered by texts: rules, and waits for what its trace shows. Nothing here guesses a time.
+//!
+//! It must not know the control API, which offers the same over HTTP.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::Edge;
+use crate::record::line::{line, span};
+use crate::record::{Record, What};
+use crate::scenario::{LoadErrors, Wait, Waiting, parse_rule, parse_wait};
+use crate::server::{RuleRefused, Ruled};
+
+/// Why a server cannot be steered so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SteerError {
+    /// The text has mistakes.
+    #[error(transparent)]
+    Mistakes(LoadErrors),
+    /// The rule is not taken.
+    #[error(transparent)]
+    Refused(RuleRefused),
+    /// What was waited for did not come in time.
+    #[error(transparent)]
+    TimedOut(TimedOut),
+    /// There is no server left, or it is not one that can be steered.
+    #[error("the server is stopping")]
+    Stopped,
+}
+
+/// A wait that ended without what it was for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("waited {} for {awaited}; {nearest}", span(*.timeout_ms))]
+pub struct TimedOut {
+    /// How long, in milliseconds.
+    pub timeout_ms: u64,
+    /// What for, in words.
+    pub awaited: String,
+    /// What came nearest, in words.
+    pub nearest: String,
+}
+
+impl Edge {
+    /// Takes a rule: YAML or JSON, as `POST /v1/rules` takes it. A rule without `when` is done at once.
+    ///
+    /// # Errors
+    /// The text has mistakes, the rule can mean nothing here, or the server is stopping.
+    pub fn rule(&self, text: &str) -> Result<Ruled, SteerError> {
+        let rule = parse_rule(Path::new("rule"), text).map_err(SteerError::Mistakes)?;
+        self.steer(|server, now| server.add_rule(now, rule))
+            .ok_or(SteerError::Stopped)?
+            .map_err(SteerError::Refused)
+    }
+
+    /// Waits for what `text` names (YAML or JSON, as `POST /v1/wait` takes it) and returns the record that shows it.
+    ///
+    /// # Errors
+    /// The text has mistakes, or its timeout (default 30 s) is over.
+    pub async fn wait_for(&self, text: &str) -> Result<Record, SteerError> {
+        let wait = parse_wait(Path::new("wait"), text).map_err(SteerError::Mistakes)?;
+        self.wait(wait).await.map_err(SteerError::TimedOut)
+    }
+
+    /// Waits until the trace shows what is waited for, and returns that record.
+    ///
+    /// # Errors
+    /// The wait's timeout is over.
+    pub async fn wait(&self, wait: Wait) -> Result<Record, TimedOut> {
+        let timeout_ms = wait.timeout_ms;
+        let next = self.steer(|server, _| server.next_record()).unwrap_or_default();
+        let mut waiting = Waiting::new(wait, next);
+        let awaited = waiting.words();
+        let mut last_request = None;
+        let met = tokio::time::timeout(Duration::from_millis(timeout_ms), async {
+            let mut at = 0;
+            loop {
+                let stirred = self.stirred();
+                let met = self.read_records(at, |records| {
+                    for record in records {
+                        at = record.seq + 1;
+                        if matches!(record.what, What::Request { .. }) {
+                            last_request = Some(line(record));
+                        }
+                        if waiting.is_met(record) {
+                            return Some(record.clone());
+                        }
+                    }
+                    None
+                });
+                if let Some(met) = met {
+                    return met;
+                }
+                stirred.await;
+            }
+        })
+        .await;
+        met.map_err(|_| TimedOut {
+            timeout_ms,
+            awaited,
+            nearest: match last_request {
+                Some(request) => format!("the last request was: {request}"),
+                None => "no request came at all".to_owned(),
+            },
+        })
+    }
+}
