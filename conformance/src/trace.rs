@@ -454,7 +454,8 @@ impl<'a> Exchange<'a> {
     }
 
     /// When the server sent that the requested version is expired: by status, or by the first ERROR line, if the client
-    /// could read it. An ERROR line ends the stream for its reader, whatever comes after it.
+    /// could read it. An ERROR line ends the stream for its reader, whatever comes after it; a reader of lines has to wait
+    /// for its newline.
     pub fn expired(&self) -> Option<Moment> {
         if let Some(head) = self.head.filter(|head| head.status == 410) {
             return Some(head.sent);
@@ -462,7 +463,9 @@ impl<'a> Exchange<'a> {
         let (at, code, _) = self.error_frame()?;
         let mut read = self.frames.iter().take_while(|sent| sent.sent.seq <= at.seq);
         let is_readable = read.all(|sent| readable(sent.frame));
-        (code == 410 && is_readable).then_some(at)
+        let mut lines = self.frames.iter();
+        let is_whole = lines.any(|sent| sent.sent.seq == at.seq && sent.frame.sent == sent.frame.bytes);
+        (code == 410 && is_readable && (is_whole || self.read_to_end())).then_some(at)
     }
 
     /// Did the client end the answer, or close its connection, by that time? What is sent at the instant at which a

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Finding, Ground, resume};
 use crate::cache::Cache;
-use crate::trace::{Op, Reported, Snapshot};
+use crate::trace::{Delivery, Op, Reported, Snapshot};
 use crate::words;
 
 /// INV-09 (client-go Replace; kube's `Event`): a reader of the cache sees the old set or the new one, so nothing that
@@ -261,6 +261,16 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
             continue;
         }
         let until = reported.at.seq;
+        // That it is gone is the whole set too: an empty one, where there was none before.
+        let is_gone =
+            |state: &Delivery<'_>| state.op == Op::Gone && state.sent.seq > from && state.sent.seq < until;
+        if ground.scenario.client.mode == ClientMode::Object
+            && index > 0
+            && ground.trace.deliveries.iter().any(is_gone)
+        {
+            from = until;
+            continue;
+        }
         let mut sets = ground
             .trace
             .snapshots
@@ -305,6 +315,10 @@ pub(super) fn convergence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let wrong = wrong.or_else(|| {
         cache.live().iter().find_map(|(key, held)| {
             let right = truth.get(key)?;
+            // Of a state that the script made up the client knows no other content.
+            if ground.sources(held).any(|source| source.scripted) {
+                return None;
+            }
             let content = held.report.object()?.content.as_deref()?;
             let (path, wants, has) = unlike(&right.content.as_ref()?.json(), content, scenario.client.mode)?;
             let name = words::name(scenario, key);

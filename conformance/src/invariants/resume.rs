@@ -5,7 +5,7 @@ use fake_apiserver::report::Report;
 use fake_apiserver::scenario::ClientMode;
 
 use super::{Finding, Ground};
-use crate::trace::{Answer, Exchange, SentFrame, Snapshot, readable};
+use crate::trace::{Answer, Exchange, Moment, SentFrame, Snapshot, readable};
 use crate::words;
 
 /// INV-01 (etcd: Resumable). A version the server never sent, sent only in part, or sent for something else (an item,
@@ -98,7 +98,7 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let (Some(version), Some(at)) = (expired.pinned(), expired.expired()) else {
             continue;
         };
-        if may_be_lost(expired) {
+        if may_be_lost(expired) || gave_up_just_before(ground, expired, at) {
             continue;
         }
         let next = pinned_watches(ground)
@@ -212,6 +212,15 @@ fn may_be_lost(exchange: &Exchange<'_>) -> bool {
     exchange.end.is_some_and(|end| {
         end.by == Side::Server && (end.how.may_lose_bytes() || exchange.left_by(end.at.at))
     }) || matches!(exchange.answer, Some(Answer::Torn { .. }))
+}
+
+/// The client reported an error at the instant at which this was sent, before it: it may have been giving up the stream.
+/// Of a stream of HTTP/2 that the server ended meanwhile, no record shows that.
+fn gave_up_just_before(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, sent: Moment) -> bool {
+    let reports = ground.trace.reports.iter();
+    let mut at_once =
+        reports.filter(|reported| reported.at.at == sent.at && reported.at.seq > exchange.asked.seq);
+    at_once.any(|reported| reported.at.seq < sent.seq && matches!(reported.report, Report::Error { .. }))
 }
 
 /// What a client may know just before a watch request.

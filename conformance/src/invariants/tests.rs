@@ -74,6 +74,8 @@ fn stop_late(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
 #[case::rewinds_to_zero("INV-05", { let mut s = watching(); s.error(410, "Expired").eof().after(900).list(&[("resourceVersion", "0")]).page("11", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_init(&[("a", "5"), ("b", "7"), ("c", "11")]).watch("11"); s })]
 #[case::counts_only_lists_without_a_free_one_between("", { let mut s = dead_version(2); s.watch("10").error(410, "Expired").eof().after(2000).list(&[]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]); s.watch("10").error(410, "Expired").eof().after(2000).list(&[("resourceVersion", "10")]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]).watch("10"); s })]
 #[case::reads_no_410_behind_another_error("", { let mut s = watching(); s.error(500, "InternalError").error(410, "Expired").eof().after(900).watch("11"); s })]
+#[case::waits_for_the_end_of_a_410_line("", { let mut s = watching(); s.frame(FrameType::Error { code: 410, reason: "Expired".into() }, None, 99).after(9000).end(Ending::Fin, Side::Client).watch("11"); s })]
+#[case::gave_up_a_stream_as_the_410_came("", { let mut s = watching(); s.eof().request(Verb::Watch, &[("resourceVersion", "11")]).after(5000).emit_error("silent").status(410, "Expired").after(900).watch("11"); s })]
 #[case::left_as_the_410_came("", { let mut s = watching(); s.error(410, "Expired").eof().left().after(900).watch("11"); s })]
 #[case::left_as_the_bookmark_came("", { let mut s = watching(); s.after(1).bookmark("20", None).eof().left().watch("11"); s })]
 #[case::asks_for_any_state_after_a_set_it_refused("", { let mut s = Sample::new(); s.list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_error("another kind").after(900).list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_init(&[]).watch("10"); s })]
@@ -112,6 +114,7 @@ fn stop_late(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
 #[case::synced_by_a_plain_bookmark("INV-12", { let mut s = Sample::new(); s.wrote("a", "5").watch_list("").added("a", "5").lie().bookmark("9", Some("false")).emit_init(&[("a", "5")]); s })]
 #[case::forgets_an_object("INV-13", { let mut s = watching(); s.wrote("d", "12"); s })]
 #[case::holds_other_content("INV-13", { let mut s = watching(); s.wrote("d", "12").added("d", "12"); let mut d = reported("d", "u-d", "12"); d.content = Some(std::sync::Arc::new(serde_json::json!({"metadata": {"name": "d", "namespace": "ns1", "uid": "u-d", "resourceVersion": "12"}, "data": {"k": "1"}}))); s.emit(Report::Apply(d)); s })]
+#[case::was_sent_other_content_at_the_true_version("", { let mut s = watching(); s.wrote("d", "12").lie().frame(FrameType::Added, Some(object("d", "u-x", "12")), 100); let mut d = reported("d", "u-x", "12"); d.content = Some(std::sync::Arc::new(serde_json::json!({"metadata": {"name": "d", "namespace": "ns1", "uid": "u-x", "resourceVersion": "12"}}))); s.emit(Report::Apply(d)); s })]
 // ---- requests
 #[case::asks_twice_at_once("INV-17", { let mut s = synced(); s.watch("10").after(10).watch("10").after(3000); s })]
 #[case::closes_what_it_left_a_little_later("", { let mut s = synced(); s.watch("10").after(10).watch("10").after(500).push(What::End { stream: StreamId(2), how: Ending::Fin, by: Side::Client }).after(3000); s })]
@@ -289,6 +292,25 @@ fn one_object_is_the_whole_set() {
     let mut scenario = scenario();
     scenario.client.mode = ClientMode::Object;
     assert_eq!(violated(&scenario, &Trace::new(&records)), []);
+}
+
+/// A deletion of what was not there leaves the set as it is, and a client that knows one object or none says so again.
+#[rstest]
+#[case::after_a_deletion(true, "")]
+#[case::after_nothing(false, "INV-12")]
+fn an_empty_set_of_one_object_may_be_reported_again(#[case] deleted: bool, #[case] broken: &str) {
+    let mut s = Sample::new();
+    s.list(&[LIMIT]).page("10", "", &[]).emit_init(&[]).watch("10");
+    if deleted {
+        s.lie().removed("a", "12");
+    }
+    s.emit_init(&[]);
+    let records = end(s);
+    let mut scenario = scenario();
+    scenario.client.mode = ClientMode::Object;
+    let found = violated(&scenario, &Trace::new(&records));
+    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    assert_eq!(ids.join(" "), broken);
 }
 
 /// A restore takes back what a client had read: its cache is held against the store of its time.
