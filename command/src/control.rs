@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use fake_apiserver::net::Edge;
 use fake_apiserver::scenario::parse_rule;
-use fake_apiserver::server::Ruled;
+use fake_apiserver::server::{MemoryView, Ruled};
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -262,8 +262,16 @@ fn state(room: &Room) -> Result<Value, Refusal> {
         "nextRecord": next,
         "rules": rules,
         "openStreams": streams,
-        "memory": room.edge.memory(),
+        "memory": room.edge.memory().map(|server| memory(server, room.judge.bytes())),
     }))
+}
+
+/// What the server holds, and the judge beside it; the budget is that of both.
+fn memory(server: MemoryView, judge: usize) -> Value {
+    let mut memory = json!(server);
+    memory["judge"] = json!(judge);
+    memory["budget"] = json!(server.budget + conformance::wire::BYTES_MAX);
+    memory
 }
 
 fn steered<T>(told: Option<T>) -> Result<T, Refusal> {

@@ -60,6 +60,11 @@ impl Judge {
         found
     }
 
+    /// Bytes of memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().bytes()
+    }
+
     /// What came out so far.
     pub(crate) fn verdict(&self) -> WireVerdict {
         self.lock().verdict()

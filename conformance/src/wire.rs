@@ -27,6 +27,7 @@ mod chains;
 mod clients;
 mod fit;
 mod ledger;
+mod open;
 mod position;
 mod rate;
 mod verdict;
@@ -49,11 +50,15 @@ pub use clients::Loops;
 use clients::{Clients, OTHERS};
 pub use fit::{Needs, SETTINGS, configured, grants, needs, takes};
 use ledger::{CLOSING, Ledger};
+use position::Position;
 pub use verdict::{ClientVerdict, Violation, WireVerdict};
-use window::{Subject, Window};
+use window::{RECORD_BYTES, Subject, Window};
+
+/// Bytes that records of all loops take together, at most.
+pub const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Records of all loops together; of more, the loops that were silent for longest are forgotten. Each has an equal share …
-const RECORDS_MAX: usize = 200_000;
+const RECORDS_MAX: usize = BYTES_MAX / RECORD_BYTES;
 /// … between these bounds.
 const SHARE_MIN: usize = 40;
 const SHARE_MAX: usize = 2_000;
@@ -76,9 +81,8 @@ pub struct WireJudge {
     by_conn: BTreeSet<(ConnId, u64)>,
     /// Who has to be looked at though nothing happens, and when.
     due: BTreeSet<(Duration, u64)>,
-    /// Records that all of them take the memory of, and how many those may be that cannot be forgotten.
+    /// Records that all of them take the memory of.
     held: usize,
-    held_max: usize,
     assumed: Assumed,
     excused: Vec<String>,
     made: u64,
@@ -97,6 +101,8 @@ struct Reader {
     subject: Arc<Subject>,
     ledger: Ledger,
     window: Window,
+    /// Records that both take the memory of, when it was last counted.
+    held: usize,
     due: Option<Duration>,
 }
 
@@ -120,7 +126,6 @@ impl WireJudge {
             by_conn: BTreeSet::new(),
             due: BTreeSet::new(),
             held: 0,
-            held_max: RECORDS_MAX,
             assumed: Assumed::new(),
             excused: Vec::new(),
             made: 0,
@@ -216,7 +221,8 @@ impl WireJudge {
                 ledger.body(*stream, None, sent >= bytes);
             }),
             What::Frame { stream, frame } => {
-                self.answer(*stream, record, |ledger| ledger.frame(*stream, frame));
+                let now = self.now.at;
+                self.answer(*stream, record, |ledger| ledger.frame(*stream, frame, now));
             }
             What::Withheld { stream, .. } => self.answer(*stream, record, |_| {}),
             What::Connected { conn, peer, .. } => self.clients.connect(*conn, *peer),
@@ -240,6 +246,11 @@ impl WireJudge {
         self.now.at = self.now.at.max(at);
         self.look_again();
         std::mem::take(&mut self.news)
+    }
+
+    /// Bytes of memory it takes, about: up to [`BYTES_MAX`] for what was read, and a few MiB for names.
+    pub fn bytes(&self) -> usize {
+        self.held * RECORD_BYTES + self.readers.len() * size_of::<Reader>() + self.clients.bytes()
     }
 
     /// What came out so far.
@@ -344,6 +355,7 @@ impl WireJudge {
             subject: Arc::clone(&reader.1),
             window: Window::new(self.assumed.of(&reader.1), forgotten.is_some()),
             ledger: Ledger::new(self.loops_of_a_name == Loops::One, forgotten),
+            held: 0,
             due: None,
         };
         self.by_reader.insert(reader, self.made);
@@ -392,12 +404,19 @@ impl WireJudge {
         let Some(there) = self.readers.get_mut(&id) else {
             return;
         };
-        let held = there.window.held();
         there.window.keep(record);
         there.window.trim(share);
-        self.held = self.held + there.window.held() - held;
-        if self.held > self.held_max || self.readers.len() > LOOPS_MAX {
-            self.forget_silent_loops();
+        self.weigh(id);
+        if self.held > RECORDS_MAX || self.readers.len() > LOOPS_MAX {
+            self.forget_loops();
+        }
+    }
+
+    /// Counts again what a reader takes.
+    fn weigh(&mut self, id: u64) {
+        if let Some(there) = self.readers.get_mut(&id) {
+            let held = there.window.held() + there.ledger.held();
+            self.held = self.held + held - std::mem::replace(&mut there.held, held);
         }
     }
 
@@ -474,29 +493,39 @@ impl WireJudge {
         if let Some(due) = due {
             self.wake(id, due);
         }
+        self.weigh(id);
     }
 
-    /// Forgets a fourth at least, for it takes looking at all of them.
-    fn forget_silent_loops(&mut self) {
-        let silent = self.readers.iter().filter(|(_, there)| !there.ledger.is_busy());
-        let mut silent: Vec<(u64, u64)> = silent.map(|(id, there)| (there.window.last(), *id)).collect();
-        silent.sort_unstable();
-        for (_, id) in silent {
+    /// Forgets a fourth at least, for it takes looking at all of them: the loops that were silent for longest, and those
+    /// with an open answer only when nothing else is left.
+    fn forget_loops(&mut self) {
+        let mut by_silence: Vec<(bool, u64, u64)> = self
+            .readers
+            .iter()
+            .map(|(id, there)| (there.ledger.is_busy(), there.window.last(), *id))
+            .collect();
+        by_silence.sort_unstable();
+        for (.., id) in by_silence {
             if self.held <= RECORDS_MAX / 4 * 3 && self.readers.len() <= LOOPS_MAX / 4 * 3 {
                 break;
             }
             self.forget(id);
         }
-        self.held_max = RECORDS_MAX.max(self.held + RECORDS_MAX / 4);
     }
 
     fn forget(&mut self, id: u64) {
         let Some(there) = self.readers.remove(&id) else {
             return;
         };
-        self.held -= there.window.held();
+        self.held -= there.held;
         self.clients.see(&there.agent, there.ledger.loops());
-        self.clients.forget(&there.agent, &there.ledger.everywhere());
+        // Where a loop goes on whose answer is still open, nobody follows any more.
+        let place = if there.ledger.is_busy() {
+            Position::Anywhere
+        } else {
+            there.ledger.everywhere()
+        };
+        self.clients.forget(&there.agent, &place);
         self.by_reader.remove(&(there.agent, there.subject));
     }
 }

@@ -149,6 +149,11 @@ impl Chains {
         Page::Of(Some(list))
     }
 
+    /// Tokens remembered.
+    pub(super) fn held(&self) -> usize {
+        self.tokens.len()
+    }
+
     /// A token was refused for good.
     pub(super) fn refuse(&mut self, token: &str) {
         let token = Version::of(token);

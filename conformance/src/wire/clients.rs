@@ -23,12 +23,17 @@ const NAMELESS: &str = "(no User-Agent)";
 /// Ports of connections remembered.
 const PORTS_MAX: usize = 10_000;
 
+/// Bytes of a version or number in a map, and of a client with its name.
+const ENTRY_BYTES: usize = 32;
+const AGENT_BYTES: usize = 1_024;
+
 /// Longest name shown. Of a longer one the end is replaced by a hash of all of it: cut names must not merge.
 const NAME_MAX: usize = 80;
 const HASH_DIGITS: usize = 8;
 
-/// Versions and objects remembered of each client, and of all writes.
+/// Versions and objects remembered of each client, of all clients, and of all writes.
 const OWN_MAX: usize = 1_024;
+const OWN_OF_ALL_MAX: usize = 200_000;
 const WRITTEN_MAX: usize = 10_000;
 
 /// How many list/watch loops of one collection may share a User-Agent.
@@ -59,6 +64,8 @@ pub(super) struct Clients {
     /// Requests under way that may write, and from whom.
     writing: BTreeMap<StreamId, Arc<str>>,
     writers: BTreeMap<Arc<str>, usize>,
+    /// Versions that clients wrote themselves, of all of them.
+    own: usize,
     /// Of which object a version is.
     written: BTreeMap<Version, u64>,
 }
@@ -133,7 +140,9 @@ impl Clients {
                     Some(own) => own,
                     None => agent.own.entry(truth.resource.clone()).or_default(),
                 };
-                own.add(version);
+                let before = own.versions.len();
+                own.add(version, self.own >= OWN_OF_ALL_MAX);
+                self.own = self.own + own.versions.len() - before;
             }
         }
     }
@@ -214,6 +223,13 @@ impl Clients {
         }
     }
 
+    /// Bytes of memory it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        let read: usize = self.agents.values().map(|agent| agent.read.len()).sum();
+        (self.own + read + self.ports.len() + self.conns.len() + self.written.len()) * ENTRY_BYTES
+            + self.agents.len() * AGENT_BYTES
+    }
+
     pub(super) fn tally(&self) -> impl Iterator<Item = (&Arc<str>, &Tally)> {
         self.agents.iter().map(|(name, agent)| (name, &agent.tally))
     }
@@ -230,9 +246,10 @@ impl Clients {
 }
 
 impl Recent {
-    fn add(&mut self, version: Version) {
+    /// Adds a version. `full`: one has to go for it.
+    fn add(&mut self, version: Version, full: bool) {
         self.versions.insert(version);
-        if self.versions.len() > OWN_MAX {
+        if full || self.versions.len() > OWN_MAX {
             self.forgotten = self.versions.pop_first();
         }
     }

@@ -15,6 +15,7 @@ use fake_apiserver::record::{ConnId, Frame, FrameType, Side, StreamId, Verb};
 
 use super::asked::{Asked, Suspicion};
 use super::chains::{Chains, List, Page};
+use super::open::{Answered, Open};
 use super::position::{Position, Version};
 use super::rate::Rate;
 use crate::invariants::{resumes_from, starts_live};
@@ -71,46 +72,6 @@ pub(super) struct Ledger {
     news: Vec<Suspicion>,
 }
 
-#[derive(Debug)]
-struct Open {
-    conn: ConnId,
-    asked: Moment,
-    verb: Verb,
-    /// The version it was asked for.
-    from: Option<Version>,
-    /// The versions its reader may be at, whatever is lost.
-    read: Position,
-    /// The same if nothing is lost.
-    kept: Position,
-    started: bool,
-    /// Everything on it so far was the truth, and readable.
-    truthful: bool,
-    /// It said 410 where it could be read.
-    expired: bool,
-    /// Every line of it so far was readable.
-    is_readable: bool,
-    /// Something was on it that a client may not be able to go on from.
-    troubled: bool,
-    status: Option<u16>,
-    answered: Answered,
-    list: Option<List>,
-    /// It goes on with a list that nobody remembers.
-    list_forgotten: bool,
-    token: Option<String>,
-    from_zero: bool,
-    /// A list with `resourceVersion=0` that only a loop can have sent which had seen a newer version.
-    rewinds: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answered {
-    Nothing,
-    Page,
-    Other,
-    /// Cut before its end.
-    Torn,
-}
-
 impl Ledger {
     /// `alone`: whoever has this name was started for this, so that nobody hides behind it.
     /// `forgotten`: where those may be of whom something was forgotten.
@@ -150,6 +111,7 @@ impl Ledger {
         let mut open = Open {
             conn: asked.conn,
             asked: asked.at,
+            heard: asked.at.at,
             verb: asked.verb,
             from,
             read: Position::OneOf(from.into_iter().collect()),
@@ -195,7 +157,9 @@ impl Ledger {
         };
         let was_live = open.is_live_watch();
         open.status = Some(status);
-        open.expired |= status == 410;
+        open.expired |= status == 410 && open.is_prompt(now);
+        open.troubled |= status == 410;
+        open.heard = now;
         self.watching -= usize::from(was_live && !open.is_live_watch());
         let seconds = retry_after.and_then(|after| after.trim().parse().ok());
         if let Some(seconds) = seconds
@@ -283,7 +247,7 @@ impl Ledger {
     }
 
     /// A line of a watch was sent.
-    pub(super) fn frame(&mut self, stream: StreamId, frame: &Frame) {
+    pub(super) fn frame(&mut self, stream: StreamId, frame: &Frame, now: Duration) {
         let Some(open) = self.open.get_mut(&stream) else {
             return;
         };
@@ -293,9 +257,11 @@ impl Ledger {
         // What follows an unreadable line may not have been read.
         if let FrameType::Error { code: 410, .. } = &frame.kind {
             let was_live = open.is_live_watch();
-            open.expired |= readable(frame) && open.is_readable;
+            let is_whole = frame.sent == frame.bytes;
+            open.expired |= is_whole && open.is_readable && open.is_prompt(now);
             self.watching -= usize::from(was_live && !open.is_live_watch());
         }
+        open.heard = now;
         open.is_readable &= readable(frame);
         open.truthful &= sound;
         open.troubled |= !sound;
@@ -401,12 +367,19 @@ impl Ledger {
 
     /// Where loops may be if all of this is forgotten.
     pub(super) fn everywhere(&self) -> Position {
-        up_to(self.newest)
+        Position::up_to(self.newest)
     }
 
     /// Loops that were there at once, at least.
     pub(super) fn loops(&self) -> usize {
         self.rate.loops.max(self.watching)
+    }
+
+    /// How many records' memory it takes, about: of what grows, a few entries are as much as a record.
+    pub(super) fn held(&self) -> usize {
+        let settled: usize = self.settled.values().map(VecDeque::len).sum();
+        let places = self.idle.len() + self.waiting.len() + self.deadlines.len() + settled;
+        self.open.len() + (places + self.rate.held()) / 2 + self.dead.len() + self.chains.held()
     }
 
     /// Is a list or watch under way?
@@ -556,7 +529,7 @@ impl Ledger {
                 Some(forgotten) => forgotten.latest().max(oldest.latest()),
                 None => oldest.latest(),
             };
-            self.forgotten = Some(up_to(newest));
+            self.forgotten = Some(Position::up_to(newest));
         }
     }
 
@@ -620,20 +593,5 @@ impl Ledger {
         if open.is_live_watch() && now.saturating_sub(open.asked.at) > CLOSING {
             self.rate.see(self.watching + 1);
         }
-    }
-}
-
-impl Open {
-    /// A watch that its reader has no reason to leave.
-    fn is_live_watch(&self) -> bool {
-        self.verb != Verb::List && !self.expired && self.status.is_none_or(|status| status < 300)
-    }
-}
-
-/// Any version that was given before.
-fn up_to(newest: Option<Version>) -> Position {
-    match newest {
-        Some(newest) if newest.is_number() => Position::Between(Version::of("0"), newest),
-        Some(_) | None => Position::Anywhere,
     }
 }

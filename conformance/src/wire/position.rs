@@ -44,6 +44,14 @@ impl Position {
         Self::OneOf(vec![version])
     }
 
+    /// Any version that was given before.
+    pub(super) fn up_to(newest: Option<Version>) -> Self {
+        match newest {
+            Some(newest) if newest.is_number() => Self::Between(Version::of("0"), newest),
+            Some(_) | None => Self::Anywhere,
+        }
+    }
+
     /// May a loop there resume from `version`?
     pub(super) fn allows(&self, version: Version) -> bool {
         match self {

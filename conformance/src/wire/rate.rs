@@ -145,6 +145,11 @@ impl Rate {
         self.early.drain(..).map(|early| early.seq).collect()
     }
 
+    /// Entries remembered.
+    pub(super) fn held(&self) -> usize {
+        self.failures.len() / 4 + self.refusals.len() + self.early.len()
+    }
+
     /// Is a request held that came early?
     pub(super) fn is_waiting(&self) -> bool {
         !self.early.is_empty()

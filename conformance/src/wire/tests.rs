@@ -248,6 +248,8 @@ fn two_loops(story: &mut Story) -> &mut Story {
 #[case::one_of_two_loops_goes_back(&["k INV-02"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).eof().list("k", 2, "12").watch("k", 2, "12").modified(13).eof().watch("k", 2, "12").after(3000); })]
 #[case::both_may_have_been_told_410(&[], |s: &mut Story| { s.list("k", 1, "10").list("k", 2, "10").watch("k", 1, "10").expired().watch("k", 2, "10").expired(); })]
 #[case::only_one_can_have_been_told_410(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").expired().watch("k", 1, "10"); })]
+#[case::was_giving_up_when_410_came(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").after(5000).expired().after(900).watch("k", 1, "10"); })]
+#[case::ignores_410_though_it_comes_again(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").after(5000).expired().after(900).watch("k", 1, "10").expired().after(900).watch("k", 1, "10"); })]
 #[case::gives_a_watch_up_and_keeps_it(&["k INV-17"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).watch("k", 2, "11").after(3000); })]
 #[case::gives_a_watch_up_and_closes_it_late(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).watch("k", 2, "11").after(1000).gone(1, Side::Client).after(3000); })]
 #[case::watches_from_its_own_write(&[], |s: &mut Story| { s.put("k", 1, "default/a", "15").watch("k", 1, "15").after(3000); })]
@@ -355,7 +357,9 @@ fn passing_clients(story: &mut Story, numbers: std::ops::Range<u64>) {
 #[rstest]
 #[case::clients_that_come_and_go(RECORDS_MAX, |s: &mut Story| passing_clients(s, 0..4_000))]
 #[case::a_client_that_never_gets_a_list(10 * SHARE_MAX, |s: &mut Story| for _ in 0..20_000 { s.after(50).ask("k", 1, Verb::List, &[("resourceVersion", "5")]).head(410).eof(); })]
-#[case::a_watch_that_lasts(SHARE_MAX, |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10"); for version in 11..50_000 { s.modified(version); } })]
+#[case::requests_with_long_texts(RECORDS_MAX, |s: &mut Story| { let long = "x".repeat(4_096); for conn in 0..2_000 { let query: Vec<(&str, &str)> = vec![("labelSelector", &long); 20]; s.ask(&format!("k{}", conn % 500), conn, Verb::List, &query); } })]
+#[case::watches_that_stay_open(RECORDS_MAX, |s: &mut Story| for conn in 0..12_000 { let selector = format!("a={conn}"); s.list_at("k", conn, &[("labelSelector", &selector)], "10").ask("k", conn, Verb::Watch, &[("labelSelector", &selector), ("resourceVersion", "10")]).head(200); for version in 11..40 { s.modified(version); } })]
+#[case::a_watch_that_lasts(SHARE_MAX + SHARE_MAX / 4, |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10"); for version in 11..50_000 { s.modified(version); } })]
 fn a_judge_remembers_only_so_much(#[case] bound: usize, #[case] tell: fn(&mut Story)) {
     let mut story = Story::told(Loops::Many);
     tell(&mut story);
@@ -363,9 +367,10 @@ fn a_judge_remembers_only_so_much(#[case] bound: usize, #[case] tell: fn(&mut St
         .judge
         .readers
         .values()
-        .map(|there| there.window.held())
+        .map(|there| there.window.held() + there.ledger.held())
         .sum();
     assert_eq!(held, story.judge.held, "what it thinks it holds");
+    assert!(story.judge.bytes() <= BYTES_MAX + BYTES_MAX / 8);
     assert!(
         held <= bound,
         "{held} records of {} loops",
@@ -382,6 +387,26 @@ fn a_client_that_was_forgotten_may_go_on_from_what_it_read() {
     assert_eq!(story.found, Vec::<String>::new());
     story.watch("other", 3_001, "5000");
     assert_eq!(story.found, ["other INV-03"], "a stranger has no excuse");
+}
+
+/// Its watch goes on to versions that nobody hears of.
+#[test]
+fn a_client_that_was_forgotten_in_mid_watch_may_go_on_from_anywhere() {
+    let mut story = Story::told(Loops::Many);
+    story.list("k", 0, "10").watch("k", 0, "10");
+    story.judge.forget(1);
+    story
+        .modified(11)
+        .modified(12)
+        .eof()
+        .watch("k", 0, "12")
+        .after(3_000);
+    assert_eq!(story.found, Vec::<String>::new());
+}
+
+#[test]
+fn a_record_takes_no_more_than_is_counted() {
+    assert!(size_of::<Record>() <= window::RECORD_BYTES);
 }
 
 #[test]

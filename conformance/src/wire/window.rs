@@ -15,8 +15,14 @@ use crate::invariants;
 use crate::trace::{Moment, Trace};
 use crate::verdict::Contradiction;
 
+/// Bytes that a record without long texts takes, with the room kept for more of them.
+pub(super) const RECORD_BYTES: usize = 320;
+
 /// Items of a page that are remembered.
 const ITEMS_MAX: usize = 1_000;
+
+/// Bytes of a parameter beside its text.
+const PARAMETER_BYTES: usize = 48;
 
 /// A window without any whole set in it may grow so many times its share before it is given up.
 const PATIENCE: usize = 10;
@@ -39,7 +45,7 @@ pub(super) struct Subject {
 pub(super) struct Window {
     scenario: Arc<Scenario>,
     records: Vec<Record>,
-    /// How much that is: a page weighs as much as its items.
+    /// How much that is, in records: a page weighs as much as its items, and a long text as the records it displaces.
     weight: usize,
     /// It is looked for what can be forgotten once it is so much: that takes reading all of it.
     trim_above: usize,
@@ -86,7 +92,7 @@ impl Window {
         self.records.push(record);
     }
 
-    /// How many records' memory it takes: its records with their items, and the room kept for more.
+    /// How many records' memory it takes: its records with items and texts, and the room kept for more.
     pub(super) fn held(&self) -> usize {
         self.weight + self.records.capacity() - self.records.len()
     }
@@ -291,10 +297,25 @@ pub(super) fn asks_back(query: &[(String, String)]) -> Option<&str> {
 
 fn weight(record: &Record) -> usize {
     if let What::Page { items, .. } = &record.what {
-        1 + items.len()
-    } else {
-        1
+        return 1 + items.len();
     }
+    let What::Request {
+        path,
+        query,
+        accept,
+        user_agent,
+        violations,
+        ..
+    } = &record.what
+    else {
+        return 1;
+    };
+    let parameter = |(name, value): &(String, String)| PARAMETER_BYTES + name.len() + value.len();
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let texts = path.len() + optional(accept) + optional(user_agent);
+    let parameters: usize = query.iter().map(parameter).sum();
+    let violations: usize = violations.iter().map(|text| PARAMETER_BYTES + text.len()).sum();
+    1 + (texts + parameters + violations) / RECORD_BYTES
 }
 
 fn is_line(record: &Record) -> bool {
