@@ -42,6 +42,16 @@ pub enum Told<'a> {
 }
 
 impl Client {
+    /// Waits until the client says so so many times, after what was waited for last: once for each of its loops.
+    ///
+    /// # Panics
+    /// As [`Client::expect`].
+    pub fn expect_times(&mut self, times: usize, told: Told<'_>) {
+        for _ in 0..times {
+            self.expect(told);
+        }
+    }
+
     /// Starts a program against a server.
     ///
     /// # Panics

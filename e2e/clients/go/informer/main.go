@@ -1,6 +1,7 @@
 // Command informer is a client-go shared informer that prints what its handlers are told, one line of JSON each:
 //
-//	informer typed              ConfigMaps, through the clientset (which prefers protobuf)
+//	informer typed [COUNT]      ConfigMaps, through the clientset (which prefers protobuf), by so many informers that
+//	                            share its connections
 //	informer dynamic GVR        any resource, as group/version/resource, or version/resource of the core group
 //	informer scenario           what `fake-apiserver run` names in FAKE_APISERVER_TARGET, with the selectors of
 //	                            FAKE_APISERVER_CLIENT, until SIGTERM
@@ -15,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -47,10 +49,24 @@ func run(args []string) error {
 		}()
 	}
 
-	informer, err := build(args)
+	informers, err := build(args)
 	if err != nil {
 		return err
 	}
+	failed := make(chan error)
+	for _, informer := range informers {
+		go func() { failed <- follow(ctx, informer) }()
+	}
+	for range informers {
+		if err := <-failed; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow prints what an informer tells, until it is stopped.
+func follow(ctx context.Context, informer cache.SharedIndexInformer) error {
 	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		tell(line{Event: "error", Message: err.Error()})
 		cache.DefaultWatchErrorHandler(ctx, r, err)
@@ -77,19 +93,31 @@ func run(args []string) error {
 	return nil
 }
 
-// build makes the informer that the arguments ask for.
-func build(args []string) (cache.SharedIndexInformer, error) {
+// build makes the informers that the arguments ask for.
+func build(args []string) ([]cache.SharedIndexInformer, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case len(args) == 1 && args[0] == "typed":
+	case len(args) >= 1 && len(args) <= 2 && args[0] == "typed":
 		client, err := kubernetes.NewForConfig(config)
 		if err != nil {
 			return nil, err
 		}
-		return informers.NewSharedInformerFactory(client, 0).Core().V1().ConfigMaps().Informer(), nil
+		count := 1
+		if len(args) == 2 {
+			if count, err = strconv.Atoi(args[1]); err != nil {
+				return nil, err
+			}
+		}
+		var made []cache.SharedIndexInformer
+		for range count {
+			// A factory makes one informer of a kind.
+			factory := informers.NewSharedInformerFactory(client, 0)
+			made = append(made, factory.Core().V1().ConfigMaps().Informer())
+		}
+		return made, nil
 	case len(args) == 2 && args[0] == "dynamic":
 		resource, err := parse(args[1])
 		if err != nil {
@@ -99,15 +127,17 @@ func build(args []string) (cache.SharedIndexInformer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(resource).Informer(), nil
+		informer := dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(resource).Informer()
+		return []cache.SharedIndexInformer{informer}, nil
 	case len(args) == 1 && args[0] == "scenario":
 		client, err := dynamic.NewForConfig(config)
 		if err != nil {
 			return nil, err
 		}
-		return ofScenario(client)
+		informer, err := ofScenario(client)
+		return []cache.SharedIndexInformer{informer}, err
 	default:
-		return nil, fmt.Errorf("usage: informer typed | informer dynamic GROUP/VERSION/RESOURCE | informer scenario")
+		return nil, fmt.Errorf("usage: informer typed [COUNT] | informer dynamic GROUP/VERSION/RESOURCE | informer scenario")
 	}
 }
 

@@ -1,0 +1,141 @@
+//! Crowds: many list/watch loops in several processes, through cuts, 410s, refusals and rebuilt caches. The judge beside
+//! the server accuses nobody who is right.
+//!
+//! Informers of one program share its connections, replicas of it its User-Agent. A round is a fence: it begins when all
+//! loops have seen what the one before it wrote. `CROWD_ROUNDS=200 cargo test -p e2e --test clients crowd` plays more of
+//! them, and `CROWD_LOOPS` is how many loops the largest program has.
+
+use std::process::Command;
+
+use e2e::client::{Client, Told};
+use e2e::server::{Server, Transport};
+use e2e::toolchain::{self, or_skip};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// Rounds in the gate: one of each kind.
+const ROUNDS: usize = 7;
+/// Loops of the largest program in the gate.
+const LOOPS: usize = 4;
+
+/// What kube-runtime is rightly accused of (docs/kube-runtime-defects.md); it sends no User-Agent.
+const KNOWN: [(&str, &str); 2] = [
+    ("(no User-Agent)", "INV-04"), // it watches from the same version again after HTTP 410
+    ("(no User-Agent)", "INV-16"), // it does not read Retry-After
+];
+
+/// A program, and how many loops it has.
+struct Member {
+    client: Client,
+    loops: usize,
+}
+
+#[rstest]
+fn nobody_in_a_crowd_is_accused(#[values(Transport::Http, Transport::Tls)] transport: Transport) {
+    let Some(informer) = or_skip(toolchain::go("informer")) else {
+        return;
+    };
+    let informers = |loops: usize| {
+        let mut command = Command::new(informer.get_program());
+        command.args(["typed", &loops.to_string()]);
+        (command, loops)
+    };
+    let reflector = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kube-runtime"));
+        command.arg("reflector");
+        (command, 1)
+    };
+    let server = Server::serve(transport);
+    let most = number("CROWD_LOOPS").unwrap_or(LOOPS);
+    let programs = [
+        informers(most),
+        informers(2),
+        informers(2),
+        reflector(),
+        reflector(),
+    ];
+    let mut crowd: Vec<Member> = programs
+        .into_iter()
+        .map(|(command, loops)| Member {
+            client: Client::start(command, &server),
+            loops,
+        })
+        .collect();
+    expect(&mut crowd, Told::Synced);
+    for round in 0..number("CROWD_ROUNDS").unwrap_or(ROUNDS) {
+        let (first, second) = (format!("first-{round}"), format!("second-{round}"));
+        server.create(CONFIG_MAPS, &config_map(&first));
+        expect(&mut crowd, Told::Added(&first, "1"));
+        disturb(&server, round);
+        server.create(CONFIG_MAPS, &config_map(&second));
+        expect(&mut crowd, Told::Added(&second, "1"));
+        server.delete(&format!("{CONFIG_MAPS}/{first}"));
+        expect(&mut crowd, Told::Deleted(&first));
+        if round > 1 {
+            server.delete(&format!("{CONFIG_MAPS}/second-{}", round - 2));
+            expect(&mut crowd, Told::Deleted(&format!("second-{}", round - 2)));
+        }
+    }
+    let verdict: Value = serde_json::from_str(&server.ctl(&["verdict"])).expect("a verdict is JSON");
+    let clients = verdict["clients"].as_array().expect("clients came");
+    let accused: Vec<&Value> = clients
+        .iter()
+        .flat_map(|client| client["contradictions"].as_array().into_iter().flatten())
+        .filter(|told| {
+            !KNOWN
+                .iter()
+                .any(|known| *known == (text(told, "client"), text(told, "check")))
+        })
+        .collect();
+    assert!(accused.is_empty(), "{accused:#?}");
+    let reads: u64 = clients.iter().filter_map(|client| client["reads"].as_u64()).sum();
+    assert!(reads > 0, "it heard them");
+}
+
+fn expect(crowd: &mut [Member], told: Told<'_>) {
+    for member in crowd {
+        member.client.expect_times(member.loops, told);
+    }
+}
+
+/// What befalls all of them at once.
+fn disturb(server: &Server, round: usize) {
+    let whose = ["--resource", "configmaps"];
+    let ctl = |arguments: &[&str]| {
+        server.ctl(&[arguments, &whose].concat());
+    };
+    match round % ROUNDS {
+        0 => ctl(&["cut", "--how", "rst"]),
+        1 => ctl(&["expire"]),
+        2 => {
+            ctl(&["expire", "--status", "--times", "3"]);
+            ctl(&["cut", "--how", "fin"]);
+        }
+        3 => {
+            server.ctl(&["apply", "do: [compact, clear_watch_cache]"]);
+        }
+        4 => {
+            ctl(&["fail", "503", "--times", "3"]);
+            ctl(&["cut", "--how", "rst"]);
+        }
+        5 => {
+            server.ctl(&["refuse", "300ms"]);
+            ctl(&["cut", "--how", "rst"]);
+        }
+        _ => ctl(&["cut", "--how", "eof"]),
+    }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn config_map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"v": "1"}}})
+}
+
+fn number(name: &str) -> Option<usize> {
+    std::env::var(name).ok()?.parse().ok()
+}
