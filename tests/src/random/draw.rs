@@ -37,6 +37,7 @@ pub(super) fn draft(seed: u64) -> Draft {
         bound: Vec::new(),
         frozen: false,
         restored: false,
+        wrote_after_restore: false,
     };
     let count = drawing.rng.usize(0..=OBJECTS_MAX);
     let objects = (0..count).map(|_| drawing.object()).collect();
@@ -146,6 +147,8 @@ struct Drawing {
     bound: Vec<u32>,
     frozen: bool,
     restored: bool,
+    /// Versions may be told that mean something else than before.
+    wrote_after_restore: bool,
 }
 
 impl Drawing {
@@ -226,6 +229,12 @@ impl Drawing {
     }
 
     fn write(&mut self) -> Write {
+        let write = self.any_write();
+        self.wrote_after_restore |= self.restored && !matches!(write, Write::Restore(_));
+        write
+    }
+
+    fn any_write(&mut self) -> Write {
         let rng = &mut self.rng;
         // What exists after a restore, nobody follows here.
         let known: Vec<&String> = self.names.iter().filter(|_| !self.restored).collect();
@@ -371,13 +380,7 @@ impl Drawing {
             18 if self.is_http2 => Answer::Goaway,
             _ if is_list && self.rng.bool() => Answer::EditPage(pick(
                 &mut self.rng,
-                &[
-                    "remaining: 7",
-                    "remaining: 0",
-                    "continue: go-on",
-                    "items: \"null\"",
-                    "items: missing",
-                ],
+                &["remaining: 7", "remaining: 0", "continue: go-on"],
             )),
             _ if is_watch => Answer::End(self.ending()),
             _ => Answer::End(self.torn()),
@@ -467,12 +470,13 @@ impl Drawing {
                     "reply: {status: 500, truth: true}",
                 ],
             )),
-            _ if is_list => Lie::Page(match self.rng.u32(0..6) {
+            _ if is_list => Lie::Page(match self.rng.u32(0..7) {
                 0 => "rv: absent".to_owned(),
                 1 => "rv: \"5\"".to_owned(),
                 2 => "rv: \"v1:a+b/c=\"".to_owned(),
                 3 => "without: \"*\"".to_owned(),
                 4 => "kind: NodeList".to_owned(),
+                5 => "items: \"null\"".to_owned(),
                 _ => format!("add: {{{}: {{name: ghost}}}}", self.target.kind),
             }),
             _ => return None,
@@ -492,7 +496,7 @@ impl Drawing {
         if self.frozen {
             step(When::After(1_000), vec![Action::Write(Write::Thaw)]);
         }
-        if self.kind == Kind::Lying {
+        if self.kind == Kind::Lying || self.wrote_after_restore {
             step(When::After(1_000), vec![Action::Write(Write::ClearWatchCache)]);
             let expired = Answer::Error("code: 410, reason: Expired");
             step(
