@@ -18,6 +18,8 @@ use super::discovery::hash;
 mod custom;
 mod version_2;
 
+use custom::Draft;
+
 /// When the documents were made, as far as one who caches them must know.
 const LAST_MODIFIED: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 const EXPIRES: &str = "Fri, 01 Jan 2027 00:00:00 UTC";
@@ -147,7 +149,7 @@ fn tag(name: &str, paths: &Texts, catalog: &Catalog, version: Version) -> String
         text.push('\n');
     }
     for kind in customs(name, catalog) {
-        text.push_str(&custom::schema(kind, version).to_string());
+        text.push_str(&custom::schema(kind, version, Draft::Version3).to_string());
     }
     hash(text.as_bytes())
 }

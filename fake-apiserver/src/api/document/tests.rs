@@ -260,8 +260,14 @@ fn version_2_speaks_the_words_of_version_2() {
     let meta = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
     let definitions = &document["definitions"];
     assert_eq!(
-        definitions["com.example.probe.v1.Widget"]["properties"]["metadata"]["$ref"],
+        definitions["io.k8s.api.core.v1.Pod"]["properties"]["metadata"]["$ref"],
         meta
+    );
+    // It takes any field, and so has none that a reader could take for all there are.
+    let names = json!([{"group": "probe.example.com", "kind": "Widget", "version": "v1"}]);
+    assert_eq!(
+        definitions["com.example.probe.v1.Widget"],
+        json!({"type": "object", "x-kubernetes-group-version-kind": names})
     );
     assert_eq!(
         definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"],

@@ -12,7 +12,8 @@ use crate::model::catalog::Catalog;
 use crate::model::encode::encode_json;
 use crate::scenario::Version;
 
-use super::{bare, contents, hash, schemas_of, tag, takes_json, whole};
+use super::custom::{self, Draft};
+use super::{bare, contents, customs, hash, schemas_of, tag, takes_json, whole};
 
 /// `/openapi/v2`: in protobuf for whoever asks for it, else in JSON.
 pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
@@ -44,6 +45,10 @@ pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version)
         for (name, text) in schemas_of(name, texts, catalog, version) {
             let schema = || schema(serde_json::from_str(&text).unwrap_or_default());
             definitions.entry(name).or_insert_with(schema);
+        }
+        for kind in customs(name, catalog) {
+            let own = custom::schema(kind, version, Draft::Version2);
+            definitions.insert(custom::name(kind), schema(own));
         }
     }
     paths.sort_keys();
