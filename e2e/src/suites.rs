@@ -39,7 +39,7 @@ pub enum Runner {
 }
 
 /// Every suite, the quick ones first.
-pub const SUITES: [Suite; 5] = [
+pub const SUITES: [Suite; 6] = [
     Suite {
         name: "controller-runtime-client",
         module: "controller-runtime",
@@ -79,6 +79,14 @@ pub const SUITES: [Suite; 5] = [
         runner: Runner::Specs,
         beside: CLUSTER,
         about: "e2e specs of SIG API Machinery that need no container",
+    },
+    Suite {
+        name: "other-sigs",
+        module: "kubernetes",
+        package: "./specs",
+        runner: Runner::Specs,
+        beside: CLUSTER,
+        about: "e2e specs of apps, auth, instrumentation, network, node and scheduling that need no container",
     },
 ];
 

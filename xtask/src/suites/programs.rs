@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use e2e::suites::Suite;
+use e2e::suites::{Runner, Suite};
+use e2e::toolchain;
 
 /// What was built.
 pub(crate) struct Programs {
@@ -11,6 +12,8 @@ pub(crate) struct Programs {
     pub(crate) tests: PathBuf,
     /// What runs beside it, in the order it is started.
     pub(crate) beside: Vec<PathBuf>,
+    /// kubectl, for suites that call it.
+    pub(crate) kubectl: Option<PathBuf>,
 }
 
 impl Programs {
@@ -34,7 +37,15 @@ impl Programs {
             go(suite, &["build", "-ldflags", &flags, "-o"], &to, &package)?;
             beside.push(to);
         }
-        Ok(Self { tests, beside })
+        let kubectl = match suite.runner {
+            Runner::Specs => Some(PathBuf::from(toolchain::go("kubectl")?.get_program())),
+            Runner::Ginkgo | Runner::GoTest(_) => None,
+        };
+        Ok(Self {
+            tests,
+            beside,
+            kubectl,
+        })
     }
 }
 

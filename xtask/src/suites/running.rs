@@ -151,6 +151,12 @@ fn kubernetes(
         .args(["--ginkgo.v", "--ginkgo.no-color", ATTEMPTS])
         .arg(format!("--ginkgo.timeout={time_limit}"))
         .arg(format!("--kubeconfig={}", target.kubeconfig.display()))
+        .args(
+            programs
+                .kubectl
+                .iter()
+                .map(|path| format!("--kubectl-path={}", path.display())),
+        )
         .arg(format!("--ginkgo.json-report={}", report.display()))
         .args(
             specs

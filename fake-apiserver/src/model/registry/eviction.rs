@@ -14,6 +14,7 @@ use crate::api::write::DeleteOptions;
 use crate::model::object::Stored;
 use crate::model::selector::LabelSelector;
 use crate::model::{scale, write};
+use crate::scenario::Version;
 
 use super::deletion::check_preconditions;
 use super::{DONE, Writer, is_terminating, text};
@@ -105,7 +106,10 @@ impl Writer<'_> {
         }
         let allowed = count("disruptionsAllowed");
         if allowed <= 0 {
-            return Err(Status::disruption(&protected(name, &status, healthy, desired), 0));
+            return Err(Status::disruption(
+                &protected(name, &status, healthy, desired, self.model.version),
+                0,
+            ));
         }
         status["disruptionsAllowed"] = (allowed - 1).into();
         if allowed == 1 {
@@ -158,7 +162,7 @@ fn is_ready(pod: &Value) -> bool {
 }
 
 /// Why nothing is left of a budget.
-fn protected(name: &str, status: &Value, healthy: i64, desired: i64) -> String {
+fn protected(name: &str, status: &Value, healthy: i64, desired: i64, version: Version) -> String {
     let conditions = status["conditions"].as_array().into_iter().flatten();
     let mut blocked = conditions
         .filter(|condition| condition["type"] == "DisruptionAllowed" && condition["status"] == "False");
@@ -167,13 +171,15 @@ fn protected(name: &str, status: &Value, healthy: i64, desired: i64) -> String {
         (text("reason"), text("message"))
     });
     let begin = format!("The disruption budget {name}");
+    let too_few = format!("{begin} needs {desired} healthy pods and has {healthy} currently");
+    if version < Version::V1_35 {
+        return too_few;
+    }
     match blocked.filter(|(_, message)| !message.is_empty()) {
         Some((reason, message)) if reason == "SyncFailed" => {
             format!("{begin} does not allow evicting pods currently because it failed sync: {message}")
         }
-        _ if healthy <= desired => {
-            format!("{begin} needs {desired} healthy pods and has {healthy} currently")
-        }
+        _ if healthy <= desired => too_few,
         Some((reason, message)) => {
             format!("{begin} does not allow evicting pods currently ({reason}): {message}")
         }
