@@ -3,6 +3,8 @@
 mod aim;
 mod child;
 mod report;
+mod retarget;
+mod sample;
 mod settings;
 mod weigh;
 
@@ -17,6 +19,7 @@ use clap::{Args, ValueEnum};
 use conformance::effect::Effects;
 use conformance::verdict::Verdict;
 use conformance::wire::{Loops, Needs, SETTINGS, configured, grants, needs, takes};
+use fake_apiserver::model::catalog::Kind;
 use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::scenario::{
@@ -29,6 +32,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use self::aim::Aim;
 use self::child::{Child, Ended};
+use self::retarget::Retarget;
 use self::weigh::{cut_words, judged, proofs, proven, weighed};
 use crate::judging::{Commentator, Judge};
 use crate::serve::minor;
@@ -95,6 +99,13 @@ pub(crate) struct Run {
         value_parser = setting
     )]
     assume_configured: Vec<String>,
+    /// Resource that scenarios are moved to, e.g. deployments.apps: the same writes and lies, on objects of that kind. A
+    /// scenario that depends on its own kind is not judged.
+    #[arg(long, value_parser = retarget::resource)]
+    resource: Option<&'static Kind>,
+    /// Namespace that scenarios are moved to.
+    #[arg(long)]
+    namespace: Option<String>,
     /// Kubernetes minor to answer as, whatever the scenarios say: 1.33, 1.34, 1.35 or 1.36.
     #[arg(long, value_parser = minor)]
     kubernetes_version: Option<Version>,
@@ -237,7 +248,22 @@ async fn play_all(
     Ok(played)
 }
 
-async fn play_or_skip(run: &Run, Loaded { scenario, named }: Loaded, stop: &Stop) -> Result<Played, Failure> {
+async fn play_or_skip(
+    run: &Run,
+    Loaded { mut scenario, named }: Loaded,
+    stop: &Stop,
+) -> Result<Played, Failure> {
+    let to = Retarget {
+        resource: run.resource,
+        namespace: run.namespace.clone(),
+    };
+    let stays = match to.apply(&scenario) {
+        Ok(moved) => {
+            scenario = Arc::new(moved);
+            None
+        }
+        Err(why) => Some(Skipped::NotJudged(format!("it cannot be moved: {why}"))),
+    };
     let (time, granted) = (takes(&scenario), grants(&scenario));
     let is_long = time > run.timeout / 3 || granted > run.timeout * 4;
     let left_out = !named && run.profile == Profile::Quick && is_long;
@@ -252,7 +278,7 @@ async fn play_or_skip(run: &Run, Loaded { scenario, named }: Loaded, stop: &Stop
             scenario.path.display(),
             at.line
         ))),
-        (None, None) => None,
+        (None, None) => stays,
     };
     match skipped {
         None => play_one(run, scenario, stop).await,

@@ -108,3 +108,38 @@ fn a_lie_without_effect_proves_nothing(#[case] name: &str, #[case] text: &str, #
     assert!(printed.contains("not judged: "), "{printed}");
     assert!(printed.contains(said), "no {said:?} in\n{printed}");
 }
+
+/// The example reads ConfigMaps of all namespaces.
+#[rstest]
+#[case::to_another_namespace(
+    &["--namespace", "shop"],
+    0,
+    "✔ gone/error-event-in-mid-stream-forces-a-relist "
+)]
+#[case::to_what_the_command_does_not_read(
+    &["--resource", "deployments.apps"],
+    4,
+    "the command read configmaps in all namespaces, but the scenario is about deployments.apps in namespace default: make it read that, or move the scenario: --resource configmaps"
+)]
+fn scenarios_are_moved(#[case] to: &[&str], #[case] code: i32, #[case] said: &str) {
+    let mut arguments = vec!["scenarios/gone/error-event-in-mid-stream-forces-a-relist.yaml"];
+    arguments.extend(to);
+    arguments.extend(["--", env!("CARGO_BIN_EXE_follow")]);
+    let ended = run(&arguments);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(code), "{printed}");
+    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+}
+
+#[rstest]
+#[case::depends_on_its_kind(
+    "a-kind-as-written",
+    "steps:\n  - when: {watch: 1}\n    do: {send: '{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\"}}'}\n",
+    "not judged: it cannot be moved: a `send` sends a ConfigMap as it is written"
+)]
+fn what_cannot_be_moved_is_not_judged(#[case] name: &str, #[case] text: &str, #[case] said: &str) {
+    let ended = run(&[&scenario(name, text), "--resource", "pods", "--", "true"]);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(4), "{printed}");
+    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+}

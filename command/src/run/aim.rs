@@ -16,6 +16,8 @@ pub(super) struct Aim {
     streams: bool,
     /// What else was read: `deployments.apps in all namespaces`.
     elsewhere: BTreeSet<String>,
+    /// Resource and namespace of what was read first.
+    first: Option<(String, String)>,
 }
 
 impl Aim {
@@ -25,6 +27,7 @@ impl Aim {
             hit: false,
             streams: false,
             elsewhere: BTreeSet::new(),
+            first: None,
         }
     }
 
@@ -54,12 +57,29 @@ impl Aim {
         } else {
             self.elsewhere
                 .insert(words(named.group, named.plural, named.namespace));
+            self.first
+                .get_or_insert_with(|| (resource(named.group, named.plural), named.namespace.to_owned()));
         }
     }
 
     /// Something was listed or watched, and the target never.
     pub(super) fn is_astray(&self) -> bool {
         !self.hit && (self.streams || !self.elsewhere.is_empty())
+    }
+
+    /// The options of `run` that move the scenario to what was read.
+    fn hint(&self) -> String {
+        let Some((read, namespace)) = &self.first else {
+            return "--resource".to_owned();
+        };
+        let mut options = Vec::new();
+        if *read != resource(&self.target.group, &self.target.plural) {
+            options.push(format!("--resource {read}"));
+        }
+        if !namespace.is_empty() {
+            options.push(format!("--namespace {namespace}"));
+        }
+        options.join(" ")
     }
 
     /// Why nothing can be judged; `None`: the target was listed or watched.
@@ -83,19 +103,26 @@ impl Aim {
         } else {
             let read: Vec<&str> = self.elsewhere.iter().take(3).map(String::as_str).collect();
             format!(
-                "the command read {}, but the scenario is about {target}: make it read that, or choose scenarios about what it reads (`target:`)",
-                read.join(", ")
+                "the command read {}, but the scenario is about {target}: make it read that, or move the scenario: {}",
+                read.join(", "),
+                self.hint()
             )
         })
     }
 }
 
-fn words(group: &str, plural: &str, namespace: &str) -> String {
+/// `deployments.apps`.
+fn resource(group: &str, plural: &str) -> String {
     let dot = if group.is_empty() { "" } else { "." };
+    format!("{plural}{dot}{group}")
+}
+
+fn words(group: &str, plural: &str, namespace: &str) -> String {
+    let resource = resource(group, plural);
     if namespace.is_empty() {
-        format!("{plural}{dot}{group} in all namespaces")
+        format!("{resource} in all namespaces")
     } else {
-        format!("{plural}{dot}{group} in namespace {namespace}")
+        format!("{resource} in namespace {namespace}")
     }
 }
 
@@ -151,6 +178,20 @@ mod tests {
         );
         aim.hear(&[request(Verb::List, &[])]);
         assert_eq!((aim.is_astray(), aim.missed()), (false, None));
+    }
+
+    #[rstest]
+    #[case::resource("/apis/apps/v1/deployments", "--resource deployments.apps")]
+    #[case::namespace("/api/v1/namespaces/shop/configmaps", "--namespace shop")]
+    #[case::both(
+        "/apis/apps/v1/namespaces/shop/deployments",
+        "--resource deployments.apps --namespace shop"
+    )]
+    fn who_reads_something_else_is_told_how_to_move_the_scenario(#[case] path: &str, #[case] hint: &str) {
+        let mut aim = Aim::new(configmaps(Some("default")));
+        aim.take(&Named::by(path));
+        let why = aim.missed().unwrap_or_default();
+        assert!(why.ends_with(&format!("move the scenario: {hint}")), "{why}");
     }
 
     #[rstest]

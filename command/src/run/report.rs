@@ -240,7 +240,7 @@ fn again(run: &Run, played: &[&Played], traced: bool) -> String {
         .collect();
     let command: Vec<String> = run.command.iter().map(|word| quoted(word)).collect();
     format!(
-        "fake-apiserver run {} --seed {}{}{}{}{} -- {}",
+        "fake-apiserver run {} --seed {}{}{}{}{}{} -- {}",
         files.join(" "),
         run.seed,
         if run.jobs.get() > 1 && played.len() > 1 {
@@ -252,10 +252,23 @@ fn again(run: &Run, played: &[&Played], traced: bool) -> String {
             [] => String::new(),
             settings => format!(" --assume-configured={}", settings.join(",")),
         },
+        moved(run),
         if run.tls { " --tls" } else { "" },
         if traced { " --trace" } else { "" },
         command.join(" ")
     )
+}
+
+/// Where scenarios are moved to, as it was typed.
+fn moved(run: &Run) -> String {
+    let resource = run
+        .resource
+        .map(|kind| format!(" --resource {}", kind.qualified()));
+    let namespace = run
+        .namespace
+        .as_deref()
+        .map(|name| format!(" --namespace {}", quoted(name)));
+    [resource, namespace].into_iter().flatten().collect()
 }
 
 fn heading(found: &Contradiction) -> String {

@@ -42,6 +42,10 @@ pub fn needs(scenario: &Scenario) -> Option<Needs> {
         .find_map(|(index, step)| match &step.when {
             // What the wire tells a client is taken for its report (see `Limits::reports`).
             Trigger::Emitted(wanted) => match wanted.kind {
+                // When a slow consumer takes it in, the wire does not tell.
+                _ if scenario.client.consumer_delay_ms > 0 => {
+                    Some((index, step.at.line, words_for_emitted(wanted)))
+                }
                 EmittedKind::InitApply | EmittedKind::InitDone | EmittedKind::Apply | EmittedKind::Delete => {
                     None
                 }
@@ -208,5 +212,16 @@ mod tests {
         let scenario = parse("group/claim", std::path::Path::new("claim.yaml"), &text).unwrap();
         assert_eq!(configured(&scenario), keys);
         assert_eq!(needs(&scenario).is_some(), !keys.is_empty());
+    }
+
+    #[rstest]
+    #[case::at_once("", false)]
+    #[case::slowly("client: {consumer_delay: 1s}", true)]
+    fn what_a_slow_consumer_took_in_only_an_adapter_tells(#[case] client: &str, #[case] needs_adapter: bool) {
+        let text = format!(
+            "scenario: v1\ntitle: t\nwhy: w\ncovers: [PAGE-01]\n{client}\nsteps: [{{when: {{emitted: init_done}}}}]\n"
+        );
+        let scenario = parse("group/claim", std::path::Path::new("claim.yaml"), &text).unwrap();
+        assert_eq!(matches!(needs(&scenario), Some(Needs::Adapter(_))), needs_adapter);
     }
 }

@@ -1,0 +1,442 @@
+//! A scenario about one resource, made one about another: the same writes and lies, on objects of another kind.
+//!
+//! What an object is about is kept in an annotation, so that whatever was a change still is one. It must not change what the
+//! scenario expects: a file that depends on its kind is left alone, with the reason.
+
+use fake_apiserver::model::catalog::{Catalog, Kind};
+use fake_apiserver::scenario::{
+    Action, Manifest, ObjectName, PageEdit, ReplyBody, SayAction, Scenario, SentObject, ShapeAction, Target,
+    Trigger, TruthAction, Version,
+};
+use serde_json::{Map, Value};
+
+use super::sample;
+
+/// Holds what an object of the scenario's own kind has beside its metadata.
+const CONTENT: &str = "fake-apiserver.io/content";
+
+/// Bytes that all annotations of an object may have in the end are 262144.
+const CONTENT_BYTES_MAX: usize = 200 << 10;
+
+/// Where scenarios are moved to; what is `None` stays.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Retarget {
+    pub(super) resource: Option<&'static Kind>,
+    pub(super) namespace: Option<String>,
+}
+
+/// The kind that `--resource` means: `pods`, `deployments.apps`.
+///
+/// # Errors
+/// The fake serves none of that name, or no object of it is known that is valid.
+pub(super) fn resource(text: &str) -> Result<&'static Kind, String> {
+    let catalog = Catalog::of_scenarios(Version::default());
+    let mut served = catalog.kinds().iter().copied();
+    let kind = served
+        .find(|kind| kind.qualified() == text && kind.is_stored())
+        .ok_or("the fake serves no such resource: name it as in pods or deployments.apps")?;
+    match sample::object(kind) {
+        Some(_) => Ok(kind),
+        None => Err(format!("known are {}", sample::known().join(", "))),
+    }
+}
+
+impl Retarget {
+    /// The scenario, about the other resource.
+    ///
+    /// # Errors
+    /// Why it can only be about its own.
+    pub(super) fn apply(&self, scenario: &Scenario) -> Result<Scenario, String> {
+        let from = &scenario.target;
+        let moving = Moving {
+            from,
+            to: self.target(from)?,
+            // The same resource in another namespace keeps its objects.
+            kind: self
+                .resource
+                .filter(|kind| !names(kind, &from.group, &from.plural)),
+        };
+        moving.fits(scenario)?;
+        let mut moved = scenario.clone();
+        for manifest in &mut moved.objects {
+            moving.manifest(manifest)?;
+        }
+        for step in &mut moved.steps {
+            for action in &mut step.actions {
+                moving.action(action)?;
+            }
+            if let Trigger::Emitted(event) = &mut step.when {
+                event.name.iter_mut().for_each(|name| moving.key(name));
+            }
+        }
+        let expect = &mut moved.expect;
+        let forbidden = expect.never_emitted.iter_mut().map(|never| &mut never.event);
+        for event in expect.events.iter_mut().chain(forbidden) {
+            event.name.iter_mut().for_each(|name| moving.key(name));
+        }
+        expect
+            .cache
+            .iter_mut()
+            .flatten()
+            .for_each(|name| moving.key(name));
+        moved.target = moving.to;
+        Ok(moved)
+    }
+
+    fn target(&self, from: &Target) -> Result<Target, String> {
+        let mut to = from.clone();
+        let namespaced = self.resource.is_none_or(|kind| kind.namespaced);
+        if let Some(kind) = self.resource {
+            to.group = kind.group.to_owned();
+            to.version = kind.version.to_owned();
+            to.plural = kind.plural.to_owned();
+            to.kind = kind.kind.to_owned();
+        }
+        to.namespace = match (&from.namespace, &self.namespace) {
+            (Some(_), _) if !namespaced => None,
+            (Some(_), Some(other)) => Some(other.clone()),
+            (Some(own), None) => Some(own.clone()),
+            (None, None) => None,
+            (None, Some(_)) => return Err("it is about no single namespace".to_owned()),
+        };
+        if from.namespace.is_none() && self.resource.is_some() {
+            return Err("it is about all namespaces, or about what has none".to_owned());
+        }
+        Ok(to)
+    }
+}
+
+/// One scenario on its way.
+struct Moving<'s> {
+    from: &'s Target,
+    to: Target,
+    /// `None`: its own.
+    kind: Option<&'static Kind>,
+}
+
+impl Moving<'_> {
+    /// Does nothing in it depend on its kind or place?
+    fn fits(&self, scenario: &Scenario) -> Result<(), String> {
+        let Some(kind) = self.kind else { return Ok(()) };
+        let is_other = |fields: &&String| fields.contains("spec.") || fields.contains("status.");
+        if let Some(fields) = scenario.client.fields.as_ref().filter(is_other) {
+            return Err(format!(
+                "its field selector `{fields}` is one of {}",
+                self.from.plural
+            ));
+        }
+        let applied = scenario
+            .steps
+            .iter()
+            .flat_map(|step| &step.actions)
+            .filter_map(applied);
+        if let Some(beside) = applied
+            .flatten()
+            .chain(&scenario.objects)
+            .find(|manifest| names(kind, &manifest.group, &manifest.plural))
+        {
+            return Err(format!(
+                "it writes {} beside its own objects, as line {} does",
+                kind.plural, beside.at.line
+            ));
+        }
+        Ok(())
+    }
+
+    fn action(&self, action: &mut Action) -> Result<(), String> {
+        let word = action.word();
+        match action {
+            Action::Truth(TruthAction::Apply(manifests)) => manifests
+                .iter_mut()
+                .try_for_each(|manifest| self.manifest(manifest)),
+            Action::Truth(TruthAction::Delete { objects, .. }) => {
+                objects.iter_mut().try_for_each(|object| self.name(object))
+            }
+            Action::Truth(TruthAction::Relabel { object, .. }) => self.name(object),
+            Action::Shape(ShapeAction::EditPage(edit)) => self.page(edit),
+            Action::Say(SayAction::SendEvent { kind, object, .. }) => match object {
+                SentObject::Stored(name) => self.name(name),
+                SentObject::Given(given) => {
+                    *given = self.sent(given, kind == "BOOKMARK")?;
+                    Ok(())
+                }
+            },
+            Action::Say(SayAction::Send(lines)) => {
+                let text = lines.iter().map(|line| String::from_utf8_lossy(&line.bytes));
+                self.is_free(&text.collect::<String>(), word)
+            }
+            Action::Shape(ShapeAction::Reply(reply)) => match &reply.body {
+                ReplyBody::Raw(text) => self.is_free(text, word),
+                ReplyBody::Json(json) => self.is_free(&json.to_string(), word),
+                ReplyBody::Status(_) | ReplyBody::Truth => Ok(()),
+            },
+            Action::Truth(
+                TruthAction::Compact
+                | TruthAction::ClearWatchCache
+                | TruthAction::FreezeWatchCache
+                | TruthAction::LagWatchCache { .. }
+                | TruthAction::ThawWatchCache
+                | TruthAction::Restore { .. },
+            )
+            | Action::Shape(
+                ShapeAction::Delay(_) | ShapeAction::Pace(_) | ShapeAction::Gzip | ShapeAction::NoAnswer(_),
+            )
+            | Action::Rule(_)
+            | Action::Say(
+                SayAction::SendError(_)
+                | SayAction::SendBookmark { .. }
+                | SayAction::Goaway
+                | SayAction::End(_),
+            )
+            | Action::Refuse(_) => Ok(()),
+        }
+    }
+
+    /// What is sent as it is written holds no object of the scenario's kind.
+    fn is_free(&self, text: &str, word: &str) -> Result<(), String> {
+        if self.kind.is_some() && text.contains(&self.from.kind) {
+            return Err(format!("a `{word}` sends a {} as it is written", self.from.kind));
+        }
+        Ok(())
+    }
+
+    fn page(&self, edit: &mut PageEdit) -> Result<(), String> {
+        edit.without.iter_mut().for_each(|name| self.key(name));
+        for added in &mut edit.add {
+            *added = self.sent(added, false)?;
+        }
+        if let (Some(kind), Some(list)) = (self.kind, &mut edit.kind)
+            && *list == format!("{}List", self.from.kind)
+        {
+            kind.list_kind.clone_into(list);
+        }
+        Ok(())
+    }
+
+    fn manifest(&self, manifest: &mut Manifest) -> Result<(), String> {
+        if (manifest.group.as_str(), manifest.plural.as_str()) != (&self.from.group, &self.from.plural) {
+            return Ok(());
+        }
+        self.place(&mut manifest.namespace)?;
+        manifest.group.clone_from(&self.to.group);
+        manifest.plural.clone_from(&self.to.plural);
+        manifest.json = self.object(&manifest.json, manifest.namespace.as_deref())?;
+        Ok(())
+    }
+
+    fn name(&self, object: &mut ObjectName) -> Result<(), String> {
+        if (object.group.as_str(), object.plural.as_str()) != (&self.from.group, &self.from.plural) {
+            return Ok(());
+        }
+        self.place(&mut object.namespace)?;
+        object.group.clone_from(&self.to.group);
+        object.plural.clone_from(&self.to.plural);
+        Ok(())
+    }
+
+    /// The namespace of one of the scenario's objects.
+    fn place(&self, namespace: &mut Option<String>) -> Result<(), String> {
+        if *namespace == self.from.namespace {
+            namespace.clone_from(&self.to.namespace);
+        } else if *namespace == self.to.namespace || self.to.namespace.is_none() && self.kind.is_some() {
+            return Err("it writes the same objects elsewhere too".to_owned());
+        }
+        Ok(())
+    }
+
+    /// `name` or `namespace/name`.
+    fn key(&self, key: &mut String) {
+        let own = self.from.namespace.as_deref().and_then(|own| {
+            let (namespace, name) = key.split_once('/')?;
+            (namespace == own).then_some(name)
+        });
+        if let Some(name) = own {
+            *key = match &self.to.namespace {
+                Some(namespace) => format!("{namespace}/{name}"),
+                None => name.to_owned(),
+            };
+        }
+    }
+
+    /// What is put on the wire as an object: one of the scenario's kind as one of the other, anything else as it is.
+    fn sent(&self, object: &Value, is_bare: bool) -> Result<Value, String> {
+        if object.get("kind").and_then(Value::as_str) != Some(&self.from.kind) {
+            return Ok(object.clone());
+        }
+        let mut metadata = object.pointer("/metadata").cloned().unwrap_or_default();
+        let namespace = metadata
+            .get("namespace")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        if !is_bare && metadata.get("name").is_some() {
+            let namespace = if namespace == self.from.namespace {
+                &self.to.namespace
+            } else {
+                &namespace
+            };
+            return self.object(object, namespace.as_deref());
+        }
+        let Some(kind) = self.kind else {
+            return Ok(object.clone());
+        };
+        let mut bare = object.clone();
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.remove("namespace");
+        }
+        bare["kind"] = kind.kind.into();
+        bare["apiVersion"] = kind.api_version().into();
+        Ok(bare)
+    }
+
+    /// An object of the other kind with the metadata of this one, and the rest of it in an annotation.
+    fn object(&self, own: &Value, namespace: Option<&str>) -> Result<Value, String> {
+        let mut metadata = own
+            .get("metadata")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        metadata.remove("namespace");
+        if let Some(namespace) = namespace {
+            metadata.insert("namespace".to_owned(), namespace.into());
+        }
+        let Some(kind) = self.kind else {
+            let mut moved = own.clone();
+            moved["metadata"] = Value::Object(metadata);
+            return Ok(moved);
+        };
+        let mut rest: Map<String, Value> = own.as_object().cloned().unwrap_or_default();
+        rest.retain(|key, _| !matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
+        if !rest.is_empty() {
+            let content = Value::Object(rest).to_string();
+            if content.len() > CONTENT_BYTES_MAX {
+                return Err(format!(
+                    "it writes a {} larger than annotations may be",
+                    self.from.kind
+                ));
+            }
+            let annotations = metadata.entry("annotations").or_insert_with(|| Map::new().into());
+            annotations[CONTENT] = content.into();
+        }
+        let mut moved = sample::object(kind).ok_or("no valid object of that kind is known")?;
+        moved["metadata"] = Value::Object(metadata);
+        Ok(moved)
+    }
+}
+
+fn names(kind: &Kind, group: &str, plural: &str) -> bool {
+    (kind.group, kind.plural) == (group, plural)
+}
+
+fn applied(action: &Action) -> Option<&Vec<Manifest>> {
+    if let Action::Truth(TruthAction::Apply(manifests)) = action {
+        Some(manifests)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use fake_apiserver::scenario::parse;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn moved(resource_name: &str, namespace: Option<&str>, part: &str) -> Result<Scenario, String> {
+        let text = format!("scenario: v1\ntitle: t\nwhy: w\ncovers: [PAGE-01]\n{part}\n");
+        let scenario = parse("group/claim", Path::new("claim.yaml"), &text).unwrap();
+        let to = Retarget {
+            resource: Some(resource(resource_name)?),
+            namespace: namespace.map(str::to_owned),
+        };
+        to.apply(&scenario)
+    }
+
+    const WORLD: &str = "\
+objects: [{configmap: {name: a, labels: {app: x}, data: {v: \"1\"}}}, secret: {name: s}]
+steps:
+  - apply: {configmap: {name: b, data: {v: \"2\"}}}
+  - {when: {emitted: {apply: default/b}}, do: {delete: a}}
+  - {when: {watch: next}, do: {event: {type: BOOKMARK, object: {kind: ConfigMap, apiVersion: v1, metadata: {}}, rv: \"9\"}}}
+expect: {cache: [default/b]}";
+
+    #[test]
+    fn objects_become_others_with_the_same_changes() {
+        let moved = moved("deployments.apps", Some("shop"), WORLD).unwrap();
+        let target = &moved.target;
+        assert_eq!(
+            (
+                target.group.as_str(),
+                target.plural.as_str(),
+                target.kind.as_str(),
+                target.namespace.as_deref()
+            ),
+            ("apps", "deployments", "Deployment", Some("shop"))
+        );
+        let a = &moved.objects[0];
+        assert_eq!(
+            (a.plural.as_str(), a.namespace.as_deref()),
+            ("deployments", Some("shop"))
+        );
+        assert_eq!(a.json["metadata"]["labels"]["app"], "x");
+        assert_eq!(a.json["metadata"]["namespace"], "shop");
+        assert_eq!(
+            a.json["metadata"]["annotations"][CONTENT],
+            "{\"data\":{\"v\":\"1\"}}"
+        );
+        assert!(a.json["spec"]["template"].is_object());
+        assert_eq!(moved.objects[1].plural, "secrets");
+        let Trigger::Emitted(event) = &moved.steps[1].when else {
+            panic!("{:?}", moved.steps[1].when)
+        };
+        assert_eq!(event.name.as_deref(), Some("shop/b"));
+        assert_eq!(moved.expect.cache, Some(vec!["shop/b".to_owned()]));
+        let Action::Say(SayAction::SendEvent {
+            object: SentObject::Given(object),
+            ..
+        }) = &moved.steps[2].actions[0]
+        else {
+            panic!("{:?}", moved.steps[2].actions)
+        };
+        assert_eq!(object["kind"], "Deployment");
+        assert_eq!(object["apiVersion"], "apps/v1");
+    }
+
+    #[test]
+    fn what_has_no_namespace_takes_none() {
+        let moved = moved("nodes", None, WORLD).unwrap();
+        assert_eq!(moved.target.namespace, None);
+        assert_eq!(moved.objects[0].json["metadata"].get("namespace"), None);
+        assert_eq!(moved.expect.cache, Some(vec!["b".to_owned()]));
+    }
+
+    #[rstest]
+    #[case::written_beside("secrets", WORLD, "it writes secrets beside its own objects")]
+    #[case::as_written(
+        "pods",
+        "steps: [{when: {watch: 1}, do: {send: '{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\"}}'}}]",
+        "a `send` sends a ConfigMap as it is written"
+    )]
+    #[case::all_namespaces(
+        "pods",
+        "target: {resource: configmaps, namespace: all}",
+        "it is about all namespaces"
+    )]
+    #[case::own_fields(
+        "configmaps",
+        "target: pods\nclient: {fields: spec.nodeName=n}",
+        "its field selector"
+    )]
+    #[case::too_large(
+        "pods",
+        "objects: [{configmap: {name: a, filler: 300000}}]",
+        "larger than annotations may be"
+    )]
+    #[case::unknown("unicorns", WORLD, "the fake serves no such resource")]
+    fn what_depends_on_its_kind_stays(#[case] resource: &str, #[case] part: &str, #[case] why: &str) {
+        let said = moved(resource, None, part).err().unwrap_or_default();
+        assert!(said.contains(why), "{said:?}");
+    }
+}
