@@ -222,7 +222,8 @@ async fn route(room: &Arc<Room>, request: Request<Incoming>) -> Result<Answer, R
 
 /// Takes a rule. What is wrong with it is said at once, with its places.
 fn add(room: &Room, text: &str) -> Result<Answer, Refusal> {
-    let rule = parse_rule(Path::new("rule"), text).map_err(|errors| Refusal::mistakes(&errors))?;
+    let served = steered(room.edge.steer(|server, _| server.catalog().clone()))?;
+    let rule = parse_rule(Path::new("rule"), text, &served).map_err(|errors| Refusal::mistakes(&errors))?;
     let (ruled, next) = steered(room.edge.steer(|server, now| {
         let next = server.next_record();
         (server.add_rule(now, rule), next)

@@ -46,7 +46,9 @@ impl Edge {
     /// # Errors
     /// The text has mistakes, the rule can mean nothing here, or the server is stopping.
     pub fn rule(&self, text: &str) -> Result<Ruled, SteerError> {
-        let rule = parse_rule(Path::new("rule"), text).map_err(SteerError::Mistakes)?;
+        let served = self.steer(|server, _| server.catalog().clone());
+        let served = served.ok_or(SteerError::Stopped)?;
+        let rule = parse_rule(Path::new("rule"), text, &served).map_err(SteerError::Mistakes)?;
         self.steer(|server, now| server.add_rule(now, rule))
             .ok_or(SteerError::Stopped)?
             .map_err(SteerError::Refused)
@@ -102,5 +104,57 @@ impl Edge {
                 None => "no request came at all".to_owned(),
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::{ServeOptions, Standalone};
+    use crate::scenario::ServerSettings;
+
+    const DEFINITION: &str = "{apply: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
+        metadata: {name: gadgets.tools.example.com}, spec: {group: tools.example.com, scope: Namespaced, \
+        names: {plural: gadgets, kind: Gadget}, versions: [{name: v1, served: true, storage: true, \
+        schema: {openAPIV3Schema: {type: object}}}]}}}";
+    const GADGET: &str = "{apply: {apiVersion: tools.example.com/v1, kind: Gadget, metadata: {name: a}}}";
+
+    #[tokio::test]
+    async fn rules_write_what_the_server_serves() {
+        let settings = ServerSettings::default();
+        let server = Standalone::bare(settings, ServeOptions::default()).await.unwrap();
+        for unknown in [GADGET, "{apply: {widget: {name: a}}}"] {
+            let refused = server.rule(unknown).unwrap_err().to_string();
+            assert!(refused.contains("error[unknown-kind]"), "{refused}");
+        }
+        for legal in [DEFINITION, GADGET] {
+            assert!(matches!(server.rule(legal), Ok(Ruled::Done { .. })), "{legal}");
+        }
+        let told = server
+            .edge()
+            .read_records(0, |records| records.iter().map(line).collect::<Vec<_>>());
+        assert!(
+            told.iter()
+                .any(|line| line.contains("gadgets") && line.contains('a')),
+            "{told:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_wait_in_vain_says_so() {
+        let server = Standalone::bare(ServerSettings::default(), ServeOptions::default())
+            .await
+            .unwrap();
+        let late = server.wait("{when: {list: next}, timeout: 10ms}").await;
+        assert!(
+            matches!(&late, Err(SteerError::TimedOut(late)) if late.timeout_ms == 10),
+            "{late:?}"
+        );
+        let late = late.unwrap_err().to_string();
+        assert!(
+            late.contains("LIST") && late.ends_with("no request came at all"),
+            "{late}"
+        );
+        assert!(matches!(server.wait("{}").await, Err(SteerError::Mistakes(_))));
     }
 }

@@ -41,6 +41,14 @@ impl Default for Kinds {
 }
 
 impl Kinds {
+    /// Those that a server serves.
+    pub(crate) fn of(served: &Catalog) -> Self {
+        Self {
+            catalog: served.clone(),
+            definitions: Vec::new(),
+        }
+    }
+
     /// Adds what a `CustomResourceDefinition` defines.
     ///
     /// # Errors

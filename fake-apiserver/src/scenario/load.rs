@@ -11,6 +11,7 @@ use super::files::{self, LARGEST_FILE, too_large};
 use super::read::WordOr;
 use super::tree::{Kind, Node, Span};
 use super::{Rule, Scenario, Wait, check, raw, read, schema, tree, validate};
+use crate::model::catalog::Catalog;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(schema::schema);
 static RULE_SCHEMA: LazyLock<Value> = LazyLock::new(schema::rule);
@@ -41,13 +42,13 @@ pub fn parse(id: &str, path: &Path, text: &str) -> Result<Scenario, LoadErrors> 
     made(path, text, scenario, problems, found, &items)
 }
 
-/// Reads a rule from its text: YAML or JSON. `path` is only shown.
+/// Reads a rule from its text: YAML or JSON. It may write objects of the kinds in `served`. `path` is only shown.
 ///
 /// # Errors
 /// Everything that is wrong with the text, at once.
-pub fn parse_rule(path: &Path, text: &str) -> Result<Rule, LoadErrors> {
+pub fn parse_rule(path: &Path, text: &str, served: &Catalog) -> Result<Rule, LoadErrors> {
     let (rule, problems, items) = structure::<WordOr<raw::Rule>>(path, text, &RULE_SCHEMA, "a rule")?;
-    let (rule, found) = validate::validate_rule(text, rule);
+    let (rule, found) = validate::validate_rule(text, rule, served);
     made(path, text, rule, problems, found, &items)
 }
 

@@ -14,7 +14,7 @@ use super::{Limits, Server, header};
 use crate::api::access::Issuer;
 use crate::api::write::WriteAction;
 use crate::api::{Access, Collection, Form, Status, WriteRequest};
-use crate::model::catalog::Kind;
+use crate::model::catalog::{Catalog, Kind};
 use crate::model::{CacheTurn, Model, types};
 use crate::record::{ConnId, Door, StreamId};
 use crate::scenario::{Manifest, Place, Scenario, ServerSettings};
@@ -92,6 +92,11 @@ impl Server {
     pub fn with_twin(mut self) -> Self {
         self.model.open_twin();
         self
+    }
+
+    /// The kinds that are served now, custom resources included.
+    pub fn catalog(&self) -> &Catalog {
+        self.model.catalog()
     }
 
     /// The newest resourceVersion.

@@ -218,7 +218,18 @@ impl Validator<'_> {
             );
             return None;
         };
-        let info = self.kinds.by_word(word)?;
+        let Some(info) = self.kinds.by_word(word) else {
+            self.problem(
+                Problem::new(
+                    Code::UnknownKind,
+                    body.span,
+                    format!("this server has no kind `{word}`"),
+                )
+                .label("unknown kind")
+                .hint("create its CustomResourceDefinition first"),
+            );
+            return None;
+        };
         Some((info, self.body(info, body)))
     }
 

@@ -6,6 +6,7 @@ use super::names::Names;
 use super::reach::Reach;
 use super::world::World;
 use crate::fault::Ending;
+use crate::model::catalog::Catalog;
 use crate::record::{ConnId, Door, StreamId};
 use crate::scenario::Transport;
 use crate::scenario::errors::{Code, Problem};
@@ -23,8 +24,9 @@ use crate::scenario::{
 const WAIT_MS: u64 = 30_000;
 
 /// Turns the shape of a rule into a rule. When there are problems, it is not to be used.
-pub(crate) fn validate_rule(text: &str, rule: WordOr<raw::Rule>) -> (Rule, Vec<Problem>) {
+pub(crate) fn validate_rule(text: &str, rule: WordOr<raw::Rule>, served: &Catalog) -> (Rule, Vec<Problem>) {
     let mut v = validator(text);
+    v.kinds = Kinds::of(served);
     let WordOr(Both(keys, mut own)) = rule;
     let whole = Span {
         start: 0,
