@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -73,6 +74,12 @@ pub(super) struct Ended {
 }
 
 impl Ended {
+    /// SIGTERM itself ended it: whatever comes later was sent before.
+    pub(super) fn was_stopped_at_once(&self) -> bool {
+        let signal = self.status.and_then(|status| status.signal());
+        self.told && signal == Some(Signal::TERM.as_raw())
+    }
+
     /// What is wrong with that end, if anything: `ended with exit code 1`, `was killed by signal 11`.
     pub(super) fn crash(&self) -> Option<String> {
         let status = self.status.filter(|status| !self.told && !status.success())?;
@@ -269,6 +276,18 @@ mod tests {
         }
         lines.end(&mut keep);
         all
+    }
+
+    #[test]
+    fn who_dies_of_the_signal_sends_nothing_after_it() {
+        let ended = |raw: i32, told: bool| Ended {
+            status: Some(ExitStatus::from_raw(raw)),
+            told,
+        };
+        assert!(ended(15, true).was_stopped_at_once());
+        assert!(!ended(9, true).was_stopped_at_once(), "it outlived SIGTERM");
+        assert!(!ended(0, true).was_stopped_at_once(), "it ended by itself");
+        assert!(!ended(15, false).was_stopped_at_once(), "nobody stopped it");
     }
 
     #[test]

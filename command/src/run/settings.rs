@@ -37,6 +37,7 @@ pub(super) fn client(client: &ClientSettings) -> Value {
             "retry_after_max": client.backoff.retry_after_max_ms.map(ms),
         },
         "consumer_delay": ms(client.consumer_delay_ms),
+        "consumer_delay_event": client.consumer_delay_event,
         "gzip": client.gzip,
     })
 }

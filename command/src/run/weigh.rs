@@ -15,6 +15,9 @@ use super::Skipped;
 use super::child::Ended;
 use crate::judging::Judge;
 
+/// Nothing is asked for after stop.
+const AFTER_STOP: &str = "INV-18";
+
 /// What the wire proves: what always holds, what the scenario expects of requests, and how the command ended.
 pub(super) fn judged(
     scenario: &SharedScenario,
@@ -23,10 +26,13 @@ pub(super) fn judged(
     ended: Option<&Ended>,
 ) -> (Verdict, Vec<Violation>) {
     let clients = judge.verdict().clients;
-    let told: Vec<_> = clients
+    let mut told: Vec<_> = clients
         .into_iter()
         .flat_map(|client| client.contradictions)
         .collect();
+    if ended.is_some_and(Ended::was_stopped_at_once) {
+        told.retain(|violation| violation.found.check != AFTER_STOP);
+    }
     let found: Vec<Contradiction> = told.iter().map(|violation| violation.found.clone()).collect();
     let mut verdict = judge_wire(scenario, records, found);
     if let Some(crash) = ended.and_then(Ended::crash)

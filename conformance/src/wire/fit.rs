@@ -90,7 +90,7 @@ pub fn grants(scenario: &Scenario) -> Duration {
 }
 
 /// The keys of `client:` that a scenario may give its client.
-pub const SETTINGS: [&str; 15] = [
+pub const SETTINGS: [&str; 16] = [
     "mode",
     "object",
     "labels",
@@ -105,6 +105,7 @@ pub const SETTINGS: [&str; 15] = [
     "staleness_probe_after",
     "backoff",
     "consumer_delay",
+    "consumer_delay_event",
     "gzip",
 ];
 
@@ -185,6 +186,9 @@ fn told(scenario: &Scenario) -> Vec<String> {
     }
     if client.consumer_delay_ms != default.consumer_delay_ms {
         told.push(format!("`consumer_delay: {}ms`", client.consumer_delay_ms));
+    }
+    if let Some(nth) = client.consumer_delay_event {
+        told.push(format!("`consumer_delay_event: {nth}`"));
     }
     if client.gzip != default.gzip {
         told.push("`gzip: true`".to_owned());
