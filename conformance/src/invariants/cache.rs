@@ -262,8 +262,9 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
         }
         let until = reported.at.seq;
         // That it is gone is the whole set too: an empty one, where there was none before.
-        let is_gone =
-            |state: &Delivery<'_>| state.op == Op::Gone && state.sent.seq > from && state.sent.seq < until;
+        let is_gone = |state: &Delivery<'_>| {
+            state.op == Op::Gone && (slow || state.sent.seq > from) && state.sent.seq < until
+        };
         if ground.scenario.client.mode == ClientMode::Object
             && index > 0
             && ground.trace.deliveries.iter().any(is_gone)

@@ -129,7 +129,11 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
             .filter(|list| list.asked.seq > at.seq)
             .take_while(is_pinned)
             .filter(|list| list.pinned() == Some(version))
-            .filter(|list| matches!(list.status(), Some(200 | 410)))
+            .filter(|list| match list.status() {
+                // One that was torn says nothing about the version.
+                Some(200) => !matches!(list.answer, Some(Answer::Torn { .. }) | None),
+                status => status == Some(410),
+            })
             .map(|list| list.asked.seq)
             .collect();
         if pinned.len() > 2 {

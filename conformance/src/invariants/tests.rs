@@ -69,6 +69,7 @@ fn stop_late(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
 #[case::may_miss_a_410_that_a_reset_ate("", { let mut s = watching(); s.error(410, "Expired").rst().after(900).watch("11"); s })]
 #[case::pins_the_dead_version("INV-04", dead_version(3))]
 #[case::pins_the_dead_version_twice("", dead_version(2))]
+#[case::tears_lists_at_the_dead_version("", { let mut s = watching(); s.error(410, "Expired").eof(); for _ in 0..4 { s.after(2000).list(&[("resourceVersion", "10")]).head(200); let stream = s.stream(); s.push(What::Torn { stream, sent: 10, bytes: 90 }).end(Ending::Fin, Side::Server); } s.after(9000).list(&[("resourceVersion", "10")]).page("11", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_init(&[("a", "5"), ("b", "7"), ("c", "11")]).watch("11"); s })]
 #[case::may_have_read_a_version_in_unknown_bytes("", { let mut s = watching(); s.garbage().eof().watch("77"); s })]
 #[case::finds_a_known_version_in_unknown_bytes("INV-01", { let mut s = watching(); s.garbage().eof().watch("7"); s })]
 #[case::rewinds_to_zero("INV-05", { let mut s = watching(); s.error(410, "Expired").eof().after(900).list(&[("resourceVersion", "0")]).page("11", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_init(&[("a", "5"), ("b", "7"), ("c", "11")]).watch("11"); s })]
@@ -296,17 +297,30 @@ fn one_object_is_the_whole_set() {
 
 /// A deletion of what was not there leaves the set as it is, and a client that knows one object or none says so again.
 #[rstest]
-#[case::after_a_deletion(true, "")]
-#[case::after_nothing(false, "INV-12")]
-fn an_empty_set_of_one_object_may_be_reported_again(#[case] deleted: bool, #[case] broken: &str) {
+#[case::after_a_deletion(true, 0, "")]
+#[case::after_nothing(false, 0, "INV-12")]
+#[case::late_after_a_deletion(true, 7_000, "")]
+fn an_empty_set_of_one_object_may_be_reported_again(
+    #[case] deleted: bool,
+    #[case] consumer_delay_ms: u64,
+    #[case] broken: &str,
+) {
     let mut s = Sample::new();
-    s.list(&[LIMIT]).page("10", "", &[]).emit_init(&[]).watch("10");
+    s.list(&[LIMIT]).page("10", "", &[]);
+    if consumer_delay_ms == 0 {
+        s.emit_init(&[]);
+    }
+    s.watch("10");
     if deleted {
         s.lie().removed("a", "12");
+    }
+    if consumer_delay_ms > 0 {
+        s.after(consumer_delay_ms).emit_init(&[]);
     }
     s.emit_init(&[]);
     let records = end(s);
     let mut scenario = scenario();
+    scenario.client.consumer_delay_ms = consumer_delay_ms;
     scenario.client.mode = ClientMode::Object;
     let found = violated(&scenario, &Trace::new(&records));
     let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();

@@ -39,9 +39,6 @@ const SETTLED_MAX: usize = 16;
 /// What a watch that nobody explains may break.
 const RESUMPTION: &[&str] = &["INV-01", "INV-02", "INV-03", "INV-04", "INV-17"];
 
-/// Loops that may hide behind one name though nothing shows them yet.
-const HIDDEN: usize = 20;
-
 /// The loops of one name that read one collection.
 #[derive(Debug)]
 pub(super) struct Ledger {
@@ -85,7 +82,7 @@ impl Ledger {
             forgotten,
             watching: 0,
             settled: BTreeMap::new(),
-            rate: Rate::new(if alone { 1 } else { HIDDEN }),
+            rate: Rate::new(alone),
             dead: BTreeMap::new(),
             claims: VecDeque::new(),
             begins_from_zero: false,
@@ -168,14 +165,17 @@ impl Ledger {
             self.rate
                 .refuse(stream, open.conn, now, Duration::from_secs(seconds));
         }
-        if open.verb == Verb::List
-            && matches!(status, 200 | 410)
-            && let Some(version) = open.from
+        let asked = (open.verb == Verb::List && status == 410).then_some((open.from, open.asked.seq));
+        self.list_at(asked);
+    }
+
+    /// A list at a version was answered whole. More of them than it takes to learn of a 410 lead nowhere.
+    fn list_at(&mut self, asked: Option<(Option<Version>, u64)>) {
+        if let Some((Some(version), seq)) = asked
             && let Some((deaths, lists)) = self.dead.get_mut(&version)
         {
             *lists += 1;
-            let (endless, seq) = (*lists > *deaths * 2, open.asked.seq);
-            if endless {
+            if *lists > *deaths * 2 {
                 self.suspect(&["INV-04"], Some(seq));
             }
         }
@@ -184,6 +184,8 @@ impl Ledger {
     /// A page was sent whole.
     pub(super) fn page(&mut self, stream: StreamId, version: &str, token: &str) {
         self.see(Version::of(version));
+        let asked = self.open.get(&stream).map(|open| (open.from, open.asked.seq));
+        self.list_at(asked);
         let Some(open) = self.open.get_mut(&stream) else {
             return;
         };

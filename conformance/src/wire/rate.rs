@@ -13,6 +13,9 @@ use fake_apiserver::record::{ConnId, StreamId};
 const BUDGET: usize = 50;
 const WINDOW: Duration = Duration::from_secs(30);
 
+/// Loops that may hide behind one name though nothing shows them yet.
+const HIDDEN: usize = 20;
+
 /// Failures remembered.
 const FAILURES_MAX: usize = 10_000;
 
@@ -54,9 +57,10 @@ struct Early {
 }
 
 impl Rate {
-    pub(super) fn new(hidden: usize) -> Self {
+    /// `alone`: nobody hides behind the name.
+    pub(super) fn new(alone: bool) -> Self {
         Self {
-            hidden,
+            hidden: if alone { 1 } else { HIDDEN },
             loops: 1,
             failures: VecDeque::new(),
             refusals: VecDeque::new(),

@@ -250,6 +250,8 @@ fn two_loops(story: &mut Story) -> &mut Story {
 #[case::only_one_can_have_been_told_410(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").expired().watch("k", 1, "10"); })]
 #[case::was_giving_up_when_410_came(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").after(5000).expired().after(900).watch("k", 1, "10"); })]
 #[case::ignores_410_though_it_comes_again(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").after(5000).expired().after(900).watch("k", 1, "10").expired().after(900).watch("k", 1, "10"); })]
+#[case::lists_are_torn_at_the_dead_version(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").expired(); for _ in 0..4 { s.after(900).ask("k", 1, Verb::List, &[("resourceVersion", "10")]).head(200); let stream = StreamId(s.streams); s.push(What::Torn { stream, sent: 1, bytes: 9 }); s.push(What::End { stream, how: Ending::Rst, by: Side::Server }); } s.list_at("k", 1, &[("resourceVersion", "10")], "12").watch("k", 1, "12"); })]
+#[case::lists_again_and_again_at_the_dead_version(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").expired(); for _ in 0..3 { s.after(900).list_at("k", 1, &[("resourceVersion", "10")], "10"); } })]
 #[case::gives_a_watch_up_and_keeps_it(&["k INV-17"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).watch("k", 2, "11").after(3000); })]
 #[case::gives_a_watch_up_and_closes_it_late(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).watch("k", 2, "11").after(1000).gone(1, Side::Client).after(3000); })]
 #[case::watches_from_its_own_write(&[], |s: &mut Story| { s.put("k", 1, "default/a", "15").watch("k", 1, "15").after(3000); })]
