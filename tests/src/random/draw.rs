@@ -36,6 +36,7 @@ pub(super) fn draft(seed: u64) -> Draft {
         most: 0,
         bound: Vec::new(),
         frozen: false,
+        after_optional: false,
         restored: false,
         wrote_after_restore: false,
     };
@@ -146,6 +147,8 @@ struct Drawing {
     /// Names of versions.
     bound: Vec<u32>,
     frozen: bool,
+    /// The step before is skipped when the next one is met.
+    after_optional: bool,
     restored: bool,
     /// Versions may be told that mean something else than before.
     wrote_after_restore: bool,
@@ -153,10 +156,17 @@ struct Drawing {
 
 impl Drawing {
     fn step(&mut self, index: usize) -> Step {
-        let when = self.when(index);
+        let when = match self.when(index) {
+            // Time for what is optional.
+            When::Now if self.after_optional => When::After(5_000),
+            when => when,
+        };
+        self.after_optional = !when.is_certain();
         let mut actions = Vec::new();
-        for _ in 0..self.rng.usize(0..3) {
-            actions.push(Action::Write(self.write()));
+        if when.is_certain() {
+            for _ in 0..self.rng.usize(0..3) {
+                actions.push(Action::Write(self.write()));
+            }
         }
         if actions.is_empty() || self.rng.bool() {
             // What shapes an answer comes before what is written while it is open.
@@ -183,12 +193,20 @@ impl Drawing {
             1 if waits && !is_once => Times::For(pick(&mut self.rng, &[1_000, 30_000, 400_000])),
             _ => Times::Count(1),
         };
-        Step { when, times, actions }
+        // What is optional has no names, and what is written there may not be.
+        let is_optional = !when.is_certain();
+        Step {
+            when,
+            is_optional,
+            times,
+            actions,
+        }
     }
 
     fn when(&mut self, index: usize) -> When {
         let rng = &mut self.rng;
-        match rng.u32(0..24) {
+        match rng.u32(0..26) {
+            24 | 25 if self.kind == Kind::Honest && !self.frozen => When::Synced,
             0..9 => When::Now,
             9..13 => When::After(pick(rng, &[1, 100, 1_000, 70_000, 400_000])),
             13 if index == 0 && !self.streaming => When::FirstList,
@@ -486,13 +504,19 @@ impl Drawing {
 
     /// Steps after which the truth is read again: what was told wrong is not told again, and the next watch is expired.
     fn conclude(&mut self, steps: &mut Vec<Step>) {
+        let ends_optional = steps.last().is_some_and(|last| last.is_optional);
         let mut step = |when, actions| {
             steps.push(Step {
                 when,
+                is_optional: false,
                 times: Times::Count(1),
                 actions,
             });
         };
+        // What is optional needs something behind it.
+        if ends_optional {
+            step(When::After(1_000), vec![Action::Write(Write::Compact)]);
+        }
         if self.frozen {
             step(When::After(1_000), vec![Action::Write(Write::Thaw)]);
         }

@@ -211,6 +211,8 @@ pub enum When {
     SecondPage,
     /// What the client reports, as in a file.
     Emitted(&'static str),
+    /// The client has recovered.
+    Synced,
     /// So many milliseconds without anything.
     Quiet(u32),
 }
@@ -219,7 +221,12 @@ impl When {
     /// Does it come, whatever a right client does?
     pub fn is_certain(self) -> bool {
         match self {
-            Self::Now | Self::After(_) | Self::FirstList | Self::NextWatch | Self::NextRequest => true,
+            Self::Now
+            | Self::After(_)
+            | Self::FirstList
+            | Self::NextWatch
+            | Self::NextRequest
+            | Self::Synced => true,
             Self::NextList | Self::SecondPage | Self::Emitted(_) | Self::Quiet(_) => false,
         }
     }
@@ -236,6 +243,7 @@ impl Display for When {
             Self::NextList => write!(f, "when: {{list: next}}, "),
             Self::SecondPage => write!(f, "when: {{page: 2}}, "),
             Self::Emitted(what) => write!(f, "when: {{emitted: {what}}}, "),
+            Self::Synced => write!(f, "when: synced, "),
             Self::Quiet(ms) => write!(f, "when: {{quiet: {ms}ms}}, "),
         }
     }
@@ -255,6 +263,8 @@ pub enum Times {
 pub struct Step {
     /// What it waits for.
     pub when: When,
+    /// It is skipped when a step behind it is met first.
+    pub is_optional: bool,
     /// How many such requests it answers.
     pub times: Times,
     /// What is done, in order.
@@ -264,8 +274,10 @@ pub struct Step {
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let actions: Vec<String> = self.actions.iter().map(ToString::to_string).collect();
-        let within = if self.when.is_certain() { "6h" } else { "10m" };
-        write!(f, "{{{}within: {within}, ", self.when)?;
+        write!(f, "{{{}within: 6h, ", self.when)?;
+        if self.is_optional {
+            write!(f, "optional: true, ")?;
+        }
         match self.times {
             Times::Count(0 | 1) => {}
             Times::Count(times) => write!(f, "times: {times}, ")?,
