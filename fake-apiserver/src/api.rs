@@ -131,6 +131,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
         Route::Unstored { .. }
         | Route::Document(_)
         | Route::Incomplete(_)
+        | Route::Nameless(_)
         | Route::Unknown
         | Route::UnknownText => "",
     };
@@ -153,6 +154,11 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
         Route::UnknownText => return Err(Answer::text(404, "404 page not found\n")),
         Route::Unknown => Err(Status::unknown_path()),
         Route::Incomplete(why) => Err(Status::bad_request(why)),
+        Route::Nameless(kind) => Err(match request.method {
+            Method::PUT | Method::PATCH => Status::bad_request(path::NO_NAME),
+            // Without a name the verb is that of a collection, and no subresource has those.
+            _ => Status::not_supported(kind, verb(&request.method, true)),
+        }),
         Route::Document(document) => Ok(Request::Document(document)),
         Route::Unstored {
             kind,
@@ -329,6 +335,7 @@ pub fn violations(
         | Route::Unstored { .. }
         | Route::Document(_)
         | Route::Incomplete(_)
+        | Route::Nameless(_)
         | Route::Unknown
         | Route::UnknownText => return Vec::new(),
     };
@@ -580,6 +587,7 @@ fn is_long_running(request: &HttpRequest, route: &Route) -> bool {
         Route::Unstored { .. }
         | Route::Document(_)
         | Route::Incomplete(_)
+        | Route::Nameless(_)
         | Route::Unknown
         | Route::UnknownText => false,
     }

@@ -38,6 +38,8 @@ pub(super) enum Route {
     Document(Document),
     /// To one object of which the path leaves the name or the namespace empty: refused in these words.
     Incomplete(&'static str),
+    /// To a subresource of a custom object whose name the path leaves empty.
+    Nameless(&'static Kind),
     /// Nowhere, below a group that the apiserver itself serves: refused as a Status.
     Unknown,
     /// Nowhere at all: refused as plain text.
@@ -111,7 +113,7 @@ impl<'p> ResourcePath<'p> {
 
 /// What is refused without a look at what is asked.
 const NO_NAMESPACE: &str = "Namespace parameter required.";
-const NO_NAME: &str = "name must be provided";
+pub(super) const NO_NAME: &str = "name must be provided";
 
 /// Nearly no path has more.
 const SEGMENTS: usize = 8;
@@ -199,7 +201,10 @@ fn below_version(path: &ResourcePath<'_>, catalog: &Catalog) -> Route {
             };
         }
         (Some(""), Some(part)) if kind.subresources().iter().any(|known| known.name == part) => {
-            return Route::Incomplete(NO_NAME);
+            return match kind.custom {
+                true => Route::Nameless(kind),
+                false => Route::Incomplete(NO_NAME),
+            };
         }
         (Some(""), _) => return unknown(group, catalog),
         (_, _) => {}

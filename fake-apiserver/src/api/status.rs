@@ -393,6 +393,15 @@ impl Status {
         .with_details(Details::default())
     }
 
+    /// 405: a verb that the resource has not.
+    pub fn not_supported(kind: &Kind, verb: &str) -> Self {
+        let message = format!(
+            "{verb} is not supported on resources of kind \"{}\"",
+            kind.qualified()
+        );
+        Self::new(405, "MethodNotAllowed", message).with_details(details_of("", kind.group, kind.plural))
+    }
+
     /// 405: the path exists, but not with this method.
     pub fn method_not_allowed() -> Self {
         Self::new(

@@ -185,7 +185,7 @@ mod tests {
                     prop_assert!(is_path, "{}: {attributes:?}", request.path);
                     return Ok(());
                 }
-                Route::Incomplete(_) | Route::Unknown | Route::UnknownText => return Ok(()),
+                Route::Incomplete(_) | Route::Nameless(_) | Route::Unknown | Route::UnknownText => return Ok(()),
             };
             let attributes = Attributes::of(&request);
             let Attributes::Resource { group, resource, subresource, name, namespace, .. } = &attributes else {

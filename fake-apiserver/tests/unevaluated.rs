@@ -1,0 +1,168 @@
+//! Whoever stores an object that a real server would act on and the fake does not is warned. No recording can hold this:
+//! no real server sends these warnings, and comparisons leave them out.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use fake_apiserver::api::HttpRequest;
+use fake_apiserver::model::unevaluated::{KINDS, PREFIX};
+use fake_apiserver::record::{ConnId, StreamId};
+use fake_apiserver::scenario::ServerSettings;
+use fake_apiserver::server::{Input, Output, Server};
+use serde_json::{Value, json};
+
+/// Status of the answer, and the warnings of the fake's own.
+fn ask(server: &mut Server, method: &str, path: &str, body: &Value) -> (u16, Vec<String>) {
+    let kind = match method {
+        "PATCH" => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    let request = HttpRequest {
+        method: method.parse().expect("it is a method"),
+        path: path.to_owned(),
+        query: String::new(),
+        headers: http::HeaderMap::from_iter([(
+            http::header::CONTENT_TYPE,
+            http::HeaderValue::from_static(kind),
+        )]),
+        body: body.to_string().into(),
+    };
+    let input = Input::Request {
+        stream: StreamId(1),
+        conn: ConnId(1),
+        request,
+    };
+    server.handle(Duration::ZERO, input);
+    let mut answered = (0, Vec::new());
+    while let Some(output) = server.poll_output() {
+        if let Output::Head { status, headers, .. } = output {
+            let warnings = headers
+                .into_iter()
+                .filter(|(name, value)| name.eq_ignore_ascii_case("warning") && value.contains(PREFIX));
+            answered = (status, warnings.map(|(_, value)| value).collect());
+        }
+    }
+    answered
+}
+
+fn server() -> Server {
+    Server::standalone(ServerSettings::default(), 7)
+}
+
+fn client_config() -> Value {
+    json!({ "service": { "namespace": "n", "name": "s" } })
+}
+
+/// A collection, and an object that can be created in it.
+fn examples() -> Vec<(&'static str, &'static str, Value)> {
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    const FLOW: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
+    let rule =
+        json!({ "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"] });
+    let constraints = json!({ "resourceRules": [rule] });
+    let webhooks = json!({ "metadata": { "name": "w" }, "webhooks": [{
+        "name": "a.example.com", "clientConfig": client_config(), "rules": [rule],
+        "admissionReviewVersions": ["v1"], "sideEffects": "None",
+    }]});
+    let mutation =
+        json!({ "patchType": "ApplyConfiguration", "applyConfiguration": { "expression": "Object{}" } });
+    let bound = |actions: Value| {
+        let mut spec = json!({ "policyName": "p" });
+        if !actions.is_null() {
+            spec["validationActions"] = actions;
+        }
+        json!({ "metadata": { "name": "b" }, "spec": spec })
+    };
+    vec![
+        (
+            ADMISSION,
+            "mutatingadmissionpolicies",
+            json!({ "metadata": { "name": "p" }, "spec": {
+                "matchConstraints": constraints, "reinvocationPolicy": "Never", "mutations": [mutation],
+            }}),
+        ),
+        (ADMISSION, "mutatingadmissionpolicybindings", bound(Value::Null)),
+        (ADMISSION, "mutatingwebhookconfigurations", webhooks.clone()),
+        (
+            ADMISSION,
+            "validatingadmissionpolicies",
+            json!({ "metadata": { "name": "p" }, "spec": {
+                "matchConstraints": constraints, "validations": [{ "expression": "true" }],
+            }}),
+        ),
+        (
+            ADMISSION,
+            "validatingadmissionpolicybindings",
+            bound(json!(["Deny"])),
+        ),
+        (ADMISSION, "validatingwebhookconfigurations", webhooks),
+        (
+            "/apis/apiextensions.k8s.io/v1",
+            "customresourcedefinitions",
+            definition(&json!([{ "rule": "true" }])),
+        ),
+        (
+            FLOW,
+            "flowschemas",
+            json!({ "metadata": { "name": "f" }, "spec": { "priorityLevelConfiguration": { "name": "exempt" } } }),
+        ),
+        (
+            FLOW,
+            "prioritylevelconfigurations",
+            json!({ "metadata": { "name": "l" }, "spec": {
+                "type": "Limited", "limited": { "limitResponse": { "type": "Reject" } },
+            }}),
+        ),
+    ]
+}
+
+fn definition(rules: &Value) -> Value {
+    json!({ "metadata": { "name": "lamps.example.com" }, "spec": {
+        "group": "example.com", "scope": "Namespaced",
+        "names": { "plural": "lamps", "singular": "lamp", "kind": "Lamp", "listKind": "LampList" },
+        "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": {
+            "type": "object", "x-kubernetes-validations": rules,
+        }}}],
+    }})
+}
+
+#[test]
+fn every_kind_that_is_never_evaluated_warns_its_creator() {
+    let mut server = server();
+    let mut warned = BTreeSet::new();
+    for (group, plural, object) in examples() {
+        let (status, warnings) = ask(&mut server, "POST", &format!("{group}/{plural}"), &object);
+        assert_eq!(status, 201, "{plural}");
+        let [warning] = warnings.as_slice() else {
+            panic!("{plural}: one warning expected, not {warnings:?}");
+        };
+        warned.extend(KINDS.iter().filter_map(|(_, kind, effect)| {
+            let expected = format!("299 - \"{PREFIX}{kind} is stored and never evaluated: {effect}\"");
+            (*warning == expected).then_some(*kind)
+        }));
+    }
+    let all: BTreeSet<&str> = KINDS.iter().map(|(_, kind, _)| *kind).collect();
+    assert_eq!(warned, all);
+}
+
+#[test]
+fn a_definition_warns_when_rules_come_and_not_before() {
+    let mut server = server();
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let (status, warnings) = ask(&mut server, "POST", path, &definition(&json!([])));
+    assert_eq!((status, warnings), (201, Vec::new()));
+    let one = format!("{path}/lamps.example.com");
+    let labels = json!({ "metadata": { "labels": { "a": "b" } } });
+    assert_eq!(ask(&mut server, "PATCH", &one, &labels), (200, Vec::new()));
+    let rules =
+        json!({ "spec": { "versions": definition(&json!([{ "rule": "true" }]))["spec"]["versions"] } });
+    let (status, warnings) = ask(&mut server, "PATCH", &one, &rules);
+    assert_eq!((status, warnings.len()), (200, 1));
+}
+
+#[test]
+fn what_is_evaluated_warns_nobody() {
+    let object = json!({ "metadata": { "name": "c" } });
+    let path = "/api/v1/namespaces/default/configmaps";
+    assert_eq!(ask(&mut server(), "POST", path, &object), (201, Vec::new()));
+}
