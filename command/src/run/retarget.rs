@@ -263,28 +263,23 @@ impl Moving<'_> {
         if object.get("kind").and_then(Value::as_str) != Some(&self.from.kind) {
             return Ok(object.clone());
         }
-        let mut metadata = object.pointer("/metadata").cloned().unwrap_or_default();
-        let namespace = metadata
-            .get("namespace")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        if !is_bare && metadata.get("name").is_some() {
-            let namespace = if namespace == self.from.namespace {
-                &self.to.namespace
-            } else {
-                &namespace
-            };
+        let metadata = object.get("metadata");
+        let has = |key: &str| {
+            metadata
+                .and_then(|metadata| metadata.get(key))
+                .and_then(Value::as_str)
+        };
+        if !is_bare && has("name").is_some() {
+            let namespace = has("namespace").map(str::to_owned);
+            let is_own = namespace == self.from.namespace;
+            let namespace = if is_own { &self.to.namespace } else { &namespace };
             return self.object(object, namespace.as_deref());
         }
-        let Some(kind) = self.kind else {
-            return Ok(object.clone());
-        };
         let mut bare = object.clone();
-        if let Some(metadata) = metadata.as_object_mut() {
-            metadata.remove("namespace");
+        if let Some(kind) = self.kind {
+            bare["kind"] = kind.kind.into();
+            bare["apiVersion"] = kind.api_version().into();
         }
-        bare["kind"] = kind.kind.into();
-        bare["apiVersion"] = kind.api_version().into();
         Ok(bare)
     }
 
@@ -314,8 +309,12 @@ impl Moving<'_> {
                     self.from.kind
                 ));
             }
-            let annotations = metadata.entry("annotations").or_insert_with(|| Map::new().into());
-            annotations[CONTENT] = content.into();
+            let mut annotations = match metadata.remove("annotations") {
+                Some(Value::Object(annotations)) => annotations,
+                Some(_) | None => Map::new(),
+            };
+            annotations.insert(CONTENT.to_owned(), content.into());
+            metadata.insert("annotations".to_owned(), annotations.into());
         }
         let mut moved = sample::object(kind).ok_or("no valid object of that kind is known")?;
         moved["metadata"] = Value::Object(metadata);
