@@ -34,6 +34,7 @@ mod status;
 mod volumes;
 mod webhooks;
 mod workloads;
+mod zones;
 
 use indexes::Indexes;
 use rules::Place;

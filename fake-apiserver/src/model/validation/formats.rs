@@ -11,7 +11,7 @@ use crate::model::found::Found;
 use crate::model::naming::{label, letter_label, path_segment, subdomain};
 use crate::scenario::Version;
 
-use super::schedule;
+use super::{schedule, zones};
 
 /// The words of `is` in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -54,6 +54,15 @@ pub(super) enum Format {
     Host,
     /// When a CronJob runs.
     Schedule,
+    /// Where its times are told.
+    TimeZone,
+}
+
+impl Format {
+    /// Is an empty text a value? It is where the server tells it from none.
+    pub(super) fn takes_empty(self) -> bool {
+        self == Self::TimeZone
+    }
 }
 
 const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
@@ -124,6 +133,7 @@ pub(super) fn check(format: Format, value: &Value, path: &str, version: Version,
         ),
         Format::Host => host(text),
         Format::Schedule => schedule::fault(text).into_iter().collect(),
+        Format::TimeZone => zones::faults(text),
     };
     for why in why {
         found.invalid(path, value, &why);

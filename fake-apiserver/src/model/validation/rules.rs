@@ -164,7 +164,8 @@ impl Rule {
         }
         let value = below(place.value, &self.field);
         let path = place.at(self.shown.as_ref().unwrap_or(&self.field));
-        if is_empty(value) {
+        let said = value.is_string() && self.is.iter().any(|format| format.takes_empty());
+        if is_empty(value) && !said {
             match &self.required {
                 None | Some(Required::Plainly(false)) => {}
                 Some(Required::Plainly(true)) => found.required(&path, ""),
