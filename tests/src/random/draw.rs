@@ -156,11 +156,11 @@ struct Drawing {
 
 impl Drawing {
     fn step(&mut self, index: usize) -> Step {
-        let when = match self.when(index) {
+        let mut when = self.when(index);
+        if self.after_optional && matches!(when, When::Now) {
             // Time for what is optional.
-            When::Now if self.after_optional => When::After(5_000),
-            when => when,
-        };
+            when = When::After(5_000);
+        }
         self.after_optional = !when.is_certain();
         let mut actions = Vec::new();
         if when.is_certain() {
