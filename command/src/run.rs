@@ -390,6 +390,7 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
     let effects = Effects::of(&scenario, &records);
     let result = weighed(verdict, missed, cut).and_then(|verdict| proven(&scenario, verdict, effects));
     let failed = result.as_ref().is_ok_and(|verdict| !verdict.passed());
+    let last_words = child.last_words().await;
     let is_request = |record: &&Record| matches!(record.what, What::Request { .. });
     Ok(Played {
         scenario,
@@ -397,7 +398,7 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
             .as_ref()
             .map_or(Vec::new(), |verdict| proofs(verdict, &told)),
         result,
-        last_words: child.last_words(),
+        last_words,
         took,
         interrupted,
         end: records.iter().rev().find_map(|record| {

@@ -12,6 +12,7 @@ use fake_apiserver::scenario::Scenario;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::settings;
@@ -26,6 +27,9 @@ const LINE_BYTES_MAX: usize = 4 << 10;
 
 /// Bytes read at a time.
 const CHUNK: usize = 16 << 10;
+
+/// How long the rest of what a command printed is read once it has ended: what it started may hold its pipes open.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
 /// Lines shown of them.
 const LINES_SHOWN: usize = 8;
@@ -47,6 +51,8 @@ pub(super) struct Child {
     child: tokio::process::Child,
     group: Option<Pid>,
     printed: Arc<Mutex<VecDeque<Repeated>>>,
+    /// Who reads what it prints.
+    listeners: Vec<JoinHandle<()>>,
 }
 
 /// A line, and how often it was printed in a row.
@@ -135,11 +141,12 @@ impl Child {
             }
         })?;
         let printed = Arc::new(Mutex::new(VecDeque::new()));
+        let mut listeners = Vec::new();
         if let Some(out) = child.stdout.take() {
-            tokio::spawn(listen(out, printed.clone(), shows));
+            listeners.push(tokio::spawn(listen(out, printed.clone(), shows)));
         }
         if let Some(errors) = child.stderr.take() {
-            tokio::spawn(listen(errors, printed.clone(), shows));
+            listeners.push(tokio::spawn(listen(errors, printed.clone(), shows)));
         }
         let group = child
             .id()
@@ -149,6 +156,7 @@ impl Child {
             child,
             group,
             printed,
+            listeners,
         })
     }
 
@@ -178,8 +186,12 @@ impl Child {
         Ended { status, told: true }
     }
 
-    /// The end of what it printed.
-    pub(super) fn last_words(&self) -> Vec<String> {
+    /// The end of what it printed, once it has ended.
+    pub(super) async fn last_words(&mut self) -> Vec<String> {
+        for listener in self.listeners.drain(..) {
+            // What came until then is kept, whoever still holds the pipe.
+            let _ = timeout(LAST_OUTPUT, listener).await;
+        }
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let first = printed.len().saturating_sub(LINES_SHOWN);
         printed.iter().skip(first).map(Repeated::words).collect()
