@@ -137,7 +137,7 @@ impl Answer {
 /// A request of this method, with a JSON body where there is one.
 pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
     let mut request =
-        format!("{method} {path} HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n").into_bytes();
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n").into_bytes();
     if !body.is_empty() {
         request.extend_from_slice(
             format!(
@@ -155,7 +155,7 @@ pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
 /// A request to watch, from others than those who set things up: the server takes who bears one name for one client.
 pub(crate) fn watch(path: &str, version: &str) -> Vec<u8> {
     format!(
-        "GET {path}?watch=true&resourceVersion={version} HTTP/1.1\r\nHost: bench\r\nUser-Agent: watchers\r\nAccept: \
+        "GET {path}?watch=true&resourceVersion={version} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: watchers\r\nAccept: \
          application/json\r\n\r\n"
     )
     .into_bytes()
