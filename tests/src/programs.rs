@@ -40,6 +40,8 @@ fn built(package: &str) -> PathBuf {
             package,
         ])
         .current_dir(repository::root())
+        // Tests may run under a shifted clock, for which a library is preloaded; compilers stand still under it.
+        .env_remove("LD_PRELOAD")
         .stderr(Stdio::inherit());
     if !cfg!(debug_assertions) {
         build.arg("--release");
