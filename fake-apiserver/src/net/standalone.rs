@@ -20,7 +20,7 @@ use crate::server::{Ruled, Server};
 /// // It lies where it is told to, and a test goes on when the trace shows what it waits for.
 /// server.rule("{when: {list: next}, do: {reply: {status: 503, retry_after: \"1\"}}}")?;
 /// # let connection = std::net::TcpStream::connect(server.url().trim_start_matches("http://"))?;
-/// # std::io::Write::write_all(&mut &connection, b"GET /api/v1/pods HTTP/1.1\r\nHost: fake\r\n\r\n")?;
+/// # std::io::Write::write_all(&mut &connection, b"GET /api/v1/pods HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
 /// let record = server.wait("{when: {list: 1}, since: 0}").await?;
 /// assert_eq!(record.what.name(), "request");
 /// # Ok(())
