@@ -57,6 +57,7 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         server: server.keeping(stage::RECORDS_KEPT),
         what: scenario.id.clone(),
         version: scenario.server.version,
+        wall_clock: None,
         serving: ServeOptions {
             address: (Ipv4Addr::LOCALHOST, listening.port).into(),
             ..stage::serving(&scenario.server, play.tls)

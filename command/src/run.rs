@@ -313,6 +313,7 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
         server,
         what: scenario.id.clone(),
         version: scenario.server.version,
+        wall_clock: None,
         serving: stage::serving(&scenario.server, run.tls),
         control_port: 0,
         control_token: None,

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use conformance::wire::Loops;
@@ -84,11 +84,10 @@ pub(crate) struct Listening {
     pub(crate) seed: u64,
 }
 
-/// Seconds since 1970, from the only clock this command reads: objects that people look at should be as old as they are.
+/// Time since 1970, from the only clock this command reads: objects that people look at should be as old as they are.
 #[expect(clippy::disallowed_methods, reason = "the edge hands in the time")]
-fn wall_clock() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
+fn wall_clock() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Serves until interrupted.
@@ -99,7 +98,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     let settings = ServerSettings {
         version: serve.kubernetes_version,
         watch_cache_capacity: WATCH_CACHE_CAPACITY,
-        epoch_seconds: wall_clock(),
+        epoch_seconds: wall_clock().as_secs(),
         ..ServerSettings::default()
     };
     let listening = serve.listening;
@@ -125,6 +124,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
             count => format!("the truth, with {count} objects"),
         },
         version: serve.kubernetes_version,
+        wall_clock: Some(wall_clock),
         serving: ServeOptions {
             address: SocketAddr::new(serve.address, listening.port),
             tls: serve.tls.then(|| TlsOptions {

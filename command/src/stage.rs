@@ -39,6 +39,8 @@ pub(crate) struct Stage {
     pub(crate) what: String,
     /// What it answers as.
     pub(crate) version: Version,
+    /// The clock whose time since 1970 the server starts at; `None`: it starts at its scenario's epoch.
+    pub(crate) wall_clock: Option<fn() -> Duration>,
     /// Where and how.
     pub(crate) serving: ServeOptions,
     pub(crate) control_port: u16,
@@ -116,8 +118,13 @@ impl Running {
             })
             .ok();
         let steering = (control.url(), control.token().to_owned());
+        let mut server = stage.server;
+        // Read where time starts: components beside the server compare its times with their own.
+        if let Some(wall_clock) = stage.wall_clock {
+            server.starts_at(wall_clock());
+        }
         Ok(Self {
-            edge: Edge::new(stage.server),
+            edge: Edge::new(server),
             listeners,
             about: About {
                 kubernetes: minor(stage.version).to_owned(),

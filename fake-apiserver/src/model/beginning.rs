@@ -30,6 +30,11 @@ impl Model {
             .collect();
     }
 
+    /// From now on, time zero is `epoch` after 1970.
+    pub fn starts_at(&mut self, epoch: Duration) {
+        self.epoch = epoch;
+    }
+
     /// Brings the beginning back; gives what had to be written for it, in order. What came since goes at once, whatever
     /// held it.
     pub fn begin_again(&mut self, now: Duration) -> Vec<Written> {
@@ -91,5 +96,32 @@ impl Model {
                 Outcome::Put(then.json()),
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Model;
+    use crate::scenario::ServerSettings;
+
+    #[test]
+    fn a_start_within_a_second_is_not_that_second() {
+        let mut model = Model::standalone(&ServerSettings::default());
+        let manifest = model.founded("n");
+        model.starts_at(Duration::from_millis(1_700_000_000_900));
+        model
+            .apply(Duration::from_millis(100), &manifest)
+            .expect("it is valid");
+        let namespaces = model.catalog().find("", "namespaces").expect("they are built in");
+        let object = model
+            .resource(namespaces)
+            .store
+            .current()
+            .get("n")
+            .expect("it was put")
+            .json();
+        assert_eq!(object["metadata"]["creationTimestamp"], "2023-11-14T22:13:21Z");
     }
 }

@@ -115,6 +115,11 @@ impl Server {
         self.model.begin_here();
     }
 
+    /// Sets the moment at which the server's time is zero, as time since 1970. The times of objects that are there stay.
+    pub fn starts_at(&mut self, epoch: Duration) {
+        self.model.starts_at(epoch);
+    }
+
     /// Begins again: every rule is gone, watch caches follow the store, connections are let in, open answers leave as
     /// they are meant, and the objects are those of the beginning, under new resourceVersions. The steps of a scenario
     /// go on where they are, and what is ended or was withheld stays so.
