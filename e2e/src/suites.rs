@@ -17,7 +17,7 @@ pub struct Suite {
     pub name: &'static str,
     /// The folder of its pinned module in `e2e/suites`.
     pub module: &'static str,
-    /// The test package, as the module's toolchain names it.
+    /// The test package, as the module's toolchain names it; the first of several.
     pub package: &'static str,
     /// How it is run.
     pub runner: Runner,
@@ -36,10 +36,12 @@ pub enum Runner {
     Specs,
     /// The subtests of a Go test.
     GoTest(&'static str),
+    /// The ignored unit tests of these published crates of kube-rs.
+    Ignored(&'static [&'static str]),
 }
 
 /// Every suite, the quick ones first.
-pub const SUITES: [Suite; 6] = [
+pub const SUITES: [Suite; 7] = [
     Suite {
         name: "controller-runtime-client",
         module: "controller-runtime",
@@ -55,6 +57,14 @@ pub const SUITES: [Suite; 6] = [
         runner: Runner::Ginkgo,
         beside: &[],
         about: "package `cache`: informers and the reader over them",
+    },
+    Suite {
+        name: "kube-rs",
+        module: "kube-rs",
+        package: "kube",
+        runner: Runner::Ignored(&["kube", "kube-client", "kube-runtime"]),
+        beside: &[],
+        about: "cluster tests (`#[ignore]`) of the crates `kube`, `kube-client` and `kube-runtime`",
     },
     Suite {
         name: "kube-scheduler",
@@ -117,21 +127,25 @@ impl Suite {
         Ok(Some(text.lines().map(str::to_owned).collect()))
     }
 
-    /// The pinned version: module and version, from its `go.mod`.
+    /// The pinned version: project and version, from its `go.mod` or `Cargo.toml`.
     ///
     /// # Errors
     /// The file cannot be read, or pins nothing known.
     pub fn pinned(&self) -> Result<(&'static str, String), String> {
-        const PROJECTS: [(&str, &str); 2] = [
+        const PROJECTS: [(&str, &str); 3] = [
             ("sigs.k8s.io/controller-runtime v", "controller-runtime"),
             ("k8s.io/kubernetes v", "Kubernetes"),
+            ("kube-client = \"=", "kube-rs"),
         ];
-        let file = self.folder().join("go.mod");
+        let file = self.folder().join(match self.runner {
+            Runner::Ginkgo | Runner::Specs | Runner::GoTest(_) => "go.mod",
+            Runner::Ignored(_) => "Cargo.toml",
+        });
         let text = std::fs::read_to_string(&file).map_err(|why| format!("{}: {why}", file.display()))?;
         let found = text.lines().find_map(|line| {
             let line = line.trim().trim_start_matches("require ");
             PROJECTS.iter().find_map(|(prefix, project)| {
-                let version = line.strip_prefix(prefix)?.split_whitespace().next()?;
+                let version = line.strip_prefix(prefix)?.split([' ', '"']).next()?;
                 Some((*project, version.to_owned()))
             })
         });

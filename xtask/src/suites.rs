@@ -14,6 +14,7 @@ use crate::clients::{USAGE, root};
 use crate::served;
 
 mod beside;
+mod crates;
 mod programs;
 mod running;
 mod target;
@@ -27,7 +28,7 @@ Exit codes:
   0  every test came out as e2e/suites/expected.yaml lists it
   1  a test failed that is not listed, a listed one passed, or one was not run
   2  wrong usage, or a file of e2e/suites cannot be read
-  3  a suite could not be built or started (Go is needed; for --against real the oracle)";
+  3  a suite could not be built or started (Go is needed, but for kube-rs; for --against real the oracle)";
 
 const UNEXPECTED: u8 = 1;
 const NOT_RUN: u8 = 3;

@@ -117,9 +117,47 @@ pub fn go_test(text: &str) -> Outcomes {
     outcomes
 }
 
+/// Reads the output of a Rust test binary.
+///
+/// # Errors
+/// It ended before its tests did.
+pub fn libtest(text: &str) -> Result<Outcomes, String> {
+    let mut outcomes = Outcomes::new();
+    for line in text.lines() {
+        let Some((name, ended)) = line
+            .strip_prefix("test ")
+            .and_then(|rest| rest.rsplit_once(" ... "))
+        else {
+            continue;
+        };
+        let outcome = match ended {
+            "ok" => Outcome::Passed,
+            "FAILED" => Outcome::Failed(printed(text, name)),
+            _ => continue,
+        };
+        outcomes.insert(name.to_owned(), outcome);
+    }
+    if text.lines().any(|line| line.starts_with("test result: ")) {
+        Ok(outcomes)
+    } else {
+        Err("the process ended before its tests did".to_owned())
+    }
+}
+
+/// The first lines that a failed test of a Rust test binary printed.
+fn printed(text: &str, name: &str) -> String {
+    let head = format!("---- {name} stdout ----");
+    let lines = text.lines().skip_while(|line| *line != head).skip(1);
+    let lines: Vec<&str> = lines
+        .skip_while(|line| line.is_empty())
+        .take_while(|line| !line.is_empty())
+        .collect();
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, Outcomes, ginkgo, go_test};
+    use super::{Outcome, Outcomes, ginkgo, go_test, libtest};
 
     fn outcomes(of: &[(&str, Outcome)]) -> Outcomes {
         of.iter()
@@ -161,5 +199,22 @@ mod tests {
             ("waits", Outcome::Failed(String::new())),
         ]);
         assert_eq!(go_test(text), expected);
+    }
+
+    #[test]
+    fn rust_tests_are_read_from_their_output() {
+        let text = "\nrunning 3 tests\ntest a::lists ... ok\ntest a::attaches ... FAILED\ntest b ... ignored, slow\n\n\
+            failures:\n\n---- a::attaches stdout ----\nError: Elapsed(())\n\n\nfailures:\n    a::attaches\n\n\
+            test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.00s\n";
+        let expected = outcomes(&[
+            ("a::lists", Outcome::Passed),
+            ("a::attaches", Outcome::Failed("Error: Elapsed(())".to_owned())),
+        ]);
+        assert_eq!(libtest(text), Ok(expected));
+    }
+
+    #[test]
+    fn a_rust_test_binary_that_was_ended_is_no_report() {
+        assert!(libtest("\nrunning 2 tests\ntest a::lists ... ok\n").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The programs of a suite, built by Go from its pinned module. It starts none of them.
+//! The programs of a suite, built from its pinned module. It starts none of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,10 +6,12 @@ use std::process::Command;
 use e2e::suites::{Runner, Suite};
 use e2e::toolchain;
 
+use super::crates;
+
 /// What was built.
 pub(crate) struct Programs {
-    /// The test binary.
-    pub(crate) tests: PathBuf,
+    /// The test binaries; of a Go module one.
+    pub(crate) tests: Vec<PathBuf>,
     /// What runs beside it, in the order it is started.
     pub(crate) beside: Vec<PathBuf>,
     /// kubectl, for suites that call it.
@@ -20,8 +22,15 @@ impl Programs {
     /// Builds them in `folder`. The first time takes minutes for a module; Go's build cache keeps what was compiled.
     ///
     /// # Errors
-    /// Go is missing, or does not build them.
+    /// Go or Cargo is missing, or does not build them.
     pub(crate) fn build(suite: &Suite, folder: &Path) -> Result<Self, String> {
+        if let Runner::Ignored(names) = suite.runner {
+            return Ok(Self {
+                tests: crates::build(suite, names, folder)?,
+                beside: Vec::new(),
+                kubectl: None,
+            });
+        }
         let flags = linked(suite)?;
         let tests = folder.join("tests");
         go(
@@ -39,13 +48,18 @@ impl Programs {
         }
         let kubectl = match suite.runner {
             Runner::Specs => Some(PathBuf::from(toolchain::go("kubectl")?.get_program())),
-            Runner::Ginkgo | Runner::GoTest(_) => None,
+            Runner::Ginkgo | Runner::GoTest(_) | Runner::Ignored(_) => None,
         };
         Ok(Self {
-            tests,
+            tests: vec![tests],
             beside,
             kubectl,
         })
+    }
+
+    /// The test binary of a Go module.
+    pub(crate) fn only(&self) -> &Path {
+        self.tests.first().expect("`build` made it, or failed")
     }
 }
 

@@ -4,11 +4,14 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use e2e::suites::report::{self, Outcomes};
 use e2e::suites::{Runner, Suite};
 
+use super::crates;
 use super::programs::Programs;
 use super::say;
 use super::target::Target;
@@ -40,6 +43,7 @@ pub(crate) fn run(
     match suite.runner {
         Runner::Ginkgo => ginkgo(suite, programs, target, folder),
         Runner::GoTest(test) => go_test(suite, programs, test, target, folder),
+        Runner::Ignored(names) => crates::run(suite, names, &programs.tests, target, folder),
         Runner::Specs => specs_in_shards(suite, programs, specs, known, target, folder),
     }
 }
@@ -112,7 +116,7 @@ fn ginkgo(suite: &Suite, programs: &Programs, target: &Target, folder: &Path) ->
     let report = folder.join("report.json");
     // Fixtures are beside the tests, in the module.
     let sources = package_folder(suite)?;
-    let mut command = Command::new(&programs.tests);
+    let mut command = Command::new(programs.only());
     command
         .args(["--ginkgo.v", "--ginkgo.no-color", ATTEMPTS])
         .arg(format!("--ginkgo.json-report={}", report.display()))
@@ -138,7 +142,7 @@ fn kubernetes(
         return Ok(Outcomes::new());
     }
     let report = folder.join(format!("report-{number}.json"));
-    let mut command = Command::new(&programs.tests);
+    let mut command = Command::new(programs.only());
     command
         .args([
             "--provider=skeleton",
@@ -182,12 +186,12 @@ fn go_test(
     target: &Target,
     folder: &Path,
 ) -> Result<Outcomes, String> {
-    let mut tests = Command::new(&programs.tests);
+    let mut tests = Command::new(programs.only());
     tests
         .args(["-test.v", "-test.run"])
         .arg(format!("^{test}$"))
         .env("KUBECONFIG", &target.kubeconfig);
-    let text = listened(suite, tests, &folder.join("tests.log"))?;
+    let text = listened(suite, tests, &folder.join("tests.log"), None)?;
     let outcomes = report::go_test(&text);
     if outcomes.is_empty() {
         return Err("its tests reported nothing; see tests.log".to_owned());
@@ -197,15 +201,20 @@ fn go_test(
 
 fn reported(suite: &Suite, command: Command, report: &Path, log: &Path) -> Result<Outcomes, String> {
     let _was_not_there = std::fs::remove_file(report);
-    listened(suite, command, log)?;
+    listened(suite, command, log, None)?;
     let text = std::fs::read_to_string(report)
         .map_err(|_| format!("it ended without a report; see {}", log.display()))?;
     report::ginkgo(&text).map_err(|why| format!("{why}; see {}", log.display()))
 }
 
-/// Runs a program, copies what it prints to `log`, and reports progress. Gives what it printed on standard output; how it
-/// ended is in its report.
-fn listened(suite: &Suite, mut command: Command, log: &Path) -> Result<String, String> {
+/// Runs a program, copies what it prints to `log`, and reports progress. After `time_limit` it is ended. Gives what it
+/// printed on standard output; how it ended is in its report.
+pub(super) fn listened(
+    suite: &Suite,
+    mut command: Command,
+    log: &Path,
+    time_limit: Option<Duration>,
+) -> Result<String, String> {
     let mut to = create(log)?;
     let errors = to.try_clone().map_err(|why| why.to_string())?;
     let mut child = command
@@ -214,6 +223,15 @@ fn listened(suite: &Suite, mut command: Command, log: &Path) -> Result<String, S
         .stderr(errors)
         .spawn()
         .map_err(|why| format!("{}: {why}", command.get_program().display()))?;
+    let (over, waiting) = channel::<()>();
+    let process = child.id().to_string();
+    let watchdog = time_limit.map(|limit| {
+        std::thread::spawn(move || {
+            if waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                let _gone = Command::new("kill").arg(process).status();
+            }
+        })
+    });
     let (mut text, mut ended, mut failed) = (String::new(), 0_usize, 0_usize);
     for line in child
         .stdout
@@ -236,7 +254,11 @@ fn listened(suite: &Suite, mut command: Command, log: &Path) -> Result<String, S
             }
         }
     }
+    drop(over);
     let _in_the_report = child.wait();
+    if let Some(watchdog) = watchdog {
+        let _done = watchdog.join();
+    }
     Ok(text)
 }
 
