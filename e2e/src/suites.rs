@@ -41,7 +41,7 @@ pub enum Runner {
 }
 
 /// Every suite, the quick ones first.
-pub const SUITES: [Suite; 7] = [
+pub const SUITES: [Suite; 8] = [
     Suite {
         name: "controller-runtime-client",
         module: "controller-runtime",
@@ -97,6 +97,14 @@ pub const SUITES: [Suite; 7] = [
         runner: Runner::Specs,
         beside: CLUSTER,
         about: "e2e specs of apps, auth, instrumentation, network, node and scheduling that need no container",
+    },
+    Suite {
+        name: "kubectl-and-storage",
+        module: "kubernetes",
+        package: "./specs",
+        runner: Runner::Specs,
+        beside: CLUSTER,
+        about: "e2e specs of SIG CLI and SIG Storage that need no container",
     },
 ];
 

@@ -57,7 +57,7 @@ pub fn page() -> Result<String, String> {
     let mut page = String::from(
         "\n## Suites of other projects\n\n\
          `cargo xtask suites` runs them against `fake-apiserver serve` or, with `--against real`, against a real\n\
-         kube-apiserver 1.36 without other components. The table has the last recorded run of each.\n\n\
+         kube-apiserver 1.36, each beside the same components. The table has the last recorded run of each.\n\n\
          | suite | version | fake | real | what it is |\n|---|---|---|---|---|\n",
     );
     let shown = |count: Option<Count>| {

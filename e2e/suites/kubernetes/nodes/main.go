@@ -1,6 +1,7 @@
 // Command nodes stands in for kubelets: it registers two nodes and reports what kubelets would report of the pods bound to
-// them, without running anything. A pod runs and is ready; one whose containers are not restarted has succeeded; one that
-// is being deleted is gone. It is for specs that need pods to get on, not for those that look into containers.
+// them, without running anything. A pod runs and is ready; one whose containers are not restarted has succeeded, unless
+// they sleep; one that is being deleted is gone. It is for specs that need pods to get on, not for those that look into
+// containers.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 
@@ -107,6 +109,13 @@ func register(ctx context.Context, client kubernetes.Interface, name string) err
 	return err
 }
 
+// sleeps reports whether a container does nothing but sleep. The specs let them sleep longer than they look.
+func sleeps(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, func(container corev1.Container) bool {
+		return len(container.Command) > 0 && container.Command[0] == "sleep"
+	})
+}
+
 // addresses counts the addresses given to pods.
 var addresses atomic.Uint32
 
@@ -133,7 +142,7 @@ func report(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) e
 		Running: &corev1.ContainerStateRunning{StartedAt: started},
 	}
 	status.Phase = corev1.PodRunning
-	if pod.Spec.RestartPolicy != corev1.RestartPolicyAlways {
+	if pod.Spec.RestartPolicy != corev1.RestartPolicyAlways && !sleeps(pod) {
 		status.Phase, ready = corev1.PodSucceeded, corev1.ConditionFalse
 		state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			Reason: "Completed", StartedAt: started, FinishedAt: started,

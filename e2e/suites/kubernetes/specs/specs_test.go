@@ -1,4 +1,4 @@
-// Package specs is the Kubernetes e2e suite, reduced to the groups of specs that need no node, volume or cloud. Built
+// Package specs is the Kubernetes e2e suite, reduced to the groups with specs that need no node, volume or cloud. Built
 // with `go test -c` like the released e2e.test, and taking the same flags. It selects and judges nothing: the specs to
 // run come as flags, from `cargo xtask suites`.
 package specs
@@ -25,9 +25,11 @@ import (
 	_ "k8s.io/kubernetes/test/e2e/framework/metrics/init"
 	_ "k8s.io/kubernetes/test/e2e/framework/node/init"
 	_ "k8s.io/kubernetes/test/e2e/instrumentation"
+	_ "k8s.io/kubernetes/test/e2e/kubectl"
 	_ "k8s.io/kubernetes/test/e2e/network"
 	_ "k8s.io/kubernetes/test/e2e/node"
 	_ "k8s.io/kubernetes/test/e2e/scheduling"
+	_ "k8s.io/kubernetes/test/e2e/storage"
 	_ "k8s.io/kubernetes/test/utils/format"
 )
 
