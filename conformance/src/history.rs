@@ -59,6 +59,12 @@ impl<'a> History<'a> {
         })
     }
 
+    /// Everything that `key` ever was at `version`: after a restore the same version is given again.
+    pub fn states<'s>(&'s self, key: &'s str, version: &'s str) -> impl Iterator<Item = &'s Truth> {
+        let writes = self.by_state.get(&(key, version)).into_iter().flatten();
+        writes.map(|at| self.writes[*at].1)
+    }
+
     /// Was there ever an object of that key?
     pub fn knows(&self, key: &str) -> bool {
         self.by_state

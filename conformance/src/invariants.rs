@@ -18,7 +18,7 @@ mod events;
 mod requests;
 mod resume;
 
-pub(crate) use resume::{resumes_from, starts_live};
+pub(crate) use resume::{PATIENCE, resumes_from, starts_live};
 
 /// One invariant.
 pub struct Invariant {

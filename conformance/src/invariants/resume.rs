@@ -1,12 +1,17 @@
 //! From where a client may list and watch: INV-01 to INV-05. Only the server's side of the trace is needed.
 
+use std::time::Duration;
+
 use fake_apiserver::record::{Frame, FrameType, Side, Verb};
 use fake_apiserver::report::Report;
-use fake_apiserver::scenario::ClientMode;
+use fake_apiserver::scenario::{ClientMode, Transport};
 
 use super::{Finding, Ground};
 use crate::trace::{Answer, Exchange, Moment, SentFrame, Snapshot, readable};
 use crate::words;
+
+/// Clients wait for so long at least before they give up a stream on which nothing comes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// INV-01 (etcd: Resumable). A version the server never sent, sent only in part, or sent for something else (an item,
 /// a later page) is no point to resume from.
@@ -98,7 +103,7 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let (Some(version), Some(at)) = (expired.pinned(), expired.expired()) else {
             continue;
         };
-        if may_be_lost(expired) || gave_up_just_before(ground, expired, at) {
+        if may_be_lost(expired) || may_have_given_up(ground, expired, at) {
             continue;
         }
         let next = pinned_watches(ground)
@@ -218,13 +223,52 @@ fn may_be_lost(exchange: &Exchange<'_>) -> bool {
     }) || matches!(exchange.answer, Some(Answer::Torn { .. }))
 }
 
-/// The client reported an error at the instant at which this was sent, before it: it may have been giving up the stream.
-/// Of a stream of HTTP/2 that the server ended meanwhile, no record shows that.
-fn gave_up_just_before(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, sent: Moment) -> bool {
+/// The client may have been giving up the stream at the instant at which this was sent: it had just reported an error, or
+/// nothing had come for as long as clients are patient, and it left at that instant. Of a stream of HTTP/2 that the server
+/// ended meanwhile, no record shows that it left.
+fn may_have_given_up(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, sent: Moment) -> bool {
     let reports = ground.trace.reports.iter();
     let mut at_once =
         reports.filter(|reported| reported.at.at == sent.at && reported.at.seq > exchange.asked.seq);
+    let is_http2 = ground.scenario.server.transport == Transport::TlsHttp2;
     at_once.any(|reported| reported.at.seq < sent.seq && matches!(reported.report, Report::Error { .. }))
+        || (silence_before(exchange, sent.at) >= PATIENCE && (is_http2 || exchange.left_by(sent.at)))
+}
+
+/// How long the client had waited at an instant, whatever else was sent at the same instant.
+fn silence_before(exchange: &Exchange<'_>, at: Duration) -> Duration {
+    let head = exchange.head.map(|head| head.sent.at);
+    let frames = exchange.frames.iter().map(|sent| sent.sent.at);
+    let heard = frames
+        .chain(head)
+        .chain([exchange.asked.at])
+        .filter(|heard| *heard < at)
+        .max();
+    heard.map_or(Duration::ZERO, |heard| at - heard)
+}
+
+/// The client may have refused this set: it reported an error after it, and neither a set before that, nor did it watch from
+/// there. Behind a slow consumer reports come late, and an init_done may be that of an earlier set.
+fn may_be_refused(ground: &Ground<'_, '_>, set: &Snapshot<'_>, until: u64) -> bool {
+    let trace = ground.trace;
+    let is_slow = ground.scenario.client.consumer_delay_ms > 0;
+    let is_watched = trace
+        .asked_before(until)
+        .iter()
+        .rev()
+        .take_while(|watch| watch.asked.seq > set.done.seq)
+        .any(|watch| watch.is_watch() && watch.pinned().is_some_and(|from| set.resume.contains(&from)));
+    let since = trace
+        .reports
+        .partition_point(|reported| reported.at.seq < set.done.seq);
+    let first = trace.reports[since..]
+        .iter()
+        .take_while(|reported| is_slow || reported.at.seq < until)
+        .find(|reported| {
+            matches!(reported.report, Report::Error { .. })
+                || (!is_slow && matches!(reported.report, Report::InitDone))
+        });
+    !is_watched && first.is_some_and(|reported| matches!(reported.report, Report::Error { .. }))
 }
 
 /// What a client may know just before a watch request.
@@ -251,7 +295,7 @@ impl<'t, 'a> Standing<'t, 'a> {
         let done = trace.snapshots_before(until);
         let base = done
             .iter()
-            .rposition(|set| !set.scripted && !set.opaque)
+            .rposition(|set| !set.scripted && !set.opaque && !may_be_refused(ground, set, until))
             .unwrap_or(0);
         let lists = &done[base..];
         let from = lists.first()?.done.seq;

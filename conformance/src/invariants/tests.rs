@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{ConnId, FrameType, RunEnd, Side, StreamId, Verb, What, WriteOp};
+use fake_apiserver::record::{ConnId, FrameType, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp};
 use fake_apiserver::report::Report;
-use fake_apiserver::scenario::{ClientMode, Excuse, Place};
+use fake_apiserver::scenario::{ClientMode, Excuse, Place, Transport};
 use rstest::rstest;
 
 use super::*;
@@ -79,6 +79,13 @@ fn stop_late(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
 #[case::gave_up_a_stream_as_the_410_came("", { let mut s = watching(); s.eof().request(Verb::Watch, &[("resourceVersion", "11")]).after(5000).emit_error("silent").status(410, "Expired").after(900).watch("11"); s })]
 #[case::left_as_the_410_came("", { let mut s = watching(); s.error(410, "Expired").eof().left().after(900).watch("11"); s })]
 #[case::left_as_the_bookmark_came("", { let mut s = watching(); s.after(1).bookmark("20", None).eof().left().watch("11"); s })]
+#[case::left_after_a_silence_as_the_410_came("", { let mut s = watching(); s.after(5000).error(410, "Expired").end(Ending::Fin, Side::Client).after(900).watch("11"); s })]
+#[case::left_after_a_silence_as_head_and_410_came("", { let mut s = synced(); s.request(Verb::Watch, &[("resourceVersion", "10")]).after(5000).head(200).error(410, "Expired").end(Ending::Fin, Side::Client).after(900).watch("10"); s })]
+#[case::left_a_410_that_came_soon("INV-04", { let mut s = watching(); s.after(4900).error(410, "Expired").end(Ending::Fin, Side::Client).after(900).watch("11"); s })]
+#[case::stayed_when_410_came_after_a_silence("INV-04", { let mut s = watching(); s.after(5000).error(410, "Expired").after(1).end(Ending::Fin, Side::Client).after(900).watch("11"); s })]
+#[case::goes_on_from_before_a_set_it_refused("", { let mut s = watching(); s.eof().list(&[LIMIT]).page("12", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_error("another kind").after(900).watch("11"); s })]
+#[case::goes_back_behind_a_set_it_took("INV-01", { let mut s = watching(); s.eof().list(&[LIMIT]).page("12", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_init(&[("a", "5"), ("b", "7"), ("c", "11")]).emit_error("another kind").after(900).watch("11"); s })]
+#[case::goes_back_behind_a_set_it_watched("INV-01", { let mut s = watching(); s.eof().list(&[LIMIT]).page("12", "", &[("a", "5"), ("b", "7"), ("c", "11")]).watch("12").eof().emit_error("slow").after(900).watch("11"); s })]
 #[case::asks_for_any_state_after_a_set_it_refused("", { let mut s = Sample::new(); s.list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_error("another kind").after(900).list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_init(&[]).watch("10"); s })]
 #[case::reported_a_set_and_asks_for_any_state("INV-05", { let mut s = Sample::new(); s.list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_init(&[]).after(900).list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_init(&[]).watch("10"); s })]
 #[case::starts_at_zero("", { let mut s = Sample::new(); s.list(&[("resourceVersion", "0")]).page("10", "", &[]).emit_init(&[]).watch("10"); s })]
@@ -323,6 +330,70 @@ fn an_empty_set_of_one_object_may_be_reported_again(
     scenario.client.consumer_delay_ms = consumer_delay_ms;
     scenario.client.mode = ClientMode::Object;
     let found = violated(&scenario, &Trace::new(&records));
+    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    assert_eq!(ids.join(" "), broken);
+}
+
+/// A stream of HTTP/2 that the server ends shows nobody who leaves it at the same instant.
+#[rstest]
+#[case::after_a_silence(5000, "")]
+#[case::while_it_listened(4900, "INV-04")]
+fn a_stream_may_be_given_up_as_it_ends(#[case] ms: u64, #[case] broken: &str) {
+    let mut s = watching();
+    s.after(ms).error(410, "Expired").eof().after(900).watch("11");
+    let records = end(s);
+    let mut scenario = scenario();
+    scenario.server.transport = Transport::TlsHttp2;
+    let found = violated(&scenario, &Trace::new(&records));
+    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    assert_eq!(ids.join(" "), broken);
+}
+
+/// Behind a slow consumer it is reported late that a set was refused.
+#[rstest]
+#[case::before_the_watch(true)]
+#[case::after_the_watch(false)]
+fn a_set_may_be_refused_behind_a_slow_consumer(#[case] is_before: bool) {
+    let mut s = watching();
+    s.eof()
+        .list(&[LIMIT])
+        .page("12", "", &[("a", "5"), ("b", "7"), ("c", "11")])
+        .after(900);
+    if is_before {
+        s.emit_error("another kind").watch("11");
+    } else {
+        s.watch("11").emit_error("another kind");
+    }
+    let records = end(s);
+    let mut scenario = scenario();
+    scenario.client.consumer_delay_ms = 1;
+    assert_eq!(violated(&scenario, &Trace::new(&records)), []);
+}
+
+/// A version that is given again after a restore is another state, which nobody sees who is sent no more.
+#[rstest]
+#[case::of_before_the_restore("before", "")]
+#[case::of_after_the_restore("after", "")]
+#[case::of_neither("never", "INV-13")]
+fn a_restore_gives_versions_again(#[case] held: &str, #[case] broken: &str) {
+    let state = |value: &str| serde_json::json!({"metadata": {"name": "d", "namespace": "ns1", "uid": "u-d", "resourceVersion": "12"}, "data": {"k": value}});
+    let write = |value: &str| {
+        What::Wrote(Truth {
+            resource: "configmaps".to_owned(),
+            object: object("d", "u-d", "12"),
+            op: WriteOp::Create,
+            selected: true,
+            content: Some((&state(value)).into()),
+        })
+    };
+    let mut s = watching();
+    s.push(write("before")).push(What::Restored { to: 11 });
+    s.added("d", "12").push(write("after"));
+    let mut d = reported("d", "u-d", "12");
+    d.content = Some(std::sync::Arc::new(state(held)));
+    s.emit(Report::Apply(d));
+    let records = end(s);
+    let found = violated(&scenario(), &Trace::new(&records));
     let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
     assert_eq!(ids.join(" "), broken);
 }

@@ -109,6 +109,7 @@ impl Ledger {
             conn: asked.conn,
             asked: asked.at,
             heard: asked.at.at,
+            late: None,
             verb: asked.verb,
             from,
             read: Position::OneOf(from.into_iter().collect()),
@@ -156,7 +157,7 @@ impl Ledger {
         open.status = Some(status);
         open.expired |= status == 410 && open.is_prompt(now);
         open.troubled |= status == 410;
-        open.heard = now;
+        open.hear(now);
         self.watching -= usize::from(was_live && !open.is_live_watch());
         let seconds = retry_after.and_then(|after| after.trim().parse().ok());
         if let Some(seconds) = seconds
@@ -263,7 +264,7 @@ impl Ledger {
             open.expired |= is_whole && open.is_readable && open.is_prompt(now);
             self.watching -= usize::from(was_live && !open.is_live_watch());
         }
-        open.heard = now;
+        open.hear(now);
         open.is_readable &= readable(frame);
         open.truthful &= sound;
         open.troubled |= !sound;

@@ -6,10 +6,11 @@ use fake_apiserver::record::{ConnId, Verb};
 
 use super::chains::List;
 use super::position::{Position, Version};
+use crate::invariants::PATIENCE;
 use crate::trace::Moment;
 
-/// Clients are patient for so long at least.
-const SILENCE: Duration = Duration::from_secs(5);
+/// What is sent to a reader and the news that it left may cross each other for so long.
+const CROSSING: Duration = Duration::from_millis(100);
 
 /// A list or watch under way.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Open {
     pub(super) asked: Moment,
     /// When something was last sent on it, or it was asked for.
     pub(super) heard: Duration,
+    /// When something came last after a silence in which its reader may have given it up.
+    pub(super) late: Option<Duration>,
     pub(super) verb: Verb,
     /// The version it was asked for.
     pub(super) from: Option<Version>,
@@ -56,10 +59,20 @@ pub(super) enum Answered {
 }
 
 impl Open {
-    /// Does it come while its reader surely waits for it? After a silence the reader may be giving up, and of a stream of
-    /// HTTP/2 that ends meanwhile no record shows that. Whoever ignores a 410 is sent another, promptly.
+    /// Something is sent on it.
+    pub(super) fn hear(&mut self, now: Duration) {
+        if now.saturating_sub(self.heard) >= PATIENCE {
+            self.late = Some(now);
+        }
+        self.heard = now;
+    }
+
+    /// Does it come while its reader surely waits for it? After a silence the reader may be giving up, and what follows at
+    /// once crosses its leaving too; of a stream of HTTP/2 that ends meanwhile no record shows that. Whoever ignores a 410
+    /// is sent another, promptly.
     pub(super) fn is_prompt(&self, now: Duration) -> bool {
-        now.saturating_sub(self.heard) < SILENCE
+        now.saturating_sub(self.heard) < PATIENCE
+            && self.late.is_none_or(|late| now.saturating_sub(late) >= CROSSING)
     }
 
     /// A watch that its reader has no reason to leave.
