@@ -3,7 +3,7 @@
 //!
 //! Informers of one program share its connections, replicas of it its User-Agent. A round is a fence: it begins when all
 //! loops have seen what the one before it wrote. `CROWD_ROUNDS=200 cargo test -p e2e --test clients crowd` plays more of
-//! them, and `CROWD_LOOPS` is how many loops the largest program has.
+//! them, and `CROWD_LOOPS` is how many loops the largest program of client-go has, and that of our watcher.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// Rounds in the gate: one of each kind.
 const ROUNDS: usize = 7;
-/// Loops of the largest program in the gate.
+/// Loops of the largest programs in the gate.
 const LOOPS: usize = 4;
 
 /// What kube-runtime is rightly accused of (docs/kube-runtime-defects.md); it sends no User-Agent.
@@ -42,6 +42,11 @@ fn nobody_in_a_crowd_is_accused(#[values(Transport::Http, Transport::Tls)] trans
         command.args(["typed", &loops.to_string()]);
         (command, loops)
     };
+    let watchers = |loops: usize| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_watcher"));
+        command.arg(loops.to_string());
+        (command, loops)
+    };
     let reflector = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kube-runtime"));
         command.arg("reflector");
@@ -53,6 +58,9 @@ fn nobody_in_a_crowd_is_accused(#[values(Transport::Http, Transport::Tls)] trans
         informers(most),
         informers(2),
         informers(2),
+        watchers(most),
+        watchers(2),
+        watchers(2),
         reflector(),
         reflector(),
     ];
