@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Finding, Ground, resume};
 use crate::cache::Cache;
-use crate::trace::{Delivery, Op, Reported, Snapshot};
+use crate::trace::{Op, Reported, Snapshot};
 use crate::words;
 
 /// INV-09 (client-go Replace; kube's `Event`): a reader of the cache sees the old set or the new one, so nothing that
@@ -77,8 +77,12 @@ pub(super) fn relist_equals_snapshot(ground: &Ground<'_, '_>) -> Vec<Finding> {
                     .filter(|set| (slow || set.done.seq > from) && set.done.seq < until);
                 let wrong: Vec<Option<Finding>> =
                     sets.map(|set| differs(ground, set, &told, reported)).collect();
+                // Of one object no set at all need be meant: it was deleted, and is still gone.
+                let is_gone = ground.scenario.client.mode == ClientMode::Object
+                    && told.is_empty()
+                    && gone_before(ground, until) > 0;
                 // Several sets may have come; the one the client speaks of fits.
-                if wrong.iter().all(Option::is_some) {
+                if !is_gone && wrong.iter().all(Option::is_some) {
                     found.extend(wrong.into_iter().flatten().next_back());
                 }
                 told.clear();
@@ -242,7 +246,8 @@ pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
 
 /// INV-12 (LIST-01; KEP-3157): only then is "absent" worth anything.
 pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding> {
-    let slow = ground.scenario.client.consumer_delay_ms > 0;
+    let is_object = ground.scenario.client.mode == ClientMode::Object;
+    let is_counted = is_object || ground.scenario.client.consumer_delay_ms > 0;
     let mut found = Vec::new();
     let mut from = 0;
     let dones = ground
@@ -256,29 +261,20 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
         let before = place
             .checked_sub(1)
             .map(|before| ground.trace.reports[before].report);
-        if let (ClientMode::Object, Some(Report::InitApply(_))) = (ground.scenario.client.mode, before) {
+        if is_object && matches!(before, Some(Report::InitApply(_))) {
             from = reported.at.seq;
             continue;
         }
         let until = reported.at.seq;
-        // That it is gone is the whole set too: an empty one, where there was none before.
-        let is_gone = |state: &Delivery<'_>| {
-            state.op == Op::Gone && (slow || state.sent.seq > from) && state.sent.seq < until
-        };
-        if ground.scenario.client.mode == ClientMode::Object
-            && index > 0
-            && ground.trace.deliveries.iter().any(is_gone)
-        {
-            from = until;
-            continue;
-        }
-        let mut sets = ground
+        let sets = ground
             .trace
             .snapshots
             .iter()
-            .filter(|set| set.done.seq < until && (slow || set.done.seq > from));
-        // Behind a slow consumer the next set may be complete before the last one is told: there they are counted.
-        if sets.nth(if slow { index } else { 0 }).is_none() {
+            .filter(|set| set.done.seq < until && (is_counted || set.done.seq > from));
+        // Behind a slow consumer the next set may be complete before the last one is told: there they are counted. Of one
+        // object they are counted too: that it is gone is the whole set, an empty one, where there was none before.
+        let gone = if is_object { gone_before(ground, until) } else { 0 };
+        if sets.count() + gone <= if is_counted { index } else { 0 } {
             found.push(Finding {
                 sentence: format!(
                     "the client reported init_done at {} though no list, and no streaming list up to its end marker, had been sent whole",
@@ -293,6 +289,14 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
         from = until;
     }
     found
+}
+
+/// Deletions that were sent before a position.
+fn gone_before(ground: &Ground<'_, '_>, until: u64) -> usize {
+    let states = ground.trace.deliveries.iter();
+    states
+        .filter(|state| state.op == Op::Gone && state.sent.seq < until)
+        .count()
 }
 
 /// INV-13 (eventual consistency: the promise of every cache).

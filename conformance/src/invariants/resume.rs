@@ -135,8 +135,12 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
             .take_while(is_pinned)
             .filter(|list| list.pinned() == Some(version))
             .filter(|list| match list.status() {
-                // One that was torn says nothing about the version.
-                Some(200) => !matches!(list.answer, Some(Answer::Torn { .. }) | None),
+                // One that was torn, or whose next page was refused, says nothing about the version.
+                Some(200) => {
+                    let mut sets = trace.snapshots.iter();
+                    !matches!(list.answer, Some(Answer::Torn { .. }) | None)
+                        && sets.any(|set| set.began.seq == list.asked.seq)
+                }
                 status => status == Some(410),
             })
             .map(|list| list.asked.seq)

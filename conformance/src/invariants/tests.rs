@@ -70,10 +70,13 @@ fn stop_late(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
 #[case::pins_the_dead_version("INV-04", dead_version(3))]
 #[case::pins_the_dead_version_twice("", dead_version(2))]
 #[case::tears_lists_at_the_dead_version("", { let mut s = watching(); s.error(410, "Expired").eof(); for _ in 0..4 { s.after(2000).list(&[("resourceVersion", "10")]).head(200); let stream = s.stream(); s.push(What::Torn { stream, sent: 10, bytes: 90 }).end(Ending::Fin, Side::Server); } s.after(9000).list(&[("resourceVersion", "10")]).page("11", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_init(&[("a", "5"), ("b", "7"), ("c", "11")]).watch("11"); s })]
+#[case::finishes_no_list_at_the_dead_version("", { let mut s = watching(); s.error(410, "Expired").eof(); for token in ["t", "u", "v", "w"] { s.after(2000).list(&[("limit", "1"), ("resourceVersion", "11")]).page("11", token, &[("a", "5")]); s.list(&[("limit", "1"), ("continue", token)]).status(410, "Expired"); } s.after(9000).list(&[]).page("11", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_init(&[("a", "5"), ("b", "7"), ("c", "11")]).watch("11"); s })]
 #[case::may_have_read_a_version_in_unknown_bytes("", { let mut s = watching(); s.garbage().eof().watch("77"); s })]
 #[case::finds_a_known_version_in_unknown_bytes("INV-01", { let mut s = watching(); s.garbage().eof().watch("7"); s })]
 #[case::rewinds_to_zero("INV-05", { let mut s = watching(); s.error(410, "Expired").eof().after(900).list(&[("resourceVersion", "0")]).page("11", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_init(&[("a", "5"), ("b", "7"), ("c", "11")]).watch("11"); s })]
 #[case::counts_only_lists_without_a_free_one_between("", { let mut s = dead_version(2); s.watch("10").error(410, "Expired").eof().after(2000).list(&[]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]); s.watch("10").error(410, "Expired").eof().after(2000).list(&[("resourceVersion", "10")]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]).watch("10"); s })]
+#[case::reads_no_410_behind_a_refusal("", { let mut s = watching(); s.eof().request(Verb::Watch, &[("resourceVersion", "11")]).head(500).error(410, "Expired").eof().after(900).watch("11"); s })]
+#[case::reads_no_bookmark_behind_a_refusal("", { let mut s = watching(); s.eof().request(Verb::Watch, &[("resourceVersion", "11")]).head(500).bookmark("20", None).eof().after(900).watch("11"); s })]
 #[case::reads_no_410_behind_another_error("", { let mut s = watching(); s.error(500, "InternalError").error(410, "Expired").eof().after(900).watch("11"); s })]
 #[case::waits_for_the_end_of_a_410_line("", { let mut s = watching(); s.frame(FrameType::Error { code: 410, reason: "Expired".into() }, None, 99).after(9000).end(Ending::Fin, Side::Client).watch("11"); s })]
 #[case::gave_up_a_stream_as_the_410_came("", { let mut s = watching(); s.eof().request(Verb::Watch, &[("resourceVersion", "11")]).after(5000).emit_error("silent").status(410, "Expired").after(900).watch("11"); s })]
@@ -394,6 +397,29 @@ fn a_restore_gives_versions_again(#[case] held: &str, #[case] broken: &str) {
     s.emit(Report::Apply(d));
     let records = end(s);
     let found = violated(&scenario(), &Trace::new(&records));
+    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    assert_eq!(ids.join(" "), broken);
+}
+
+/// A set and the deletions behind it may all be sent before the first of them is reported.
+#[rstest]
+#[case::as_often_as_it_was_sent(2, "")]
+#[case::more_often(3, "INV-12")]
+fn one_object_may_be_deleted_again_and_again(#[case] times: usize, #[case] broken: &str) {
+    let mut s = Sample::new();
+    s.wrote("a", "5").watch_list("").added("a", "5");
+    s.bookmark("9", Some("true"))
+        .deleted("a", "12")
+        .removed("a", "12");
+    s.lie().removed("a", "12");
+    s.emit_init(&[("a", "5")]).emit_delete("a", "12");
+    for _ in 0..times {
+        s.emit_init(&[]);
+    }
+    let records = end(s);
+    let mut scenario = scenario();
+    scenario.client.mode = ClientMode::Object;
+    let found = violated(&scenario, &Trace::new(&records));
     let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
     assert_eq!(ids.join(" "), broken);
 }

@@ -182,6 +182,10 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                 let Some(exchange) = find(&mut trace.exchanges, *stream) else {
                     continue;
                 };
+                // Nobody reads watch events from a refusal.
+                if exchange.status().is_some_and(|status| status >= 300) {
+                    continue;
+                }
                 let after_error = exchange.error_frame().is_some();
                 exchange.frames.push(SentFrame { sent: at, frame });
                 if let Some((object, op)) = state(frame) {

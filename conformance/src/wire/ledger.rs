@@ -186,7 +186,7 @@ impl Ledger {
     pub(super) fn page(&mut self, stream: StreamId, version: &str, token: &str) {
         self.see(Version::of(version));
         let asked = self.open.get(&stream).map(|open| (open.from, open.asked.seq));
-        self.list_at(asked);
+        self.list_at(asked.filter(|_| token.is_empty()));
         let Some(open) = self.open.get_mut(&stream) else {
             return;
         };
@@ -251,7 +251,7 @@ impl Ledger {
 
     /// A line of a watch was sent.
     pub(super) fn frame(&mut self, stream: StreamId, frame: &Frame, now: Duration) {
-        let Some(open) = self.open.get_mut(&stream) else {
+        let Some(open) = self.open.get_mut(&stream).filter(|open| !open.is_refused()) else {
             return;
         };
         open.started |= starts_live(open.verb, frame);

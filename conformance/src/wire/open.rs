@@ -77,6 +77,11 @@ impl Open {
 
     /// A watch that its reader has no reason to leave.
     pub(super) fn is_live_watch(&self) -> bool {
-        self.verb != Verb::List && !self.expired && self.status.is_none_or(|status| status < 300)
+        self.verb != Verb::List && !self.expired && !self.is_refused()
+    }
+
+    /// Nobody reads watch events from the body of a refusal.
+    pub(super) fn is_refused(&self) -> bool {
+        self.status.is_some_and(|status| status >= 300)
     }
 }
