@@ -3,27 +3,28 @@
 //!
 //! Nothing here looks at the store: what a request is refused for here, any server would refuse.
 
+use apimachinery::go_text;
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::Method;
 
-use crate::model::catalog::{self, Catalog, Deletion, Kind, Review};
-use crate::model::continue_token::ContinueToken;
-use crate::model::selector::{FieldSelector, LabelSelector, Selector};
-use crate::scenario::Version;
+use crate::model::catalog;
+use crate::model::catalog::Catalog;
+use apimachinery::Version;
+use apimachinery::continue_token::ContinueToken;
+use apimachinery::kind::{Deletion, Kind, Review};
+use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
 
 mod accept;
 pub mod access;
 pub(crate) mod body;
 pub mod document;
-pub(crate) mod go_text;
 mod options;
 mod path;
 mod protobuf;
 pub mod published;
 pub mod request;
-pub mod status;
 mod style;
 mod warnings;
 pub mod websocket;
@@ -36,22 +37,22 @@ mod tests;
 
 use accept::Shape;
 pub use access::{Access, User};
+pub use apimachinery::BODY_BYTES_MAX;
+pub use apimachinery::options::{
+    Collection, Form, GetRequest, ListRequest, MetaVersion, RequestedVersion, RowObject, TableForm,
+    VersionMatch, WatchRequest,
+};
+pub use apimachinery::status::{Cause, Details, Status};
+pub use apimachinery::write::Subresource;
 pub use document::Document;
 use options::{ListOptions, truthy};
 pub(crate) use path::ResourcePath;
 use path::Route;
-pub use request::{
-    Collection, ConnectRequest, Connection, Form, GetRequest, ListRequest, MetaVersion, Request,
-    RequestedVersion, ReviewRequest, RowObject, TableForm, VersionMatch, WatchRequest,
-};
-pub use status::{Cause, Details, Status};
+pub use request::{ConnectRequest, Connection, Request, ReviewRequest};
 pub use style::{LongList, StyledText};
 pub(crate) use style::{gzip_headers, gzip_member, takes_gzip};
 pub use warnings::{warning, warnings};
-pub use write::{Subresource, WriteRequest};
-
-/// Largest request body (apiserver `MaxRequestBodyBytes`, 3 MiB).
-pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
+pub use write::WriteRequest;
 
 /// A request as it came off the wire.
 #[derive(Debug, Clone)]
@@ -115,6 +116,25 @@ impl Answer {
             status,
             headers,
             body: body.to_owned().into(),
+        }
+    }
+}
+
+impl From<Status> for Answer {
+    /// The whole answer: code, `Content-Type`, `Retry-After` where the details say so, body.
+    fn from(status: Status) -> Self {
+        let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+        let retry_after = status
+            .details
+            .as_ref()
+            .map_or(0, |details| details.retry_after_seconds);
+        if retry_after > 0 {
+            headers.push(("Retry-After".to_owned(), retry_after.to_string()));
+        }
+        Self {
+            status: status.code,
+            headers,
+            body: status.to_bytes(),
         }
     }
 }
@@ -313,7 +333,7 @@ fn verb(method: &Method, whole: bool) -> &'static str {
 
 fn refuse(status: Status) -> Answer {
     tracing::debug!(code = status.code, reason = status.reason, "refused");
-    status.into_answer()
+    status.into()
 }
 
 /// Which option rules of the API a request breaks, in words (INV-15); empty for a legal one. The `continue` token and

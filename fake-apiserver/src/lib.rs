@@ -8,13 +8,12 @@
 //! [`report::Report`]; everything both sides did goes out as [`record::Record`]s, in one order.
 
 pub mod api;
-pub mod fault;
 pub mod manifests;
 pub mod model;
 #[cfg(feature = "net")]
 pub mod net;
-pub mod record;
-pub mod report;
 pub mod scenario;
 pub mod script;
 pub mod server;
+
+pub use trace::{fault, record, report};

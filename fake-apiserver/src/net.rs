@@ -51,10 +51,10 @@ use self::ticket::{Leaving, Next, Ticket};
 pub use self::wire::Transport;
 use self::wire::{Flow, Outlet};
 use crate::api::{HttpRequest, User};
-use crate::fault::Ending;
-use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, What};
-use crate::report::Report;
 use crate::server::{ANSWER_BYTES_MAX, Control, Input, MemoryView, Output, Server};
+use trace::fault::Ending;
+use trace::record::{ConnId, Door, Record, RunEnd, Side, StreamId, What};
+use trace::report::Report;
 
 /// Ticks a server may ask for at one and the same instant before it counts as broken.
 const TICKS_AT_ONE_INSTANT_MAX: u32 = 10_000;

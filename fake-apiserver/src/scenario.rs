@@ -20,6 +20,7 @@ pub use self::load::{load, parse, parse_rule, parse_wait};
 pub use self::rule::{Named, Rule, RuleTrigger, Sent, Wait, Waiting, Whose};
 pub use self::schema::{control_schemas, json_schema};
 pub use self::warnings::{Warning, warnings};
+pub use apimachinery::Version;
 
 mod action;
 pub mod catalogue;
@@ -127,32 +128,6 @@ pub struct Target {
     pub kind: String,
     /// `None`: all namespaces, or a cluster-scoped kind.
     pub namespace: Option<String>,
-}
-
-/// Which Kubernetes minor the fake answers as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Version {
-    /// 1.33: `WatchList` off, `creationTimestamp: null`, future exact lists are 500.
-    V1_33,
-    /// 1.34.
-    V1_34,
-    /// 1.35.
-    V1_35,
-    /// 1.36, the newest.
-    #[default]
-    V1_36,
-}
-
-impl Version {
-    /// Its number: 36 of 1.36.
-    pub fn minor(self) -> u8 {
-        match self {
-            Self::V1_33 => 33,
-            Self::V1_34 => 34,
-            Self::V1_35 => 35,
-            Self::V1_36 => 36,
-        }
-    }
 }
 
 /// What the server is, where it differs from the default.

@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::record::Verb;
-use crate::report::Report;
 use crate::scenario::{
     EmittedKind, EmittedMatch, Expected, QueryMatch, RequestKind, RequestTrigger, SharedScenario, Times,
     Trigger,
 };
+use trace::record::Verb;
+use trace::report::Report;
 
 /// How long a client that reports nothing is given to take in what it was told, before the script goes on.
 const TIME_TO_TAKE_IN: Duration = Duration::from_millis(250);

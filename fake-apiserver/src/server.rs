@@ -30,17 +30,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::api;
 use crate::api::access::Issuer;
-use crate::api::{
-    self, Access, Answer, Collection, Form, GetRequest, HttpRequest, ListRequest, Request, StyledText, User,
-};
-use crate::fault::Ending;
-use crate::model::selector::Selector;
+use crate::api::{Access, Answer, HttpRequest, Request, StyledText, User};
 use crate::model::{Model, PageText, WatchSession};
-use crate::record::{ConnId, Door, Record, RunEnd, Side, StreamId, Verb, What};
-use crate::report::Report;
-use crate::scenario::{SharedScenario, Version};
+use crate::scenario::SharedScenario;
 use crate::script::{Asked, Script, Standing};
+use apimachinery::Version;
+use apimachinery::options::{Collection, Form, GetRequest, ListRequest};
+use apimachinery::selector::Selector;
 use asking::{collection_of, encode_query, form_of, verb};
 use compaction::Compaction;
 pub use control::{Control, StreamView};
@@ -55,6 +53,9 @@ pub use memory::MemoryView;
 use names::{Binding, expand};
 use rules::Rules;
 pub use rules::{RuleRefused, RuleView, Ruled};
+use trace::fault::Ending;
+use trace::record::{ConnId, Door, Record, RunEnd, Side, StreamId, Verb, What};
+use trace::report::Report;
 use truth::selector;
 
 /// What happened.

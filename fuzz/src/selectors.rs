@@ -1,6 +1,6 @@
 //! Label and field selectors.
 
-use fake_apiserver::model::selector::{FieldSelector, LabelSelector};
+use apimachinery::selector::{FieldSelector, LabelSelector};
 
 /// What users write.
 pub const SEEDS: &[&[u8]] = &[

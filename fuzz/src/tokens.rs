@@ -1,6 +1,6 @@
 //! Continue tokens.
 
-use fake_apiserver::model::continue_token::ContinueToken;
+use apimachinery::continue_token::ContinueToken;
 
 /// Tokens of both dialects, and text that is none.
 pub const SEEDS: &[&[u8]] = &[

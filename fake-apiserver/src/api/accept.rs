@@ -6,11 +6,12 @@
 //! Source: go-restful's route selection (built-in kinds only), then apiserver `endpoints/handlers/negotiation` and
 //! `endpoints/handlers/response.go`.
 
-use crate::model::catalog::Kind;
+use apimachinery::kind::Kind;
 
-use super::request::{Form, MetaVersion, RowObject, TableForm};
-use super::status::Status;
-use super::{HttpRequest, go_text, query_pairs};
+use super::{HttpRequest, query_pairs};
+use apimachinery::go_text;
+use apimachinery::options::{Form, MetaVersion, RowObject, TableForm};
+use apimachinery::status::Status;
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";

@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 
 use subtle::{Choice, ConstantTimeEq as _};
 
-use super::status::{Details, Status};
 use super::{Answer, FLOW_CONTROL, HttpRequest};
+use apimachinery::status::Status;
 
 mod attributes;
 mod impersonation;
@@ -155,7 +155,7 @@ pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
 
 /// The answer to who has no right to what they ask. It has a header that those of handlers have not.
 pub(crate) fn refused(status: Status) -> Answer {
-    let mut answer = status.into_answer();
+    let mut answer = Answer::from(status);
     let header = ("X-Content-Type-Options".to_owned(), "nosniff".to_owned());
     answer.headers.push(header);
     answer
@@ -164,7 +164,7 @@ pub(crate) fn refused(status: Status) -> Answer {
 /// The answer to who is not let in: authentication and impersonation come before flow control.
 pub(crate) fn not_let_in(status: Status) -> Answer {
     let mut answer = match status.code {
-        401 => status.into_answer(),
+        401 => status.into(),
         _ => refused(status),
     };
     let unseen = FLOW_CONTROL.map(|(name, _)| (name.to_owned(), String::new()));
@@ -177,51 +177,13 @@ fn same(sent: &str, known: &str) -> Choice {
     sent.as_bytes().ct_eq(known.as_bytes()) & Choice::from(u8::from(!known.is_empty()))
 }
 
-impl Status {
-    /// 401: a user that is not known.
-    pub fn unauthorized() -> Self {
-        Self {
-            code: 401,
-            reason: "Unauthorized".to_owned(),
-            message: "Unauthorized".to_owned(),
-            ..Self::default()
-        }
-    }
-
-    /// 403: this user has no right to this. `resource` is empty for a path that names none.
-    fn forbidden_to(group: &str, resource: &str, name: &str, why: &str) -> Self {
-        let qualified = match (resource, group) {
-            ("", _) => String::new(),
-            (resource, "") => resource.to_owned(),
-            (resource, group) => format!("{resource}.{group}"),
-        };
-        let what = match (qualified.as_str(), name) {
-            ("", _) => "forbidden".to_owned(),
-            (qualified, "") => format!("{qualified} is forbidden"),
-            (qualified, name) => format!("{qualified} \"{name}\" is forbidden"),
-        };
-        Self {
-            code: 403,
-            reason: "Forbidden".to_owned(),
-            message: format!("{what}: {why}"),
-            ..Self::default()
-        }
-        .with_details(Details {
-            name: name.to_owned(),
-            group: group.to_owned(),
-            kind: resource.to_owned(),
-            ..Details::default()
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
     use rstest::rstest;
 
     use super::*;
-    use crate::scenario::Version;
+    use apimachinery::Version;
 
     /// Somebody with a certificate, of this group.
     const CERTIFIED: &str = "alice of ";

@@ -4,23 +4,25 @@
 //!
 //! Source: apimachinery `runtime/serializer/json`, apiserver `endpoints/handlers/rest.go` (`transformDecodeError`).
 
+use crate::model::crd::Definition;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::model::catalog::{Catalog, Kind};
-use crate::model::depth;
-use crate::model::object::OBJECT_META;
+use crate::model::catalog::Catalog;
 use crate::model::types::{self, Reading};
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::depth;
+use apimachinery::kind::Kind;
+use apimachinery::object::OBJECT_META;
 
 use super::HttpRequest;
 use super::accept::PROTOBUF;
-use super::go_text;
 use super::protobuf;
-use super::status::Status;
-use super::write::FieldValidation;
 use super::yaml_keys;
+use apimachinery::go_text;
+use apimachinery::status::Status;
+use apimachinery::write::FieldValidation;
 
 /// What a body is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +145,7 @@ pub(crate) fn fitting(
         unknown
             .iter_mut()
             .for_each(|field| field.insert_str(0, "metadata."));
-        if let Some(definition) = kind.definition {
+        if let Some(definition) = Definition::of(kind) {
             unknown.extend(definition.receive(&mut object));
             unknown.extend(definition.receive_embedded(&mut object, version)?);
         }

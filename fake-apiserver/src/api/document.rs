@@ -7,11 +7,12 @@ use http::Method;
 use serde_json::json;
 
 use crate::model::catalog::Catalog;
-use crate::model::encode::{encode_json, encode_json_indented};
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::encode::{encode_json, encode_json_indented};
 
 use super::access::Issuer;
-use super::{Answer, Details, HttpRequest, Status};
+use super::{Answer, HttpRequest};
+use apimachinery::status::{Details, Status};
 
 mod discovery;
 mod health;
@@ -122,9 +123,7 @@ impl Document {
 /// What go-restful asks before it lets a request through: GET, and one of the types the route writes.
 fn routed(request: &HttpRequest, types: &[&str], answer: impl FnOnce() -> Answer) -> Answer {
     if request.method != Method::GET {
-        return Status::method_not_allowed()
-            .into_answer()
-            .in_the_style_of(request);
+        return Answer::from(Status::method_not_allowed()).in_the_style_of(request);
     }
     let accept = request.header("accept").unwrap_or_default();
     let takes = |clause: &str| {
@@ -134,26 +133,22 @@ fn routed(request: &HttpRequest, types: &[&str], answer: impl FnOnce() -> Answer
     if accept.is_empty() || accept.split(',').any(takes) {
         answer()
     } else {
-        Status::unrouted_type(types)
-            .into_answer()
-            .in_the_style_of(request)
+        Answer::from(unrouted_type(types)).in_the_style_of(request)
     }
 }
 
-impl Status {
-    /// 406 of the router: it writes nothing but these.
-    fn unrouted_type(types: &[&str]) -> Self {
-        Self {
-            code: 406,
-            reason: "NotAcceptable".to_owned(),
-            message: format!(
-                "406: Not Acceptable\n\nAvailable representations: {}",
-                types.join(", ")
-            ),
-            ..Self::default()
-        }
-        .with_details(Details::default())
+/// 406 of the router: it writes nothing but these.
+fn unrouted_type(types: &[&str]) -> Status {
+    Status {
+        code: 406,
+        reason: "NotAcceptable".to_owned(),
+        message: format!(
+            "406: Not Acceptable\n\nAvailable representations: {}",
+            types.join(", ")
+        ),
+        ..Status::default()
     }
+    .with_details(Details::default())
 }
 
 fn compact(document: &serde_json::Value) -> Answer {

@@ -4,10 +4,10 @@
 //! Source: apimachinery `meta/internalversion/validation`; "Resource versions" and "Streaming lists" in the API
 //! concepts page.
 
-use crate::scenario::Version;
+use apimachinery::Version;
 
-use super::go_text;
-use super::status::Cause;
+use apimachinery::go_text;
+use apimachinery::status::Cause;
 
 /// The options as read from a query. The first value of a name counts; names that are not options are passed over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

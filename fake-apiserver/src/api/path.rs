@@ -3,7 +3,8 @@
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
 
-use crate::model::catalog::{Catalog, Kind};
+use crate::model::catalog::Catalog;
+use apimachinery::kind::Kind;
 
 use super::decoded_path;
 use super::document::{Discovery, Document};

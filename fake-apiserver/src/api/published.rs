@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use flate2::read::GzDecoder;
 
-use crate::scenario::Version;
+use apimachinery::Version;
 
 /// JSON texts by name.
 pub type Table = BTreeMap<&'static str, &'static str>;

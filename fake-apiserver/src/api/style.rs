@@ -11,8 +11,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Map, Value};
 
-use crate::model::encode::encode_json_indented;
-use crate::model::read_back;
+use apimachinery::encode::encode_json_indented;
+use apimachinery::object::read_back;
 
 use super::accept::{self, PROTOBUF, Writing};
 use super::{Answer, HttpRequest, protobuf, yaml};

@@ -98,7 +98,7 @@ fn options_that_contradict_each_other_are_422(
         })
         .collect();
     let answer = get(version, &format!("{CM}?{query}")).unwrap_err();
-    assert_eq!(answer, Status::invalid_list_options(&causes).into_answer());
+    assert_eq!(answer, Status::invalid_list_options(&causes).into());
     assert_eq!(
         violations(
             &Method::GET,
@@ -423,7 +423,7 @@ fn accept_says_how_much_of_an_object_is_shown(
             | Request::Connect(_)
             | Request::Document(_) => Ok(()),
         };
-        fits.map(|()| parsed).map_err(Status::into_answer)
+        fits.map(|()| parsed).map_err(Answer::from)
     });
     match (fitting, expected) {
         (Ok(Request::List(list)), Ok(form)) => assert_eq!(list.form, form),

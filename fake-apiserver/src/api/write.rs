@@ -4,18 +4,23 @@
 //! Source: apiserver `endpoints/handlers/{create,update,patch,delete}.go`; "Dry-run", "Field validation" and "Resource
 //! deletion" in the API concepts page; RFC 6902 and RFC 7386 for patches.
 
+use apimachinery::write::FieldValidation;
+use apimachinery::write::Patch;
+use apimachinery::write::Subresource;
 use http::Method;
 use serde_json::Value;
 
-use crate::model::catalog::{self, Deletion, Kind, Review};
-use crate::scenario::Version;
+use crate::model::catalog;
+use apimachinery::Version;
+use apimachinery::kind::{Deletion, Kind, Review};
 
 use super::accept::{self, Shape};
 use super::body;
 use super::options::truthy;
-use super::request::{Collection, Form, ListRequest, Request, ReviewRequest};
-use super::status::Status;
+use super::request::{Request, ReviewRequest};
 use super::{HttpRequest, read_collection};
+use apimachinery::options::{Collection, Form, ListRequest};
+use apimachinery::status::Status;
 
 mod deletion;
 mod options;
@@ -25,7 +30,6 @@ mod posted;
 pub use deletion::{DeleteOptions, Propagation};
 use options::Options;
 use patch::Format;
-pub use patch::Patch;
 
 /// A write whose form is legal. Whether it may be done, the store decides.
 #[derive(Debug, Clone)]
@@ -117,32 +121,6 @@ pub enum WriteAction {
         /// How.
         options: DeleteOptions,
     },
-}
-
-/// A part of an object with a path of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subresource {
-    /// `status`.
-    Status,
-    /// `finalize`: what a namespace waits for before it goes.
-    Finalize,
-    /// `scale`: how many replicas there shall be. Its bodies are of a Kind of their own.
-    Scale,
-    /// `ephemeralcontainers` of a pod: what comes to look into it.
-    EphemeralContainers,
-    /// `resize` of a pod: what its containers may use.
-    Resize,
-}
-
-/// `fieldValidation`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldValidation {
-    /// Unknown fields are dropped.
-    Ignore,
-    /// Dropped, and told in a `Warning` header.
-    Warn,
-    /// Refused.
-    Strict,
 }
 
 /// What a path names, as far as a write cares.
@@ -413,7 +391,7 @@ fn program(agent: &str) -> String {
 }
 
 fn bounded(request: &HttpRequest) -> Result<(), Status> {
-    if request.body.len() > super::BODY_BYTES_MAX {
+    if request.body.len() > apimachinery::BODY_BYTES_MAX {
         return Err(Status::too_large_body());
     }
     Ok(())

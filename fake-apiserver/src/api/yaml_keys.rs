@@ -103,7 +103,7 @@ fn shown(key: &str, style: ScalarStyle) -> String {
     if bare {
         key.to_owned()
     } else {
-        super::go_text::quote(key)
+        apimachinery::go_text::quote(key)
     }
 }
 

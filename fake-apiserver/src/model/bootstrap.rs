@@ -9,8 +9,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::object::Stored;
 use super::{Model, Written, write};
+use apimachinery::object::Stored;
 
 /// The recording.
 const RECORDED: &str = include_str!("../../data/bootstrap.txt");
@@ -76,7 +76,7 @@ struct Metadata<'a> {
 
 /// The bytes of an object created at `epoch`.
 fn filled(json: &str, uid: &str, revision: u64, epoch: Duration) -> Vec<u8> {
-    let time = write::timestamp(epoch);
+    let time = apimachinery::time::timestamp(epoch);
     let revision = revision.to_string();
     let mut bytes = Vec::with_capacity(json.len() + 2 * uid.len() + 8 * time.len());
     let mut rest = json;
@@ -111,8 +111,9 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::api::Form;
-    use crate::scenario::{ServerSettings, Version};
+    use crate::scenario::ServerSettings;
+    use apimachinery::Version;
+    use apimachinery::options::Form;
 
     fn started(version: Version) -> (Model, Vec<Written>) {
         let mut model = Model::standalone(&ServerSettings {

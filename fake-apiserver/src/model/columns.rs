@@ -6,17 +6,18 @@
 //! Source: the tables real servers answered with (`oracle/probes/tables.yaml`, gathered by `cargo xtask oracle columns`); kubernetes
 //! `pkg/printers/internalversion`; apiextensions-apiserver `tableconvertor`.
 
+use crate::model::crd::Definition;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::age;
-use super::catalog::Kind;
 use super::json_path::JsonPath;
+use apimachinery::kind::Kind;
 
 mod cluster;
 mod extension;
@@ -114,7 +115,7 @@ impl Columns {
 
     fn custom(kind: &Kind, version: Version) -> Self {
         let default = recorded("probe.example.com", "widgets", version).unwrap_or_default();
-        let columns = kind.definition.map(|definition| definition.columns.as_slice());
+        let columns = Definition::of(kind).map(|definition| definition.columns.as_slice());
         match columns {
             None | Some([]) => Self {
                 heads: default,

@@ -3,15 +3,17 @@
 //! Source: kubernetes `pkg/apis/core/v1/conversion.go`, `pkg/apis/events/v1/conversion.go`; custom resources have the
 //! same fields in all their versions (`conversion.strategy: None`).
 
+use crate::model::crd::Definition;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::scenario::Version;
+use apimachinery::Version;
 
-use super::catalog::{Catalog, Kind};
-use super::object::{Stored, canonical};
+use super::catalog::Catalog;
 use super::types;
+use apimachinery::kind::Kind;
+use apimachinery::object::{Stored, canonical};
 
 mod autoscaler;
 
@@ -26,39 +28,37 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-impl Stored {
-    /// The object as this kind shows it. An object that was written under an earlier definition is read by the newer
-    /// one, as from etcd.
-    pub(super) fn as_kind(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
-        if self.kind == kind {
-            return Arc::clone(self);
-        }
-        Arc::new(self.converted(kind))
+/// The object as this kind shows it. An object that was written under an earlier definition is read by the newer
+/// one, as from etcd.
+pub(super) fn as_kind(object: &Arc<Stored>, kind: &'static Kind) -> Arc<Stored> {
+    if object.kind == kind {
+        return Arc::clone(object);
     }
+    Arc::new(converted(object, kind))
+}
 
-    /// The same of a version that is not shared.
-    pub(super) fn converted(&self, kind: &'static Kind) -> Self {
-        let mut json = self.json();
-        if self.kind.group != kind.group && kind.kind == "Event" {
-            json = event(json, kind);
-            // Its fields are the same in all minors.
-            if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
-                json = conformed;
-            }
+/// The same of a version that is not shared.
+pub(super) fn converted(object: &Stored, kind: &'static Kind) -> Stored {
+    let mut json = object.json();
+    if object.kind.group != kind.group && kind.kind == "Event" {
+        json = event(json, kind);
+        // Its fields are the same in all minors.
+        if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
+            json = conformed;
         }
-        if is_other_words(kind) {
-            json = autoscaler::to_v1(json);
-            // Its fields are the same in all minors.
-            if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
-                json = conformed;
-            }
-            json = canonical(kind, json);
-        }
-        if let Some(definition) = kind.definition {
-            definition.read(&mut json);
-        }
-        Self::as_is(kind, self.key.clone(), self.revision, json)
     }
+    if is_other_words(kind) {
+        json = autoscaler::to_v1(json);
+        // Its fields are the same in all minors.
+        if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
+            json = conformed;
+        }
+        json = canonical(kind, json);
+    }
+    if let Some(definition) = Definition::of(kind) {
+        definition.read(&mut json);
+    }
+    Stored::as_is(kind, object.key.clone(), object.revision, json)
 }
 
 /// Does this kind say what another version of its group stores in other words?

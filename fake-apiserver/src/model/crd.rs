@@ -13,12 +13,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::api::Cause;
-use crate::api::write::Subresource;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::status::Cause;
+use apimachinery::write::Subresource;
 
 use super::catalog::by_age;
-use super::catalog::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
+use apimachinery::kind::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
 
 mod check;
 mod formats;
@@ -66,6 +66,11 @@ pub struct PrinterColumn {
 }
 
 impl Definition {
+    /// That of a custom resource; `None` for a built-in kind.
+    pub fn of(kind: &Kind) -> Option<&'static Self> {
+        kind.definition?.downcast_ref()
+    }
+
     /// Takes out of an object what its schema does not know, gives the paths of that, and sets what has a default.
     pub fn receive(&self, object: &mut Value) -> Vec<String> {
         let unknown = prune::prune(object, &self.structural);
@@ -145,7 +150,7 @@ pub(crate) fn established(
 /// Makes of a new object of a custom resource what is stored: sets what has a default. Gives what its schema does not know,
 /// and what is wrong with the rest, in the server's words.
 pub(crate) fn receive_new(kind: &Kind, object: &mut Value, version: Version) -> Vec<String> {
-    let Some(definition) = kind.definition else {
+    let Some(definition) = Definition::of(kind) else {
         return Vec::new();
     };
     let unknown = definition.receive(object);
@@ -162,7 +167,7 @@ fn in_words(fault: &Cause) -> String {
 
 /// What is wrong with a new object, by the definition of its kind, or as a definition.
 pub(super) fn new_faults(kind: &Kind, object: &Value, version: Version) -> Vec<Cause> {
-    match kind.definition {
+    match Definition::of(kind) {
         Some(definition) => {
             let mut faults = definition.faults(object, None, version);
             faults.extend(replica_faults(kind, object));
@@ -181,7 +186,7 @@ pub(super) fn changed_faults(
     part: Option<Subresource>,
     version: Version,
 ) -> Vec<Cause> {
-    match (kind.definition, part) {
+    match (Definition::of(kind), part) {
         (Some(definition), None) => {
             let mut faults = definition.faults(object, Some(old), version);
             faults.extend(replica_faults(kind, object));

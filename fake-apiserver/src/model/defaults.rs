@@ -12,8 +12,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::catalog::Kind;
 use super::types::{self, Struct, Type};
+use apimachinery::kind::Kind;
 
 mod aliases;
 

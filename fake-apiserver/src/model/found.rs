@@ -6,9 +6,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::api::{Cause, go_text};
+use apimachinery::go_text;
+use apimachinery::status::Cause;
 
-use super::encode::encode_json;
+use apimachinery::encode::encode_json;
 
 /// Faults, in the order they are found.
 #[derive(Debug, Default)]
@@ -18,7 +19,7 @@ pub(super) struct Found {
 }
 
 /// Text that faults have together; what is found beyond it is not told. As much as a request can have.
-const TEXT_MAX: usize = crate::api::BODY_BYTES_MAX;
+const TEXT_MAX: usize = apimachinery::BODY_BYTES_MAX;
 
 impl Found {
     /// All of them.

@@ -7,7 +7,9 @@
 
 use serde_json::Value;
 
-use crate::api::{Collection, ConnectRequest, Connection, Status};
+use crate::api::{ConnectRequest, Connection};
+use apimachinery::options::Collection;
+use apimachinery::status::Status;
 
 use super::Model;
 

@@ -3,23 +3,26 @@
 //! The decision is the table in "Resource versions" of the API concepts page (`resourceVersion` ×
 //! `resourceVersionMatch` × paging), as the apiserver's cacher and etcd3 store carry it out.
 
+use super::convert;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Form, GetRequest, ListRequest, LongList, RequestedVersion, Status, VersionMatch};
-use crate::record::Door;
-use crate::scenario::Version;
+use crate::api::LongList;
+use apimachinery::Version;
+use apimachinery::options::{Form, GetRequest, ListRequest, RequestedVersion, VersionMatch};
+use apimachinery::status::Status;
+use trace::record::Door;
 
-use super::catalog::Kind;
-use super::continue_token::ContinueToken;
-use super::encode::encode_json;
-use super::object::{Stored, decode};
 use super::scale;
 use super::store::{self, Mark, Objects, Store};
 use super::{Model, Resource, table};
+use apimachinery::continue_token::ContinueToken;
+use apimachinery::encode::encode_json;
+use apimachinery::kind::Kind;
+use apimachinery::object::{Stored, decode};
 
 /// How long the watch cache waits for a revision before it gives up (apiserver `watch_cache.go`, `blockTimeout`).
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(3);
@@ -470,7 +473,7 @@ fn page(
     while !full(&items) {
         let Some(object) = keys.next() else { break };
         seen += 1;
-        let object = object.as_kind(request.collection.kind);
+        let object = convert::as_kind(object, request.collection.kind);
         if request.selector.matches(&object) {
             items.push(object);
         }
@@ -545,7 +548,7 @@ pub(super) fn get(
         Ok(state) => match state.objects.get(key.as_str()) {
             None => GetOutcome::Refused(Status::not_found(kind, &request.name)),
             Some(object) => {
-                let object = object.as_kind(kind);
+                let object = convert::as_kind(object, kind);
                 let object = match request.scale.then(|| scale::of(&object)) {
                     None => object,
                     Some(Ok(scale)) => Arc::new(scale),

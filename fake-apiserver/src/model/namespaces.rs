@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::scenario::{Manifest, Place};
 
-use super::{Model, write};
+use super::Model;
 
 impl Model {
     /// The namespace of this name as kube-apiserver itself creates it: to be applied before any time has passed.
@@ -17,7 +17,7 @@ impl Model {
             "manager": "kube-apiserver",
             "operation": "Update",
             "apiVersion": "v1",
-            "time": write::timestamp(self.epoch),
+            "time": apimachinery::time::timestamp(self.epoch),
             "fieldsType": "FieldsV1",
             "fieldsV1": { "f:metadata": { "f:labels": { ".": {}, "f:kubernetes.io/metadata.name": {} } } },
         });
@@ -45,8 +45,8 @@ mod tests {
 
     use super::*;
     use crate::api::write::{WriteAction, WriteRequest};
-    use crate::api::{Collection, Form};
     use crate::scenario::ServerSettings;
+    use apimachinery::options::{Collection, Form};
 
     /// The first namespace of a store, by `make`.
     fn first(make: impl FnOnce(&mut Model)) -> Value {

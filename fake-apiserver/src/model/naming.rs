@@ -4,9 +4,9 @@
 
 use std::net::IpAddr;
 
-use crate::scenario::Version;
+use apimachinery::Version;
 
-use super::catalog::NameRule;
+use apimachinery::kind::NameRule;
 
 /// The letters of generated names: none that makes a word.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";

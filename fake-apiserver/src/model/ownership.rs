@@ -6,14 +6,16 @@
 //! Source: "Server-Side Apply" and KEP-555; structured-merge-diff `merge/update.go`, apimachinery
 //! `util/managedfields`.
 
+use crate::model::crd::Definition;
 use serde_json::{Map, Value};
 
-use crate::api::{Cause, Status};
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::status::{Cause, Status};
 
-use super::catalog::{self, Kind};
+use super::catalog;
 use super::schema::Schema;
 use super::types;
+use apimachinery::kind::Kind;
 
 mod fields;
 mod owners;
@@ -59,7 +61,7 @@ impl<'a> Ownership<'a> {
         subresource: &'a str,
         now: String,
     ) -> Self {
-        let schema = match (kind.definition, Schema::of_builtin(kind, version)) {
+        let schema = match (Definition::of(kind), Schema::of_builtin(kind, version)) {
             (Some(definition), _) => {
                 SchemaOf::Custom(Box::new(Schema::of_custom(&definition.schema, version)))
             }

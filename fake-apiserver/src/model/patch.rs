@@ -4,15 +4,16 @@ use json_patch::merge;
 use serde_json::Value;
 
 use crate::api::body::fitting;
-use crate::api::write::{FieldValidation, Patch};
-use crate::api::{Cause, Status, go_text};
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::go_text;
+use apimachinery::status::{Cause, Status};
+use apimachinery::write::{FieldValidation, Patch};
 
-use super::catalog::Kind;
-use super::depth;
-use super::encode::encode_json;
 use super::schema::Schema;
 use super::types;
+use apimachinery::depth;
+use apimachinery::encode::encode_json;
+use apimachinery::kind::Kind;
 
 mod json;
 mod strategic;

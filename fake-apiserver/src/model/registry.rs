@@ -14,15 +14,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::write::{Subresource, WriteAction, WriteRequest, check_name, check_namespace};
-use crate::api::{Cause, Collection, Form, Status, go_text};
+use crate::api::write::{WriteAction, WriteRequest, check_name, check_namespace};
+use apimachinery::go_text;
+use apimachinery::options::{Collection, Form};
+use apimachinery::status::{Cause, Status};
+use apimachinery::write::Subresource;
 
-use super::catalog::Kind;
-use super::object::{self, Stored};
 use super::ownership::Ownership;
 use super::scale::of as scale_of;
 use super::write::{self, Outcome};
 use super::{Model, Written, convert, defaults, ownership, patch, size, table, types};
+use apimachinery::kind::Kind;
+use apimachinery::object;
+use apimachinery::object::Stored;
 
 mod admission;
 mod binding;
@@ -142,7 +146,7 @@ impl Writer<'_> {
                         | Subresource::Finalize
                         | Subresource::EphemeralContainers
                         | Subresource::Resize,
-                    ) => (self.asked(), current.as_kind(self.asked()).json()),
+                    ) => (self.asked(), convert::as_kind(&current, self.asked()).json()),
                 };
                 let (object, more) =
                     patch::patched(of, &whole, &patch, &duplicates, validation, self.model.version)?;
@@ -208,7 +212,7 @@ impl Writer<'_> {
             self.model.version,
             &self.manager,
             part,
-            write::timestamp(self.time()),
+            apimachinery::time::timestamp(self.time()),
         )
     }
 
@@ -222,7 +226,7 @@ impl Writer<'_> {
         store
             .current()
             .get(key.as_str())
-            .map(|object| object.as_kind(self.kind()))
+            .map(|object| convert::as_kind(object, self.kind()))
     }
 
     fn current(&self, name: &str) -> Result<Arc<Stored>, Status> {
@@ -347,7 +351,7 @@ impl Writer<'_> {
         if let Ok(Some(conformed)) = types::conform(kind, &object, version) {
             object = conformed;
         }
-        let time = write::timestamp(self.time());
+        let time = apimachinery::time::timestamp(self.time());
         Ownership::new(kind, version, SERVER, "status", time).note_update(&live, &mut object);
         let key = current.key.clone();
         let outcome = write::replace(kind, &key, Some(current), object, self.time(), String::new());
@@ -404,7 +408,7 @@ impl Writer<'_> {
 
     /// The object in the form its writer asked for.
     fn shown(&self, stored: &Stored) -> Bytes {
-        let asked = (stored.kind != self.asked()).then(|| stored.converted(self.asked()));
+        let asked = (stored.kind != self.asked()).then(|| convert::converted(stored, self.asked()));
         table::shown(
             asked.as_ref().unwrap_or(stored),
             self.form,

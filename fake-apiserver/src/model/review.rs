@@ -10,13 +10,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use crate::api::ReviewRequest;
 use crate::api::access::{Attributes, Authorizer, PolicyRule, User};
-use crate::api::{Form, ReviewRequest, Status};
+use apimachinery::options::Form;
+use apimachinery::status::Status;
 
-use super::catalog::Review;
-use super::object::Stored;
 use super::ownership::{self, Ownership};
-use super::{Model, encode_json, types, validation, write};
+use super::{Model, types, validation};
+use apimachinery::encode::encode_json;
+use apimachinery::kind::Review;
+use apimachinery::object::Stored;
 
 /// Who knows the answers.
 pub(crate) struct Reviewer<'a> {
@@ -47,7 +50,7 @@ impl Model {
         reviewer: &Reviewer<'_>,
     ) -> Result<Bytes, Status> {
         let kind = request.collection.kind;
-        let time = write::timestamp(self.epoch + now);
+        let time = apimachinery::time::timestamp(self.epoch + now);
         let form = request.form;
         let mut answer = match request.review {
             Review::Asker => json!({

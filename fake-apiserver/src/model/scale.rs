@@ -6,10 +6,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::Status;
+use apimachinery::status::Status;
 
-use super::catalog::{self, Kind, Scale, ScaleSelector};
-use super::object::Stored;
+use super::catalog;
+use apimachinery::kind::{Kind, Scale, ScaleSelector};
+use apimachinery::object::Stored;
 
 /// The scale of an object.
 ///
@@ -138,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::model::catalog::Catalog;
-    use crate::scenario::Version;
+    use apimachinery::Version;
 
     #[rstest]
     #[case(json!({}), "")]

@@ -19,10 +19,10 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::scenario::Version;
+use apimachinery::Version;
 
-use super::catalog::Kind;
 use crate::api::published;
+use apimachinery::kind::Kind;
 
 /// What may stand at one place of an object.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@
 
 use serde_json::Value;
 
-use super::catalog::Kind;
+use apimachinery::kind::Kind;
 
 /// Bytes of an object that etcd takes.
 pub(super) const SIZE_MAX: usize = 1536 * 1024;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use super::object::Stored;
+use apimachinery::object::Stored;
 
 /// States of the past that are remembered.
 const REMEMBERED_MAX: usize = 8;

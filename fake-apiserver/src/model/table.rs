@@ -10,15 +10,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Form, TableForm};
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::options::{Form, TableForm};
 
-use super::catalog::Kind;
 use super::columns::{Columns, Row};
 use super::convert;
-use super::encode::encode_json;
 use super::list::Page;
-use super::object::Stored;
+use apimachinery::encode::encode_json;
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
 
 /// An object in the form asked for, without newline; a table if that is the form, with the names of its columns if
 /// `named`.

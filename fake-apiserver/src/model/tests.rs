@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api::{Answer, GetRequest, HttpRequest, ListRequest, Request, Status, WatchRequest, parse};
-use crate::record::{Door, FrameType};
-use crate::scenario::{Manifest, ObjectName, Place, ServerSettings, Version};
+use crate::api::{Answer, HttpRequest, Request, parse};
+use crate::scenario::{Manifest, ObjectName, Place, ServerSettings};
+use apimachinery::Version;
+use apimachinery::options::{GetRequest, ListRequest, WatchRequest};
+use apimachinery::status::Status;
+use trace::record::{Door, FrameType};
 
 use super::{CacheTurn, GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession, Written};
 

@@ -12,13 +12,14 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::api::access::{API_AUDIENCE, CREDENTIAL_ID, User, service_account_groups};
-use crate::api::{Collection, Status};
+use apimachinery::options::Collection;
+use apimachinery::status::Status;
 
-use super::catalog::Kind;
 use super::found::Found;
-use super::object::Stored;
 use super::review::Known;
 use super::{Model, write};
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
 
 /// Where a token says what of Kubernetes it is about.
 const PRIVATE: &str = "kubernetes.io";
@@ -92,11 +93,12 @@ impl Model {
             "nbf": time.as_secs(),
             "sub": format!("system:serviceaccount:{namespace}:{name}"),
         });
-        request["status"] = json!({ "token": sign(&claims), "expirationTimestamp": write::timestamp(end) });
+        request["status"] =
+            json!({ "token": sign(&claims), "expirationTimestamp": apimachinery::time::timestamp(end) });
         let metadata = &mut request["metadata"];
         metadata["name"] = name.into();
         metadata["uid"] = account.uid.as_str().into();
-        metadata["creationTimestamp"] = write::timestamp(time).into();
+        metadata["creationTimestamp"] = apimachinery::time::timestamp(time).into();
         Ok(request)
     }
 
@@ -277,7 +279,7 @@ fn claimed(name: &str, uid: Option<&str>) -> Value {
 fn quoted(texts: &[&str]) -> String {
     let texts: Vec<String> = texts
         .iter()
-        .map(|text| crate::api::go_text::quote(text))
+        .map(|text| apimachinery::go_text::quote(text))
         .collect();
     format!("[{}]", texts.join(" "))
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::record::Door;
+use trace::record::Door;
 
 use super::watch_cache::WatchCache;
 use super::{Model, Resource};

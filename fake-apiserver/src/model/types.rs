@@ -13,9 +13,9 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
-use super::catalog::Kind;
 use crate::api::published;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::kind::Kind;
 
 mod problems;
 mod protobuf;

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::catalog::Kind;
+use apimachinery::kind::Kind;
 
 /// How every such warning begins. No warning of a real server does, so that it can be told apart.
 pub const PREFIX: &str = "fake-apiserver: ";

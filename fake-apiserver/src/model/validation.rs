@@ -8,13 +8,13 @@
 
 use serde_json::Value;
 
-use crate::api::Cause;
-use crate::api::write::Subresource;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::status::Cause;
+use apimachinery::write::Subresource;
 
-use super::catalog::{Kind, Review};
 use super::found::Found;
 use super::types;
+use apimachinery::kind::{Kind, Review};
 
 mod amounts;
 mod autoscaling;

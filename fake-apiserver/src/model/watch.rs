@@ -11,6 +11,7 @@
 //! Sources: "Efficient detection of changes", "Streaming lists" and "Watch bookmarks" in the API concepts page;
 //! KEP-956, KEP-3157; apiserver `storage/cacher`.
 
+use super::convert;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +19,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Collection, Form, MetaVersion, RequestedVersion, RowObject, Status, WatchRequest};
-use crate::record::{Door, FrameType, ObjectRef, WriteOp};
-use crate::scenario::Version;
+use apimachinery::ObjectRef;
+use apimachinery::Version;
+use apimachinery::options::{Collection, Form, MetaVersion, RequestedVersion, RowObject, WatchRequest};
+use apimachinery::status::Status;
+use trace::record::{Door, FrameType, WriteOp};
 
-use super::catalog::Kind;
-use super::encode::encode_json;
 use super::list::FRESH_WAIT;
-use super::object::Stored;
-use super::selector::Selector;
 use super::watch_cache::{Change, Event, line};
 use super::{Model, Place, store, table};
+use apimachinery::encode::encode_json;
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
+use apimachinery::selector::Selector;
 
 /// The annotation of the bookmark that ends the initial events (KEP-3157).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -379,7 +382,7 @@ impl WatchSession {
         self.start_revision = revision;
         let kind = self.collection.kind;
         let objects = store::range(objects, self.collection.namespace.as_deref(), "")
-            .map(|object| object.as_kind(kind))
+            .map(|object| convert::as_kind(object, kind))
             .filter(|object| self.selector.matches(object))
             .collect();
         State::Initial {

@@ -6,6 +6,7 @@
 //!
 //! A cache may stand still or lag: then it answers from the objects as they were, and knows what it has not seen yet.
 
+use super::convert;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -13,12 +14,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::api::{Form, MetaVersion};
-use crate::record::{ObjectRef, WriteOp};
+use apimachinery::ObjectRef;
+use apimachinery::options::{Form, MetaVersion};
+use trace::record::WriteOp;
 
-use super::catalog::Kind;
-use super::object::Stored;
 use super::store::Objects;
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
 
 /// Events an open watch may lag behind before it is ended. A real server gives a watch two queues of 10 to 1000 events
 /// and the socket's buffers; a test that stalls a reader on purpose must be able to lag by a few hundred.
@@ -74,8 +76,11 @@ impl Event {
     /// The event as another kind than the object's own shows it; `None`: as it is.
     pub(super) fn as_kind(&self, kind: &'static Kind) -> Option<Self> {
         (self.object.kind != kind).then(|| {
-            let previous = self.previous.as_ref().map(|previous| previous.as_kind(kind));
-            Self::new(self.op, self.object.as_kind(kind), previous)
+            let previous = self
+                .previous
+                .as_ref()
+                .map(|previous| convert::as_kind(previous, kind));
+            Self::new(self.op, convert::as_kind(&self.object, kind), previous)
         })
     }
 

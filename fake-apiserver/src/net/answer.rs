@@ -15,7 +15,7 @@ use hyper::ext::ReasonPhrase;
 use super::wire::Flow;
 use super::{Head, Next, Piece, Ticket};
 use crate::api::reason_phrase;
-use crate::fault::Ending;
+use trace::fault::Ending;
 
 /// The body of an answer that comes piece by piece.
 pub(crate) struct AnswerBody {

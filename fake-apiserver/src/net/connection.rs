@@ -15,7 +15,7 @@ use super::tls::named_by;
 use super::wire::{Flow, Settles, Transport, Wire};
 use super::{Edge, Guard, ListenerLimits};
 use crate::api::{HttpRequest, User};
-use crate::record::{ConnId, Side};
+use trace::record::{ConnId, Side};
 
 /// Largest request head (Go `http.DefaultMaxHeaderBytes` is 1 MiB; no client under test needs a tenth of this).
 pub(crate) const HEAD_BYTES_MAX: usize = 128 * 1024;

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::streamed::{END_OF_CHUNK, begin_chunk};
 use super::wire::{Outlet, Transport};
 use super::{Answer, Edge, Piece, Waiting};
-use crate::record::StreamId;
+use trace::record::StreamId;
 
 /// Connections that are written to before others have their turn: fewer than tokio lets a task write to in one turn.
 const AT_A_TIME: usize = 64;

@@ -1,5 +1,6 @@
 //! A connection that speaks HTTP/1.1, by hyper. It must not know sockets, nor what a request means.
 
+use crate::api::Answer;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,9 +26,11 @@ use super::streamed::{Closing, Framing, Streamed, stream};
 use super::websocket::serve_websocket;
 use super::wire::{Flow, Transport, Unread, Wire};
 use super::{ConnectionSettings, Edge, Head, Ticket};
-use crate::api::{BODY_BYTES_MAX, HttpRequest, Status, common_headers};
-use crate::fault::Ending;
-use crate::record::{ConnId, Side};
+use crate::api::{HttpRequest, common_headers};
+use apimachinery::BODY_BYTES_MAX;
+use apimachinery::status::Status;
+use trace::fault::Ending;
+use trace::record::{ConnId, Side};
 
 /// What a connection without a request under way is waited for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -313,7 +316,7 @@ fn too_large(head: http::request::Parts, conn: ConnId) -> Response {
 
 /// The head of that refusal, whatever is spoken, with the headers every answer has.
 pub(crate) fn too_large_head<B>(request: &HttpRequest, conn: ConnId, body: B) -> http::Response<B> {
-    let answer = Status::too_large_body().into_answer();
+    let answer = Answer::from(Status::too_large_body());
     let mut headers = common_headers(request, conn.0);
     headers.extend(answer.headers);
     let head = Head {

@@ -23,9 +23,11 @@ use super::guard::Guard;
 use super::http1::too_large_head;
 use super::wire::{Flow, Transport, Unread, Wire};
 use super::{ConnectionSettings, Edge, Head, Piece, Ticket};
-use crate::api::{BODY_BYTES_MAX, HttpRequest, Status};
-use crate::fault::Ending;
-use crate::record::{ConnId, Side};
+use crate::api::HttpRequest;
+use apimachinery::BODY_BYTES_MAX;
+use apimachinery::status::Status;
+use trace::fault::Ending;
+use trace::record::{ConnId, Side};
 
 /// How much of one request's body may be under way, and of all of them (apiserver `MaxUploadBufferPerStream`).
 const STREAM_WINDOW: u32 = 256 * 1024;

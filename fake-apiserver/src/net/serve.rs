@@ -19,8 +19,8 @@ use super::tls::{Authority, Protocols, TlsError};
 use super::wire::{Flow, Transport as _};
 use super::{ConnectionSettings, Credentials, Edge, Guard, Kubeconfig, panic_text};
 use crate::api::Access;
-use crate::record::ConnId;
 use crate::scenario::{ServerSettings, Transport};
+use trace::record::ConnId;
 
 /// Connections the system holds until they are accepted (as tokio has it).
 const BACKLOG: u32 = 1024;

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Edge;
-use crate::record::line::{line, span};
-use crate::record::{Record, What};
 use crate::scenario::{LoadErrors, Wait, Waiting, parse_rule, parse_wait};
 use crate::server::{RuleRefused, Ruled};
+use trace::record::line::{line, span};
+use trace::record::{Record, What};
 
 /// Why a server cannot be steered so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

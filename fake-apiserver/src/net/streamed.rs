@@ -18,7 +18,7 @@ use tokio::io::AsyncWrite as _;
 use super::answer::{end_connection, response};
 use super::wire::{Transport, Unread, Wire};
 use super::{Head, Leaving, Piece, Ticket};
-use crate::fault::Ending;
+use trace::fault::Ending;
 
 /// What follows the bytes of a chunk.
 pub(crate) const END_OF_CHUNK: &[u8] = b"\r\n";

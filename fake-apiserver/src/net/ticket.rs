@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 
 use super::wire::{Flow, Outlet};
 use super::{Answer, Edge, Head, Piece, Waiting};
-use crate::fault::Ending;
-use crate::record::StreamId;
 use crate::server::Input;
+use trace::fault::Ending;
+use trace::record::StreamId;
 
 /// The right to the answer of one request.
 pub(crate) struct Ticket {

@@ -17,8 +17,8 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::answer::end_connection;
 use super::{Piece, Ticket};
-use crate::fault::Ending;
-use crate::record::Side;
+use trace::fault::Ending;
+use trace::record::Side;
 
 /// Nobody has anything to say to a watch.
 const RECEIVED_MAX: usize = 64 * 1024;

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::deadline::Deadline;
-use crate::fault::Ending;
+use trace::fault::Ending;
 
 /// The bytes of one connection: a socket, or one end of an in-memory pipe.
 pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {

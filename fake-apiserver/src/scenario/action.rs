@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::{Expected, Manifest, ObjectName, Ref};
-use crate::fault::{Cut, Ending, Pace};
+use trace::fault::{Cut, Ending, Pace};
 
 /// One thing a step does.
 ///

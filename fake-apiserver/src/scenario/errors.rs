@@ -12,7 +12,7 @@ use super::Place;
 use super::excerpt::Excerpt;
 use super::lines::Lines;
 use super::tree::Span;
-use crate::record::line::printable;
+use trace::record::line::printable;
 
 /// Mistakes of a file that are told; of more, only the number.
 const TOLD_MAX: usize = 50;

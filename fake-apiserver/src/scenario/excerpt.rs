@@ -98,7 +98,7 @@ fn visible(c: char) -> char {
         '\t' => c,
         '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
         '\x7f' => '␡',
-        c if crate::record::line::is_unprintable(c) => char::REPLACEMENT_CHARACTER,
+        c if trace::record::line::is_unprintable(c) => char::REPLACEMENT_CHARACTER,
         c => c,
     }
 }

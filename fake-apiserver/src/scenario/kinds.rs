@@ -3,10 +3,11 @@
 
 use serde_json::Value;
 
-use crate::model::catalog::{Catalog, Kind};
+use crate::model::catalog::Catalog;
 use crate::model::crd;
+use apimachinery::kind::Kind;
 
-use super::Version;
+use apimachinery::Version;
 
 /// kubectl's singular names, in the order of the keys of `raw::ShortObject`.
 pub(crate) const SHORT_WORDS: &[&str] = &[

@@ -5,8 +5,8 @@
 
 use super::{Action, QueryMatch, RequestKind, RequestTrigger, Times};
 use crate::api::{ResourcePath, decoded_path};
-use crate::fault::Ending;
-use crate::record::{ConnId, Door, Frame, FrameType, Record, StreamId, Verb, What};
+use trace::fault::Ending;
+use trace::record::{ConnId, Door, Frame, FrameType, Record, StreamId, Verb, What};
 
 /// A rule.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
 
 use super::errors::{Code, Problem};
-use crate::model::depth::DEPTH_MAX;
+use apimachinery::depth::DEPTH_MAX;
 
 /// Levels of maps and lists in a file: those of the deepest object, and what is around it.
 const LEVELS_MAX: usize = DEPTH_MAX + 20;

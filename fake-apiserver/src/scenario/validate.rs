@@ -23,7 +23,7 @@ use self::names::Names;
 use self::reach::Reach;
 pub(crate) use self::rules::{validate_rule, validate_wait};
 use self::world::World;
-use crate::model::catalog::Kind;
+use apimachinery::kind::Kind;
 
 use super::errors::{Code, Problem};
 use super::kinds::Kinds;
@@ -31,7 +31,8 @@ use super::lines::Lines;
 use super::read::At;
 use super::tree::Span;
 use super::words::{duration_ms, is_dns_label, is_kebab_case, suggest};
-use super::{Covered, Place, Scenario, ServerSettings, Target, Transport, Version, catalogue, raw};
+use super::{Covered, Place, Scenario, ServerSettings, Target, Transport, catalogue, raw};
+use apimachinery::Version;
 
 /// Turns `file` into a scenario. When `problems` is not empty, the scenario is not to be used.
 pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (Scenario, Vec<Problem>) {

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use rstest::rstest;
 
 use super::*;
-use crate::report::ReportedObject;
 use crate::scenario::{
     Action, ClientSettings, Expect, Place, Scenario, ServerSettings, Step, Target, TruthAction,
 };
+use trace::report::ReportedObject;
 
 fn script(steps: Vec<Step>) -> Script {
     Script::new(Arc::new(Scenario {

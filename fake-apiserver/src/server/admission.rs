@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use super::Server;
 use crate::api::access::{self, Authorizer, User};
-use crate::api::{Answer, HttpRequest, Status};
-use crate::record::ConnId;
+use crate::api::{Answer, HttpRequest};
+use apimachinery::status::Status;
+use trace::record::ConnId;
 
 impl Server {
     /// Lets a request in, or does not.

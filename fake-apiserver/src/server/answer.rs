@@ -9,11 +9,15 @@ use bytes::Bytes;
 
 use super::exchange::Head;
 use super::{AskedBy, Open, Server, Source};
+use crate::api;
 use crate::api::websocket;
-use crate::api::{self, Answer, Document, GetRequest, HttpRequest, ListRequest, Request, Status, StyledText};
-use crate::fault::Ending;
+use crate::api::{Answer, Document, HttpRequest, Request, StyledText};
 use crate::model::{GetOutcome, ListOutcome, Page};
-use crate::record::{Door, ObjectRef, StreamId, What};
+use apimachinery::ObjectRef;
+use apimachinery::options::{GetRequest, ListRequest};
+use apimachinery::status::Status;
+use trace::fault::Ending;
+use trace::record::{Door, StreamId, What};
 
 /// What is longer is no Status, and is not read to find that out.
 const LONGEST_STATUS: usize = 64 * 1024;
@@ -40,7 +44,7 @@ impl Server {
                         self.with(stream, |open| open.source = Source::Watch(Box::new(session)));
                         self.begin_watch(stream);
                     }
-                    Err(status) => self.answer(stream, status.into_answer()),
+                    Err(status) => self.answer(stream, status.into()),
                 }
             }
             Source::Undecided(Request::List(request)) => self.decide_list(now, stream, request, now),
@@ -51,10 +55,7 @@ impl Server {
             Source::Undecided(Request::Review(request)) => self.decide_review(now, stream, request),
             Source::Undecided(Request::Connect(request)) => {
                 let told = self.model.connect(&request);
-                self.answer(
-                    stream,
-                    told.map_or_else(Status::into_answer, |()| Answer::nothing()),
-                );
+                self.answer(stream, told.map_or_else(Answer::from, |()| Answer::nothing()));
             }
             Source::Undecided(Request::Document(document)) => {
                 self.answer_document(stream, &document);
@@ -86,9 +87,9 @@ impl Server {
         match self.model.list_at(self.door_at(stream), now, arrived, &request) {
             ListOutcome::Page(page) => match self.fits(stream, |asked| api::page_fits(asked, page.kind)) {
                 Ok(()) => self.answer_page(stream, page),
-                Err(status) => self.answer(stream, status.into_answer()),
+                Err(status) => self.answer(stream, status.into()),
             },
-            ListOutcome::Refused(status) => self.answer(stream, status.into_answer()),
+            ListOutcome::Refused(status) => self.answer(stream, status.into()),
             ListOutcome::Wait { until } => {
                 self.wait(now, stream, until, Source::Waiting { request, arrived });
             }
@@ -99,9 +100,9 @@ impl Server {
         match self.model.get_at(self.door_at(stream), now, arrived, &request) {
             GetOutcome::Found { object, body } => {
                 let fits = self.fits(stream, |asked| api::object_fits(asked, object.kind));
-                self.answer(stream, fits.map_or_else(Status::into_answer, |()| api::ok(body)));
+                self.answer(stream, fits.map_or_else(Answer::from, |()| api::ok(body)));
             }
-            GetOutcome::Refused(status) => self.answer(stream, status.into_answer()),
+            GetOutcome::Refused(status) => self.answer(stream, status.into()),
             GetOutcome::Wait { until } => {
                 self.wait(now, stream, until, Source::WaitingGet { request, arrived });
             }

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use super::Server;
 use super::names::expand;
-use crate::record::{FrameType, ObjectRef, StreamId, Verb, What};
-use crate::report::{Report, ReportedObject};
+use apimachinery::ObjectRef;
+use trace::record::{FrameType, StreamId, Verb, What};
+use trace::report::{Report, ReportedObject};
 
 impl Server {
     /// Takes what left on a stream, the records in `told`, for reports.

@@ -13,11 +13,14 @@ use super::rules::Rules;
 use super::{Limits, Server, header};
 use crate::api::access::Issuer;
 use crate::api::write::WriteAction;
-use crate::api::{Access, Collection, Form, Status, WriteRequest};
-use crate::model::catalog::{Catalog, Kind};
+use crate::api::{Access, WriteRequest};
+use crate::model::catalog::Catalog;
 use crate::model::{CacheTurn, Model, types};
-use crate::record::{ConnId, Door, StreamId};
 use crate::scenario::{Manifest, Place, Scenario, ServerSettings};
+use apimachinery::kind::Kind;
+use apimachinery::options::{Collection, Form};
+use apimachinery::status::Status;
+use trace::record::{ConnId, Door, StreamId};
 
 /// Namespaces every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];

@@ -10,11 +10,12 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::api;
-use crate::fault::{Cut, Ending, Pace};
 use crate::model::WatchFrame;
-use crate::record::{ConnId, Frame, ObjectRef, Side, StreamId, What};
 use crate::scenario::RuleAction;
 use crate::server::{Log, Output};
+use apimachinery::ObjectRef;
+use trace::fault::{Cut, Ending, Pace};
+use trace::record::{ConnId, Frame, Side, StreamId, What};
 
 use super::backlog::Backlog;
 use super::joined::{JOINED_BYTES_MAX, Joined};

@@ -13,10 +13,11 @@ use super::log::Log;
 use super::memory::EVENT_BYTES_MAX;
 use super::names::binding_of;
 use super::{Open, Output, Server, Source};
-use crate::fault::Ending;
 use crate::model::{Model, WatchPoll};
-use crate::record::{ObjectRef, StreamId, What};
 use crate::script::{Script, Standing};
+use apimachinery::ObjectRef;
+use trace::fault::Ending;
+use trace::record::{StreamId, What};
 
 impl Server {
     /// Runs every step and sends every byte that is due at `now`.

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::record::{RunEnd, What};
-use crate::report::{Fold, Report, Version};
 use crate::scenario::SharedScenario;
 use crate::script::{Script, Standing};
 use crate::server::Log;
+use trace::record::{RunEnd, What};
+use trace::report::{Fold, Report, Version};
 
 /// How long a run and its parts may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

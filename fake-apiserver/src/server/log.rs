@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::memory::TRACE_BYTES_MAX;
-use crate::record::{ObjectRef, Record, What};
+use apimachinery::ObjectRef;
+use trace::record::{Record, What};
 
 /// The append-only trace, of which the oldest records may be forgotten.
 #[derive(Debug, Default)]

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Server;
-use crate::record::What;
 use crate::scenario::{Expected, Ref};
+use trace::record::What;
 
 /// What a name of the scenario file stands for.
 #[derive(Debug, Clone, Default)]

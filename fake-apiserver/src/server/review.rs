@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::Server;
+use crate::api;
 use crate::api::access::API_AUDIENCE;
-use crate::api::{self, Answer, ReviewRequest, Status};
-use crate::model::catalog::Review;
+use crate::api::{Answer, ReviewRequest};
 use crate::model::review::{Known, Reviewer};
-use crate::record::StreamId;
+use apimachinery::kind::Review;
+use trace::record::StreamId;
 
 /// What is said of a token that is nobody's, or nobody's any more.
 const NOBODY: &str = "invalid bearer token";
@@ -39,7 +40,7 @@ impl Server {
             let body = self.model.review(now, request, &reviewer)?;
             api::object_fits(asked, kind).map(|()| body)
         });
-        let mut answer = answered.map_or_else(Status::into_answer, |body| Answer::json(201, body));
+        let mut answer = answered.map_or_else(Answer::from, |body| Answer::json(201, body));
         answer.headers.extend(warnings);
         self.answer(stream, answer);
     }

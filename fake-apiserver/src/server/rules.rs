@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::act::{On, words};
 use super::{Server, Source, header};
-use crate::record::{Door, StreamId, Verb, What};
 use crate::scenario::rule::{Seen, kind_meets, query_meets};
 use crate::scenario::{Action, RequestKind, RequestTrigger, Rule, RuleTrigger, Times, TruthAction};
 use crate::script::words_for_request;
+use trace::record::{Door, StreamId, Verb, What};
 
 /// Most rules at one time: each is asked about every request.
 const RULES_MAX: usize = 1_000;

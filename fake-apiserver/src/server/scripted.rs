@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 
 use super::Server;
 use super::act::with_newline;
-use crate::api::Form;
-use crate::model::{WatchFrame, encode_json};
-use crate::record::{FrameType, ObjectRef};
+use crate::model::WatchFrame;
 use crate::scenario::{Expected, ObjectName, RawFrame, SentObject};
+use apimachinery::ObjectRef;
+use apimachinery::encode::encode_json;
+use apimachinery::options::Form;
+use trace::record::FrameType;
 
 impl Server {
     /// The object a scripted event shows; `None`: there is none of that name now.

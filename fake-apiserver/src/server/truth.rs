@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use super::Server;
 use super::names::Binding;
-use crate::api::Status;
-use crate::model::selector::{FieldSelector, LabelSelector, Selector};
-use crate::model::{CacheTurn, Stored, Written};
-use crate::record::{Door, ObjectRef, Truth, What, WriteOp};
-use crate::report::Version;
+use crate::model::{CacheTurn, Written};
 use crate::scenario::{ClientSettings, Expected, Manifest, Ref, TruthAction};
+use apimachinery::ObjectRef;
+use apimachinery::object::Stored;
+use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
+use apimachinery::status::Status;
+use trace::record::{Door, Truth, What, WriteOp};
+use trace::report::Version;
 
 impl Server {
     /// Carries out an action on the truth, or on the watch caches of `target` at `door`.
@@ -132,7 +134,7 @@ impl Server {
                 },
                 op,
                 selected,
-                content: keeps_content.then(|| written.stored.content()),
+                content: keeps_content.then(|| written.stored.bytes().into()),
             }),
         );
     }

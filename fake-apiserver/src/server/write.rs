@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Server;
 use crate::api::{self, Answer, WriteRequest};
 use crate::model::Written;
-use crate::record::StreamId;
+use trace::record::StreamId;
 
 impl Server {
     /// Does the write and answers it; whoever waits or watches is looked at next.
@@ -20,13 +20,13 @@ impl Server {
                 let fits = self.fits(stream, |asked| api::object_fits(asked, kind));
                 let mut answer = match fits {
                     Ok(()) => Answer::json(done.status, done.body),
-                    Err(status) => status.into_answer(),
+                    Err(status) => status.into(),
                 };
                 answer.headers.extend(api::warnings(&done.warnings));
                 self.answer(stream, answer);
             }
             Err(refused) => {
-                let mut answer = refused.status.into_answer();
+                let mut answer = Answer::from(refused.status);
                 answer.headers.extend(api::warnings(&refused.warnings));
                 self.answer(stream, answer);
             }

@@ -5,11 +5,12 @@
 
 use http::Method;
 
-use crate::model::selector::FieldSelector;
+use apimachinery::selector::FieldSelector;
 
 use super::super::options::truthy;
 use super::super::{ResourcePath, decoded_path, query_pairs};
-use super::{HttpRequest, Status, User};
+use super::{HttpRequest, User};
+use apimachinery::status::Status;
 
 /// What somebody wants to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
     use crate::api::path::{Route, route};
     use crate::model::catalog::Catalog;
-    use crate::scenario::Version;
+    use apimachinery::Version;
 
     /// Pieces of paths, slashes among them, in any order.
     fn paths() -> impl Strategy<Value = String> {

@@ -5,13 +5,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::api::{go_text, percent_decoded};
-use crate::scenario::Version;
+use crate::api::percent_decoded;
+use apimachinery::Version;
+use apimachinery::go_text;
 
 use super::{
-    ANONYMOUS, AUTHENTICATED, Attributes, Authorizer, HttpRequest, Status, UNAUTHENTICATED, User,
+    ANONYMOUS, AUTHENTICATED, Attributes, Authorizer, HttpRequest, UNAUTHENTICATED, User,
     service_account_groups,
 };
+use apimachinery::status::Status;
 
 const PREFIX: &str = "impersonate-";
 

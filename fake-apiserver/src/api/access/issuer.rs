@@ -11,7 +11,7 @@ use p256::ecdsa::{Signature, SigningKey};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::model::encode::encode_json;
+use apimachinery::encode::encode_json;
 
 /// How it signs, as tokens and keys name it.
 pub(crate) const ALGORITHM: &str = "ES256";

@@ -3,9 +3,8 @@
 //!
 //! Source: "Using RBAC Authorization", default roles; kubernetes `plugin/pkg/auth/authorizer/rbac`.
 
-use super::{
-    ADMINS, AUTHENTICATED, Attributes, HttpRequest, SERVICE_ACCOUNTS, Status, UNAUTHENTICATED, User,
-};
+use super::{ADMINS, AUTHENTICATED, Attributes, HttpRequest, SERVICE_ACCOUNTS, UNAUTHENTICATED, User};
+use apimachinery::status::Status;
 
 /// Who decides what may be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,11 @@
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha512};
 
-use crate::api::{Answer, HttpRequest, Status};
-use crate::model::catalog::{Catalog, Group, Kind, Part};
-use crate::scenario::Version;
+use crate::api::{Answer, HttpRequest};
+use crate::model::catalog::{Catalog, Group};
+use apimachinery::Version;
+use apimachinery::kind::{Kind, Part};
+use apimachinery::status::Status;
 
 use super::{compact, routed};
 
@@ -137,7 +139,7 @@ fn refused(request: &HttpRequest) -> Answer {
         "only the following media types are accepted: {}",
         TYPES.join(", ")
     );
-    Status::wrong_form(message).into_answer().in_the_style_of(request)
+    Answer::from(Status::wrong_form(message)).in_the_style_of(request)
 }
 
 // ---- the plain documents

@@ -3,7 +3,7 @@
 //! Source: apiserver `server/healthz/healthz.go`; the names and their order are what real servers answered.
 
 use crate::api::{Answer, query_pairs};
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::Endpoint;
 

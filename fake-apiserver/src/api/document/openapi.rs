@@ -9,9 +9,10 @@ use serde_json::json;
 
 use crate::api::published;
 use crate::api::{Answer, HttpRequest, query_pairs};
-use crate::model::catalog::{Catalog, Kind};
-use crate::model::encode::encode_json;
-use crate::scenario::Version;
+use crate::model::catalog::Catalog;
+use apimachinery::Version;
+use apimachinery::encode::encode_json;
+use apimachinery::kind::Kind;
 
 use super::discovery::hash;
 

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::api::access::{ALGORITHM, API_AUDIENCE, Issuer};
 use crate::api::{Answer, HttpRequest};
-use crate::model::encode::encode_json;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::encode::encode_json;
 
 use super::{Endpoint, git_version};
 

@@ -11,7 +11,7 @@ use crate::api::access::Issuer;
 use crate::api::path::{Route, route};
 use crate::api::{Answer, HttpRequest};
 use crate::model::catalog::Catalog;
-use crate::scenario::Version;
+use apimachinery::Version;
 
 const NEWEST: Version = Version::V1_36;
 const VERSIONS: [Version; 4] = [Version::V1_33, Version::V1_34, Version::V1_35, Version::V1_36];

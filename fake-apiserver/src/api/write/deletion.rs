@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::api::status::{Cause, Status};
-use crate::api::{HttpRequest, body, go_text};
-use crate::scenario::Version;
+use crate::api::{HttpRequest, body};
+use apimachinery::Version;
+use apimachinery::go_text;
+use apimachinery::status::{Cause, Status};
 
 use super::bounded;
 use super::options::{Options, dry_run_faults};

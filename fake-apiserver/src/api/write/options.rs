@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::api::options::truthy;
-use crate::api::status::{Cause, Status};
-use crate::api::{HttpRequest, go_text, query_pairs};
-use crate::scenario::Version;
+use crate::api::{HttpRequest, query_pairs};
+use apimachinery::Version;
+use apimachinery::go_text;
+use apimachinery::status::{Cause, Status};
 
-use super::FieldValidation;
+use apimachinery::write::FieldValidation;
 
 /// What the query says of a write.
 pub(super) struct Options {

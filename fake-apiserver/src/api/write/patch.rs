@@ -2,18 +2,21 @@
 //!
 //! Source: RFC 6902, RFC 7386, apiserver `endpoints/handlers/patch.go`.
 
-use serde_json::{Map, Value, json};
+use apimachinery::write::Patch;
+use serde_json::{Value, json};
 
 use crate::api::options::truthy;
-use crate::api::status::{Cause, Status};
-use crate::api::{Collection, HttpRequest, body, go_text, yaml_keys};
-use crate::model::catalog::Kind;
-use crate::model::depth;
+use crate::api::{HttpRequest, body, yaml_keys};
 use crate::model::types;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::depth;
+use apimachinery::go_text;
+use apimachinery::kind::Kind;
+use apimachinery::options::Collection;
+use apimachinery::status::{Cause, Status};
 
-use super::FieldValidation;
 use super::options::Options;
+use apimachinery::write::FieldValidation;
 
 /// Operations a JSON patch may have (apiserver `maxJSONPatchOperations`).
 const OPERATIONS_MAX: usize = 10_000;
@@ -22,17 +25,6 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_YAML: &str = "application/apply-patch+yaml";
-
-/// A patch.
-#[derive(Debug, Clone)]
-pub enum Patch {
-    /// JSON Merge Patch (RFC 7386).
-    Merge(Value),
-    /// JSON Patch (RFC 6902).
-    Json(json_patch::Patch),
-    /// Strategic merge patch.
-    Strategic(Map<String, Value>),
-}
 
 /// What a patch is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,8 @@
 
 use serde_json::Value;
 
-use crate::model::catalog::{self, Kind};
+use crate::model::catalog;
+use apimachinery::kind::Kind;
 
 use super::deletion::body_dry_run;
 use super::{DeleteOptions, WriteAction};

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::workloads::{quantity, quantity_at};
 use super::{Row, text};
 use crate::model::age;
-use crate::scenario::Version;
+use apimachinery::Version;
 
 // ---- nodes
 

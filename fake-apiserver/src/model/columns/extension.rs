@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Row, list, text};
 use crate::model::age;
-use crate::model::encode::encode_json;
+use apimachinery::encode::encode_json;
 
 /// A custom resource's value under a column of this type; null where it does not fit.
 pub(super) fn printed(value: &Value, column_type: &str, now: Duration) -> Value {

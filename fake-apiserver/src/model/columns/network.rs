@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Row, first_of, list, number, selectors, text};
-use crate::scenario::Version;
+use apimachinery::Version;
 
 pub(super) fn selected_labels(row: &Row<'_>) -> Value {
     selectors::labels(row.object.pointer("/spec/selector")).into()

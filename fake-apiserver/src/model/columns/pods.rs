@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Row, number, text};
 use crate::model::age;
-use crate::scenario::Version;
+use apimachinery::Version;
 
 /// READY: how many of its containers are.
 pub(super) fn ready(row: &Row<'_>) -> Value {

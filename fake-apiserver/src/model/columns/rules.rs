@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::model::catalog::Kind;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::kind::Kind;
 
 use super::Cell::{self, Age, Computed, Count, CreatedAt, Flag, Name, Number, Text, TextOr};
 use super::{cluster, extension, network, pods, selectors, workloads};

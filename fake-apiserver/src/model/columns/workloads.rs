@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Row, first_of, joined, selectors, text};
 use crate::model::age;
-use crate::scenario::Version;
+use apimachinery::Version;
 
 const CONTAINERS: &str = "/spec/template/spec/containers";
 

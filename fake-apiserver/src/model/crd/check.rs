@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::api::Cause;
 use crate::model::found::Found;
 use crate::model::naming::{letter_label, subdomain};
+use apimachinery::status::Cause;
 
 use super::schema_check;
 use super::structural::texts;

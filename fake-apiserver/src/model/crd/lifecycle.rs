@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::model::catalog::Kind;
-use crate::model::object::Stored;
 use crate::model::ownership::Ownership;
 use crate::model::write::{self, Outcome};
 use crate::model::{Model, Written};
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
 
 use super::names::{self, Taken};
 use super::rows;
@@ -42,7 +42,7 @@ pub(crate) fn terminating(definition: &Value) -> bool {
 impl Model {
     /// A definition that is told to go: it waits for its objects.
     pub(in crate::model) fn definition_marked(&self, now: Duration, definition: &mut Value) {
-        let now = write::timestamp(self.epoch + now);
+        let now = apimachinery::time::timestamp(self.epoch + now);
         definition["metadata"]["deletionTimestamp"] = now.as_str().into();
         let finalizers = &mut definition["metadata"]["finalizers"];
         match finalizers.as_array_mut() {
@@ -96,7 +96,7 @@ impl Model {
         written: &mut Vec<Written>,
     ) {
         let was = stored.json();
-        let time = write::timestamp(self.epoch + now);
+        let time = apimachinery::time::timestamp(self.epoch + now);
         if terminating(&was) {
             return self.clean_up(now, kind, stored, was, written);
         }
@@ -133,7 +133,7 @@ impl Model {
                 "InstanceDeletionInProgress",
                 "CustomResource deletion is in progress",
             ),
-            &write::timestamp(self.epoch + now),
+            &apimachinery::time::timestamp(self.epoch + now),
         );
         if definition["status"] != last.json()["status"] {
             last = self.put(now, kind, &last, definition.clone(), written);
@@ -270,12 +270,12 @@ impl Model {
                     "status": { "conditions": [{
                         "type": "Available",
                         "status": "True",
-                        "lastTransitionTime": write::timestamp(self.epoch + now),
+                        "lastTransitionTime": apimachinery::time::timestamp(self.epoch + now),
                         "reason": "Local",
                         "message": "Local APIServices are always available",
                     }] },
                 });
-                let time = write::timestamp(self.epoch + now);
+                let time = apimachinery::time::timestamp(self.epoch + now);
                 let nothing = json!({ "metadata": {}, "spec": {} });
                 Ownership::new(kind, self.version, ITSELF, "", time).note_update(&nothing, &mut service);
                 written.push(self.replace(now, kind, key, &service));
@@ -303,7 +303,7 @@ impl Model {
         mut definition: Value,
         written: &mut Vec<Written>,
     ) -> Arc<Stored> {
-        let time = write::timestamp(self.epoch + now);
+        let time = apimachinery::time::timestamp(self.epoch + now);
         Ownership::new(kind, self.version, ITSELF, "status", time).note_update(&last.json(), &mut definition);
         let done = self.carry_out(
             now,

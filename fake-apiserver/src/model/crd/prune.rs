@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::model::size::{DEFAULT_BYTES_MAX, json_bytes};
 use crate::model::types;
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::structural::{Additional, Schema};
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::patterns;
 use super::prune::fill;

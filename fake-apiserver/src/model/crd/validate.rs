@@ -10,9 +10,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::api::{BODY_BYTES_MAX, Cause, go_text};
-use crate::model::encode::encode_json;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::encode::encode_json;
+use apimachinery::status::Cause;
+use apimachinery::{BODY_BYTES_MAX, go_text};
 
 use super::formats;
 use super::prune::child;

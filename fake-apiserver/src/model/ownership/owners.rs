@@ -46,13 +46,13 @@ impl Owner {
 
     /// As a conflict names it.
     pub(super) fn described(&self) -> String {
-        let manager = crate::api::go_text::quote(&self.manager);
+        let manager = apimachinery::go_text::quote(&self.manager);
         let with = if self.subresource.is_empty() {
             manager
         } else {
             format!(
                 "{manager} with subresource {}",
-                crate::api::go_text::quote(&self.subresource)
+                apimachinery::go_text::quote(&self.subresource)
             )
         };
         match self.operation {

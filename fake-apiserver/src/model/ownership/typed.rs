@@ -75,7 +75,7 @@ fn look(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<String>) {
 }
 
 fn misfit(shape: Shape, value: &Value) -> String {
-    let shown = crate::api::go_text::value(value);
+    let shown = apimachinery::go_text::value(value);
     let inner = format!("&value.valueUnstructured{{Value:{shown}}}");
     match shape {
         Shape::Text => format!("expected string, got {inner}"),

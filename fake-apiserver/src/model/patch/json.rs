@@ -7,8 +7,8 @@ use json_patch::PatchOperation;
 use json_patch::jsonptr::Pointer;
 use serde_json::Value;
 
-use crate::model::depth::{DEPTH_MAX, TOO_DEEP};
-use crate::model::encode::encode_json;
+use apimachinery::depth::{DEPTH_MAX, TOO_DEEP};
+use apimachinery::encode::encode_json;
 
 use super::tree::{Container, Id, Tree};
 

@@ -10,8 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::api::{Status, go_text};
 use crate::model::schema::Schema;
+use apimachinery::go_text;
+use apimachinery::status::Status;
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -316,7 +317,7 @@ mod tests {
 
     use super::*;
     use crate::model::catalog::Catalog;
-    use crate::scenario::Version;
+    use apimachinery::Version;
 
     fn patched(path: &[&str], object: Value, patch: Value) -> Result<Value, String> {
         let kind = Catalog::builtin(Version::V1_36).find("", "pods").unwrap();

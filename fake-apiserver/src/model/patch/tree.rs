@@ -93,7 +93,7 @@ impl Tree {
     pub(super) fn copied(&self, id: Id, levels: usize) -> Option<Value> {
         match &self.nodes[id] {
             Node::Whole(value) => {
-                (!crate::model::depth::is_deeper_than(value, levels)).then(|| value.clone())
+                (!apimachinery::depth::is_deeper_than(value, levels)).then(|| value.clone())
             }
             Node::Object(fields) => {
                 let levels = levels.checked_sub(1)?;
@@ -117,7 +117,7 @@ impl Tree {
 
     fn taken(&mut self, id: Id, levels: usize) -> Option<Value> {
         match std::mem::replace(&mut self.nodes[id], Node::Whole(Value::Null)) {
-            Node::Whole(value) => (!crate::model::depth::is_deeper_than(&value, levels)).then_some(value),
+            Node::Whole(value) => (!apimachinery::depth::is_deeper_than(&value, levels)).then_some(value),
             Node::Object(fields) => {
                 let levels = levels.checked_sub(1)?;
                 let fields = fields

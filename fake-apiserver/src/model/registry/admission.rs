@@ -12,9 +12,9 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
-use crate::api::Status;
 use crate::model::found::Found;
-use crate::model::{quality, types, write};
+use crate::model::{quality, types};
+use apimachinery::status::Status;
 
 use super::{Writer, remove};
 
@@ -96,7 +96,7 @@ impl Writer<'_> {
             pod["status"]["conditions"] = json!([{
                 "type": "PodScheduled",
                 "status": "False",
-                "lastTransitionTime": write::timestamp(self.time()),
+                "lastTransitionTime": apimachinery::time::timestamp(self.time()),
                 "reason": "SchedulingGated",
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
             }]);

@@ -5,11 +5,11 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::Status;
-use crate::model::catalog::Kind;
 use crate::model::found::Found;
 use crate::model::write::{self, Outcome};
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::kind::Kind;
+use apimachinery::status::Status;
 
 use super::{DONE, Writer, is_terminating, text};
 
@@ -83,7 +83,7 @@ impl Writer<'_> {
         let same = place.filter(|place| conditions[*place]["status"] == condition["status"]);
         condition["lastTransitionTime"] = match same {
             Some(place) => conditions[place]["lastTransitionTime"].clone(),
-            None => write::timestamp(self.time()).into(),
+            None => apimachinery::time::timestamp(self.time()).into(),
         };
         match place {
             Some(place) => conditions[place] = condition,

@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use crate::api::Status;
-use crate::model::object::Stored;
 use crate::model::store::Objects;
+use apimachinery::object::Stored;
+use apimachinery::status::Status;
 
 use super::Writer;
 

@@ -2,13 +2,14 @@
 //!
 //! Source: apiserver `registry/rest/create.go` and `registry/generic/registry/store.go`.
 
+use crate::model::crd::Definition;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::Status;
-use crate::model::catalog::Deletion;
 use crate::model::write::{self, Outcome};
 use crate::model::{crd, naming, ownership, unevaluated, validation};
+use apimachinery::kind::Deletion;
+use apimachinery::status::Status;
 
 use super::{Writer, is_terminating, remove, text};
 
@@ -117,7 +118,7 @@ impl Writer<'_> {
     fn store_new(&mut self, name: &str, mut object: Value, uid: String) -> Result<(u16, Bytes), Status> {
         let (kind, key) = (self.kind(), self.key(name));
         self.warnings.extend(unevaluated::warning(kind, &object));
-        if let Some(definition) = kind.definition {
+        if let Some(definition) = Definition::of(kind) {
             definition.store(&mut object);
         }
         let said = object["metadata"].get("resourceVersion").cloned();

@@ -8,11 +8,12 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::api::write::{DeleteOptions, Propagation};
-use crate::api::{ListRequest, Status};
-use crate::model::catalog::{Deletion, Kind};
 use crate::model::list::{FRESH_WAIT, ListOutcome};
-use crate::model::object::Stored;
 use crate::model::write::{self, Outcome};
+use apimachinery::kind::{Deletion, Kind};
+use apimachinery::object::Stored;
+use apimachinery::options::ListRequest;
+use apimachinery::status::Status;
 
 use super::{Writer, finalizers, is_terminating};
 

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::Status;
 use crate::api::write::DeleteOptions;
-use crate::model::object::Stored;
-use crate::model::selector::LabelSelector;
 use crate::model::{scale, write};
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::object::Stored;
+use apimachinery::selector::LabelSelector;
+use apimachinery::status::Status;
 
 use super::deletion::check_preconditions;
 use super::{DONE, Writer, is_terminating, text};
@@ -125,7 +125,7 @@ impl Writer<'_> {
         }
         if !self.dry_run {
             let pod = text(pod, "name");
-            status["disruptedPods"][pod] = write::timestamp(self.time()).into();
+            status["disruptedPods"][pod] = apimachinery::time::timestamp(self.time()).into();
             self.note_status(budget, status);
         }
         Ok(())

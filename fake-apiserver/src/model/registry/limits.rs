@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::api::Status;
-use crate::api::write::Subresource;
 use crate::model::types;
+use apimachinery::status::Status;
+use apimachinery::write::Subresource;
 
 use super::Writer;
 

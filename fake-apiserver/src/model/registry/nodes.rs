@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use crate::api::{Cause, Status};
 use crate::model::types;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::status::{Cause, Status};
 
 use super::Writer;
 use super::limits::{amounts, together};

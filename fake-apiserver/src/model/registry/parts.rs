@@ -6,9 +6,9 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
-use crate::api::write::Subresource;
-use crate::model::catalog::{Deletion, Kind};
 use crate::model::types;
+use apimachinery::kind::{Deletion, Kind};
+use apimachinery::write::Subresource;
 
 use super::remove;
 

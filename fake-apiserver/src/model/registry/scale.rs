@@ -5,13 +5,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::api::write::Subresource;
-use crate::api::{Cause, Form, Status};
-use crate::model::catalog::{self, Scale};
-use crate::model::encode_json;
-use crate::model::object::Stored;
+use crate::model::catalog;
 use crate::model::ownership::Ownership;
 use crate::model::scale;
+use apimachinery::encode::encode_json;
+use apimachinery::kind::Scale;
+use apimachinery::object::Stored;
+use apimachinery::options::Form;
+use apimachinery::status::{Cause, Status};
+use apimachinery::write::Subresource;
 
 use super::update::Owners;
 use super::{Writer, text};

@@ -2,17 +2,20 @@
 //!
 //! Source: apiserver `registry/rest/update.go` and `registry/generic/registry/store.go`.
 
+use crate::model::crd::Definition;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::api::write::{Subresource, check_namespace};
-use crate::api::{Cause, Status, go_text};
+use crate::api::write::check_namespace;
 use crate::model::crd;
-use crate::model::object::Stored;
 use crate::model::{ownership, types, unevaluated, validation, write};
+use apimachinery::go_text;
+use apimachinery::object::Stored;
+use apimachinery::status::{Cause, Status};
+use apimachinery::write::Subresource;
 
 use super::{Writer, finalizers, is_terminating, parts, text};
 
@@ -66,7 +69,7 @@ impl Writer<'_> {
         }
         let merged = |live: &Value| {
             let mut object = self.ownership(subresource).apply(live, config, force)?;
-            if let Some(definition) = kind.definition {
+            if let Some(definition) = Definition::of(kind) {
                 definition.receive(&mut object);
             }
             let conformed = types::conform(kind, &object, version).map_err(Status::unexplained)?;
@@ -236,7 +239,7 @@ impl Writer<'_> {
         if unevaluated::warning(kind, &stored).is_none() {
             self.warnings.extend(unevaluated::warning(kind, &manifest));
         }
-        if let Some(definition) = kind.definition {
+        if let Some(definition) = Definition::of(kind) {
             definition.store(&mut manifest);
         }
         let outcome = write::replace(

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::api::write::Subresource;
-use crate::model::catalog::Kind;
 use crate::model::types;
+use apimachinery::kind::Kind;
+use apimachinery::write::Subresource;
 
 use super::is_terminating;
 use super::limits::{Amounts, add, amounts, together};

@@ -4,8 +4,9 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{Schema, Shape, published};
-use crate::model::catalog::{Catalog, Kind};
-use crate::scenario::Version;
+use crate::model::catalog::Catalog;
+use apimachinery::Version;
+use apimachinery::kind::Kind;
 
 const VERSIONS: [Version; 4] = [Version::V1_33, Version::V1_34, Version::V1_35, Version::V1_36];
 

@@ -3,8 +3,8 @@
 use rstest::rstest;
 
 use super::*;
-use crate::api::{Collection, Form, MetaVersion, RowObject, TableForm};
-use crate::model::encode_json;
+use apimachinery::encode::encode_json;
+use apimachinery::options::{Collection, Form, MetaVersion, RowObject, TableForm};
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()

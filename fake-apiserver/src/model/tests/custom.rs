@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::record::WriteOp;
+use trace::record::WriteOp;
 
 pub(super) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(super) const GADGETS: &str = "/apis/x.example.com/v1/namespaces/probe/gadgets";

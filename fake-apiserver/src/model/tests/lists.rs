@@ -134,8 +134,7 @@ fn too_large_says_when_to_retry(#[case] path: &str, #[case] retry_after: u32) {
     let details = status.details.as_ref().unwrap();
     assert_eq!(details.retry_after_seconds, retry_after);
     assert_eq!(details.causes[0].reason, "ResourceVersionTooLarge");
-    let header = status
-        .into_answer()
+    let header = Answer::from(status)
         .headers
         .into_iter()
         .find(|(name, _)| name == "Retry-After");
@@ -167,7 +166,7 @@ fn a_token_names_the_revision_and_the_last_key(
     #[case] path: &str,
     #[case] start: &str,
 ) {
-    use crate::model::continue_token::ContinueToken;
+    use apimachinery::continue_token::ContinueToken;
     let page = World::fixture(version).page(&format!("{path}?limit=2"));
     let token = page
         .continue_token
@@ -229,8 +228,8 @@ fn a_compacted_token_is_refused_with_one_that_goes_on_inconsistently() {
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
     assert!(status.message.contains("use the continue token in this response"));
     assert_eq!(
-        crate::model::continue_token::ContinueToken::decode(&status.continue_token).unwrap(),
-        crate::model::continue_token::ContinueToken {
+        apimachinery::continue_token::ContinueToken::decode(&status.continue_token).unwrap(),
+        apimachinery::continue_token::ContinueToken {
             revision: -1,
             start: "cm-2\0".to_owned()
         }

@@ -270,7 +270,7 @@ proptest! {
 
     #[test]
     fn a_token_is_read_as_it_was_written(revision in 1..u64::try_from(i64::MAX).unwrap(), key in "[a-z0-9-]{1,9}(/[a-z0-9.<>&-]{1,9}x)?", cached: bool) {
-        use crate::model::continue_token::ContinueToken;
+        use apimachinery::continue_token::ContinueToken;
         let token = ContinueToken::after(revision, &key, cached);
         let read = ContinueToken::decode(&token.encode()).unwrap();
         prop_assert_eq!(read.start_key(), format!("{key}\0"));

@@ -29,7 +29,7 @@ impl World {
         match parse(&request, self.model.catalog(), self.version)? {
             Request::Write(write) => {
                 let done = self.model.write(self.now, write, 7);
-                done.map_err(|refused| refused.status.into_answer())
+                done.map_err(|refused| refused.status.into())
             }
             other @ (Request::List(_)
             | Request::Watch(_)

@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::model::selector::{FieldSelector, LabelSelector};
+use apimachinery::selector::{FieldSelector, LabelSelector};
 
 /// `none` has no labels, `x` and `y` have `app` of their name, `n5` has `app=x,n=5`, `empty` has `app=`.
 #[rstest]

@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::record::WriteOp;
+use trace::record::WriteOp;
 
 #[test]
 fn identity_and_times_are_the_server_s() {

@@ -13,8 +13,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::{Field, Shape, Struct, Type, of, types};
-use crate::model::catalog::Kind;
-use crate::model::write::timestamp_of_era;
+use apimachinery::kind::Kind;
+use apimachinery::time::timestamp_of_era;
 
 mod schema;
 
@@ -276,7 +276,7 @@ mod tests {
 
     use super::*;
     use crate::model::catalog::Catalog;
-    use crate::scenario::Version;
+    use apimachinery::Version;
 
     fn read(group: &str, plural: &str, message: &[u8]) -> Result<Value, String> {
         let kind = Catalog::builtin(Version::V1_36).find(group, plural).unwrap();

@@ -16,9 +16,9 @@ use super::problems::Problems;
 use super::quantities::quantity;
 use super::scalars::{bytes, fits, time};
 use super::{Field, Shape, Struct, Type, of, types};
-use crate::api::go_text;
-use crate::model::catalog::Kind;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::go_text;
+use apimachinery::kind::Kind;
 
 /// What was read.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use serde_json::Map;
 
 use crate::model::found::Found;
 use crate::model::types;
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::formats::qualified_name;
 use super::pods;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::model::found::Found;
 use crate::model::types;
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::rules::Place;
 

@@ -4,9 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::go_text;
 use crate::model::found::Found;
 use crate::model::types::{self, Struct};
+use apimachinery::go_text;
 
 use super::metadata::IMMUTABLE;
 use super::rules::list;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::model::found::Found;
 use crate::model::naming::{label, letter_label, path_segment, subdomain};
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::{schedule, zones};
 

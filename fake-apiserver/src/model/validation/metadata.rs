@@ -4,10 +4,10 @@
 
 use serde_json::Value;
 
-use crate::model::catalog::Kind;
 use crate::model::found::Found;
 use crate::model::naming;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::kind::Kind;
 
 use super::formats::{annotations, labels, qualified_name};
 use super::rules::list;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::model::found::Found;
 use crate::model::naming::{label, subdomain};
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::formats::{self, Format, cidr, service_name};
 use super::rules::{Place, list};

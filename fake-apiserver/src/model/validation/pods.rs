@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::model::found::Found;
 use crate::model::naming::subdomain;
 use crate::model::types::{self, Struct};
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::formats::{is_port, qualified_name};
 use super::rules::{Place, list};

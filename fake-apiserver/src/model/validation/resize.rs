@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::model::found::Found;
 use crate::model::quality;
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::rules::list;
 

@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use crate::model::catalog::Review;
 use crate::model::found::Found;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::kind::Review;
 
 use super::indexes::Indexes;
 use super::rules::Place;
@@ -136,7 +136,7 @@ fn refuse_path(attributes: &Value, why: &str, version: Version, found: &mut Foun
     let of = |field: &str| attributes[field].as_str().unwrap_or_default();
     let (path, verb) = (of("path"), of("verb"));
     if version == Version::V1_33 {
-        let quote = crate::api::go_text::quote;
+        let quote = apimachinery::go_text::quote;
         let shown = format!(
             "authorization.NonResourceAttributes{{Path:{}, Verb:{}}}",
             quote(path),

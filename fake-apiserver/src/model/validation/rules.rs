@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::model::found::Found;
 use crate::model::types::{Struct, Type};
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::formats::{self, Format};
 use super::indexes::Indexes;

@@ -2,7 +2,7 @@
 //!
 //! Source: github.com/robfig/cron `parser.go`, which the server reads schedules with.
 
-use crate::api::go_text;
+use apimachinery::go_text;
 
 /// The lowest and the highest number of each field, and the words for its numbers.
 const FIELDS: [(u32, u32, &[&str]); 5] = [

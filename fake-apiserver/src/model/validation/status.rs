@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::model::found::Found;
 use crate::model::types::{Struct, Type};
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::formats::{self, Format, qualified_name};
 use super::indexes::Indexes;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::found::Found;
 use crate::model::types;
-use crate::scenario::Version;
+use apimachinery::Version;
 
 use super::formats::{annotations, label_value, labels, percent, qualified_name};
 use super::indexes::Indexes;

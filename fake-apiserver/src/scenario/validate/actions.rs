@@ -6,13 +6,13 @@ use super::fit::{Answer, Progress};
 use super::names::Named;
 use super::reach::Reach;
 use super::world::World;
-use crate::fault::{Cut, Ending, Pace};
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw::{self, ActionKeys, EndingKeys, Name};
 use crate::scenario::read::{At, First, OneOrMany, OrNothing};
 use crate::scenario::tree::Span;
 use crate::scenario::words::suggest;
 use crate::scenario::{Action, RawFrame, RuleAction, SayAction, ShapeAction, TruthAction};
+use trace::fault::{Cut, Ending, Pace};
 
 impl Validator<'_> {
     pub(super) fn action(

@@ -1,13 +1,13 @@
 //! What the client under test is told.
 
 use super::Validator;
-use crate::model::catalog::Kind;
-use crate::model::selector::{FieldSelector, LabelSelector};
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw;
 use crate::scenario::read::At;
 use crate::scenario::words::suggest;
 use crate::scenario::{BackoffSettings, ClientMode, ClientSettings, InitialList, ListSemantic};
+use apimachinery::kind::Kind;
+use apimachinery::selector::{FieldSelector, LabelSelector};
 
 impl Validator<'_> {
     pub(super) fn client(&mut self, client: &raw::Client, kind: &Kind) -> ClientSettings {

@@ -5,14 +5,15 @@ use serde_json::Value;
 
 use super::Validator;
 use super::world::World;
-use crate::model::catalog::Kind;
 use crate::model::crd;
-use crate::model::depth::{DEPTH_MAX, is_too_deep};
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw::Object;
 use crate::scenario::read::{At, Json};
 use crate::scenario::tree::Span;
-use crate::scenario::{Manifest, ObjectName, Version};
+use crate::scenario::{Manifest, ObjectName};
+use apimachinery::Version;
+use apimachinery::depth::{DEPTH_MAX, is_too_deep};
+use apimachinery::kind::Kind;
 
 impl Validator<'_> {
     /// Learns the kinds that `objects` define, before anything else is looked at: the target may be one of them.

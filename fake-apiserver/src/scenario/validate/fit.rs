@@ -1,12 +1,12 @@
 //! Which actions make sense for what a step waits for, and after the actions before them.
 
 use super::Validator;
-use crate::fault::Cut;
-use crate::model::encode_json;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw::ActionKeys;
 use crate::scenario::tree::Span;
 use crate::scenario::{Action, ReplyBody, RuleAction, ShapeAction};
+use apimachinery::encode::encode_json;
+use trace::fault::Cut;
 
 /// What the actions of a step act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::Validator;
 use super::names::Named;
 use super::world::World;
-use crate::model::catalog::Kind;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::kinds::SHORT_WORDS;
 use crate::scenario::raw::{self, Name, Object, ShortBody, ShortObject};
@@ -13,6 +12,7 @@ use crate::scenario::read::{At, Entries, First, Json, Text};
 use crate::scenario::tree::Span;
 use crate::scenario::words::{is_dns_subdomain, label_key, label_value, nearest, suggest};
 use crate::scenario::{Manifest, ObjectName};
+use apimachinery::kind::Kind;
 
 impl Validator<'_> {
     /// The objects an entry makes, written to `world`.

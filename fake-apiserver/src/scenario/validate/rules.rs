@@ -5,9 +5,7 @@ use super::fit::{Answer, Progress};
 use super::names::Names;
 use super::reach::Reach;
 use super::world::World;
-use crate::fault::Ending;
 use crate::model::catalog::Catalog;
-use crate::record::{ConnId, Door, StreamId};
 use crate::scenario::Transport;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::kinds::Kinds;
@@ -19,6 +17,8 @@ use crate::scenario::{
     Action, ClientSettings, RequestTrigger, Rule, RuleTrigger, Scenario, Sent, ServerSettings, Target,
     Trigger, Wait, Whose,
 };
+use trace::fault::Ending;
+use trace::record::{ConnId, Door, StreamId};
 
 /// How long a wait lasts that does not say.
 const WAIT_MS: u64 = 30_000;

@@ -4,7 +4,7 @@
 //! It must not know how lines leave.
 
 use crate::model::WatchFrame;
-use crate::record::FrameType;
+use trace::record::FrameType;
 
 /// What the script does to the truthful events of a watch.
 #[derive(Debug, Default)]

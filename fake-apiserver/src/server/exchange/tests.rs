@@ -8,7 +8,8 @@
 use rstest::rstest;
 
 use super::*;
-use crate::record::{FrameType, ObjectRef};
+use apimachinery::ObjectRef;
+use trace::record::FrameType;
 
 const STREAM: StreamId = StreamId(1);
 

@@ -3,11 +3,12 @@
 //!
 //! Source: apiextensions-apiserver `controller/openapi/builder`.
 
+use crate::model::crd::Definition;
 use serde_json::{Map, Value, json};
 
 use crate::api::published::{self, Sample};
-use crate::model::catalog::Kind;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::kind::Kind;
 
 use super::Texts;
 
@@ -76,7 +77,7 @@ const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 /// The schema of its objects.
 pub(super) fn schema(kind: &Kind, version: Version, draft: Draft) -> Value {
     let every = every_object(version);
-    let own = kind.definition.map(|definition| &definition.schema);
+    let own = Definition::of(kind).map(|definition| &definition.schema);
     let object = || ("type".to_owned(), "object".into());
     let mut schema = match own {
         Some(Value::Object(schema)) => schema.clone(),

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Answer, HttpRequest};
 use crate::model::catalog::Catalog;
-use crate::model::encode::encode_json;
-use crate::scenario::Version;
+use apimachinery::Version;
+use apimachinery::encode::encode_json;
 
 use super::custom::{self, Draft};
 use super::{bare, contents, customs, hash, schemas_of, tag, takes_json, whole};

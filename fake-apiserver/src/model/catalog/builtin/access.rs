@@ -1,7 +1,7 @@
 //! Roles, reviews of access and certificates.
 
-use super::super::{Kind, NameRule, Review, UnknownField};
 use super::{CORE, field, part};
+use apimachinery::kind::{Kind, NameRule, Review, UnknownField};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

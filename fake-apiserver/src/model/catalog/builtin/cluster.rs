@@ -1,7 +1,7 @@
 //! Leases, events, priorities and what nodes run with.
 
-use super::super::{Kind, UnknownField};
 use super::{CORE, field};
+use apimachinery::kind::{Kind, UnknownField};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

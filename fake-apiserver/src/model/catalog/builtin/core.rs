@@ -1,7 +1,7 @@
 //! The core group.
 
-use super::super::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
 use super::{CORE, REPLICAS, count, field, flag, part};
+use apimachinery::kind::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

@@ -1,9 +1,9 @@
 //! What extends the apiserver: admission, definitions of custom resources, other apiservers.
 
-use crate::scenario::Version;
+use apimachinery::Version;
 
-use super::super::{Kind, NameRule};
 use super::CORE;
+use apimachinery::kind::{Kind, NameRule};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

@@ -1,9 +1,9 @@
 //! Networking and discovery of endpoints.
 
-use crate::scenario::Version;
+use apimachinery::Version;
 
-use super::super::{Kind, NameRule};
 use super::CORE;
+use apimachinery::kind::{Kind, NameRule};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

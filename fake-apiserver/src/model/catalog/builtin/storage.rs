@@ -1,9 +1,9 @@
 //! Storage classes and devices.
 
-use crate::scenario::Version;
+use apimachinery::Version;
 
-use super::super::{Kind, UnknownField};
 use super::{CORE, field};
+use apimachinery::kind::{Kind, UnknownField};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

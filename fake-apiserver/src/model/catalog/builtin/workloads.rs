@@ -1,7 +1,7 @@
 //! What runs: apps, batch, autoscaling and policy.
 
-use super::super::{Kind, NameRule, UnknownField};
 use super::{CORE, REPLICAS, count};
+use apimachinery::kind::{Kind, NameRule, UnknownField};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

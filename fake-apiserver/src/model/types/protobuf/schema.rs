@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::depth::{DEPTH_MAX, TOO_DEEP};
+use apimachinery::depth::{DEPTH_MAX, TOO_DEEP};
 
 use super::{Wire, entries, raw, text, wrong_wire};
 

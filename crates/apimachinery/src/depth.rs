@@ -15,10 +15,10 @@ pub const DEPTH_MAX: usize = 100;
 const OWNERS_DEPTH: usize = 8;
 
 /// Go's words for JSON that is too deep.
-pub(crate) const TOO_DEEP: &str = "exceeded max depth";
+pub const TOO_DEEP: &str = "exceeded max depth";
 
 /// Is an object deeper than it may be?
-pub(crate) fn is_too_deep(object: &Value) -> bool {
+pub fn is_too_deep(object: &Value) -> bool {
     let below = |name: &str, value: &Value| match (name, value) {
         ("metadata", Value::Object(metadata)) => metadata.iter().any(|(name, value)| {
             let levels = if name == "managedFields" {
@@ -39,7 +39,7 @@ pub(crate) fn is_too_deep(object: &Value) -> bool {
 }
 
 /// Has a value more levels than these? It looks no deeper than that.
-pub(crate) fn is_deeper_than(value: &Value, levels: usize) -> bool {
+pub fn is_deeper_than(value: &Value, levels: usize) -> bool {
     let below = |value: &Value| levels == 0 || is_deeper_than(value, levels - 1);
     match value {
         Value::Object(fields) => levels == 0 || fields.values().any(below),

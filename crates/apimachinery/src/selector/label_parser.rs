@@ -1,7 +1,7 @@
 //! The grammar of label selectors (apimachinery `labels/selector.go`): a lexer and a parser that refuse in the
 //! server's own words.
 
-use crate::api::go_text::quote;
+use crate::go_text::quote;
 
 use super::{Operator, Requirement};
 

@@ -12,8 +12,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use apimachinery::ObjectRef;
+
+use crate::content::Content;
 use crate::fault::Ending;
-use crate::model::Content;
 use crate::report::Report;
 
 /// A connection, numbered in order of acceptance from 1.
@@ -80,17 +82,6 @@ impl Verb {
             Self::Other => "OTHER",
         }
     }
-}
-
-/// Identity and version of one object on the wire.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObjectRef {
-    /// `namespace/name`, or `name` for cluster-scoped objects.
-    pub key: String,
-    /// `metadata.uid`; empty if the frame carried none.
-    pub uid: String,
-    /// `metadata.resourceVersion`, verbatim; empty if the frame carried none.
-    pub resource_version: String,
 }
 
 /// The `type` of a watch event, or what stood in its place.

@@ -4,22 +4,21 @@
 //! It must not know who reads it: selectors, pages and watches are elsewhere.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::api::{Form, MetaVersion, RowObject};
-use crate::record::ObjectRef;
+use crate::ObjectRef;
+use crate::options::{Form, MetaVersion, RowObject};
 
-use super::catalog::Kind;
 use super::encode::{encode_json, encode_value};
 use super::texts::Texts;
+use crate::kind::Kind;
 
 /// Order of `metadata`'s keys for built-in kinds (`ObjectMeta` in apimachinery `meta/v1/types.go`).
-pub(crate) const OBJECT_META: [&str; 15] = [
+pub const OBJECT_META: [&str; 15] = [
     "name",
     "generateName",
     "namespace",
@@ -76,7 +75,7 @@ pub struct Stored {
 impl Stored {
     /// The version that a write at `revision` makes of `json`, which has a `metadata.uid` and a
     /// `metadata.resourceVersion`; the latter's value is set here.
-    pub(super) fn new(kind: &'static Kind, key: String, revision: u64, mut json: Value) -> Self {
+    pub fn new(kind: &'static Kind, key: String, revision: u64, mut json: Value) -> Self {
         if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".to_owned(), Value::String(revision.to_string()));
         }
@@ -85,7 +84,7 @@ impl Stored {
 
     /// `json` with whatever `metadata.resourceVersion` it has: what a write would have stored, had it not been a dry
     /// run.
-    pub(super) fn as_is(kind: &'static Kind, key: String, revision: u64, json: Value) -> Self {
+    pub fn as_is(kind: &'static Kind, key: String, revision: u64, json: Value) -> Self {
         let json = canonical(kind, json);
         let metadata = json.get("metadata");
         let metadata = |field| metadata.and_then(|metadata| metadata.get(field));
@@ -109,7 +108,7 @@ impl Stored {
 
     /// A version whose bytes somebody else has put in the order of the wire: with this uid and revision, these labels,
     /// and nothing that marks it as deleted.
-    pub(super) fn recorded(
+    pub fn recorded(
         kind: &'static Kind,
         key: String,
         uid: String,
@@ -137,7 +136,7 @@ impl Stored {
     }
 
     /// The same content under another revision: what a DELETED event shows.
-    pub(super) fn at_revision(&self, revision: u64) -> Self {
+    pub fn at_revision(&self, revision: u64) -> Self {
         Self::new(self.kind, self.key.clone(), revision, self.json())
     }
 
@@ -190,23 +189,23 @@ impl Stored {
     }
 
     /// Was it told to go?
-    pub(super) fn is_terminating(&self) -> bool {
+    pub fn is_terminating(&self) -> bool {
         self.terminating
     }
 
     /// How many bytes the whole object is.
-    pub(super) fn length(&self) -> usize {
+    pub fn length(&self) -> usize {
         self.full.len()
     }
 
     /// About how many bytes of memory it takes.
-    pub(super) fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         self.full.len() + 512
     }
 
-    /// The object as bytes, for who may read them later.
-    pub fn content(&self) -> Content {
-        Content(self.full.clone())
+    /// The encoded object. Cheap: the bytes are shared.
+    pub fn bytes(&self) -> Bytes {
+        self.full.clone()
     }
 
     /// The object with its type, as a GET or a watch event shows it, without newline. Of a table: what the row of the
@@ -227,7 +226,7 @@ impl Stored {
     }
 
     /// The object as an item of a list: built-in kinds leave their type out there.
-    pub(super) fn write_item(&self, form: Form, out: &mut Vec<u8>) {
+    pub fn write_item(&self, form: Form, out: &mut Vec<u8>) {
         let encoded = self.encoded(form);
         if form == Form::Full && !self.kind.custom {
             out.push(b'{');
@@ -238,7 +237,7 @@ impl Stored {
     }
 
     /// The item as JSON value; [`Stored::write_item`] writes the same.
-    pub(super) fn item_json(&self, form: Form) -> Value {
+    pub fn item_json(&self, form: Form) -> Value {
         match carried(form) {
             Carried::Nothing => Value::Null,
             Carried::Full => {
@@ -272,53 +271,8 @@ impl Stored {
     }
 }
 
-/// What is in an object, as the bytes it is stored in. A saved trace has it as JSON.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Content(Bytes);
-
-impl Content {
-    /// The object, read at every call.
-    pub fn json(&self) -> Value {
-        decode(&self.0)
-    }
-
-    /// How many bytes it is.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Is there nothing in it? Never.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl From<&Value> for Content {
-    fn from(json: &Value) -> Self {
-        Self(encode_json(json).into())
-    }
-}
-
-impl fmt::Debug for Content {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.0))
-    }
-}
-
-impl Serialize for Content {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.json().serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(|json| Self::from(&json))
-    }
-}
-
 /// Reads what [`encode_json`] wrote, however deep it is.
-pub(super) fn decode(bytes: &[u8]) -> Value {
+pub fn decode(bytes: &[u8]) -> Value {
     read_back(bytes).expect("what was encoded can be decoded")
 }
 
@@ -326,7 +280,7 @@ pub(super) fn decode(bytes: &[u8]) -> Value {
 ///
 /// # Errors
 /// It is no JSON.
-pub(crate) fn read_back(bytes: &[u8]) -> serde_json::Result<Value> {
+pub fn read_back(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     reader.disable_recursion_limit();
     Value::deserialize(&mut reader)
@@ -383,7 +337,7 @@ fn selectable(kind: &Kind, json: &Value) -> Texts {
 /// A custom resource is a map at every depth, hence sorted. A built-in kind is a struct; below its own fields the order
 /// is the manifest's, because the structs of pod specs and the like are not known here, only which of their fields are
 /// maps.
-pub(super) fn canonical(kind: &Kind, json: Value) -> Value {
+pub fn canonical(kind: &Kind, json: Value) -> Value {
     let Value::Object(mut object) = json else {
         return json;
     };
@@ -410,7 +364,7 @@ pub(super) fn canonical(kind: &Kind, json: Value) -> Value {
 }
 
 /// The fields of metadata, each of them once, in the order of the struct.
-pub(super) fn ordered_metadata(mut fields: Vec<(String, Value)>) -> Value {
+pub fn ordered_metadata(mut fields: Vec<(String, Value)>) -> Value {
     fields.sort_by_cached_key(|(field, _)| place_in(&OBJECT_META, field));
     Value::Object(fields.into_iter().collect())
 }
@@ -425,7 +379,7 @@ fn say(object: &mut Map<String, Value>, field: &str, text: &str) {
 }
 
 /// Takes out of the metadata what says nothing.
-pub(super) fn without_empty_metadata(object: &mut Value) {
+pub fn without_empty_metadata(object: &mut Value) {
     drop_empty(object.get_mut("metadata"));
 }
 

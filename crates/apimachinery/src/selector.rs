@@ -4,8 +4,8 @@
 //! Sources: apimachinery `labels/selector.go` and `fields/selector.go`; "Labels and Selectors" and "Field Selectors" in
 //! the documentation.
 
-use super::catalog::{Kind, UnknownField};
 use super::object::Stored;
+use crate::kind::{Kind, UnknownField};
 
 mod label_parser;
 
@@ -63,7 +63,8 @@ impl LabelSelector {
         })
     }
 
-    pub(super) fn matches(&self, object: &Stored) -> bool {
+    /// Do all requirements hold for the labels of this object?
+    pub fn matches(&self, object: &Stored) -> bool {
         self.requirements.iter().all(|requirement| {
             let value = object.label(&requirement.key);
             let has = |values: &[String], value: &str| {

@@ -9,12 +9,10 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::model::catalog::Kind;
-use crate::model::encode::encode_json;
+use crate::encode::encode_json;
+use crate::kind::Kind;
 
-use crate::scenario::Version;
-
-use super::Answer;
+use crate::Version;
 
 /// A Kubernetes Status with `status: Failure`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -559,21 +557,40 @@ impl Status {
         serde_json::to_value(self.wire()).expect("a struct of strings and numbers is a JSON value")
     }
 
-    /// The whole answer: code, `Content-Type`, `Retry-After` where the details say so, body.
-    pub fn into_answer(self) -> Answer {
-        let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
-        let retry_after = self
-            .details
-            .as_ref()
-            .map_or(0, |details| details.retry_after_seconds);
-        if retry_after > 0 {
-            headers.push(("Retry-After".to_owned(), retry_after.to_string()));
+    /// 401: a user that is not known.
+    pub fn unauthorized() -> Self {
+        Self {
+            code: 401,
+            reason: "Unauthorized".to_owned(),
+            message: "Unauthorized".to_owned(),
+            ..Self::default()
         }
-        Answer {
-            status: self.code,
-            headers,
-            body: self.to_bytes(),
+    }
+
+    /// 403: this user has no right to this. `resource` is empty for a path that names none.
+    pub fn forbidden_to(group: &str, resource: &str, name: &str, why: &str) -> Self {
+        let qualified = match (resource, group) {
+            ("", _) => String::new(),
+            (resource, "") => resource.to_owned(),
+            (resource, group) => format!("{resource}.{group}"),
+        };
+        let what = match (qualified.as_str(), name) {
+            ("", _) => "forbidden".to_owned(),
+            (qualified, "") => format!("{qualified} is forbidden"),
+            (qualified, name) => format!("{qualified} \"{name}\" is forbidden"),
+        };
+        Self {
+            code: 403,
+            reason: "Forbidden".to_owned(),
+            message: format!("{what}: {why}"),
+            ..Self::default()
         }
+        .with_details(Details {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: resource.to_owned(),
+            ..Details::default()
+        })
     }
 
     fn wire(&self) -> Wire<'_> {

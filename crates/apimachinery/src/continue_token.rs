@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use crate::api::go_text;
+use crate::go_text;
 
 use super::encode::encode_json;
 

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::model::depth::TOO_DEEP;
+use crate::depth::TOO_DEEP;
 
 /// Text as `%q` prints it (`strconv.Quote`).
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
         match character {
@@ -31,7 +31,7 @@ pub(crate) fn quote(text: &str) -> String {
 }
 
 /// A value as `%v` prints what JSON becomes in Go: `map[a:1 b:[x y]]`.
-pub(crate) fn value(value: &Value) -> String {
+pub fn value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(flag) => flag.to_string(),
@@ -54,7 +54,7 @@ pub(crate) fn value(value: &Value) -> String {
 }
 
 /// How messages name the type of a JSON value.
-pub(crate) fn json_kind(value: &Value) -> &'static str {
+pub fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -66,7 +66,7 @@ pub(crate) fn json_kind(value: &Value) -> &'static str {
 }
 
 /// `strconv.ParseUint(text, 10, 64)`.
-pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
+pub fn parse_uint(text: &str) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(number) if digits => Ok(number),
@@ -75,7 +75,7 @@ pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
 }
 
 /// `strconv.ParseInt(text, 10, 64)`.
-pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
+pub fn parse_int(text: &str) -> Result<i64, String> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().map_err(|_| number_error("ParseInt", text, digits))
@@ -91,7 +91,7 @@ fn number_error(function: &str, text: &str, digits: bool) -> String {
 }
 
 /// Is the text a duration (`time.ParseDuration`)? The error is Go's.
-pub(crate) fn check_duration(text: &str) -> Result<(), String> {
+pub fn check_duration(text: &str) -> Result<(), String> {
     let invalid = || format!("time: invalid duration {}", quote(text));
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -130,7 +130,7 @@ pub(crate) fn check_duration(text: &str) -> Result<(), String> {
 }
 
 /// What `encoding/json` says of a text that is no JSON; `error` is what serde_json found in it.
-pub(crate) fn json_error(text: &[u8], error: &serde_json::Error) -> String {
+pub fn json_error(text: &[u8], error: &serde_json::Error) -> String {
     let lines = text.split(|byte| *byte == b'\n');
     let before: usize = lines
         .take(error.line().saturating_sub(1))

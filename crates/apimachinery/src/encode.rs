@@ -86,7 +86,7 @@ fn has(text: &str, is_so: impl Fn(u8) -> bool) -> bool {
 }
 
 /// The same, indented by two spaces: what `pretty` asks for.
-pub(crate) fn encode_json_indented<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
+pub fn encode_json_indented<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     let text = serde_json::to_string_pretty(value)
         .expect("a JSON value with string keys always serializes into memory");
     // Outside of strings none of these occur.

@@ -1,0 +1,62 @@
+//! The content of an object as bytes, for what may be read later.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use apimachinery::encode::encode_json;
+use apimachinery::object::decode;
+
+/// What is in an object, as the bytes it is stored in. A saved trace has it as JSON.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Content(Bytes);
+
+impl Content {
+    /// The object, read at every call.
+    pub fn json(&self) -> Value {
+        decode(&self.0)
+    }
+
+    /// How many bytes it is.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Is there nothing in it? Never.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<Bytes> for Content {
+    /// Of an encoded object.
+    fn from(encoded: Bytes) -> Self {
+        Self(encoded)
+    }
+}
+
+impl From<&Value> for Content {
+    fn from(json: &Value) -> Self {
+        Self(encode_json(json).into())
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(|json| Self::from(&json))
+    }
+}
