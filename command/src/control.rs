@@ -271,7 +271,7 @@ fn state(room: &Room) -> Result<Value, Refusal> {
 fn memory(server: MemoryView, judge: usize) -> Value {
     let mut memory = json!(server);
     memory["judge"] = json!(judge);
-    memory["budget"] = json!(server.budget + conformance::wire::BYTES_MAX);
+    memory["budget"] = json!(server.budget + judge::wire::BYTES_MAX);
     memory
 }
 

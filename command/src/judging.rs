@@ -1,6 +1,6 @@
 //! The judge beside a running server: hears every record, says at once what it proves, and gives a verdict at the end.
 //!
-//! What is right and wrong is decided in `conformance::wire`; here it is put into words for people and files.
+//! What is right and wrong is decided in `judge::wire`; here it is put into words for people and files.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use conformance::wire::{ClientVerdict, Loops, Violation, WireJudge, WireVerdict};
 use fake_apiserver::record::Record;
 use fake_apiserver::record::line::{line, printable};
+use judge::wire::{ClientVerdict, Loops, Violation, WireJudge, WireVerdict};
 use owo_colors::OwoColorize as _;
 
 use crate::Failure;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use conformance::wire::{Loops, Needs, needs};
 use fake_apiserver::net::ServeOptions;
 use fake_apiserver::record::Record;
 use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::{ScenarioFile, Style};
 use fake_apiserver::server::{Limits, Server};
+use judge::wire::{Loops, Needs, needs};
 
 use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
 use crate::serve::Listening;

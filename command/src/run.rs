@@ -16,9 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use conformance::effect::Effects;
-use conformance::verdict::Verdict;
-use conformance::wire::{Loops, Needs, SETTINGS, configured, grants, needs, takes};
 use fake_apiserver::model::catalog::Kind;
 use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
@@ -27,6 +24,9 @@ use fake_apiserver::scenario::{
 };
 use fake_apiserver::server::{Limits, Server};
 use futures::{StreamExt as _, stream};
+use judge::effect::Effects;
+use judge::verdict::Verdict;
+use judge::wire::{Loops, Needs, SETTINGS, configured, grants, needs, takes};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 

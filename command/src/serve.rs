@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use conformance::wire::Loops;
 use fake_apiserver::net::{ServeOptions, TlsOptions};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
+use judge::wire::Loops;
 
 use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
 use crate::stage::{self, Running, Stage};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use crate::verdict::Outcome;
+use judge::verdict::Outcome;
 
 /// One known failure.
 #[derive(Debug, Clone, PartialEq, Eq)]

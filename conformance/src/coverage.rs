@@ -5,7 +5,7 @@ use fake_apiserver::record::{Verb, What};
 use fake_apiserver::scenario::catalogue::{self, Level, Profile, Requirement};
 
 use crate::suite::Judged;
-use crate::verdict::Contradiction;
+use judge::verdict::Contradiction;
 
 /// What every scenario expects without a word.
 const CONVERGENCE: &str = "INV-13";

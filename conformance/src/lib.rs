@@ -1,22 +1,15 @@
 //! Runs a watch client through a scenario and says what it got wrong, and why.
 //!
 //! [`client`] is the door for clients, `drive` joins client and fake and lets them play, [`trace`] is what both did,
-//! [`judge`] reads a [`verdict::Verdict`] off the trace alone, and [`report`] prints. [`suite`] does all of it for many
+//! [`judge`](mod@judge) reads a [`verdict::Verdict`] off the trace alone, and [`report`] prints. [`suite`] does all of it for many
 //! scenarios at once; [`baseline`] knows which failures are old news.
 
 pub mod baseline;
-pub mod cache;
-pub mod check;
 pub mod client;
 pub mod coverage;
 pub mod drive;
-pub mod effect;
-pub mod history;
-pub mod invariants;
-pub mod judge;
 pub mod report;
 pub mod suite;
-pub mod trace;
-pub mod verdict;
-pub mod wire;
-pub mod words;
+
+pub use ::judge;
+pub use ::judge::{cache, check, effect, history, invariants, trace, verdict, wire, words};

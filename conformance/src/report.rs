@@ -4,4 +4,5 @@ pub mod json;
 pub mod markdown;
 pub mod requirements;
 pub mod terminal;
-pub mod transcript;
+
+pub use judge::transcript;

@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::baseline::{Baseline, Known};
 use crate::client::Client;
 use crate::drive;
-use crate::judge::judge;
-use crate::verdict::{Outcome, Verdict};
+use judge::judge;
+use judge::verdict::{Outcome, Verdict};
 
 /// What carries a scenario out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -250,7 +250,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::trace::sample::scenario;
+    use judge::trace::sample::scenario;
 
     #[rstest]
     #[case(Outcome::Pass, None, Standing::Passed)]

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
-use conformance::verdict::Contradiction;
-use conformance::wire::Needs;
 use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::LoadErrors;
 use fake_apiserver::scenario::catalogue::{self, Level};
+use judge::verdict::Contradiction;
+use judge::wire::Needs;
 use owo_colors::OwoColorize as _;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;

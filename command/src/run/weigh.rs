@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use conformance::effect::Effects;
-use conformance::judge::judge_wire;
-use conformance::verdict::{Contradiction, Outcome, Verdict};
-use conformance::wire::Violation;
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, SharedScenario};
+use judge::effect::Effects;
+use judge::judge_wire;
+use judge::verdict::{Contradiction, Outcome, Verdict};
+use judge::wire::Violation;
 
 use super::Skipped;
 use super::child::Ended;

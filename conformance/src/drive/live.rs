@@ -16,7 +16,7 @@ use tower_http::decompression::DecompressionLayer;
 
 use super::{Run, play, stack};
 use crate::client::Client;
-use crate::wire::{grants, takes};
+use judge::wire::{grants, takes};
 
 /// Longest run, beside the time that the scenario takes or grants. A server that never ends a run is a bug of the harness.
 const TIME_MAX: Duration = Duration::from_secs(300);

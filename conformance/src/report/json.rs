@@ -3,10 +3,10 @@
 use fake_apiserver::record::{RunEnd, What};
 use serde::Serialize;
 
-use super::transcript::transcript;
 use crate::suite::{Counts, Judged, Standing};
-use crate::trace::Trace;
-use crate::verdict::{Contradiction, Outcome};
+use judge::trace::Trace;
+use judge::transcript::transcript;
+use judge::verdict::{Contradiction, Outcome};
 
 /// One scenario's line.
 #[derive(Debug, Serialize)]
@@ -93,8 +93,8 @@ mod tests {
 
     use super::*;
     use crate::suite::Driver;
-    use crate::trace::sample::{Sample, scenario};
-    use crate::verdict::Verdict;
+    use judge::trace::sample::{Sample, scenario};
+    use judge::verdict::Verdict;
 
     #[test]
     fn a_failed_run_comes_with_its_end_and_its_trace() {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use owo_colors::OwoColorize;
 
 use crate::suite::{Counts, Judged, Standing};
-use crate::verdict::Contradiction;
+use judge::verdict::Contradiction;
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]

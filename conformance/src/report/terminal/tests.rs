@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::suite::Driver;
-use crate::trace::sample::{Sample, scenario};
+use judge::trace::sample::{Sample, scenario};
 
 fn failed() -> Judged {
     let mut s = Sample::new();
@@ -15,7 +15,7 @@ fn failed() -> Judged {
     s.watch("5");
     let records = s.complete();
     let scenario = Arc::new(scenario());
-    let verdict = crate::judge::judge(&scenario, &records);
+    let verdict = judge::judge(&scenario, &records);
     Judged {
         scenario,
         client: "watcher",

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{ConnId, FrameType, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp};
-use fake_apiserver::report::Report;
+use ::trace::fault::Ending;
+use ::trace::record::{ConnId, FrameType, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp};
+use ::trace::report::Report;
 use fake_apiserver::scenario::{ClientMode, Excuse, Place, Transport};
 use rstest::rstest;
 
@@ -36,12 +36,12 @@ fn watching() -> Sample {
     s
 }
 
-fn end(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
+fn end(mut s: Sample) -> Vec<::trace::record::Record> {
     s.push(What::StopRequested);
     s.complete()
 }
 
-fn stop_late(mut s: Sample) -> Vec<fake_apiserver::record::Record> {
+fn stop_late(mut s: Sample) -> Vec<::trace::record::Record> {
     s.after(5000);
     end(s)
 }

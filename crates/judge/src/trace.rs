@@ -6,15 +6,15 @@
 use std::io::{BufRead, Write};
 use std::time::Duration;
 
-use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{
+use ::trace::fault::Ending;
+use ::trace::record::{
     ConnId, Frame, FrameType, ObjectRef, Record, RunEnd, Side, StreamId, Truth, Verb, What,
 };
-use fake_apiserver::report::Report;
+use ::trace::report::Report;
 
 mod index;
-#[cfg(test)]
-pub(crate) mod sample;
+#[cfg(any(test, feature = "samples"))]
+pub mod sample;
 
 /// An indexed view of a run's records.
 #[derive(Debug)]

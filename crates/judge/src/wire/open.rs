@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fake_apiserver::record::{ConnId, Verb};
+use ::trace::record::{ConnId, Verb};
 
 use super::chains::List;
 use super::position::{Position, Version};

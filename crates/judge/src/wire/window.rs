@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use fake_apiserver::record::{Record, What};
+use ::trace::record::{Record, What};
 use fake_apiserver::scenario::{Named, Scenario};
 
 use super::asked::Suspicion;

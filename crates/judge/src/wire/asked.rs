@@ -1,6 +1,6 @@
 //! What goes between the judge and a ledger: a list or watch in, a suspicion out.
 
-use fake_apiserver::record::{ConnId, StreamId, Verb};
+use ::trace::record::{ConnId, StreamId, Verb};
 
 use crate::trace::Moment;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{FrameType, Side};
+use ::trace::fault::Ending;
+use ::trace::record::{FrameType, Side};
 
 use super::{Finding, Ground};
 use crate::trace::{Answer, Exchange, Moment, readable};

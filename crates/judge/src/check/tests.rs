@@ -1,6 +1,6 @@
 //! One row an expectation: a trace that meets it and one that does not.
 
-use fake_apiserver::record::What;
+use ::trace::record::What;
 use fake_apiserver::scenario::{
     EmittedKind, EmittedMatch, Expected, Ref, RequestNever, Step, Times, Trigger,
 };

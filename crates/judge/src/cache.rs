@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fake_apiserver::report::Report;
+use ::trace::report::Report;
 
 use crate::trace::Reported;
 

@@ -3,7 +3,7 @@
 //! Two readings: [`unmet`] for a run that came to its end, and [`broken`] for one that did not, where what is merely
 //! missing proves nothing and only what must not be counts.
 
-use fake_apiserver::record::RunEnd;
+use ::trace::record::RunEnd;
 use fake_apiserver::scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario};
 
 use crate::cache::Cache;

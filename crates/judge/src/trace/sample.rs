@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{
+use ::trace::fault::Ending;
+use ::trace::record::{
     ConnId, Frame, FrameType, ObjectRef, Record, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp,
 };
-use fake_apiserver::report::{Report, ReportedObject};
+use ::trace::report::{Report, ReportedObject};
 use fake_apiserver::scenario::{ClientSettings, Expect, Scenario, ServerSettings, Target};
 use serde_json::json;
 
 /// Appends records; every object lives in namespace `ns1` and has the uid `u-<name>` unless a call says otherwise.
 #[derive(Default)]
-pub(crate) struct Sample {
+pub struct Sample {
     records: Vec<Record>,
     at: Duration,
     streams: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Sample {
 }
 
 /// A scenario that expects nothing in particular and watches ConfigMaps in `ns1`.
-pub(crate) fn scenario() -> Scenario {
+pub fn scenario() -> Scenario {
     Scenario {
         id: "sample/hand-written".to_owned(),
         path: PathBuf::from("scenarios/sample/hand-written.yaml"),
@@ -46,11 +46,13 @@ pub(crate) fn scenario() -> Scenario {
 }
 
 impl Sample {
-    pub(crate) fn new() -> Self {
+    /// An empty trace at time 0.
+    pub fn new() -> Self {
         Self::default()
     }
 
-    pub(crate) fn push(&mut self, what: What) -> &mut Self {
+    /// Appends a record of the next moment.
+    pub fn push(&mut self, what: What) -> &mut Self {
         let seq = self.records.len() as u64;
         self.records.push(Record {
             seq,
@@ -61,13 +63,13 @@ impl Sample {
     }
 
     /// Lets time pass.
-    pub(crate) fn after(&mut self, ms: u64) -> &mut Self {
+    pub fn after(&mut self, ms: u64) -> &mut Self {
         self.at += Duration::from_millis(ms);
         self
     }
 
     /// The next answer, page or frame is marked as the script's.
-    pub(crate) fn lie(&mut self) -> &mut Self {
+    pub fn lie(&mut self) -> &mut Self {
         self.scripted = true;
         self
     }
@@ -78,22 +80,18 @@ impl Sample {
 
     // ---- the truth
 
-    pub(crate) fn wrote(&mut self, name: &str, version: &str) -> &mut Self {
+    /// Applies an object at a version.
+    pub fn wrote(&mut self, name: &str, version: &str) -> &mut Self {
         self.write(name, &format!("u-{name}"), version, WriteOp::Create, true)
     }
 
-    pub(crate) fn deleted(&mut self, name: &str, version: &str) -> &mut Self {
+    /// Deletes an object at a version.
+    pub fn deleted(&mut self, name: &str, version: &str) -> &mut Self {
         self.write(name, &format!("u-{name}"), version, WriteOp::Delete, false)
     }
 
-    pub(crate) fn write(
-        &mut self,
-        name: &str,
-        uid: &str,
-        version: &str,
-        op: WriteOp,
-        selected: bool,
-    ) -> &mut Self {
+    /// Appends a write to the store.
+    pub fn write(&mut self, name: &str, uid: &str, version: &str, op: WriteOp, selected: bool) -> &mut Self {
         self.push(What::Wrote(Truth {
             resource: "configmaps".to_owned(),
             object: object(name, uid, version),
@@ -105,7 +103,8 @@ impl Sample {
 
     // ---- requests and answers; an answer belongs to the newest request
 
-    pub(crate) fn request(&mut self, verb: Verb, query: &[(&str, &str)]) -> &mut Self {
+    /// A request of the client, on a new stream.
+    pub fn request(&mut self, verb: Verb, query: &[(&str, &str)]) -> &mut Self {
         self.streams += 1;
         let stream = StreamId(self.streams);
         self.push(What::Request {
@@ -125,17 +124,19 @@ impl Sample {
         })
     }
 
-    pub(crate) fn list(&mut self, query: &[(&str, &str)]) -> &mut Self {
+    /// A LIST request.
+    pub fn list(&mut self, query: &[(&str, &str)]) -> &mut Self {
         self.request(Verb::List, query)
     }
 
     /// A watch from `version` whose head was sent.
-    pub(crate) fn watch(&mut self, version: &str) -> &mut Self {
+    pub fn watch(&mut self, version: &str) -> &mut Self {
         self.request(Verb::Watch, &[("watch", "true"), ("resourceVersion", version)])
             .head(200)
     }
 
-    pub(crate) fn watch_list(&mut self, version: &str) -> &mut Self {
+    /// A streaming list from `version`.
+    pub fn watch_list(&mut self, version: &str) -> &mut Self {
         self.request(
             Verb::WatchList,
             &[
@@ -147,11 +148,13 @@ impl Sample {
         .head(200)
     }
 
-    pub(crate) fn stream(&self) -> StreamId {
+    /// The newest stream.
+    pub fn stream(&self) -> StreamId {
         StreamId(self.streams)
     }
 
-    pub(crate) fn head(&mut self, status: u16) -> &mut Self {
+    /// The head of the answer on the newest stream.
+    pub fn head(&mut self, status: u16) -> &mut Self {
         let (stream, scripted) = (self.stream(), self.lied());
         self.push(What::Head {
             stream,
@@ -162,7 +165,7 @@ impl Sample {
     }
 
     /// Head and body of a LIST.
-    pub(crate) fn page(&mut self, version: &str, token: &str, items: &[(&str, &str)]) -> &mut Self {
+    pub fn page(&mut self, version: &str, token: &str, items: &[(&str, &str)]) -> &mut Self {
         let (stream, scripted) = (self.stream(), self.lied());
         self.head(200);
         self.push(What::Page {
@@ -180,7 +183,7 @@ impl Sample {
     }
 
     /// The rest of a LIST whose head was sent.
-    pub(crate) fn finish_page(&mut self, version: &str, items: &[(&str, &str)]) -> &mut Self {
+    pub fn finish_page(&mut self, version: &str, items: &[(&str, &str)]) -> &mut Self {
         let stream = self.stream();
         self.push(What::Page {
             stream,
@@ -197,7 +200,7 @@ impl Sample {
     }
 
     /// The client closes the connection of the newest request.
-    pub(crate) fn left(&mut self) -> &mut Self {
+    pub fn left(&mut self) -> &mut Self {
         let conn = ConnId(self.streams);
         self.push(What::Disconnected {
             conn,
@@ -206,11 +209,12 @@ impl Sample {
     }
 
     /// A Status as answer.
-    pub(crate) fn status(&mut self, status: u16, reason: &str) -> &mut Self {
+    pub fn status(&mut self, status: u16, reason: &str) -> &mut Self {
         self.refuse(status, reason, None, None)
     }
 
-    pub(crate) fn refuse(
+    /// A refusal of the newest request.
+    pub fn refuse(
         &mut self,
         status: u16,
         reason: &str,
@@ -234,7 +238,8 @@ impl Sample {
         self.eof()
     }
 
-    pub(crate) fn frame(&mut self, kind: FrameType, about: Option<ObjectRef>, sent: u64) -> &mut Self {
+    /// A watch event; `sent`: how many of its bytes.
+    pub fn frame(&mut self, kind: FrameType, about: Option<ObjectRef>, sent: u64) -> &mut Self {
         let (stream, scripted) = (self.stream(), self.lied());
         self.push(What::Frame {
             stream,
@@ -248,7 +253,8 @@ impl Sample {
         })
     }
 
-    pub(crate) fn added(&mut self, name: &str, version: &str) -> &mut Self {
+    /// An ADDED event, sent whole.
+    pub fn added(&mut self, name: &str, version: &str) -> &mut Self {
         self.frame(
             FrameType::Added,
             Some(object(name, &format!("u-{name}"), version)),
@@ -256,7 +262,8 @@ impl Sample {
         )
     }
 
-    pub(crate) fn torn_added(&mut self, name: &str, version: &str, sent: u64) -> &mut Self {
+    /// An ADDED event, of which `sent` bytes were sent.
+    pub fn torn_added(&mut self, name: &str, version: &str, sent: u64) -> &mut Self {
         self.frame(
             FrameType::Added,
             Some(object(name, &format!("u-{name}"), version)),
@@ -264,7 +271,8 @@ impl Sample {
         )
     }
 
-    pub(crate) fn removed(&mut self, name: &str, version: &str) -> &mut Self {
+    /// A DELETED event.
+    pub fn removed(&mut self, name: &str, version: &str) -> &mut Self {
         self.frame(
             FrameType::Deleted,
             Some(object(name, &format!("u-{name}"), version)),
@@ -272,14 +280,16 @@ impl Sample {
         )
     }
 
-    pub(crate) fn bookmark(&mut self, version: &str, end: Option<&str>) -> &mut Self {
+    /// A BOOKMARK; `end`: the value of `k8s.io/initial-events-end`.
+    pub fn bookmark(&mut self, version: &str, end: Option<&str>) -> &mut Self {
         let kind = FrameType::Bookmark {
             initial_events_end: end.map(ToOwned::to_owned),
         };
         self.frame(kind, Some(object("", "", version)), 100)
     }
 
-    pub(crate) fn error(&mut self, code: u16, reason: &str) -> &mut Self {
+    /// An ERROR event with a Status.
+    pub fn error(&mut self, code: u16, reason: &str) -> &mut Self {
         self.frame(
             FrameType::Error {
                 code,
@@ -290,31 +300,36 @@ impl Sample {
         )
     }
 
-    pub(crate) fn garbage(&mut self) -> &mut Self {
+    /// Bytes that are no watch event.
+    pub fn garbage(&mut self) -> &mut Self {
         self.lie().frame(FrameType::Raw, None, 100)
     }
 
-    pub(crate) fn end(&mut self, how: Ending, by: Side) -> &mut Self {
+    /// The end of the newest answer.
+    pub fn end(&mut self, how: Ending, by: Side) -> &mut Self {
         let stream = self.stream();
         self.push(What::End { stream, how, by })
     }
 
-    pub(crate) fn eof(&mut self) -> &mut Self {
+    /// A clean end of the newest answer.
+    pub fn eof(&mut self) -> &mut Self {
         self.end(Ending::Eof, Side::Server)
     }
 
-    pub(crate) fn rst(&mut self) -> &mut Self {
+    /// A reset of the newest answer, by the server.
+    pub fn rst(&mut self) -> &mut Self {
         self.end(Ending::Rst, Side::Server)
     }
 
     // ---- the client
 
-    pub(crate) fn emit(&mut self, report: Report) -> &mut Self {
+    /// What the client reports.
+    pub fn emit(&mut self, report: Report) -> &mut Self {
         self.push(What::Reported(report))
     }
 
     /// A whole relist: init, its items, init_done.
-    pub(crate) fn emit_init(&mut self, items: &[(&str, &str)]) -> &mut Self {
+    pub fn emit_init(&mut self, items: &[(&str, &str)]) -> &mut Self {
         self.emit(Report::Init);
         for (name, version) in items {
             self.emit(Report::InitApply(reported(name, &format!("u-{name}"), version)));
@@ -322,15 +337,18 @@ impl Sample {
         self.emit(Report::InitDone)
     }
 
-    pub(crate) fn emit_apply(&mut self, name: &str, version: &str) -> &mut Self {
+    /// The client reports an object.
+    pub fn emit_apply(&mut self, name: &str, version: &str) -> &mut Self {
         self.emit(Report::Apply(reported(name, &format!("u-{name}"), version)))
     }
 
-    pub(crate) fn emit_delete(&mut self, name: &str, version: &str) -> &mut Self {
+    /// The client reports a deletion.
+    pub fn emit_delete(&mut self, name: &str, version: &str) -> &mut Self {
         self.emit(Report::Delete(reported(name, &format!("u-{name}"), version)))
     }
 
-    pub(crate) fn emit_error(&mut self, message: &str) -> &mut Self {
+    /// The client reports an error.
+    pub fn emit_error(&mut self, message: &str) -> &mut Self {
         self.emit(Report::Error {
             message: message.to_owned(),
             code: None,
@@ -339,18 +357,21 @@ impl Sample {
 
     // ---- the end
 
-    pub(crate) fn records(&self) -> Vec<Record> {
+    /// The records so far, without an end.
+    pub fn records(&self) -> Vec<Record> {
         self.records.clone()
     }
 
-    pub(crate) fn complete(&mut self) -> Vec<Record> {
+    /// The records, ended as a run that reached its goal.
+    pub fn complete(&mut self) -> Vec<Record> {
         self.push(What::ScriptDone)
             .push(What::RunEnded(RunEnd::Complete))
             .records()
     }
 }
 
-pub(crate) fn object(name: &str, uid: &str, version: &str) -> ObjectRef {
+/// Key (in `ns1`), uid and version of an object.
+pub fn object(name: &str, uid: &str, version: &str) -> ObjectRef {
     ObjectRef {
         key: format!("ns1/{name}"),
         uid: uid.to_owned(),
@@ -358,7 +379,8 @@ pub(crate) fn object(name: &str, uid: &str, version: &str) -> ObjectRef {
     }
 }
 
-pub(crate) fn reported(name: &str, uid: &str, version: &str) -> ReportedObject {
+/// An object as a client reports it.
+pub fn reported(name: &str, uid: &str, version: &str) -> ReportedObject {
     ReportedObject {
         namespace: Some("ns1".to_owned()),
         name: name.to_owned(),

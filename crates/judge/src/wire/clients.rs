@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fake_apiserver::record::{ConnId, StreamId, Truth, Verb};
+use ::trace::record::{ConnId, StreamId, Truth, Verb};
 use fake_apiserver::scenario::Named;
 
 use super::position::{Position, Version, hash};

@@ -37,9 +37,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::trace::record::line::line;
+use ::trace::record::{ConnId, Record, Side, StreamId, Verb, What};
 use fake_apiserver::api::decoded_path;
-use fake_apiserver::record::line::line;
-use fake_apiserver::record::{ConnId, Record, Side, StreamId, Verb, What};
 use fake_apiserver::scenario::{ClientMode, Named, Scenario, ServerSettings};
 
 use crate::invariants::ON_THE_WIRE;

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fake_apiserver::record::{ConnId, StreamId};
+use ::trace::record::{ConnId, StreamId};
 
 /// Requests that may fail in [`WINDOW`], of each loop: five, and 1.5 a second.
 const BUDGET: usize = 50;

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use fake_apiserver::fault::Ending;
-use fake_apiserver::record::line::{self, server, who};
-use fake_apiserver::record::{Frame, Record, Side, StreamId, Truth, Verb, What, WriteOp};
+use ::trace::fault::Ending;
+use ::trace::record::line::{self, server, who};
+use ::trace::record::{Frame, Record, Side, StreamId, Truth, Verb, What, WriteOp};
 use fake_apiserver::scenario::Scenario;
 
 use crate::trace::{Exchange, Reported, Trace, written};
@@ -400,7 +400,7 @@ fn ending(stream: StreamId, rest: &[Record]) -> (String, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::judge;
+    use crate::judge;
     use crate::trace::sample::{Sample, scenario};
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use ::trace::record::{Record, RunEnd, Verb, What};
+use ::trace::report::Report;
 use fake_apiserver::api::decoded_path;
-use fake_apiserver::record::{Record, RunEnd, Verb, What};
-use fake_apiserver::report::Report;
 use fake_apiserver::scenario::{Named, Scenario, Trigger};
 
 use crate::trace::{Moment, Trace};

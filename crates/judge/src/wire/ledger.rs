@@ -10,8 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{ConnId, Frame, FrameType, Side, StreamId, Verb};
+use ::trace::fault::Ending;
+use ::trace::record::{ConnId, Frame, FrameType, Side, StreamId, Verb};
 
 use super::asked::{Asked, Suspicion};
 use super::chains::{Chains, List, Page};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fake_apiserver::record::{RunEnd, Truth, Verb};
-use fake_apiserver::report::Report;
+use ::trace::record::{RunEnd, Truth, Verb};
+use ::trace::report::Report;
 use fake_apiserver::scenario::ClientMode;
 use serde_json::{Map, Value};
 

@@ -3,8 +3,8 @@
 //! A lie that never took effect proves nothing about a client: a cut behind the end of a body, events dropped where none
 //! came.
 
-use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{FrameType, Record, Side, StreamId, Verb, What};
+use ::trace::fault::Ending;
+use ::trace::record::{FrameType, Record, Side, StreamId, Verb, What};
 use fake_apiserver::scenario::{Action, RuleAction, Scenario, Trigger, TruthAction};
 
 /// What came of a script's lies.
@@ -118,7 +118,7 @@ fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use fake_apiserver::fault::Cut;
+    use ::trace::fault::Cut;
     use fake_apiserver::scenario::{Place, RequestKind, RequestTrigger, SayAction, Step, Times};
     use rstest::rstest;
 

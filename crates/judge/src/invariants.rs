@@ -269,7 +269,7 @@ impl<'t, 'a> Ground<'t, 'a> {
             delivered.entry(state).or_default().push(index);
         }
         let frames = || trace.exchanges.iter().flat_map(|exchange| &exchange.frames);
-        let raw = frames().filter(|sent| sent.frame.kind == fake_apiserver::record::FrameType::Raw);
+        let raw = frames().filter(|sent| sent.frame.kind == ::trace::record::FrameType::Raw);
         let unknown_sets = trace.snapshots.iter().filter(|snapshot| snapshot.opaque);
         let mut opaque: Vec<u64> = raw
             .map(|sent| sent.sent.seq)

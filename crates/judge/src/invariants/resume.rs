@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fake_apiserver::record::{Frame, FrameType, Side, Verb};
-use fake_apiserver::report::Report;
+use ::trace::record::{Frame, FrameType, Side, Verb};
+use ::trace::report::Report;
 use fake_apiserver::scenario::{ClientMode, Transport};
 
 use super::{Finding, Ground};

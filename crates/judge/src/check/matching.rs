@@ -1,14 +1,14 @@
 //! Does a request or an event fit what a file says, and how to say what the file says.
 
-use fake_apiserver::record::FrameType;
-use fake_apiserver::report::Report;
+use ::trace::record::FrameType;
+use ::trace::report::Report;
 use fake_apiserver::scenario::{
     EmittedKind, EmittedMatch, Expected, QueryMatch, Ref, RequestExpect, RequestKind,
 };
 use fake_apiserver::script::{error_meets, words_for_error};
 
 use super::{Exchange, Reported, Trace};
-use fake_apiserver::record::Verb;
+use ::trace::record::Verb;
 
 /// What the scenario's names stand for.
 pub(super) struct Names<'t, 'a> {

@@ -1,11 +1,11 @@
 //! Short words for things in a trace, shared by sentences and transcripts: times, names, requests, events.
 
-use fake_apiserver::record::{ObjectRef, line};
-use fake_apiserver::report::Report;
+use ::trace::record::{ObjectRef, line};
+use ::trace::report::Report;
 use fake_apiserver::scenario::Scenario;
 
 use crate::trace::{Exchange, Reported, Trace};
-pub use fake_apiserver::record::line::{span, time};
+pub use ::trace::record::line::{span, time};
 
 /// The key without the namespace every key of the scenario has.
 pub fn name<'k>(scenario: &Scenario, key: &'k str) -> &'k str {

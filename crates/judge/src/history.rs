@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fake_apiserver::record::{Record, Truth, What, WriteOp};
+use ::trace::record::{Record, Truth, What, WriteOp};
 use fake_apiserver::scenario::Scenario;
 
 /// The writes of the scenario's collection, in order.

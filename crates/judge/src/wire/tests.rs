@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{Frame, FrameType, ObjectRef, Truth, WriteOp};
+use ::trace::fault::Ending;
+use ::trace::record::{Frame, FrameType, ObjectRef, Truth, WriteOp};
 use rstest::rstest;
 
 use super::*;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fake_apiserver::record::{FrameType, RunEnd, Verb, WriteOp};
-use fake_apiserver::report::Report;
+use ::trace::record::{FrameType, RunEnd, Verb, WriteOp};
+use ::trace::report::Report;
 use fake_apiserver::scenario::ClientMode;
 
 use super::{Finding, Ground};
