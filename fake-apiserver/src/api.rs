@@ -9,12 +9,12 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::Method;
 
-use crate::model::catalog;
-use crate::model::catalog::Catalog;
 use apimachinery::Version;
 use apimachinery::continue_token::ContinueToken;
 use apimachinery::kind::{Deletion, Kind, Review};
 use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
+use builtin_kinds::catalog;
+use builtin_kinds::catalog::Catalog;
 
 mod accept;
 pub mod access;
@@ -23,7 +23,6 @@ pub mod document;
 mod options;
 mod path;
 mod protobuf;
-pub mod published;
 pub mod request;
 mod style;
 mod warnings;
@@ -44,6 +43,7 @@ pub use apimachinery::options::{
 };
 pub use apimachinery::status::{Cause, Details, Status};
 pub use apimachinery::write::Subresource;
+pub use builtin_kinds::published;
 pub use document::Document;
 use options::{ListOptions, truthy};
 pub(crate) use path::ResourcePath;

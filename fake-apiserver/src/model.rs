@@ -3,6 +3,7 @@
 //! One global revision counts every write. Each resource keeps its objects as of every revision (`store`) and its
 //! newest events (`watch_cache`); `list` and `watch` decide which of the two answers a read.
 
+use builtin_kinds::crd;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,35 +15,18 @@ use apimachinery::options::{Collection, Form, GetRequest, ListRequest, WatchRequ
 use apimachinery::status::Status;
 use trace::record::{Door, WriteOp};
 
-mod age;
 mod beginning;
 mod bootstrap;
-pub mod catalog;
-mod columns;
-mod convert;
-pub mod crd;
-pub(crate) mod defaults;
-mod found;
-mod json_path;
+mod definitions;
 mod kubelet;
 pub mod list;
 mod namespaces;
-mod naming;
-mod ownership;
-mod patch;
-mod quality;
 mod registry;
 pub(crate) mod review;
-mod scale;
-pub mod schema;
-mod size;
 mod store;
 mod table;
 mod tokens;
 mod turns;
-pub(crate) mod types;
-pub mod unevaluated;
-mod validation;
 pub mod watch;
 mod watch_cache;
 mod write;
@@ -54,9 +38,9 @@ pub use apimachinery::encode::encode_json;
 use apimachinery::kind::Kind;
 pub use apimachinery::object::Stored;
 use beginning::Beginning;
-use catalog::Catalog;
-pub(crate) use convert::received;
-use crd::Installed;
+use builtin_kinds::catalog::Catalog;
+pub use builtin_kinds::{catalog, unevaluated};
+use definitions::Installed;
 pub use list::{GetOutcome, ListOutcome, Page, PageText};
 pub use registry::{Done, Refused};
 use store::{Objects, Store};

@@ -4,9 +4,9 @@
 // refusal), and the OpenAPI documents do not say it.
 //
 // It knows nothing about the fake. The format is told in
-// fake-apiserver/src/model/types.rs, which reads it:
+// crates/builtin-kinds/src/types.rs, which reads it:
 //
-//	go run ./types > ../fake-apiserver/data/types.txt
+//	go run ./types > ../crates/builtin-kinds/data/types.txt
 package main
 
 import (

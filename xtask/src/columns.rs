@@ -66,7 +66,7 @@ pub(crate) fn renew() -> Result<(), Error> {
             }
         }
     }
-    let file = root().join("fake-apiserver/data/columns.json");
+    let file = root().join("crates/builtin-kinds/data/columns.json");
     std::fs::write(&file, gathered.text()).map_err(|why| Error::file(&file, &why))
 }
 

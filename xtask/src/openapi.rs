@@ -1,5 +1,5 @@
 //! `cargo xtask oracle schemas`: the OpenAPI v3 documents of real servers, taken apart into the two tables the fake reads
-//! its types and paths from. What the tables are stands in `fake-apiserver/data/openapi/README.md`.
+//! its types and paths from. What the tables are stands in `crates/builtin-kinds/data/openapi/README.md`.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -149,7 +149,7 @@ fn note(table: &mut Table, name: String, minor: u8, text: &str) {
 }
 
 fn write(file: &str, table: &Table) -> Result<(), Error> {
-    let path = root().join("fake-apiserver/data/openapi").join(file);
+    let path = root().join("crates/builtin-kinds/data/openapi").join(file);
     let failed = |why: std::io::Error| Error::caller(format!("{}: {why}", path.display()));
     let mut packed = GzBuilder::new().write(Vec::new(), Compression::best());
     for (name, rows) in table {

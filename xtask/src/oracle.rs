@@ -28,12 +28,12 @@ pub(crate) enum What {
     },
     /// Stops the one that was started.
     Stop,
-    /// Renews fake-apiserver/data/openapi: what every version publishes of its types. It starts and stops them itself.
+    /// Renews crates/builtin-kinds/data/openapi: what every version publishes of its types. It starts and stops them itself.
     Schemas,
     /// Renews fake-apiserver/data/bootstrap.txt: the objects kube-apiserver creates when it starts. It starts and stops
     /// every version itself.
     Bootstrap,
-    /// Renews fake-apiserver/data/columns.json: what tables say their columns are, from the recordings.
+    /// Renews crates/builtin-kinds/data/columns.json: what tables say their columns are, from the recordings.
     Columns,
 }
 

@@ -4,17 +4,17 @@
 //!
 //! Source: apimachinery `runtime/serializer/json`, apiserver `endpoints/handlers/rest.go` (`transformDecodeError`).
 
-use crate::model::crd::Definition;
+use builtin_kinds::fitting::fitting;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::model::catalog::Catalog;
-use crate::model::types::{self, Reading};
 use apimachinery::Version;
 use apimachinery::depth;
 use apimachinery::kind::Kind;
-use apimachinery::object::OBJECT_META;
+use builtin_kinds::catalog::Catalog;
+use builtin_kinds::types;
+use builtin_kinds::types::Reading;
 
 use super::HttpRequest;
 use super::accept::PROTOBUF;
@@ -124,45 +124,6 @@ pub(super) fn object(
     fitting(kind, read, validation, version).map_err(|why| cannot(&sent_kind, &why))
 }
 
-/// The object that was read, and what is to be warned of.
-///
-/// # Errors
-/// Go's words for a value that does not fit, or for fields nobody knows or that come twice, where they are refused.
-pub(crate) fn fitting(
-    kind: &Kind,
-    read: Reading,
-    validation: FieldValidation,
-    version: Version,
-) -> Result<(Value, Vec<String>), String> {
-    let Reading {
-        mut object,
-        mut problems,
-        misfit,
-    } = read;
-    if kind.custom {
-        check_metadata(kind, &object)?;
-        let mut unknown = drop_unknown_metadata(&mut object);
-        unknown
-            .iter_mut()
-            .for_each(|field| field.insert_str(0, "metadata."));
-        if let Some(definition) = Definition::of(kind) {
-            unknown.extend(definition.receive(&mut object));
-            unknown.extend(definition.receive_embedded(&mut object, version)?);
-        }
-        problems.extend(unknown.iter().map(|field| format!("unknown field \"{field}\"")));
-    }
-    if let Some(misfit) = misfit {
-        return Err(misfit);
-    }
-    match validation {
-        FieldValidation::Strict if !problems.is_empty() => {
-            Err(format!("strict decoding error: {}", problems.join(", ")))
-        }
-        FieldValidation::Ignore | FieldValidation::Strict => Ok((object, Vec::new())),
-        FieldValidation::Warn => Ok((object, problems)),
-    }
-}
-
 /// The body of a deletion.
 ///
 /// # Errors
@@ -187,79 +148,6 @@ pub(super) fn delete_options(request: &HttpRequest) -> Result<Value, Status> {
             "decoded object cannot be converted to DeleteOptions",
         )),
     }
-}
-
-/// Fields that no metadata has, taken out and named.
-fn drop_unknown_metadata(object: &mut Value) -> Vec<String> {
-    let mut unknown = Vec::new();
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|field, _| {
-            let known = OBJECT_META.contains(&field.as_str());
-            if !known {
-                unknown.push(field.clone());
-            }
-            known
-        });
-    }
-    unknown
-}
-
-/// Does the metadata of a custom resource have the types it must? Null is the zero value of any type.
-///
-/// # Errors
-/// Go's words for the first that has not.
-fn check_metadata(kind: &Kind, object: &Value) -> Result<(), String> {
-    let wrong = |value: &Value, place: &str, go_type: &str| {
-        format!(
-            "json: cannot unmarshal {} into Go struct field {place} of type {go_type}",
-            go_text::json_kind(value)
-        )
-    };
-    let metadata = match &object["metadata"] {
-        Value::Null => return Ok(()),
-        metadata @ Value::Object(_) => metadata,
-        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-            let place = format!("{}.metadata", kind.kind);
-            return Err(wrong(other, &place, "v1.ObjectMeta"));
-        }
-    };
-    let is_text = |value: &Value| value.is_string() || value.is_null();
-    for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
-        if !is_text(&metadata[field]) {
-            return Err(wrong(
-                &metadata[field],
-                &format!("ObjectMeta.metadata.{field}"),
-                "string",
-            ));
-        }
-    }
-    for field in ["labels", "annotations"] {
-        let place = format!("ObjectMeta.metadata.{field}");
-        match &metadata[field] {
-            Value::Null => {}
-            Value::Object(entries) => {
-                if let Some(other) = entries.values().find(|value| !is_text(value)) {
-                    return Err(wrong(other, &place, "string"));
-                }
-            }
-            other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-                return Err(wrong(other, &place, "map[string]string"));
-            }
-        }
-    }
-    let place = "ObjectMeta.metadata.finalizers";
-    match &metadata["finalizers"] {
-        Value::Null => {}
-        Value::Array(finalizers) => {
-            if let Some(other) = finalizers.iter().find(|value| !is_text(value)) {
-                return Err(wrong(other, place, "string"));
-            }
-        }
-        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
-            return Err(wrong(other, place, "[]string"));
-        }
-    }
-    Ok(())
 }
 
 fn json(body: &[u8]) -> Result<Value, String> {

@@ -6,9 +6,9 @@
 use http::Method;
 use serde_json::json;
 
-use crate::model::catalog::Catalog;
 use apimachinery::Version;
 use apimachinery::encode::{encode_json, encode_json_indented};
+use builtin_kinds::catalog::Catalog;
 
 use super::access::Issuer;
 use super::{Answer, HttpRequest};

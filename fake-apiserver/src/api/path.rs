@@ -3,8 +3,8 @@
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
 
-use crate::model::catalog::Catalog;
 use apimachinery::kind::Kind;
+use builtin_kinds::catalog::Catalog;
 
 use super::decoded_path;
 use super::document::{Discovery, Document};

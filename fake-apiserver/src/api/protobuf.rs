@@ -7,8 +7,8 @@
 use prost::Message;
 use serde_json::{Map, Value};
 
-use crate::model::types;
 use apimachinery::kind::Kind;
+use builtin_kinds::types;
 
 /// What every body begins with.
 const MAGIC: &[u8] = b"k8s\0";

@@ -10,9 +10,9 @@ use apimachinery::write::Subresource;
 use http::Method;
 use serde_json::Value;
 
-use crate::model::catalog;
 use apimachinery::Version;
 use apimachinery::kind::{Deletion, Kind, Review};
+use builtin_kinds::catalog;
 
 use super::accept::{self, Shape};
 use super::body;

@@ -20,13 +20,14 @@ use apimachinery::options::{Collection, Form};
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
 
-use super::ownership::Ownership;
-use super::scale::of as scale_of;
 use super::write::{self, Outcome};
-use super::{Model, Written, convert, defaults, ownership, patch, size, table, types};
+use super::{Model, Written, table};
 use apimachinery::kind::Kind;
 use apimachinery::object;
 use apimachinery::object::Stored;
+use builtin_kinds::ownership::Ownership;
+use builtin_kinds::scale::of as scale_of;
+use builtin_kinds::{convert, defaults, ownership, patch, size, types};
 
 mod admission;
 mod binding;

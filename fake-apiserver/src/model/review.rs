@@ -15,11 +15,13 @@ use crate::api::access::{Attributes, Authorizer, PolicyRule, User};
 use apimachinery::options::Form;
 use apimachinery::status::Status;
 
-use super::ownership::{self, Ownership};
-use super::{Model, types, validation};
+use super::Model;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Review;
 use apimachinery::object::Stored;
+use builtin_kinds::ownership;
+use builtin_kinds::ownership::Ownership;
+use builtin_kinds::{types, validation};
 
 /// Who knows the answers.
 pub(crate) struct Reviewer<'a> {

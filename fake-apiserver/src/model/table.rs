@@ -13,12 +13,12 @@ use serde_json::{Map, Value, json};
 use apimachinery::Version;
 use apimachinery::options::{Form, TableForm};
 
-use super::columns::{Columns, Row};
-use super::convert;
 use super::list::Page;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Kind;
 use apimachinery::object::Stored;
+use builtin_kinds::columns::{Columns, Row};
+use builtin_kinds::convert;
 
 /// An object in the form asked for, without newline; a table if that is the form, with the names of its columns if
 /// `named`.

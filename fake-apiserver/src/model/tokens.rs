@@ -15,11 +15,11 @@ use crate::api::access::{API_AUDIENCE, CREDENTIAL_ID, User, service_account_grou
 use apimachinery::options::Collection;
 use apimachinery::status::Status;
 
-use super::found::Found;
 use super::review::Known;
 use super::{Model, write};
 use apimachinery::kind::Kind;
 use apimachinery::object::Stored;
+use builtin_kinds::found::Found;
 
 /// Where a token says what of Kubernetes it is about.
 const PRIVATE: &str = "kubernetes.io";

@@ -11,7 +11,7 @@
 //! Sources: "Efficient detection of changes", "Streaming lists" and "Watch bookmarks" in the API concepts page;
 //! KEP-956, KEP-3157; apiserver `storage/cacher`.
 
-use super::convert;
+use builtin_kinds::convert;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,7 +6,7 @@
 //!
 //! A cache may stand still or lag: then it answers from the objects as they were, and knows what it has not seen yet.
 
-use super::convert;
+use builtin_kinds::convert;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};

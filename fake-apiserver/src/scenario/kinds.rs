@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use crate::model::catalog::Catalog;
-use crate::model::crd;
 use apimachinery::kind::Kind;
+use builtin_kinds::catalog::Catalog;
+use builtin_kinds::crd;
 
 use apimachinery::Version;
 

@@ -11,7 +11,7 @@ use super::files::{self, LARGEST_FILE, too_large};
 use super::read::WordOr;
 use super::tree::{Kind, Node, Span};
 use super::{Rule, Scenario, Wait, check, raw, read, schema, tree, validate};
-use crate::model::catalog::Catalog;
+use builtin_kinds::catalog::Catalog;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(schema::schema);
 static RULE_SCHEMA: LazyLock<Value> = LazyLock::new(schema::rule);

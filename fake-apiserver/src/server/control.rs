@@ -14,12 +14,13 @@ use super::{Limits, Server, header};
 use crate::api::access::Issuer;
 use crate::api::write::WriteAction;
 use crate::api::{Access, WriteRequest};
-use crate::model::catalog::Catalog;
-use crate::model::{CacheTurn, Model, types};
+use crate::model::{CacheTurn, Model};
 use crate::scenario::{Manifest, Place, Scenario, ServerSettings};
 use apimachinery::kind::Kind;
 use apimachinery::options::{Collection, Form};
 use apimachinery::status::Status;
+use builtin_kinds::catalog::Catalog;
+use builtin_kinds::types;
 use trace::record::{ConnId, Door, StreamId};
 
 /// Namespaces every cluster has.
@@ -215,7 +216,7 @@ impl Server {
             plural: kind.plural.to_owned(),
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
-            json: crate::model::received(kind, object.clone()),
+            json: builtin_kinds::convert::received(kind, object.clone()),
             binds: None,
             at: Place::default(),
         };

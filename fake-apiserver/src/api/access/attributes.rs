@@ -131,8 +131,8 @@ mod tests {
 
     use super::*;
     use crate::api::path::{Route, route};
-    use crate::model::catalog::Catalog;
     use apimachinery::Version;
+    use builtin_kinds::catalog::Catalog;
 
     /// Pieces of paths, slashes among them, in any order.
     fn paths() -> impl Strategy<Value = String> {

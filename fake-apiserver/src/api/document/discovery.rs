@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha512};
 
 use crate::api::{Answer, HttpRequest};
-use crate::model::catalog::{Catalog, Group};
 use apimachinery::Version;
 use apimachinery::kind::{Kind, Part};
 use apimachinery::status::Status;
+use builtin_kinds::catalog::{Catalog, Group};
 
 use super::{compact, routed};
 

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use crate::api::published;
 use crate::api::{Answer, HttpRequest, query_pairs};
-use crate::model::catalog::Catalog;
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Kind;
+use builtin_kinds::catalog::Catalog;
+use builtin_kinds::published;
 
 use super::discovery::hash;
 

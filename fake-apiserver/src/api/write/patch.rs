@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::api::options::truthy;
 use crate::api::{HttpRequest, body, yaml_keys};
-use crate::model::types;
 use apimachinery::Version;
 use apimachinery::depth;
 use apimachinery::go_text;
 use apimachinery::kind::Kind;
 use apimachinery::options::Collection;
 use apimachinery::status::{Cause, Status};
+use builtin_kinds::types;
 
 use super::options::Options;
 use apimachinery::write::FieldValidation;

@@ -6,8 +6,8 @@
 
 use serde_json::Value;
 
-use crate::model::catalog;
 use apimachinery::kind::Kind;
+use builtin_kinds::catalog;
 
 use super::deletion::body_dry_run;
 use super::{DeleteOptions, WriteAction};

@@ -12,9 +12,9 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
-use crate::model::found::Found;
-use crate::model::{quality, types};
 use apimachinery::status::Status;
+use builtin_kinds::found::Found;
+use builtin_kinds::{quality, types};
 
 use super::{Writer, remove};
 

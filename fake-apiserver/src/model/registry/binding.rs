@@ -5,11 +5,11 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::model::found::Found;
 use crate::model::write::{self, Outcome};
 use apimachinery::Version;
 use apimachinery::kind::Kind;
 use apimachinery::status::Status;
+use builtin_kinds::found::Found;
 
 use super::{DONE, Writer, is_terminating, text};
 

@@ -2,14 +2,14 @@
 //!
 //! Source: apiserver `registry/rest/create.go` and `registry/generic/registry/store.go`.
 
-use crate::model::crd::Definition;
+use builtin_kinds::crd::Definition;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::model::write::{self, Outcome};
-use crate::model::{crd, naming, ownership, unevaluated, validation};
 use apimachinery::kind::Deletion;
 use apimachinery::status::Status;
+use builtin_kinds::{crd, naming, ownership, unevaluated, validation};
 
 use super::{Writer, is_terminating, remove, text};
 

@@ -10,11 +10,12 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::api::write::DeleteOptions;
-use crate::model::{scale, write};
+use crate::model::write;
 use apimachinery::Version;
 use apimachinery::object::Stored;
 use apimachinery::selector::LabelSelector;
 use apimachinery::status::Status;
+use builtin_kinds::scale;
 
 use super::deletion::check_preconditions;
 use super::{DONE, Writer, is_terminating, text};

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::model::types;
 use apimachinery::status::Status;
 use apimachinery::write::Subresource;
+use builtin_kinds::types;
 
 use super::Writer;
 

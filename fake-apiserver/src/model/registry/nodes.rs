@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use crate::model::types;
 use apimachinery::Version;
 use apimachinery::status::{Cause, Status};
+use builtin_kinds::types;
 
 use super::Writer;
 use super::limits::{amounts, together};

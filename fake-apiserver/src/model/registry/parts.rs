@@ -6,9 +6,9 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
-use crate::model::types;
 use apimachinery::kind::{Deletion, Kind};
 use apimachinery::write::Subresource;
+use builtin_kinds::types;
 
 use super::remove;
 

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::types;
 use apimachinery::object::Stored;
 use apimachinery::status::Status;
 use apimachinery::write::Subresource;
+use builtin_kinds::types;
 
 use super::Writer;
 use super::limits::{Amounts, amounts};

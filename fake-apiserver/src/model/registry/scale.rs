@@ -5,15 +5,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::model::catalog;
-use crate::model::ownership::Ownership;
-use crate::model::scale;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Scale;
 use apimachinery::object::Stored;
 use apimachinery::options::Form;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
+use builtin_kinds::catalog;
+use builtin_kinds::ownership::Ownership;
+use builtin_kinds::scale;
 
 use super::update::Owners;
 use super::{Writer, text};

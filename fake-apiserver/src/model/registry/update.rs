@@ -2,7 +2,7 @@
 //!
 //! Source: apiserver `registry/rest/update.go` and `registry/generic/registry/store.go`.
 
-use crate::model::crd::Definition;
+use builtin_kinds::crd::Definition;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -10,12 +10,13 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::api::write::check_namespace;
-use crate::model::crd;
-use crate::model::{ownership, types, unevaluated, validation, write};
+use crate::model::write;
 use apimachinery::go_text;
 use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
+use builtin_kinds::crd;
+use builtin_kinds::{ownership, types, unevaluated, validation};
 
 use super::{Writer, finalizers, is_terminating, parts, text};
 

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::model::types;
 use apimachinery::kind::Kind;
 use apimachinery::write::Subresource;
+use builtin_kinds::types;
 
 use super::is_terminating;
 use super::limits::{Amounts, add, amounts, together};

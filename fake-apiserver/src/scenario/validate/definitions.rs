@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::Validator;
 use super::world::World;
-use crate::model::crd;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::raw::Object;
 use crate::scenario::read::{At, Json};
@@ -14,6 +13,7 @@ use crate::scenario::{Manifest, ObjectName};
 use apimachinery::Version;
 use apimachinery::depth::{DEPTH_MAX, is_too_deep};
 use apimachinery::kind::Kind;
+use builtin_kinds::crd;
 
 impl Validator<'_> {
     /// Learns the kinds that `objects` define, before anything else is looked at: the target may be one of them.

@@ -5,7 +5,6 @@ use super::fit::{Answer, Progress};
 use super::names::Names;
 use super::reach::Reach;
 use super::world::World;
-use crate::model::catalog::Catalog;
 use crate::scenario::Transport;
 use crate::scenario::errors::{Code, Problem};
 use crate::scenario::kinds::Kinds;
@@ -17,6 +16,7 @@ use crate::scenario::{
     Action, ClientSettings, RequestTrigger, Rule, RuleTrigger, Scenario, Sent, ServerSettings, Target,
     Trigger, Wait, Whose,
 };
+use builtin_kinds::catalog::Catalog;
 use trace::fault::Ending;
 use trace::record::{ConnId, Door, StreamId};
 

@@ -3,12 +3,13 @@
 //!
 //! Source: apiextensions-apiserver `controller/openapi/builder`.
 
-use crate::model::crd::Definition;
+use builtin_kinds::crd::Definition;
 use serde_json::{Map, Value, json};
 
-use crate::api::published::{self, Sample};
 use apimachinery::Version;
 use apimachinery::kind::Kind;
+use builtin_kinds::published;
+use builtin_kinds::published::Sample;
 
 use super::Texts;
 

@@ -8,9 +8,9 @@ mod protobuf;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Answer, HttpRequest};
-use crate::model::catalog::Catalog;
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
+use builtin_kinds::catalog::Catalog;
 
 use super::custom::{self, Draft};
 use super::{bare, contents, customs, hash, schemas_of, tag, takes_json, whole};

@@ -1,0 +1,212 @@
+//! The kinds that are served, as one table: everything that differs from kind to kind is a column here.
+//!
+//! The rows of a stock apiserver stand in the files below; rows of custom resources come from their definitions (`crd`).
+//! Nothing else in the model may ask for a kind by name.
+
+mod builtin;
+#[cfg(test)]
+mod tests;
+
+pub use apimachinery::kind::Kind;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use apimachinery::Version;
+
+/// Groups of a stock apiserver, in the order of `/apis`, with their versions, the preferred one first.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("apiregistration.k8s.io", &["v1"]),
+    ("apps", &["v1"]),
+    ("events.k8s.io", &["v1"]),
+    ("authentication.k8s.io", &["v1"]),
+    ("authorization.k8s.io", &["v1"]),
+    ("autoscaling", &["v2", "v1"]),
+    ("batch", &["v1"]),
+    ("certificates.k8s.io", &["v1"]),
+    ("networking.k8s.io", &["v1"]),
+    ("policy", &["v1"]),
+    ("rbac.authorization.k8s.io", &["v1"]),
+    ("storage.k8s.io", &["v1"]),
+    ("admissionregistration.k8s.io", &["v1"]),
+    ("apiextensions.k8s.io", &["v1"]),
+    ("scheduling.k8s.io", &["v1"]),
+    ("coordination.k8s.io", &["v1"]),
+    ("node.k8s.io", &["v1"]),
+    ("discovery.k8s.io", &["v1"]),
+    ("resource.k8s.io", &["v1"]),
+    ("flowcontrol.apiserver.k8s.io", &["v1"]),
+];
+
+/// The Kind of `scale` subresources, whatever they belong to.
+pub fn scale() -> &'static Kind {
+    &builtin::SCALE
+}
+
+/// The Kind of what is POSTed to a service account to get a token of it.
+pub fn token_request() -> &'static Kind {
+    &builtin::TOKEN_REQUEST
+}
+
+/// The Kind of what is POSTed to bind a pod to a node.
+pub fn binding() -> &'static Kind {
+    builtin_core("bindings")
+}
+
+/// The Kind of what is POSTed to evict a pod.
+pub fn eviction() -> &'static Kind {
+    &builtin::EVICTION
+}
+
+/// The Kind of pods.
+pub fn pod() -> &'static Kind {
+    builtin_core("pods")
+}
+
+fn builtin_core(plural: &str) -> &'static Kind {
+    builtin::rows()
+        .find(|kind| kind.group.is_empty() && kind.plural == plural)
+        .expect("the core group has the rows that are named here")
+}
+
+/// An API group with versions that are served, the preferred one first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its name.
+    pub name: &'static str,
+    /// Its versions.
+    pub versions: Vec<&'static str>,
+}
+
+/// The kinds that are served: those of the apiserver, and those that came with a definition.
+#[derive(Debug, Clone)]
+pub struct Catalog {
+    kinds: Vec<&'static Kind>,
+}
+
+impl Catalog {
+    /// What a stock apiserver of this minor serves.
+    pub fn builtin(version: Version) -> Self {
+        Self {
+            kinds: builtin::rows().filter(|kind| kind.since <= version).collect(),
+        }
+    }
+
+    /// What scenarios speak of: the same, and `widgets.probe.example.com`, which need no definition there.
+    pub fn of_scenarios(version: Version) -> Self {
+        let mut catalog = Self::builtin(version);
+        catalog.kinds.push(&builtin::WIDGET);
+        catalog
+    }
+
+    /// The kind of this group and plural, in the version that is stored.
+    pub fn find(&self, group: &str, plural: &str) -> Option<&'static Kind> {
+        let mut kinds = self.kinds.iter().copied();
+        kinds.find(|kind| {
+            kind.group == group && kind.plural == plural && kind.shows.is_none_or(|(of, _)| of != group)
+        })
+    }
+
+    /// The kind of this group, version and plural.
+    pub fn find_version(&self, group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
+        let mut kinds = self.kinds.iter().copied();
+        kinds.find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
+    }
+
+    /// The kind an object says it is.
+    pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let mut kinds = self.kinds.iter().copied();
+        kinds.find(|known| known.group == group && known.version == version && known.kind == kind)
+    }
+
+    /// Is this a group of the apiserver itself?
+    pub fn has_builtin_group(&self, group: &str) -> bool {
+        group.is_empty() || self.kinds.iter().any(|kind| kind.group == group && !kind.custom)
+    }
+
+    /// All of them, those of the apiserver first.
+    pub fn kinds(&self) -> &[&'static Kind] {
+        &self.kinds
+    }
+
+    /// The groups there are, but for the core one, in the order of `/apis`.
+    pub fn groups(&self) -> Vec<Group> {
+        let serves = |name: &str, version: &str| {
+            let mut kinds = self.kinds.iter();
+            kinds.any(|kind| kind.group == name && kind.version == version)
+        };
+        let mut groups: Vec<Group> = GROUPS
+            .iter()
+            .map(|&(name, versions)| Group {
+                name,
+                versions: versions
+                    .iter()
+                    .copied()
+                    .filter(|version| serves(name, version))
+                    .collect(),
+            })
+            .filter(|group| !group.versions.is_empty())
+            .collect();
+        let known = groups.len();
+        let mut custom: BTreeMap<&'static str, BTreeSet<&'static str>> = BTreeMap::new();
+        for kind in self.kinds.iter().filter(|kind| kind.custom) {
+            custom.entry(kind.group).or_default().insert(kind.version);
+        }
+        for (name, versions) in custom {
+            let versions = versions.into_iter();
+            match groups[..known].iter_mut().find(|group| group.name == name) {
+                Some(group) => {
+                    let more: Vec<_> = versions
+                        .filter(|version| !group.versions.contains(version))
+                        .collect();
+                    group.versions.extend(more);
+                }
+                None => groups.push(Group {
+                    name,
+                    versions: versions.collect(),
+                }),
+            }
+        }
+        for group in &mut groups[known..] {
+            group.versions.sort_by(|one, other| by_age(one, other));
+        }
+        groups
+    }
+
+    /// From now on these are the versions of a custom resource that are served; none: it is served no more.
+    pub fn define(&mut self, group: &str, plural: &str, versions: &[&'static Kind]) {
+        self.kinds
+            .retain(|kind| !(kind.custom && kind.group == group && kind.plural == plural));
+        self.kinds.extend_from_slice(versions);
+    }
+}
+
+/// The order of versions: what is stable before beta before alpha, the newest first; then all else by name.
+///
+/// Source: apimachinery `version/helpers.go`, `CompareKubeAwareVersionStrings`.
+pub(crate) fn by_age(one: &str, other: &str) -> Ordering {
+    match (age(one), age(other)) {
+        (Some(one), Some(other)) => other.cmp(&one),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => one.cmp(other),
+    }
+}
+
+/// Stage, major and minor of `v1`, `v2beta3`; of nothing else.
+fn age(version: &str) -> Option<(u8, u64, u64)> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = version.strip_prefix('v')?;
+    let (major, rest) = rest.split_at(digits(rest));
+    let major = major.parse().ok()?;
+    let (stage, minor) = match rest {
+        "" => return Some((2, major, 0)),
+        _ => match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+            (Some(minor), _) => (1, minor),
+            (None, Some(minor)) => (0, minor),
+            (None, None) => return None,
+        },
+    };
+    let minor = (digits(minor) == minor.len()).then(|| minor.parse().ok())??;
+    Some((stage, major, minor))
+}

@@ -1,0 +1,338 @@
+//! The columns of tables: what each is called, as real servers say it (`data/columns.json`), and which cell stands under
+//! it, as rules where it is a field and as code where it is computed.
+//!
+//! It must not know how a table is written.
+//!
+//! Source: the tables real servers answered with (`oracle/probes/tables.yaml`, gathered by `cargo xtask oracle columns`); kubernetes
+//! `pkg/printers/internalversion`; apiextensions-apiserver `tableconvertor`.
+
+use crate::crd::Definition;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use apimachinery::Version;
+
+use super::age;
+use super::json_path::JsonPath;
+use apimachinery::kind::Kind;
+
+mod cluster;
+mod extension;
+mod network;
+mod pods;
+mod rules;
+mod selectors;
+mod workloads;
+
+/// The head of a column, in the order of the wire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Column {
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    format: String,
+    description: String,
+    priority: i32,
+}
+
+/// The columns of one kind.
+#[derive(Debug)]
+pub struct Columns {
+    heads: Vec<Column>,
+    cells: Cells,
+}
+
+#[derive(Debug)]
+enum Cells {
+    /// Of a kind the server knows.
+    Known(&'static [Cell]),
+    /// Of a custom resource, behind its name; `None`: a path nobody can read.
+    Custom(Vec<Option<JsonPath>>),
+}
+
+/// What stands in a row's cell.
+#[derive(Debug, Clone, Copy)]
+enum Cell {
+    /// `metadata.name`.
+    Name,
+    /// The time since the creation.
+    Age,
+    /// When it was created.
+    CreatedAt,
+    /// A text; empty where there is none.
+    Text(&'static str),
+    /// A text, or what stands where there is none.
+    TextOr(&'static str, &'static str),
+    /// A number; 0 where there is none.
+    Number(&'static str),
+    /// A flag, or what it is where nobody says.
+    Flag(&'static str, bool),
+    /// How many entries lists or maps have together.
+    Count(&'static [&'static str]),
+    /// More than a field.
+    Computed(fn(&Row<'_>) -> Value),
+}
+
+/// One object, to be printed.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// The object, in the words in which it is stored.
+    pub object: &'a Value,
+    /// Time since 1970, for ages.
+    pub now: Duration,
+    /// The minor that prints.
+    pub version: Version,
+}
+
+impl Columns {
+    /// Those a server of this version prints a kind with.
+    pub fn of(kind: &Kind, version: Version) -> Self {
+        if kind.custom {
+            return Self::custom(kind, version);
+        }
+        let heads = recorded(kind.group, kind.plural, version);
+        let rule = rules::RULES
+            .iter()
+            .find(|(group, plural, _)| (*group, *plural) == (kind.group, kind.plural));
+        match (heads, rule) {
+            (Some(heads), Some((_, _, cells))) => {
+                // An older server may have had columns that are gone.
+                let cells = match rules::OLDER.iter().find(|older| older.applies_to(kind, version)) {
+                    Some(older) => older.cells,
+                    None => cells,
+                };
+                Self {
+                    heads,
+                    cells: Cells::Known(cells),
+                }
+            }
+            (_, _) => Self {
+                heads: recorded("", "limitranges", version).unwrap_or_default(),
+                cells: Cells::Known(rules::FALLBACK),
+            },
+        }
+    }
+
+    fn custom(kind: &Kind, version: Version) -> Self {
+        let default = recorded("probe.example.com", "widgets", version).unwrap_or_default();
+        let columns = Definition::of(kind).map(|definition| definition.columns.as_slice());
+        match columns {
+            None | Some([]) => Self {
+                heads: default,
+                cells: Cells::Custom(vec![JsonPath::parse(".metadata.creationTimestamp")]),
+            },
+            Some(columns) => Self {
+                heads: default
+                    .into_iter()
+                    .take(1)
+                    .chain(columns.iter().map(|column| Column {
+                        name: column.name.clone(),
+                        kind: column.kind.clone(),
+                        format: column.format.clone(),
+                        description: if column.description.is_empty() {
+                            format!(
+                                "Custom resource definition column (in JSONPath format): {}",
+                                column.json_path
+                            )
+                        } else {
+                            column.description.clone()
+                        },
+                        priority: column.priority,
+                    }))
+                    .collect(),
+                cells: Cells::Custom(
+                    columns
+                        .iter()
+                        .map(|column| JsonPath::parse(&column.json_path))
+                        .collect(),
+                ),
+            },
+        }
+    }
+
+    /// Does the server print this kind in the plainest way, which knows names and times only?
+    pub fn is_plain(&self) -> bool {
+        matches!(self.cells, Cells::Known(cells) if std::ptr::eq(cells, rules::FALLBACK))
+    }
+
+    /// Their heads, from left to right.
+    pub fn heads(&self) -> &[Column] {
+        &self.heads
+    }
+
+    /// The cells of a row.
+    pub fn cells(&self, row: &Row<'_>) -> Vec<Value> {
+        match &self.cells {
+            Cells::Known(cells) => cells.iter().map(|cell| cell.of(row)).collect(),
+            Cells::Custom(paths) => {
+                let name = row.text("/metadata/name").into();
+                let types = self.heads.iter().skip(1).map(|column| column.kind.as_str());
+                let cells = paths.iter().zip(types).map(|(path, kind)| {
+                    let found = path.as_ref().and_then(|path| path.first(row.object));
+                    found.map_or(Value::Null, |found| extension::printed(found, kind, row.now))
+                });
+                std::iter::once(name).chain(cells).collect()
+            }
+        }
+    }
+
+    /// What is special about a row beside its cells, as JSON; most rows have nothing.
+    pub fn conditions(kind: &Kind, row: &Row<'_>) -> Option<Value> {
+        ((kind.group, kind.plural) == ("", "pods")).then(|| pods::conditions(row))?
+    }
+}
+
+impl Cell {
+    fn of(self, row: &Row<'_>) -> Value {
+        let field = |pointer: &str| row.object.pointer(pointer).filter(|value| !value.is_null());
+        match self {
+            Self::Name => row.text("/metadata/name").into(),
+            Self::Age => row.age("/metadata/creationTimestamp").into(),
+            Self::CreatedAt => match row.text("/metadata/creationTimestamp") {
+                "" => "0001-01-01T00:00:00Z".into(),
+                time => time.into(),
+            },
+            Self::Text(pointer) => row.text(pointer).into(),
+            Self::TextOr(pointer, otherwise) => match row.text(pointer) {
+                "" => otherwise.into(),
+                text => text.into(),
+            },
+            Self::Number(pointer) => field(pointer).cloned().unwrap_or_else(|| 0.into()),
+            Self::Flag(pointer, otherwise) => field(pointer).cloned().unwrap_or_else(|| otherwise.into()),
+            Self::Count(pointers) => {
+                let entries = pointers.iter().map(|pointer| match field(pointer) {
+                    Some(Value::Array(items)) => items.len(),
+                    Some(Value::Object(fields)) => fields.len(),
+                    Some(_) | None => 0,
+                });
+                entries.sum::<usize>().into()
+            }
+            Self::Computed(compute) => compute(row),
+        }
+    }
+}
+
+impl<'a> Row<'a> {
+    /// A text field; empty where there is none.
+    fn text(&self, pointer: &str) -> &'a str {
+        text(self.object, pointer)
+    }
+
+    fn number(&self, pointer: &str) -> i64 {
+        number(self.object, pointer)
+    }
+
+    /// A list; empty where there is none.
+    fn list(&self, pointer: &str) -> &'a [Value] {
+        list(self.object, pointer)
+    }
+
+    /// The time since a field's.
+    fn age(&self, pointer: &str) -> String {
+        let time = self.object.pointer(pointer).and_then(Value::as_str);
+        age::since(time, self.now)
+    }
+
+    fn is_deleted(&self) -> bool {
+        !self.text("/metadata/deletionTimestamp").is_empty()
+    }
+
+    /// The condition of this type.
+    fn condition(&self, kind: &str) -> Option<&'a Value> {
+        self.list("/status/conditions")
+            .iter()
+            .find(|condition| condition["type"] == kind)
+    }
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn number(value: &Value, pointer: &str) -> i64 {
+    value.pointer(pointer).and_then(Value::as_i64).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    let list = value.pointer(pointer).and_then(Value::as_array);
+    list.map_or(&[], Vec::as_slice)
+}
+
+/// One field of every item, one after the other.
+fn joined(items: &[Value], pointer: &str, separator: &str) -> String {
+    let fields: Vec<&str> = items.iter().map(|item| text(item, pointer)).collect();
+    fields.join(separator)
+}
+
+/// The first few texts, and how many more there are; what stands for none is up to the caller.
+fn first_of(texts: &[String], shown: usize, separator: &str) -> String {
+    let head = texts[..texts.len().min(shown)].join(separator);
+    match texts.len().checked_sub(shown) {
+        None | Some(0) => head,
+        Some(more) => format!("{head} + {more} more..."),
+    }
+}
+
+/// The heads as recorded, of the newest version that is not newer.
+fn recorded(group: &str, plural: &str, version: Version) -> Option<Vec<Column>> {
+    static RECORDED: LazyLock<Recorded> = LazyLock::new(|| {
+        serde_json::from_str(include_str!("../data/columns.json"))
+            .expect("a test reads the file that is compiled in")
+    });
+    let table = RECORDED
+        .tables
+        .iter()
+        .filter(|table| table.group == group && table.resource == plural && table.since <= version.minor())
+        .max_by_key(|table| table.since)?;
+    let heads = table
+        .columns
+        .iter()
+        .map(|(name, kind, format, priority, description)| Column {
+            name: name.clone(),
+            kind: kind.clone(),
+            format: format.clone(),
+            description: RECORDED
+                .descriptions
+                .get(*description)
+                .cloned()
+                .unwrap_or_default(),
+            priority: *priority,
+        });
+    Some(heads.collect())
+}
+
+/// `data/columns.json`.
+#[derive(Debug, Deserialize)]
+struct Recorded {
+    descriptions: Vec<String>,
+    tables: Vec<RecordedTable>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RecordedTable {
+    group: String,
+    resource: String,
+    /// The first minor version that has them.
+    since: u8,
+    /// Name, type, format, priority, and which description.
+    columns: Vec<(String, String, String, i32, usize)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a rule has no cell for, or a cell too many, would shift all others.
+    #[test]
+    fn every_recorded_column_has_a_cell() {
+        for (group, plural, cells) in rules::RULES {
+            let heads = recorded(group, plural, Version::V1_36).expect("a recorded table");
+            // A real server prints an age for addresses, and no column for it.
+            let extra = usize::from(*plural == "ipaddresses");
+            assert_eq!(heads.len() + extra, cells.len(), "{group}/{plural}");
+        }
+    }
+}

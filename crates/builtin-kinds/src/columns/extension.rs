@@ -1,0 +1,191 @@
+//! Cells of what extends a server: custom resources by their own columns, admission, signing, drivers, flow control.
+//!
+//! Source: apiextensions-apiserver `tableconvertor.go` (`cellForJSONValue`); kubernetes
+//! `pkg/printers/internalversion/printers.go`; kube-aggregator `registry/apiservice/etcd`.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Row, list, text};
+use crate::age;
+use apimachinery::encode::encode_json;
+
+/// A custom resource's value under a column of this type; null where it does not fit.
+pub(super) fn printed(value: &Value, column_type: &str, now: Duration) -> Value {
+    match (column_type, value) {
+        ("string", Value::String(_)) | ("boolean", Value::Bool(_)) => value.clone(),
+        ("string", Value::Null) => "<nil>".into(),
+        ("string", Value::Array(_) | Value::Object(_)) => {
+            String::from_utf8_lossy(&encode_json(value)).into_owned().into()
+        }
+        ("string", Value::Bool(_) | Value::Number(_)) => value.to_string().into(),
+        ("integer", Value::Number(number)) => {
+            #[expect(clippy::cast_possible_truncation, reason = "as Go cuts a number off")]
+            let cut = number.as_f64().map(|number| number as i64);
+            number.as_i64().or(cut).into()
+        }
+        ("number", Value::Number(_)) => value.clone(),
+        ("date", Value::String(time)) if time.is_empty() => age::UNKNOWN.into(),
+        ("date", Value::String(time)) => match age::seconds(time) {
+            Some(_) => age::since(Some(time), now).into(),
+            None => "<invalid>".into(),
+        },
+        (_, _) => Value::Null,
+    }
+}
+
+pub(super) fn api_service(row: &Row<'_>) -> Value {
+    match row
+        .object
+        .pointer("/spec/service")
+        .filter(|service| service.is_object())
+    {
+        None => "Local".into(),
+        Some(service) => format!("{}/{}", text(service, "/namespace"), text(service, "/name")).into(),
+    }
+}
+
+pub(super) fn api_availability(row: &Row<'_>) -> Value {
+    match row.condition("Available") {
+        None => "Unknown".into(),
+        Some(condition) if condition["status"] == "True" => "True".into(),
+        Some(condition) => format!("{} ({})", text(condition, "/status"), text(condition, "/reason")).into(),
+    }
+}
+
+pub(super) fn requested_duration(row: &Row<'_>) -> Value {
+    let seconds = row
+        .object
+        .pointer("/spec/expirationSeconds")
+        .and_then(Value::as_f64);
+    seconds.map_or("<none>".into(), |seconds| age::human(seconds).into())
+}
+
+pub(super) fn signing_state(row: &Row<'_>) -> Value {
+    let mut state = match (row.condition("Denied"), row.condition("Approved")) {
+        (Some(_), _) => "Denied",
+        (None, Some(_)) => "Approved",
+        (None, None) => "Pending",
+    }
+    .to_owned();
+    if row.condition("Failed").is_some() {
+        state.push_str(",Failed");
+    }
+    if !row.text("/status/certificate").is_empty() {
+        state.push_str(",Issued");
+    }
+    state.into()
+}
+
+pub(super) fn token_audiences(row: &Row<'_>) -> Value {
+    let requests = row
+        .object
+        .pointer("/spec/tokenRequests")
+        .and_then(Value::as_array);
+    requests.map_or("<unset>".into(), |requests| {
+        super::joined(requests, "/audience", ",").into()
+    })
+}
+
+pub(super) fn driver_modes(row: &Row<'_>) -> Value {
+    let modes: Vec<&str> = row
+        .list("/spec/volumeLifecycleModes")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    match modes.as_slice() {
+        [] => "<none>".into(),
+        modes => modes.join(",").into(),
+    }
+}
+
+pub(super) fn admission_parameter_kind(row: &Row<'_>) -> Value {
+    match row
+        .object
+        .pointer("/spec/paramKind")
+        .filter(|kind| kind.is_object())
+    {
+        None => "<unset>".into(),
+        Some(kind) => format!("{}/{}", text(kind, "/apiVersion"), text(kind, "/kind")).into(),
+    }
+}
+
+pub(super) fn admission_parameter(row: &Row<'_>) -> Value {
+    let Some(parameter) = row
+        .object
+        .pointer("/spec/paramRef")
+        .filter(|value| value.is_object())
+    else {
+        return "<unset>".into();
+    };
+    match (
+        text(parameter, "/name"),
+        text(parameter, "/namespace"),
+        parameter.get("selector"),
+    ) {
+        ("", _, Some(selector)) => go_selector(selector).into(),
+        ("", _, None) => "<unset>".into(),
+        (name, "", _) => format!("*/{name}").into(),
+        (name, namespace, _) => format!("{namespace}/{name}").into(),
+    }
+}
+
+/// A selector as Go's protobuf prints the struct.
+fn go_selector(selector: &Value) -> String {
+    let mut labels: Vec<String> = selector["matchLabels"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| format!("{name}: {},", value.as_str().unwrap_or_default()))
+        .collect();
+    labels.sort();
+    let expressions = list(selector, "/matchExpressions").iter().map(|expression| {
+        let values: Vec<&str> = list(expression, "/values")
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        format!(
+            "LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},",
+            text(expression, "/key"),
+            text(expression, "/operator"),
+            values.join(" ")
+        )
+    });
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{}}},MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
+        labels.concat(),
+        expressions.collect::<String>()
+    )
+}
+
+pub(super) fn claim_state(row: &Row<'_>) -> Value {
+    let allocated = row
+        .object
+        .pointer("/status/allocation")
+        .is_some_and(Value::is_object);
+    let reserved = allocated && !row.list("/status/reservedFor").is_empty();
+    let states = [
+        (row.is_deleted(), "deleted"),
+        (!allocated && !row.is_deleted(), "pending"),
+        (allocated, "allocated"),
+        (reserved, "reserved"),
+    ];
+    let states = states.iter().filter(|(holds, _)| *holds).map(|(_, state)| *state);
+    states.collect::<Vec<_>>().join(",").into()
+}
+
+/// Is the priority level of a flow schema missing?
+pub(super) fn dangling(row: &Row<'_>) -> Value {
+    row.condition("Dangling")
+        .map_or("?", |condition| text(condition, "/status"))
+        .into()
+}
+
+/// A number of a priority level that has limits.
+pub(super) fn limited(row: &Row<'_>, pointer: &str) -> Value {
+    row.object
+        .pointer(pointer)
+        .cloned()
+        .unwrap_or_else(|| "<none>".into())
+}

@@ -1,0 +1,176 @@
+//! What becomes of an object when it is read by its schema: unknown fields go, and defaults come.
+//!
+//! Source: apiextensions `apiserver/schema/pruning/algorithm.go` and `apiserver/schema/defaulting/algorithm.go`.
+
+use serde_json::{Map, Value};
+
+use crate::size::{DEFAULT_BYTES_MAX, json_bytes};
+use crate::types;
+use apimachinery::Version;
+
+use super::structural::{Additional, Schema};
+
+/// Takes away what `schema` does not know, and gives its paths in order: `spec.list[0].x`.
+pub(super) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
+    let mut gone = Vec::new();
+    prune_at(object, schema, true, "", &mut gone);
+    gone.sort_unstable();
+    gone
+}
+
+fn prune_at(value: &mut Value, schema: &Schema, is_resource: bool, path: &str, gone: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => fields.retain(|name, value| {
+            let path = child(path, name);
+            if is_resource && matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
+                return true;
+            }
+            match (schema.properties.get(name), &schema.additional) {
+                (Some(schema), _) => prune_at(value, schema, schema.embedded, &path, gone),
+                (None, Additional::Schema(schema)) => prune_at(value, schema, schema.embedded, &path, gone),
+                (None, Additional::Any) => {}
+                (None, Additional::None) if schema.preserves => {}
+                (None, Additional::None) => {
+                    gone.push(path);
+                    return false;
+                }
+            }
+            true
+        }),
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                for (index, item) in items.iter_mut().enumerate() {
+                    prune_at(item, schema, schema.embedded, &format!("{path}[{index}]"), gone);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Takes away what the metadata of embedded objects does not know, and gives its paths in order.
+///
+/// # Errors
+/// Go's words for metadata that has other types.
+pub(super) fn coerce_embedded(
+    object: &mut Value,
+    schema: &Schema,
+    version: Version,
+) -> Result<Vec<String>, String> {
+    let mut gone = Vec::new();
+    coerce_below(object, schema, "", version, &mut gone)?;
+    gone.sort_unstable();
+    Ok(gone)
+}
+
+fn coerce_below(
+    value: &mut Value,
+    schema: &Schema,
+    path: &str,
+    version: Version,
+    gone: &mut Vec<String>,
+) -> Result<(), String> {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let path = child(path, name);
+                let below = match (schema.properties.get(name), &schema.additional) {
+                    (Some(schema), _) => schema,
+                    (None, Additional::Schema(schema)) => schema,
+                    (None, Additional::Any | Additional::None) => continue,
+                };
+                if let Some(metadata) = value.get_mut("metadata").filter(|_| below.embedded) {
+                    coerce_metadata(metadata, &child(&path, "metadata"), version, gone)?;
+                }
+                coerce_below(value, below, &path, version, gone)?;
+            }
+        }
+        Value::Array(items) => {
+            if let Some(below) = &schema.items {
+                for (index, item) in items.iter_mut().enumerate() {
+                    let path = format!("{path}[{index}]");
+                    if let Some(metadata) = item.get_mut("metadata").filter(|_| below.embedded) {
+                        coerce_metadata(metadata, &child(&path, "metadata"), version, gone)?;
+                    }
+                    coerce_below(item, below, &path, version, gone)?;
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    Ok(())
+}
+
+fn coerce_metadata(
+    metadata: &mut Value,
+    path: &str,
+    version: Version,
+    gone: &mut Vec<String>,
+) -> Result<(), String> {
+    let read = types::read_named("meta/v1.ObjectMeta", metadata, version);
+    if let Some(misfit) = read.misfit {
+        return Err(format!("{path}: Invalid value: {metadata}: {misfit}"));
+    }
+    let unknown = read.problems.iter();
+    gone.extend(unknown.filter_map(|problem| {
+        let field = problem.strip_prefix("unknown field \"")?.strip_suffix('"')?;
+        Some(child(path, field))
+    }));
+    *metadata = read.object;
+    Ok(())
+}
+
+/// Takes away nulls where there may be none, and sets what has a default and is not there, until it is more than can be
+/// stored.
+pub(super) fn fill(value: &mut Value, schema: &Schema) {
+    fill_below(value, schema, &mut 0);
+}
+
+/// `filled`: bytes of defaults that were set.
+fn fill_below(value: &mut Value, schema: &Schema, filled: &mut usize) {
+    match value {
+        Value::Object(fields) => {
+            drop_nulls(fields, schema);
+            for (name, schema) in &schema.properties {
+                if let (Some(default), false) = (&schema.default, fields.contains_key(name))
+                    && *filled <= DEFAULT_BYTES_MAX
+                {
+                    *filled += name.len() + json_bytes(default);
+                    fields.insert(name.clone(), default.clone());
+                }
+            }
+            for (name, value) in fields.iter_mut() {
+                match (schema.properties.get(name), &schema.additional) {
+                    (Some(schema), _) => fill_below(value, schema, filled),
+                    (None, Additional::Schema(schema)) => fill_below(value, schema, filled),
+                    (None, Additional::Any | Additional::None) => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                items.iter_mut().for_each(|item| fill_below(item, schema, filled));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn drop_nulls(fields: &mut Map<String, Value>, schema: &Schema) {
+    fields.retain(|name, value| {
+        let known = match (schema.properties.get(name), &schema.additional) {
+            (Some(schema), _) => Some(schema),
+            (None, Additional::Schema(schema)) => Some(&**schema),
+            (None, Additional::Any | Additional::None) => None,
+        };
+        !value.is_null() || known.is_none_or(|schema| schema.nullable)
+    });
+}
+
+pub(super) fn child(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}

@@ -1,0 +1,25 @@
+//! The breadth of Kubernetes: which kinds there are, their types, defaults, validation, columns and conversions, what
+//! definitions of custom resources say, and what patches and server-side apply make of objects.
+//!
+//! Pure functions over JSON and over tables in `data/`. It must not know storage, LIST or WATCH, or HTTP.
+
+pub mod age;
+pub mod catalog;
+pub mod columns;
+pub mod convert;
+pub mod crd;
+pub mod defaults;
+pub mod fitting;
+pub mod found;
+pub mod json_path;
+pub mod naming;
+pub mod ownership;
+pub mod patch;
+pub mod published;
+pub mod quality;
+pub mod scale;
+pub mod schema;
+pub mod size;
+pub mod types;
+pub mod unevaluated;
+pub mod validation;

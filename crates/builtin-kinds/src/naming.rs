@@ -1,0 +1,139 @@
+//! Names of objects: what they must look like, and how the server finds one that begins as asked.
+//!
+//! Source: apimachinery `api/validation`, apiserver `storage/names/generate.go`.
+
+use std::net::IpAddr;
+
+use apimachinery::Version;
+
+use apimachinery::kind::NameRule;
+
+/// The letters of generated names: none that makes a word.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Letters a generated name adds.
+const ADDED: usize = 5;
+
+/// Letters of the prefix that it keeps, so that the name stays a label.
+const KEPT: usize = 63 - ADDED;
+
+/// A name that begins with `prefix`; `seed` is left as the next one's.
+pub fn generate(prefix: &str, seed: &mut u64) -> String {
+    let mut name: String = prefix.chars().take(KEPT).collect();
+    for _ in 0..ADDED {
+        // splitmix64: good from any seed, the small ones too.
+        *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = (*seed ^ (*seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let letter = (bits ^ (bits >> 31)) % ALPHABET.len() as u64;
+        name.push(char::from(ALPHABET[letter as usize]));
+    }
+    name
+}
+
+/// What is wrong with a name, as the server puts it.
+pub(crate) fn problems(rule: NameRule, version: Version, name: &str) -> Vec<String> {
+    match rule {
+        NameRule::Subdomain => subdomain(name),
+        NameRule::Label => label(name),
+        NameRule::ServiceName if version >= Version::V1_36 => label(name),
+        NameRule::ServiceName => letter_label(name),
+        NameRule::Short => {
+            let mut why = subdomain(name);
+            why.extend(too_long(name, SHORT));
+            why
+        }
+        NameRule::PathSegment => path_segment(name),
+        NameRule::IpAddress => ip_address(name),
+    }
+}
+
+/// A CronJob adds `-` and ten digits, and its jobs are labels.
+const SHORT: usize = 63 - 11;
+
+fn too_long(name: &str, longest: usize) -> Option<String> {
+    (name.len() > longest).then(|| format!("must be no more than {longest} characters"))
+}
+
+/// What is wrong with a DNS subdomain (RFC 1123).
+pub(crate) fn subdomain(name: &str) -> Vec<String> {
+    let mut why: Vec<String> = too_long(name, 253).into_iter().collect();
+    if !name.split('.').all(|part| is_label(part, false)) {
+        why.push(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
+             start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+             '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+                .to_owned(),
+        );
+    }
+    why
+}
+
+/// What is wrong with a DNS label (RFC 1123).
+pub(crate) fn label(name: &str) -> Vec<String> {
+    let mut why: Vec<String> = too_long(name, 63).into_iter().collect();
+    if is_label(name, false) {
+        return why;
+    }
+    let is_subdomain = name.split('.').all(|part| is_label(part, false));
+    why.push(if is_subdomain {
+        "must not contain dots".to_owned()
+    } else {
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end \
+         with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
+         '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+            .to_owned()
+    });
+    why
+}
+
+/// What is wrong with a DNS label that begins with a letter (RFC 1035).
+pub(crate) fn letter_label(name: &str) -> Vec<String> {
+    let mut why: Vec<String> = too_long(name, 63).into_iter().collect();
+    if !is_label(name, true) {
+        why.push(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
+             validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+                .to_owned(),
+        );
+    }
+    why
+}
+
+/// What is wrong with a name that stands in paths.
+pub(crate) fn path_segment(name: &str) -> Vec<String> {
+    if matches!(name, "." | "..") {
+        return vec![format!("may not be '{name}'")];
+    }
+    let forbidden = ["/", "%"]
+        .into_iter()
+        .filter(|forbidden| name.contains(forbidden));
+    forbidden
+        .map(|forbidden| format!("may not contain '{forbidden}'"))
+        .collect()
+}
+
+fn ip_address(name: &str) -> Vec<String> {
+    let canonical = name.parse::<IpAddr>().map(|address| address.to_string());
+    match canonical {
+        Err(_) => vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()],
+        Ok(canonical) if canonical != name => vec![format!("must be in canonical form (\"{canonical}\")")],
+        Ok(_) => Vec::new(),
+    }
+}
+
+/// Lower case letters, digits and inner dashes.
+fn is_label(text: &str, letter_first: bool) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
+        return false;
+    };
+    let first_fits = if letter_first {
+        first.is_ascii_lowercase()
+    } else {
+        plain(*first)
+    };
+    first_fits && plain(*last) && bytes.iter().all(|byte| plain(*byte) || *byte == b'-')
+}

@@ -1,0 +1,326 @@
+//! The fields of objects: which one has, which two objects differ in, and how objects are merged and pruned. Lists are
+//! taken apart where the schema says how (`x-kubernetes-list-type`).
+//!
+//! Source: structured-merge-diff `typed`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use crate::schema::{Schema, Shape};
+
+use super::set::{Fields, Path};
+
+/// What two objects differ in.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// What is new or has another value.
+    pub(super) written: Fields,
+    pub(super) removed: Fields,
+}
+
+/// A path as messages show it: `.spec.containers[name="c"].image`.
+pub(super) fn shown(path: &Path) -> String {
+    path.iter()
+        .map(|element| match element.split_once(':') {
+            Some(("f", name)) => format!(".{name}"),
+            Some(("k", keys)) => shown_keys(keys),
+            Some(("v", value)) => format!("[={value}]"),
+            Some(_) | None => element.clone(),
+        })
+        .collect()
+}
+
+/// `{"name":"c"}` as `[name="c"]`.
+pub(super) fn shown_keys(keys: &str) -> String {
+    let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
+    let keys: Vec<String> = keys
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    format!("[{}]", keys.join(","))
+}
+
+/// What a place holds, as owners see it.
+pub(super) enum Parts<'v> {
+    /// It is owned as a whole.
+    Leaf,
+    /// By name.
+    Entries(&'v Map<String, Value>),
+    /// By element.
+    Items(Vec<(String, &'v Value)>),
+}
+
+/// What tells a part from the others.
+#[derive(Clone, Copy)]
+enum Name<'a> {
+    /// The name of an entry.
+    Entry(&'a str),
+    /// The element of an item.
+    Item(&'a str),
+}
+
+impl<'v> Parts<'v> {
+    fn named(&self) -> Vec<(Name<'_>, &'v Value)> {
+        match self {
+            Self::Leaf => Vec::new(),
+            Self::Entries(entries) => entries
+                .iter()
+                .map(|(name, value)| (Name::Entry(name), value))
+                .collect(),
+            Self::Items(items) => items
+                .iter()
+                .map(|(element, value)| (Name::Item(element), *value))
+                .collect(),
+        }
+    }
+
+    /// The same, to be looked up.
+    fn by_name(&self) -> ByName<'_, 'v> {
+        match self {
+            Self::Leaf => ByName::Nothing,
+            Self::Entries(entries) => ByName::Entries(entries),
+            Self::Items(items) => ByName::Items(first_by_element(items)),
+        }
+    }
+}
+
+/// Parts by their names.
+enum ByName<'i, 'v> {
+    Nothing,
+    Entries(&'v Map<String, Value>),
+    Items(BTreeMap<&'i str, &'v Value>),
+}
+
+impl<'v> ByName<'_, 'v> {
+    fn get(&self, name: Name<'_>) -> Option<&'v Value> {
+        match (self, name) {
+            (Self::Entries(entries), Name::Entry(name)) => entries.get(name),
+            (Self::Items(items), Name::Item(element)) => items.get(element).copied(),
+            (Self::Nothing | Self::Entries(_) | Self::Items(_), _) => None,
+        }
+    }
+}
+
+impl Name<'_> {
+    fn element(self) -> String {
+        match self {
+            Self::Entry(name) => {
+                let mut element = String::with_capacity(2 + name.len());
+                element.push_str("f:");
+                element.push_str(name);
+                element
+            }
+            Self::Item(element) => element.to_owned(),
+        }
+    }
+
+    fn schema(self, above: Option<&Schema>) -> Option<&Schema> {
+        match self {
+            Self::Entry(name) => above?.field(name),
+            Self::Item(_) => above?.items(),
+        }
+    }
+}
+
+/// Takes a value apart.
+pub(super) fn parts<'v>(schema: Option<&Schema>, value: &'v Value) -> Parts<'v> {
+    let atomic = schema.is_some_and(Schema::is_atomic);
+    match value {
+        Value::Object(entries) if !atomic => Parts::Entries(entries),
+        Value::Array(items) => match schema.filter(|_| !atomic).and_then(Schema::list_type) {
+            Some("map") => Parts::Items(
+                items
+                    .iter()
+                    .map(|item| (key_element(schema, item), item))
+                    .collect(),
+            ),
+            Some("set") => Parts::Items(items.iter().map(|item| (format!("v:{item}"), item)).collect()),
+            Some(_) | None => Parts::Leaf,
+        },
+        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Parts::Leaf,
+    }
+}
+
+/// `k:{"name":"c"}`; a key that is not said has its default.
+fn key_element(schema: Option<&Schema>, item: &Value) -> String {
+    let mut keys = Map::new();
+    let of_item = schema.and_then(Schema::items);
+    for name in schema.map(Schema::list_map_keys).unwrap_or_default() {
+        let default = || {
+            of_item
+                .and_then(|schema| schema.field(name))
+                .and_then(Schema::default_value)
+        };
+        if let Some(value) = item.get(name).or_else(default) {
+            keys.insert(name.clone(), value.clone());
+        }
+    }
+    keys.sort_keys();
+    format!("k:{}", Value::Object(keys))
+}
+
+/// The fields an object says.
+pub(super) fn of(schema: Option<&Schema>, value: &Value) -> Fields {
+    let mut fields = Fields::default();
+    let parts = parts(schema, value);
+    if let Parts::Leaf = parts {
+        return Fields::place();
+    }
+    // Only the entries of a map are there by themselves; a struct's fields always are.
+    let is_struct = schema.is_some_and(|schema| schema.shape() == Shape::Object);
+    for (name, value) in parts.named() {
+        let below = name.schema(schema);
+        let of_part = match name {
+            Name::Entry(_) => {
+                let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
+                let mut of_part = of(below, value);
+                if empty || !(is_struct && below.is_some()) {
+                    of_part.put_itself();
+                }
+                of_part
+            }
+            Name::Item(element) if element.starts_with("v:") => Fields::place(),
+            Name::Item(_) => {
+                let mut of_part = of(below, value);
+                of_part.put_itself();
+                of_part
+            }
+        };
+        fields.put(name.element(), of_part);
+    }
+    fields
+}
+
+/// What is different in `new`.
+pub(super) fn compare(schema: Option<&Schema>, old: &Value, new: &Value) -> Changes {
+    differ(schema, Some(old), Some(new))
+}
+
+fn differ(schema: Option<&Schema>, old: Option<&Value>, new: Option<&Value>) -> Changes {
+    let mut changes = Changes::default();
+    match (old, new) {
+        (Some(old), Some(new)) if old == new => return changes,
+        (None, Some(_)) => changes.written.put_itself(),
+        (Some(_), None) => changes.removed.put_itself(),
+        (Some(_), Some(_)) | (None, None) => {}
+    }
+    let of_old = old.map_or(Parts::Leaf, |old| parts(schema, old));
+    let of_new = new.map_or(Parts::Leaf, |new| parts(schema, new));
+    if let (Parts::Leaf, Parts::Leaf, Some(_), Some(_)) = (&of_old, &of_new, old, new) {
+        changes.written.put_itself();
+    }
+    let mut note = |name: Name<'_>, old: Option<&Value>, new: Option<&Value>| {
+        let below = differ(name.schema(schema), old, new);
+        if !below.written.is_empty() {
+            changes.written.put(name.element(), below.written);
+        }
+        if !below.removed.is_empty() {
+            changes.removed.put(name.element(), below.removed);
+        }
+    };
+    let (old_by_name, new_by_name) = (of_old.by_name(), of_new.by_name());
+    for (name, old) in of_old.named() {
+        if new_by_name.get(name).is_none() {
+            note(name, Some(old), None);
+        }
+    }
+    for (name, new) in of_new.named() {
+        note(name, old_by_name.get(name), Some(new));
+    }
+    changes
+}
+
+/// `live` with what `config` says.
+pub(super) fn merge(schema: Option<&Schema>, live: Option<&Value>, config: &Value) -> Value {
+    let Some(live) = live else { return config.clone() };
+    match (parts(schema, live), parts(schema, config)) {
+        (Parts::Entries(live), Parts::Entries(config)) => {
+            let mut merged = live.clone();
+            for (name, value) in config {
+                let below = schema.and_then(|schema| schema.field(name));
+                let value = merge(below, live.get(name), value);
+                merged.insert(name.clone(), value);
+            }
+            Value::Object(merged)
+        }
+        (Parts::Items(live), Parts::Items(config)) => {
+            let below = schema.and_then(Schema::items);
+            Value::Array(merge_items(below, &live, &config))
+        }
+        (_, _) => config.clone(),
+    }
+}
+
+/// In the order of `config`; what only `live` has keeps its place before what follows it there.
+fn merge_items(
+    schema: Option<&Schema>,
+    live: &[(String, &Value)],
+    config: &[(String, &Value)],
+) -> Vec<Value> {
+    let mut merged = Vec::new();
+    let mut rest = live.iter().peekable();
+    let configured: BTreeSet<&str> = config.iter().map(|(element, _)| element.as_str()).collect();
+    let is_shared = |element: &String| configured.contains(element.as_str());
+    let by_element = first_by_element(live);
+    for (element, value) in config {
+        while let Some((_, own)) = rest.next_if(|(element, _)| !is_shared(element)) {
+            merged.push(Value::clone(own));
+        }
+        let there = by_element.get(element.as_str()).copied();
+        if rest.peek().is_some_and(|(next, _)| next == element) {
+            rest.next();
+        }
+        merged.push(merge(schema, there, value));
+    }
+    for (element, own) in rest {
+        if !is_shared(element) {
+            merged.push(Value::clone(own));
+        }
+    }
+    merged
+}
+
+/// The items by their elements; of two with one element the first.
+fn first_by_element<'i, 'v>(items: &'i [(String, &'v Value)]) -> BTreeMap<&'i str, &'v Value> {
+    let backwards = items.iter().rev();
+    backwards
+        .map(|(element, value)| (element.as_str(), *value))
+        .collect()
+}
+
+/// Takes fields out of an object, with all below them.
+pub(super) fn remove(schema: Option<&Schema>, object: &mut Value, fields: &Fields) {
+    if fields.is_empty() {
+        return;
+    }
+    let elements: Vec<String> = match parts(schema, object) {
+        Parts::Items(items) => items.into_iter().map(|(element, _)| element).collect(),
+        Parts::Leaf | Parts::Entries(_) => Vec::new(),
+    };
+    match object {
+        Value::Object(entries) => entries.retain(|name, value| {
+            let name = Name::Entry(name);
+            keeps(fields, &name.element(), name.schema(schema), value)
+        }),
+        Value::Array(items) => {
+            let mut elements = elements.iter();
+            items.retain_mut(|item| {
+                let element = elements.next();
+                element.is_none_or(|element| keeps(fields, element, Name::Item(element).schema(schema), item))
+            });
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Stays a part, without what goes of it?
+fn keeps(fields: &Fields, element: &str, schema: Option<&Schema>, value: &mut Value) -> bool {
+    let Some(gone) = fields.below(element) else {
+        return true;
+    };
+    if !gone.has_itself() {
+        remove(schema, value, gone);
+    }
+    !gone.has_itself()
+}

@@ -1,0 +1,94 @@
+//! Does an applied object fit its schema? Apply has words of its own for what does not.
+//!
+//! Source: structured-merge-diff `typed/validate.go`; the recordings.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::schema::{Schema, Shape};
+
+use super::fields::{self, Parts};
+
+/// # Errors
+/// Everything that does not fit, in order: `.spec.replicas: expected numeric (int or float), got string`.
+pub(super) fn check(schema: Option<&Schema>, config: &Value) -> Result<(), Vec<String>> {
+    let mut faults = Vec::new();
+    if let Some(schema) = schema {
+        look(schema, config, "", &mut faults);
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+fn look(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<String>) {
+    if value.is_null() {
+        return;
+    }
+    let shape = schema.shape();
+    let fits = match shape {
+        Shape::Object | Shape::Map => value.is_object(),
+        Shape::List => value.is_array(),
+        Shape::Text => value.is_string(),
+        Shape::Integer | Shape::Number => value.is_number(),
+        Shape::Boolean => value.is_boolean(),
+        Shape::Anything => true,
+    };
+    if !fits {
+        faults.push(format!("{path}: {}", misfit(shape, value)));
+        return;
+    }
+    match value {
+        Value::Object(entries) if shape != Shape::Anything => {
+            for (name, value) in entries {
+                let path = format!("{path}.{name}");
+                match schema.field(name) {
+                    Some(below) => look(below, value, &path, faults),
+                    None if schema.preserves() => {}
+                    None => faults.push(format!("{path}: field not declared in schema")),
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(below) = schema.items() else { return };
+            let Parts::Items(parts) = fields::parts(Some(schema), value) else {
+                for (nth, item) in items.iter().enumerate() {
+                    look(below, item, &format!("{path}[{nth}]"), faults);
+                }
+                return;
+            };
+            let mut seen = BTreeSet::new();
+            for (nth, (element, item)) in parts.iter().enumerate() {
+                if element.starts_with("k:") && !item.is_object() {
+                    let why = "associative list with keys may not have non-map elements";
+                    faults.push(format!("{path}: element {nth}: {why}"));
+                    return;
+                }
+                let shown = fields::shown(&vec![element.clone()]);
+                if !seen.insert(element) {
+                    faults.push(format!("{path}: duplicate entries for key {shown}"));
+                }
+                look(below, item, &format!("{path}{shown}"), faults);
+            }
+        }
+        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn misfit(shape: Shape, value: &Value) -> String {
+    let shown = apimachinery::go_text::value(value);
+    let inner = format!("&value.valueUnstructured{{Value:{shown}}}");
+    match shape {
+        Shape::Text => format!("expected string, got {inner}"),
+        Shape::Boolean => format!("expected boolean, got {inner}"),
+        Shape::Integer | Shape::Number => {
+            let what = match value {
+                Value::String(_) => "string".to_owned(),
+                Value::Bool(_) => "bool".to_owned(),
+                Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => inner,
+            };
+            format!("expected numeric (int or float), got {what}")
+        }
+        Shape::List => format!("expected list, got &{{{shown}}}"),
+        Shape::Object | Shape::Map | Shape::Anything => format!("expected map, got &{{{shown}}}"),
+    }
+}

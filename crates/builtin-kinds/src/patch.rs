@@ -1,0 +1,105 @@
+//! What a patch makes of an object. Whether the outcome may be stored is decided elsewhere.
+
+use json_patch::merge;
+use serde_json::Value;
+
+use crate::fitting::fitting;
+use apimachinery::Version;
+use apimachinery::go_text;
+use apimachinery::status::{Cause, Status};
+use apimachinery::write::{FieldValidation, Patch};
+
+use super::schema::Schema;
+use super::types;
+use apimachinery::depth;
+use apimachinery::encode::encode_json;
+use apimachinery::kind::Kind;
+
+mod json;
+mod strategic;
+mod tree;
+
+/// The object after the patch, and what is to be warned of. `duplicates` is what the patch said twice.
+///
+/// # Errors
+/// 422 when an operation fails, or the outcome is no object of this kind; 400 and 500 for directives of a strategic
+/// merge patch that nobody knows.
+pub fn patched(
+    kind: &Kind,
+    current: &Value,
+    patch: &Patch,
+    duplicates: &[String],
+    validation: FieldValidation,
+    version: Version,
+) -> Result<(Value, Vec<String>), Status> {
+    let mut object = current.clone();
+    // As the refusal of an outcome shows what was sent.
+    let sent = match patch {
+        Patch::Merge(change) => {
+            merge(&mut object, change);
+            let mut shown = object.clone();
+            sort_touched(&mut shown, change);
+            String::from_utf8_lossy(&encode_json(&shown)).into_owned()
+        }
+        Patch::Json(operations) => {
+            object = json::apply(object, operations).map_err(|error| {
+                tracing::debug!(error, "a patch failed");
+                Status::patch_failed()
+            })?;
+            let mut shown = object.clone();
+            sort_touched(&mut shown, &Value::Null);
+            String::from_utf8_lossy(&encode_json(&shown)).into_owned()
+        }
+        Patch::Strategic(change) => {
+            if let Some(object) = object.as_object_mut() {
+                strategic::merge(Schema::of_builtin(kind, version), object, change)?;
+            }
+            go_text::value(&Value::Object(change.clone()))
+        }
+    };
+    let refused = |why: &str| {
+        Status::invalid_patch(Cause {
+            reason: "FieldValueInvalid".to_owned(),
+            message: format!("Invalid value: {}: {why}", go_text::quote(&sent)),
+            field: "patch".to_owned(),
+        })
+    };
+    if !object.is_object() {
+        return Err(refused("the outcome is no object"));
+    }
+    if depth::is_too_deep(&object) {
+        return Err(refused(depth::TOO_DEEP));
+    }
+    if let Patch::Strategic(_) = patch {
+        // Of its kind the object stays, and what does not fit is found before it is written.
+        types::restorable(kind, &object).map_err(|why| refused(&why))?;
+    }
+    let read = types::read_tree(kind, &object, version);
+    if validation == FieldValidation::Strict && !duplicates.is_empty() {
+        let mut problems = duplicates.to_vec();
+        problems.extend(read.problems);
+        return Err(refused(&format!(
+            "strict decoding error: {}",
+            problems.join(", ")
+        )));
+    }
+    let (object, unknown) = fitting(kind, read, validation, version).map_err(|why| refused(&why))?;
+    let mut warnings = match validation {
+        FieldValidation::Warn => duplicates.to_vec(),
+        FieldValidation::Ignore | FieldValidation::Strict => Vec::new(),
+    };
+    warnings.extend(unknown);
+    Ok((object, warnings))
+}
+
+/// What a patch reaches is written anew, and so sorted; the rest stays as it was.
+fn sort_touched(object: &mut Value, change: &Value) {
+    if let Value::Object(fields) = object {
+        fields.sort_keys();
+        for (name, change) in change.as_object().into_iter().flatten() {
+            if let (Some(below), true) = (fields.get_mut(name), change.is_object()) {
+                sort_touched(below, change);
+            }
+        }
+    }
+}

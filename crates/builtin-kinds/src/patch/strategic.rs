@@ -1,0 +1,411 @@
+//! Strategic merge patches: a merge patch that knows which lists are merged, and by which key.
+//!
+//! What it knows comes from the schema of the kind. Whether the outcome is an object of the kind is
+//! decided elsewhere.
+//!
+//! Source: "Update API Objects in Place Using kubectl patch"; community design `strategic-merge-patch.md` for `$patch`,
+//! `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::schema::Schema;
+use apimachinery::go_text;
+use apimachinery::status::Status;
+
+const DIRECTIVE: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
+const ELEMENT_ORDER: &str = "$setElementOrder/";
+
+/// Changes `object` as `patch` says.
+///
+/// # Errors
+/// 400 for a directive in the wrong form, 500 (as the real server has it) for one that cannot be carried out.
+pub(super) fn merge(
+    schema: Option<&Schema>,
+    object: &mut Map<String, Value>,
+    patch: &Map<String, Value>,
+) -> Result<(), Status> {
+    merge_object(schema, object, patch)
+}
+
+fn merge_object(
+    schema: Option<&Schema>,
+    object: &mut Map<String, Value>,
+    patch: &Map<String, Value>,
+) -> Result<(), Status> {
+    match patch
+        .get(DIRECTIVE)
+        .map(|directive| directive.as_str().unwrap_or_default())
+    {
+        None | Some("merge") => {}
+        Some("replace") => {
+            object.clone_from(patch);
+            object.shift_remove(DIRECTIVE);
+            return Ok(());
+        }
+        Some("delete") => {
+            object.clear();
+            return Ok(());
+        }
+        Some(_) => {
+            let shown = go_text::value(&patch[DIRECTIVE]);
+            let map = go_text::value(&Value::Object(patch.clone()));
+            return Err(Status::unexplained(format!(
+                "unknown patch type: {shown} in map: {map}"
+            )));
+        }
+    }
+    if let Some(kept) = patch.get(RETAIN_KEYS) {
+        retain(object, patch, kept)?;
+    }
+    let mut removed = HashSet::new();
+    for (name, change) in patch {
+        if let Some(list) = name.strip_prefix(DELETE_FROM_LIST) {
+            if !patch.contains_key(list) {
+                merge_list_at(schema, object, patch, list, &[])?;
+            }
+            continue;
+        }
+        if let Some(list) = name.strip_prefix(ELEMENT_ORDER) {
+            if !patch.contains_key(list) && !patch.contains_key(&format!("{DELETE_FROM_LIST}{list}")) {
+                merge_list_at(schema, object, patch, list, &[])?;
+            }
+            continue;
+        }
+        if name.starts_with('$') {
+            continue;
+        }
+        match (change, object.get_mut(name)) {
+            (Value::Null, _) => drop(removed.insert(name)),
+            (Value::Object(change), Some(Value::Object(current))) => {
+                let below = schema.and_then(|schema| schema.field(name));
+                if below.is_some_and(Schema::replaces) {
+                    *current = change.clone();
+                } else {
+                    merge_object(below, current, change)?;
+                }
+            }
+            (Value::Array(items), Some(Value::Array(_))) => {
+                merge_list_at(schema, object, patch, name, items)?
+            }
+            (change, _) => {
+                let mut change = change.clone();
+                drop_directives(&mut change);
+                object.insert(name.clone(), change);
+            }
+        }
+    }
+    // All at once: each removal alone moves what is behind it.
+    if !removed.is_empty() {
+        object.retain(|name, _| !removed.contains(name));
+    }
+    Ok(())
+}
+
+/// Of what is there, only what is listed stays; what is changed must be listed.
+fn retain(object: &mut Map<String, Value>, patch: &Map<String, Value>, kept: &Value) -> Result<(), Status> {
+    let malformed = || Status::bad_request("invalid patch format of retainKeys");
+    let kept = kept.as_array().ok_or_else(malformed)?;
+    let kept: HashSet<&str> = kept.iter().filter_map(Value::as_str).collect();
+    let is_kept = |name: &str| kept.contains(name);
+    let unlisted =
+        |(name, value): (&String, &Value)| !name.starts_with('$') && !value.is_null() && !is_kept(name);
+    if patch.iter().any(unlisted) {
+        return Err(malformed());
+    }
+    object.retain(|name, _| is_kept(name));
+    Ok(())
+}
+
+/// Merges `items` into the list `name`, with what the directives beside it say.
+fn merge_list_at(
+    schema: Option<&Schema>,
+    object: &mut Map<String, Value>,
+    patch: &Map<String, Value>,
+    name: &str,
+    items: &[Value],
+) -> Result<(), Status> {
+    let of_list = schema.and_then(|schema| schema.field(name));
+    let Some(of_list) = of_list.filter(|schema| schema.merges()) else {
+        if patch.contains_key(name) {
+            object.insert(name.to_owned(), Value::Array(items.to_vec()));
+        }
+        return Ok(());
+    };
+    let Some(Value::Array(current)) = object.get_mut(name) else {
+        return Ok(());
+    };
+    let listed = |prefix: &str| {
+        let list = patch.get(&format!("{prefix}{name}"));
+        list.map(|list| list.as_array().map(Vec::as_slice).unwrap_or_default())
+    };
+    let list = List {
+        key: of_list.merge_key(),
+        items: of_list.items(),
+    };
+    *current = list.merged(
+        std::mem::take(current),
+        items,
+        listed(DELETE_FROM_LIST).unwrap_or_default(),
+        listed(ELEMENT_ORDER),
+    )?;
+    Ok(())
+}
+
+/// A list that is merged.
+struct List<'a> {
+    /// What tells its items apart; `None`: they themselves.
+    key: Option<&'a str>,
+    items: Option<&'a Schema>,
+}
+
+impl List<'_> {
+    fn merged(
+        &self,
+        current: Vec<Value>,
+        patch: &[Value],
+        deleted: &[Value],
+        order: Option<&[Value]>,
+    ) -> Result<Vec<Value>, Status> {
+        let (mut items, mut deleted, mut replaced) = (Vec::new(), deleted.to_vec(), false);
+        for item in patch {
+            match item.get(DIRECTIVE).and_then(Value::as_str) {
+                Some("replace") => replaced = true,
+                Some("delete") => deleted.push(self.identity(item)?.clone()),
+                Some(_) | None => items.push(item),
+            }
+        }
+        if replaced {
+            return Ok(items.into_iter().cloned().collect());
+        }
+        let live: Vec<Value> = current
+            .iter()
+            .map(|item| self.identity(item).cloned())
+            .collect::<Result<_, _>>()?;
+        let deleted: HashSet<Value> = deleted.into_iter().collect();
+        let mut merged = current;
+        merged.retain(|item| {
+            !self
+                .identity(item)
+                .is_ok_and(|identity| deleted.contains(identity))
+        });
+        let mut places: HashMap<Value, usize> = HashMap::new();
+        for (place, item) in merged.iter().enumerate() {
+            places.entry(self.identity(item)?.clone()).or_insert(place);
+        }
+        for item in &items {
+            let identity = self.identity(item)?;
+            let there = places.get(identity).and_then(|place| merged.get_mut(*place));
+            match (there, item) {
+                (Some(Value::Object(there)), Value::Object(change)) => {
+                    merge_object(self.items, there, change)?
+                }
+                (Some(_), _) => {}
+                (None, item) => {
+                    let mut item = Value::clone(item);
+                    drop_directives(&mut item);
+                    places.insert(identity.clone(), merged.len());
+                    merged.push(item);
+                }
+            }
+        }
+        let order: Vec<Value> = match order {
+            Some(order) => {
+                let order: Vec<Value> = order
+                    .iter()
+                    .map(|item| self.identity(item).cloned())
+                    .collect::<Result<_, _>>()?;
+                self.check_order(&items, &order)?;
+                order
+            }
+            None => items
+                .iter()
+                .map(|item| self.identity(item).cloned())
+                .collect::<Result<_, _>>()?,
+        };
+        self.ordered(merged, &order, &live)
+    }
+
+    /// What tells the item apart.
+    fn identity<'v>(&self, item: &'v Value) -> Result<&'v Value, Status> {
+        let Some(key) = self.key else { return Ok(item) };
+        item.get(key).ok_or_else(|| {
+            let shown = go_text::value(item);
+            Status::unexplained(format!("map: {shown} does not contain declared merge key: {key}"))
+        })
+    }
+
+    /// The patch's own items must come in the order it asks for.
+    fn check_order(&self, items: &[&Value], order: &[Value]) -> Result<(), Status> {
+        let mut rest = order.iter();
+        for item in items {
+            let identity = self.identity(item)?;
+            if !rest.any(|next| next == identity) {
+                let named = |identity: &Value| match self.key {
+                    Some(key) => Value::Object(Map::from_iter([(key.to_owned(), identity.clone())])),
+                    None => identity.clone(),
+                };
+                let items = Value::Array(items.iter().copied().cloned().collect());
+                let order = Value::Array(order.iter().map(named).collect());
+                return Err(Status::unexplained(format!(
+                    "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
+                    go_text::value(&items),
+                    go_text::value(&order)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in `order` in that order; among it the others, each before the first that comes after it in `live`.
+    fn ordered(&self, merged: Vec<Value>, order: &[Value], live: &[Value]) -> Result<Vec<Value>, Status> {
+        let places = |list: &[Value]| {
+            let backwards = list.iter().cloned().enumerate().rev();
+            backwards
+                .map(|(place, identity)| (identity, place))
+                .collect::<HashMap<_, _>>()
+        };
+        let (in_order, in_live) = (places(order), places(live));
+        let mut of_patch = Vec::new();
+        let mut of_server = Vec::new();
+        for item in merged {
+            let identity = self.identity(&item)?.clone();
+            match in_order.get(&identity) {
+                Some(place) => of_patch.push((*place, identity, item)),
+                None => of_server.push((in_live.get(&identity).copied(), item)),
+            }
+        }
+        of_patch.sort_by_key(|(place, _, _)| *place);
+        of_server.sort_by_key(|(place, _)| *place);
+        let mut out = Vec::new();
+        let mut of_server = of_server.into_iter().peekable();
+        for (_, identity, item) in of_patch {
+            let place = in_live.get(&identity).copied();
+            while let Some((_, server)) = of_server.next_if(|(server, _)| place.is_some() && *server < place)
+            {
+                out.push(server);
+            }
+            out.push(item);
+        }
+        out.extend(of_server.map(|(_, item)| item));
+        Ok(out)
+    }
+}
+
+/// What is new needs no directives, and has no nulls.
+fn drop_directives(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, value| !name.starts_with('$') && !value.is_null());
+            fields.values_mut().for_each(drop_directives);
+        }
+        Value::Array(items) => {
+            items.retain(|item| item.get(DIRECTIVE).and_then(Value::as_str) != Some("delete"));
+            items.iter_mut().for_each(drop_directives);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::catalog::Catalog;
+    use apimachinery::Version;
+
+    fn patched(path: &[&str], object: Value, patch: Value) -> Result<Value, String> {
+        let kind = Catalog::builtin(Version::V1_36).find("", "pods").unwrap();
+        let mut schema = Schema::of_builtin(kind, Version::V1_36).unwrap();
+        for name in path {
+            schema = schema.field(name).unwrap();
+        }
+        let (Value::Object(mut object), Value::Object(patch)) = (object, patch) else {
+            panic!("both are objects");
+        };
+        merge(Some(schema), &mut object, &patch).map_err(|status| status.message)?;
+        Ok(Value::Object(object))
+    }
+
+    #[rstest]
+    #[case::merged_by_name(
+        json!({"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]}),
+        json!({"containers": [{"name": "b", "image": "2"}]}),
+        json!({"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]})
+    )]
+    #[case::ordered(
+        json!({"containers": [{"name": "c"}]}),
+        json!({"$setElementOrder/containers": [{"name": "z"}, {"name": "c"}], "containers": [{"name": "z"}]}),
+        json!({"containers": [{"name": "z"}, {"name": "c"}]})
+    )]
+    #[case::order_alone(
+        json!({"containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}),
+        json!({"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}]}),
+        json!({"containers": [{"name": "b"}, {"name": "c"}, {"name": "a"}]})
+    )]
+    #[case::deleted(
+        json!({"containers": [{"name": "a"}, {"name": "b"}]}),
+        json!({"containers": [{"name": "a", "$patch": "delete"}]}),
+        json!({"containers": [{"name": "b"}]})
+    )]
+    #[case::replaced_list(
+        json!({"containers": [{"name": "a"}, {"name": "b"}]}),
+        json!({"containers": [{"$patch": "replace"}, {"name": "c"}]}),
+        json!({"containers": [{"name": "c"}]})
+    )]
+    #[case::nested_keys(
+        json!({"containers": [{"name": "a", "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "1"}]}]}),
+        json!({"containers": [{"name": "a", "env": [{"name": "Y", "value": "2"}]}]}),
+        json!({"containers": [{"name": "a", "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}]}]})
+    )]
+    #[case::atomic_lists_are_replaced(
+        json!({"tolerations": [{"key": "a"}, {"key": "b"}]}),
+        json!({"tolerations": [{"key": "c"}]}),
+        json!({"tolerations": [{"key": "c"}]})
+    )]
+    #[case::volumes_keep_only_what_is_listed(
+        json!({"volumes": [{"name": "v", "emptyDir": {}}]}),
+        json!({"volumes": [{"$retainKeys": ["name", "secret"], "name": "v", "secret": {"secretName": "s"}}]}),
+        json!({"volumes": [{"name": "v", "secret": {"secretName": "s"}}]})
+    )]
+    #[case::null_takes_away(
+        json!({"nodeName": "n", "nodeSelector": {"a": "1", "b": "2"}}),
+        json!({"nodeName": null, "nodeSelector": {"a": null}}),
+        json!({"nodeSelector": {"b": "2"}})
+    )]
+    #[case::map_replaced(
+        json!({"nodeSelector": {"a": "1"}}),
+        json!({"nodeSelector": {"$patch": "replace", "z": "1"}}),
+        json!({"nodeSelector": {"z": "1"}})
+    )]
+    fn of_a_pod_spec(#[case] object: Value, #[case] patch: Value, #[case] outcome: Value) {
+        assert_eq!(patched(&["spec"], object, patch), Ok(outcome));
+    }
+
+    #[rstest]
+    #[case::merged(json!({"finalizers": ["x"]}), json!({"finalizers": ["x", "d"]}))]
+    #[case::taken_out(json!({"$deleteFromPrimitiveList/finalizers": ["d"]}), json!({"finalizers": []}))]
+    #[case::both(json!({"$deleteFromPrimitiveList/finalizers": ["d"], "finalizers": ["x"]}), json!({"finalizers": ["x"]}))]
+    fn lists_of_texts_are_merged_by_their_items(#[case] patch: Value, #[case] outcome: Value) {
+        let object = json!({"finalizers": ["d"]});
+        assert_eq!(patched(&["metadata"], object, patch), Ok(outcome));
+    }
+
+    #[rstest]
+    #[case(json!({"containers": [{"image": "x"}]}), "map: map[image:x] does not contain declared merge key: name")]
+    #[case(json!({"$patch": "foo"}), "unknown patch type: foo in map: map[$patch:foo]")]
+    #[case(json!({"$retainKeys": "x"}), "invalid patch format of retainKeys")]
+    #[case(
+        json!({"$setElementOrder/containers": [{"name": "c"}], "containers": [{"name": "q", "image": "z"}]}),
+        "The order in patch list:\n[map[image:z name:q]]\n doesn't match $setElementOrder list:\n[map[name:c]]\n"
+    )]
+    fn what_cannot_be_carried_out_is_refused(#[case] patch: Value, #[case] words: &str) {
+        let object = json!({"containers": [{"name": "c"}]});
+        assert_eq!(patched(&["spec"], object, patch), Err(words.to_owned()));
+    }
+}

@@ -1,0 +1,124 @@
+//! What real servers publish of their types and paths, unpacked when it is first asked for.
+//!
+//! It must not know what the JSON means. What the files are, and how they are renewed, stands in
+//! `data/openapi/README.md`.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::sync::OnceLock;
+
+use flate2::read::GzDecoder;
+
+use apimachinery::Version;
+
+/// JSON texts by name.
+pub type Table = BTreeMap<&'static str, &'static str>;
+
+/// A custom resource that real servers were given, so that what they publish of it can be published of any other: its
+/// names stand where another's names go.
+#[derive(Debug)]
+pub struct Sample {
+    /// API group.
+    pub group: &'static str,
+    /// Its only version.
+    pub version: &'static str,
+    /// The Kind.
+    pub kind: &'static str,
+    /// The Kind of its lists.
+    pub list_kind: &'static str,
+    /// Its resource.
+    pub plural: &'static str,
+    /// `Namespaced` or `Cluster`.
+    pub scope: &'static str,
+}
+
+impl Sample {
+    /// One of each scope.
+    pub const ALL: [Self; 2] = [
+        Self {
+            group: "namespaced.sample",
+            version: "v9",
+            kind: "NamespacedSampleKind",
+            list_kind: "NamespacedSampleList",
+            plural: "namespacedsampleplurals",
+            scope: "Namespaced",
+        },
+        Self {
+            group: "cluster.sample",
+            version: "v9",
+            kind: "ClusterSampleKind",
+            list_kind: "ClusterSampleList",
+            plural: "clustersampleplurals",
+            scope: "Cluster",
+        },
+    ];
+
+    /// The one whose objects live in namespaces, or the other.
+    pub fn scoped(namespaced: bool) -> &'static Self {
+        const SAMPLES: &[Sample] = &Sample::ALL;
+        &SAMPLES[usize::from(!namespaced)]
+    }
+}
+
+/// One of the two files, and its tables by version.
+struct File {
+    packed: &'static [u8],
+    text: OnceLock<String>,
+    tables: [OnceLock<Table>; 4],
+}
+
+impl File {
+    const fn new(packed: &'static [u8]) -> Self {
+        Self {
+            packed,
+            text: OnceLock::new(),
+            tables: [const { OnceLock::new() }; 4],
+        }
+    }
+
+    fn table(&'static self, version: Version) -> &'static Table {
+        self.tables[nth(version)].get_or_init(|| {
+            let text = self.text.get_or_init(|| {
+                let mut text = String::new();
+                GzDecoder::new(self.packed)
+                    .read_to_string(&mut text)
+                    .expect("the file was packed by our own chore, and a test unpacks it");
+                text
+            });
+            text.lines()
+                .filter_map(|line| row(line, version.minor()))
+                .collect()
+        })
+    }
+}
+
+/// Where a version is among those there are tables of.
+pub(crate) fn nth(version: Version) -> usize {
+    match version {
+        Version::V1_33 => 0,
+        Version::V1_34 => 1,
+        Version::V1_35 => 2,
+        Version::V1_36 => 3,
+    }
+}
+
+/// Name and JSON of a line, if `minor` publishes it.
+fn row(line: &'static str, minor: u8) -> Option<(&'static str, &'static str)> {
+    let (versions, rest) = line.split_once('\t')?;
+    let (first, last) = versions.split_once('-')?;
+    let published = first.parse::<u8>().ok()? <= minor && minor <= last.parse::<u8>().ok()?;
+    published.then(|| rest.split_once('\t')).flatten()
+}
+
+static SCHEMAS: File = File::new(include_bytes!("../data/openapi/schemas.gz"));
+static PATHS: File = File::new(include_bytes!("../data/openapi/paths.gz"));
+
+/// `components.schemas` of all documents together, by name.
+pub fn schemas(version: Version) -> &'static Table {
+    SCHEMAS.table(version)
+}
+
+/// `paths` of all documents together, by path.
+pub fn paths(version: Version) -> &'static Table {
+    PATHS.table(version)
+}

@@ -1,0 +1,46 @@
+//! The quality of service of a pod, by what its containers want and may use.
+//!
+//! Source: "Pod Quality of Service Classes"; kubernetes `pkg/apis/core/helper/qos`.
+
+use serde_json::Value;
+
+/// Its class.
+pub fn of(pod: &Value) -> &'static str {
+    let spec = &pod["spec"];
+    let list = |field: &str| spec[field].as_array().map(Vec::as_slice).unwrap_or_default();
+    let said = |kind: &str| {
+        spec["resources"][kind]
+            .as_object()
+            .is_some_and(|amounts| !amounts.is_empty())
+    };
+    // What the pod says as a whole counts more than what its containers say.
+    let nothing: &[Value] = &[];
+    let (whole, parts) = if said("requests") || said("limits") {
+        (Some(spec), [nothing, nothing])
+    } else {
+        (None, [list("containers"), list("initContainers")])
+    };
+    let containers = || whole.into_iter().chain(parts.into_iter().flatten());
+    let counts = |container: &Value, kind: &str, name: &str| {
+        let amount = container["resources"][kind].get(name).and_then(Value::as_str);
+        amount.filter(|amount| *amount != "0").map(str::to_owned)
+    };
+    let guaranteed = containers().all(|container| {
+        ["cpu", "memory"].iter().all(|name| {
+            let limit = counts(container, "limits", name);
+            limit.is_some() && counts(container, "requests", name) == limit
+        })
+    });
+    let none = containers().all(|container| {
+        ["cpu", "memory"].iter().all(|name| {
+            ["limits", "requests"]
+                .iter()
+                .all(|kind| counts(container, kind, name).is_none())
+        })
+    });
+    match (none, guaranteed) {
+        (true, _) => "BestEffort",
+        (false, true) => "Guaranteed",
+        (false, false) => "Burstable",
+    }
+}

@@ -1,0 +1,357 @@
+//! What objects may look like: which fields there are, of which type, and how their lists and maps merge. Of built-in
+//! kinds as real servers publish it, of custom resources as their definition says.
+//!
+//! ```text
+//! Schema::of_builtin(kind, version)        the whole object …
+//!     .field("spec")?.field("containers")? … down to a list …
+//!     .merge_key()                         … "name": how a strategic merge patch tells its items apart
+//!     .unknown_fields(&object)             … or everything strict field validation complains of, at once
+//! ```
+//!
+//! It must not know of requests or of the store.
+//!
+//! Source: "Merge strategy" of "Server-Side Apply" and "Notes on the strategic merge patch" (Kubernetes documentation),
+//! KEP-2896 (OpenAPI v3), "Specifying a structural schema" (custom resources).
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use apimachinery::Version;
+
+use crate::published;
+use apimachinery::kind::Kind;
+
+/// What may stand at one place of an object.
+#[derive(Debug, Default)]
+pub struct Schema {
+    shape: Shape,
+    reference: Option<(Version, String)>,
+    /// What the reference leads to, once it was asked for.
+    referred: OnceLock<Option<&'static Schema>>,
+    format: String,
+    properties: BTreeMap<String, Schema>,
+    /// Of a list or a map.
+    items: Option<Box<Schema>>,
+    patch_strategy: String,
+    patch_merge_key: Option<String>,
+    list_type: Option<String>,
+    list_map_keys: Vec<String>,
+    atomic: bool,
+    /// May an object have fields that are not named?
+    open: bool,
+    default: Value,
+}
+
+/// Which values there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// An object with the fields that are named, and others only if it [preserves](Schema::preserves) them.
+    Object,
+    /// An object with any keys and one schema for all values.
+    Map,
+    /// A list with one schema for all items.
+    List,
+    /// `string`.
+    Text,
+    /// `integer`.
+    Integer,
+    /// `number`.
+    Number,
+    /// `boolean`.
+    Boolean,
+    /// Whatever: nothing is said, or one of several types.
+    #[default]
+    Anything,
+}
+
+impl Schema {
+    /// Of the objects of a built-in kind; `None` for one that this version does not publish.
+    pub fn of_builtin(kind: &Kind, version: Version) -> Option<&'static Self> {
+        let group = match kind.group {
+            "" => "core",
+            group => group.split('.').next().unwrap_or(group),
+        };
+        [
+            "io.k8s.api",
+            "io.k8s.apiextensions-apiserver.pkg.apis",
+            "io.k8s.kube-aggregator.pkg.apis",
+        ]
+        .iter()
+        .find_map(|origin| {
+            let name = [*origin, group, kind.version, kind.kind].join(".");
+            definition(version, &name)
+        })
+    }
+
+    /// Of the objects of a custom resource, whose definition says so (`openAPIV3Schema`).
+    pub fn of_custom(definition: &Value, version: Version) -> Self {
+        let raw = Raw::deserialize(definition).unwrap_or_default();
+        let preserves = raw.kind == "object" && raw.preserve_unknown_fields;
+        let mut schema = raw.read(version, true);
+        if schema.shape == Shape::Anything && preserves {
+            (schema.shape, schema.open) = (Shape::Object, true);
+        }
+        if schema.shape == Shape::Object {
+            schema.name_metadata(version);
+        }
+        schema
+    }
+
+    /// A definition need not name what every object has.
+    fn name_metadata(&mut self, version: Version) {
+        for name in ["apiVersion", "kind"] {
+            self.properties.entry(name.to_owned()).or_insert_with(|| Self {
+                shape: Shape::Text,
+                ..Self::default()
+            });
+        }
+        let metadata = Self {
+            reference: Some((version, OBJECT_META.to_owned())),
+            ..Self::default()
+        };
+        self.properties.insert("metadata".to_owned(), metadata);
+    }
+
+    /// Which values there are.
+    pub fn shape(&self) -> Shape {
+        self.resolved().shape
+    }
+
+    /// Narrows [`Shape`] down, as published: `int32`, `date-time`, `int-or-string`, …; empty: not.
+    pub fn format(&self) -> &str {
+        &self.resolved().format
+    }
+
+    /// The name of its type, as published: `io.k8s.api.core.v1.PodSpec`; `None` for one without a name.
+    pub fn type_name(&self) -> Option<&str> {
+        self.reference.as_ref().map(|(_, name)| name.as_str())
+    }
+
+    /// Of a field: of an object one that is named, of a map any. `None`: there is no such field.
+    pub fn field(&self, name: &str) -> Option<&Self> {
+        let resolved = self.resolved();
+        match resolved.shape {
+            Shape::Object => resolved.properties.get(name),
+            Shape::Map => resolved.items.as_deref(),
+            Shape::List | Shape::Text | Shape::Integer | Shape::Number | Shape::Boolean | Shape::Anything => {
+                None
+            }
+        }
+    }
+
+    /// Of the items of a list.
+    pub fn items(&self) -> Option<&Self> {
+        let resolved = self.resolved();
+        resolved
+            .items
+            .as_deref()
+            .filter(|_| resolved.shape == Shape::List)
+    }
+
+    /// The field by which a strategic merge patch tells the items of this list apart; `None`: it has none.
+    pub fn merge_key(&self) -> Option<&str> {
+        self.patch_merge_key.as_deref()
+    }
+
+    /// Does a strategic merge patch merge this list, where it would replace it otherwise?
+    pub fn merges(&self) -> bool {
+        self.has_strategy("merge")
+    }
+
+    /// Does a strategic merge patch replace this object, where it would merge it otherwise?
+    pub fn replaces(&self) -> bool {
+        self.has_strategy("replace")
+    }
+
+    /// Does a strategic merge patch take away the keys of this object that it does not name?
+    pub fn retains_keys(&self) -> bool {
+        self.has_strategy("retainKeys")
+    }
+
+    /// For apply: `atomic`, `set` or `map`; `None`: not said, which is atomic.
+    pub fn list_type(&self) -> Option<&str> {
+        self.list_type.as_deref()
+    }
+
+    /// For apply: the fields by which it tells the items of a list of type `map` apart.
+    pub fn list_map_keys(&self) -> &[String] {
+        &self.list_map_keys
+    }
+
+    /// What stands here where nothing is said; `None`: nothing.
+    pub fn default_value(&self) -> Option<&Value> {
+        Some(&self.default).filter(|default| !default.is_null())
+    }
+
+    /// For apply: does an object or a map here have one owner, who replaces it as a whole?
+    pub fn is_atomic(&self) -> bool {
+        self.atomic || self.resolved().atomic
+    }
+
+    /// May an object here have fields that are not named (`x-kubernetes-preserve-unknown-fields`)?
+    pub fn preserves(&self) -> bool {
+        self.resolved().open
+    }
+
+    /// The paths of everything in `value` that has no place here, in the order found: `spec.replica`,
+    /// `spec.containers[0].nam`.
+    pub fn unknown_fields(&self, value: &Value) -> Vec<String> {
+        let mut unknown = Vec::new();
+        self.look_for_unknown(value, "", &mut unknown);
+        unknown
+    }
+
+    fn look_for_unknown(&self, value: &Value, path: &str, unknown: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) if matches!(self.shape(), Shape::Object | Shape::Map) => {
+                for (name, value) in fields {
+                    let path = match path {
+                        "" => name.clone(),
+                        path => format!("{path}.{name}"),
+                    };
+                    match self.field(name) {
+                        Some(schema) => schema.look_for_unknown(value, &path, unknown),
+                        None if self.preserves() => {}
+                        None => unknown.push(path),
+                    }
+                }
+            }
+            Value::Array(values) => {
+                if let Some(items) = self.items() {
+                    for (nth, value) in values.iter().enumerate() {
+                        items.look_for_unknown(value, &format!("{path}[{nth}]"), unknown);
+                    }
+                }
+            }
+            Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn has_strategy(&self, name: &str) -> bool {
+        self.patch_strategy.split(',').any(|strategy| strategy == name)
+    }
+
+    fn resolved(&self) -> &Self {
+        match &self.reference {
+            Some((version, name)) => {
+                let referred = self.referred.get_or_init(|| definition(*version, name));
+                referred.unwrap_or(self)
+            }
+            None => self,
+        }
+    }
+}
+
+const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+/// The published type of this name. Each is read when it is first asked for.
+fn definition(version: Version, name: &str) -> Option<&'static Schema> {
+    type Definitions = BTreeMap<&'static str, OnceLock<Schema>>;
+    static DEFINITIONS: [OnceLock<Definitions>; 4] = [const { OnceLock::new() }; 4];
+    let definitions = DEFINITIONS[published::nth(version)].get_or_init(|| {
+        let names = published::schemas(version).keys();
+        names.map(|name| (*name, OnceLock::new())).collect()
+    });
+    let (name, schema) = definitions.get_key_value(name)?;
+    Some(schema.get_or_init(|| {
+        let text = published::schemas(version).get(name);
+        let raw: Raw = text
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default();
+        raw.read(version, false)
+    }))
+}
+
+/// A schema as it is written, as far as it is of use here.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Raw {
+    #[serde(rename = "$ref")]
+    reference: Option<String>,
+    #[serde(rename = "type")]
+    kind: String,
+    format: String,
+    properties: Option<BTreeMap<String, Raw>>,
+    items: Option<Box<Raw>>,
+    #[serde(rename = "additionalProperties")]
+    values: Option<Values>,
+    #[serde(rename = "allOf")]
+    all_of: Vec<Raw>,
+    #[serde(rename = "x-kubernetes-patch-strategy")]
+    patch_strategy: String,
+    #[serde(rename = "x-kubernetes-patch-merge-key")]
+    patch_merge_key: Option<String>,
+    #[serde(rename = "x-kubernetes-list-type")]
+    list_type: Option<String>,
+    #[serde(rename = "x-kubernetes-list-map-keys")]
+    list_map_keys: Vec<String>,
+    #[serde(rename = "x-kubernetes-map-type")]
+    map_type: String,
+    default: Value,
+    #[serde(rename = "x-kubernetes-preserve-unknown-fields")]
+    preserve_unknown_fields: bool,
+    #[serde(rename = "x-kubernetes-embedded-resource")]
+    embedded: bool,
+}
+
+/// `additionalProperties`: a schema, or whether there may be any.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Values {
+    Allowed(bool),
+    Of(Box<Raw>),
+}
+
+impl Raw {
+    /// `custom`: an object of which no fields are told has none. Of a built-in type that means it reads its JSON itself.
+    fn read(self, version: Version, custom: bool) -> Schema {
+        let wrapped = self.all_of.into_iter().find_map(|part| part.reference);
+        let reference = self.reference.or(wrapped).and_then(|reference| {
+            let name = reference.rsplit_once('/').map(|(_, name)| name.to_owned());
+            name.map(|name| (version, name))
+        });
+        let names = self.properties.is_some() || self.embedded;
+        let (shape, items) = match (self.kind.as_str(), self.values, self.items) {
+            ("array", _, items) => (Shape::List, items),
+            ("object", Some(Values::Of(values)), _) => (Shape::Map, Some(values)),
+            ("object", Some(Values::Allowed(true)), _) => (Shape::Anything, None),
+            ("object", _, _) if self.preserve_unknown_fields && !(custom && names) => (Shape::Anything, None),
+            ("object", _, _) if custom || self.properties.is_some() => (Shape::Object, None),
+            ("string", _, _) => (Shape::Text, None),
+            ("integer", _, _) => (Shape::Integer, None),
+            ("number", _, _) => (Shape::Number, None),
+            ("boolean", _, _) => (Shape::Boolean, None),
+            _ => (Shape::Anything, None),
+        };
+        let mut schema = Schema {
+            shape,
+            reference,
+            referred: OnceLock::new(),
+            format: self.format,
+            properties: self
+                .properties
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(name, raw)| (name, raw.read(version, custom)))
+                .collect(),
+            items: items.map(|raw| Box::new(raw.read(version, custom))),
+            patch_strategy: self.patch_strategy,
+            patch_merge_key: self.patch_merge_key,
+            list_type: self.list_type,
+            list_map_keys: self.list_map_keys,
+            atomic: self.map_type == "atomic",
+            open: self.preserve_unknown_fields,
+            default: self.default,
+        };
+        if custom && self.embedded && schema.shape == Shape::Object {
+            schema.name_metadata(version);
+        }
+        schema
+    }
+}
+
+#[cfg(test)]
+mod tests;

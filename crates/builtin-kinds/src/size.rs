@@ -1,0 +1,73 @@
+//! How large an object may be that is stored, and how large one may become by defaults. etcd has the limit, so what a dry
+//! run asks for is not held against it.
+//!
+//! It must not know what a way in is.
+//!
+//! Sources: etcd `server/embed/config.go` (`DefaultMaxRequestBytes`) and `client/v3/options.go`
+//! (`defaultMaxCallSendMsgSize`), which a kube-apiserver leaves as they are.
+
+use serde_json::Value;
+
+use apimachinery::kind::Kind;
+
+/// Bytes of an object that etcd takes.
+pub(crate) const SIZE_MAX: usize = 1536 * 1024;
+
+/// Bytes of an object that reaches etcd at all.
+const MESSAGE_MAX: usize = 2 * 1024 * 1024;
+
+/// Bytes of defaults that one object is given: more cannot be stored anyway.
+pub(crate) const DEFAULT_BYTES_MAX: usize = 2 * MESSAGE_MAX;
+
+/// Why an object is too large to be stored, in a real server's words. Built-in kinds are stored in protobuf, which takes at
+/// least about three quarters of their JSON; above that the size is known well enough to be refused.
+pub fn refusal(kind: &Kind, object: &Value) -> Option<String> {
+    let json = json_bytes(object);
+    let bytes = if kind.custom { json } else { json / 4 * 3 };
+    if bytes > MESSAGE_MAX {
+        return Some(format!(
+            "rpc error: code = ResourceExhausted desc = trying to send message larger than max ({bytes} vs. {MESSAGE_MAX})"
+        ));
+    }
+    (bytes > SIZE_MAX).then(|| "etcdserver: request is too large".to_owned())
+}
+
+/// Bytes of a value as JSON, without the escapes of its texts.
+pub(crate) fn json_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null => 4,
+        Value::Bool(value) => 5 - usize::from(*value),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.checked_ilog10().map_or(1, |digits| digits as usize + 1),
+            None => number.to_string().len(),
+        },
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 1 + items.len().max(1) + items.iter().map(json_bytes).sum::<usize>(),
+        Value::Object(fields) => {
+            let bytes = fields
+                .iter()
+                .map(|(name, value)| name.len() + 3 + json_bytes(value));
+            1 + fields.len().max(1) + bytes.sum::<usize>()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bytes_are_those_of_the_json() {
+        for value in [
+            json!(null),
+            json!([true, false, 0, 7, 10, 4_294_967_296_i64, 1.5]),
+            json!({}),
+            json!([]),
+            json!({ "a": { "b": ["c", {}], "d": "" }, "e": [[]] }),
+        ] {
+            assert_eq!(json_bytes(&value), value.to_string().len(), "{value}");
+        }
+    }
+}

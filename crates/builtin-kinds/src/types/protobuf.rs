@@ -1,0 +1,327 @@
+//! Built-in kinds out of protobuf: the message that a typed Go client sends, as the JSON it stands for.
+//!
+//! Go's generated code writes fields that are no pointers even where they are empty; what of them stays, `conform`
+//! decides afterwards, as it does for JSON. Numbers that a struct does not have are passed over, as Go does.
+//!
+//! Source: "Encoding" (Protocol Buffers documentation); the types that write themselves in apimachinery:
+//! `meta/v1/time_proto.go`, `util/intstr/generated.proto`, `api/resource/generated.proto`, `runtime/generated.proto`.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::{Field, Shape, Struct, Type, of, types};
+use apimachinery::kind::Kind;
+use apimachinery::time::timestamp_of_era;
+
+mod schema;
+
+/// The object in a message of its kind, without `apiVersion` and `kind`, which are in the envelope.
+///
+/// # Errors
+/// Why it is none. Custom resources have no messages.
+pub fn from_protobuf(kind: &Kind, message: &[u8]) -> Result<Map<String, Value>, String> {
+    let known = of(kind).ok_or_else(|| format!("{} has no protobuf", kind.kind))?;
+    let mut object = Map::new();
+    fields(known, "", message, &mut object)?;
+    Ok(object)
+}
+
+/// The fields of a struct, or of a message it embeds: those whose numbers begin with `within`.
+fn fields(
+    known: &'static Struct,
+    within: &str,
+    message: &[u8],
+    out: &mut Map<String, Value>,
+) -> Result<(), String> {
+    for entry in entries(message) {
+        let (number, wire) = entry?;
+        let number = format!("{within}{number}");
+        if let Some(field) = known.fields.iter().find(|field| field.number == number) {
+            set(field, &wire, out)?;
+            continue;
+        }
+        let embedded = format!("{number}.");
+        if let Wire::Bytes(inner) = wire
+            && known
+                .fields
+                .iter()
+                .any(|field| field.number.starts_with(&embedded))
+        {
+            fields(known, &embedded, inner, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// The field of a definition that JSON takes as it comes.
+const SCHEMA: &str = "openAPIV3Schema";
+
+/// One occurrence of a field: lists and maps grow by it.
+fn set(field: &Field, wire: &Wire<'_>, out: &mut Map<String, Value>) -> Result<(), String> {
+    match &field.holds.target().shape {
+        Shape::List(items) => {
+            let list = out.entry(field.name).or_insert_with(|| Value::Array(Vec::new()));
+            let list = list
+                .as_array_mut()
+                .expect("only lists are put under a list's name");
+            list.push(value(items, wire)?);
+        }
+        Shape::Map(values) => {
+            let (key, value) = map_entry(values, wire)?;
+            let map = out.entry(field.name).or_insert_with(|| Value::Object(Map::new()));
+            let map = map.as_object_mut().expect("only maps are put under a map's name");
+            map.insert(key, value);
+        }
+        Shape::Text
+        | Shape::Bool
+        | Shape::Int32
+        | Shape::Int64
+        | Shape::Float
+        | Shape::Bytes
+        | Shape::Time
+        | Shape::MicroTime
+        | Shape::Duration
+        | Shape::Quantity
+        | Shape::IntOrString
+        | Shape::Any
+        | Shape::Struct(_)
+        | Shape::Pointer(_) => {
+            let value = if let (SCHEMA, Wire::Bytes(message)) = (field.name, wire) {
+                schema::schema(message)?
+            } else {
+                value(&field.holds, wire)?
+            };
+            out.insert(field.name.to_owned(), value);
+        }
+    }
+    Ok(())
+}
+
+fn map_entry(values: &Type, wire: &Wire<'_>) -> Result<(String, Value), String> {
+    let Wire::Bytes(entry) = wire else {
+        return Err(wrong_wire());
+    };
+    // An empty value may be left out.
+    let (mut key, mut held) = (String::new(), value(values, &Wire::Bytes(&[]))?);
+    for entry in entries(entry) {
+        match entry? {
+            (1, Wire::Bytes(bytes)) => key = text(bytes)?,
+            (2, wire) => held = value(values, &wire)?,
+            (_, _) => {}
+        }
+    }
+    Ok((key, held))
+}
+
+fn value(of: &Type, wire: &Wire<'_>) -> Result<Value, String> {
+    match (&of.target().shape, wire) {
+        (Shape::Text, Wire::Bytes(bytes)) => Ok(text(bytes)?.into()),
+        (Shape::Bool, Wire::Varint(number)) => Ok((*number != 0).into()),
+        (Shape::Int32 | Shape::Int64, Wire::Varint(number)) => Ok(number.cast_signed().into()),
+        (Shape::Float, Wire::Fixed64(bits)) => Ok(f64::from_bits(*bits).into()),
+        (Shape::Bytes, Wire::Bytes(bytes)) => Ok(STANDARD.encode(bytes).into()),
+        (Shape::Time, Wire::Bytes(message)) => time(message, false),
+        (Shape::MicroTime, Wire::Bytes(message)) => time(message, true),
+        (Shape::Quantity, Wire::Bytes(message)) => first_text(message).map(Value::from),
+        (Shape::IntOrString, Wire::Bytes(message)) => int_or_string(message),
+        (Shape::Any, Wire::Bytes(message)) => raw(message),
+        (Shape::Struct(index), Wire::Bytes(message)) => {
+            let mut out = Map::new();
+            fields(&types().structs[*index], "", message, &mut out)?;
+            Ok(Value::Object(out))
+        }
+        // A list where only one value may stand is a message of its own, with the items as its first field.
+        (Shape::List(items), Wire::Bytes(message)) => {
+            let items: Result<_, _> = entries(message)
+                .map(|entry| entry.and_then(|(_, wire)| value(items, &wire)))
+                .collect();
+            Ok(Value::Array(items?))
+        }
+        (_, _) => Err(wrong_wire()),
+    }
+}
+
+/// Seconds from the first of the year 1 to that of 1970, and to that of 10000.
+const YEAR_1_TO_1970: i64 = 62_135_596_800;
+const YEARS_OF_FOUR_DIGITS: u64 = 315_537_897_600;
+
+/// `Timestamp{seconds=1, nanos=2}`; without content, no time at all.
+fn time(message: &[u8], micro: bool) -> Result<Value, String> {
+    if message.is_empty() {
+        return Ok(Value::Null);
+    }
+    let (mut seconds, mut nanos) = (0, 0);
+    for entry in entries(message) {
+        match entry? {
+            (1, Wire::Varint(number)) => seconds = number,
+            (2, Wire::Varint(number)) => nanos = number,
+            (_, _) => {}
+        }
+    }
+    // Counted from the year 1, the first that can be written.
+    let since = seconds.cast_signed().checked_add(YEAR_1_TO_1970);
+    let since = since.and_then(|since| u64::try_from(since).ok());
+    let Some(since) = since.filter(|since| *since < YEARS_OF_FOUR_DIGITS) else {
+        return Err("a time that no year of four digits has".to_owned());
+    };
+    let whole = timestamp_of_era(Duration::from_secs(since));
+    Ok(if micro {
+        format!("{}.{:06}Z", whole.trim_end_matches('Z'), nanos / 1000).into()
+    } else {
+        whole.into()
+    })
+}
+
+/// `IntOrString{type=1, intVal=2, strVal=3}`, where type 1 is a text.
+fn int_or_string(message: &[u8]) -> Result<Value, String> {
+    let (mut is_text, mut number, mut words) = (false, 0, String::new());
+    for entry in entries(message) {
+        match entry? {
+            (1, Wire::Varint(kind)) => is_text = kind == 1,
+            (2, Wire::Varint(value)) => number = value.cast_signed(),
+            (3, Wire::Bytes(bytes)) => words = text(bytes)?,
+            (_, _) => {}
+        }
+    }
+    Ok(if is_text { words.into() } else { number.into() })
+}
+
+/// JSON within a message: `RawExtension`, `FieldsV1`, `JSON`.
+fn raw(message: &[u8]) -> Result<Value, String> {
+    match entries(message).next().transpose()? {
+        Some((1, Wire::Bytes(json))) if !json.is_empty() => {
+            serde_json::from_slice(json).map_err(|error| error.to_string())
+        }
+        Some(_) | None => Ok(Value::Null),
+    }
+}
+
+fn first_text(message: &[u8]) -> Result<String, String> {
+    match entries(message).next().transpose()? {
+        Some((1, Wire::Bytes(bytes))) => text(bytes),
+        Some(_) | None => Ok(String::new()),
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<String, String> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| "string field contains invalid UTF-8".to_owned())
+}
+
+fn wrong_wire() -> String {
+    "proto: wrong wireType".to_owned()
+}
+
+/// What a field holds before its type is known.
+enum Wire<'a> {
+    Varint(u64),
+    Fixed64(u64),
+    Bytes(&'a [u8]),
+    Fixed32,
+}
+
+/// The fields of a message, in the order they come. After an error there are none.
+fn entries(mut rest: &[u8]) -> impl Iterator<Item = Result<(u64, Wire<'_>), String>> {
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let entry = entry(&mut rest);
+        if entry.is_none() {
+            rest = &[];
+        }
+        Some(entry.ok_or_else(|| "unexpected EOF".to_owned()))
+    })
+}
+
+fn entry<'a>(rest: &mut &'a [u8]) -> Option<(u64, Wire<'a>)> {
+    let key = varint(rest)?;
+    let wire = match key & 7 {
+        0 => Wire::Varint(varint(rest)?),
+        1 => Wire::Fixed64(u64::from_le_bytes(take(rest, 8)?.try_into().ok()?)),
+        2 => {
+            let length = varint(rest)?;
+            Wire::Bytes(take(rest, usize::try_from(length).ok()?)?)
+        }
+        5 => take(rest, 4).map(|_| Wire::Fixed32)?,
+        _ => return None,
+    };
+    Some((key >> 3, wire))
+}
+
+fn varint(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = take(rest, 1)?[0];
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    Some(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::catalog::Catalog;
+    use apimachinery::Version;
+
+    fn read(group: &str, plural: &str, message: &[u8]) -> Result<Value, String> {
+        let kind = Catalog::builtin(Version::V1_36).find(group, plural).unwrap();
+        from_protobuf(kind, message).map(Value::Object)
+    }
+
+    /// A field of a message within.
+    fn within(number: u8, message: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(message.len()).unwrap();
+        [&[number << 3 | 2, length], message].concat()
+    }
+
+    #[rstest]
+    #[case::text("", "configmaps", within(1, &within(1, b"a")), json!({"metadata": {"name": "a"}}))]
+    #[case::map("", "configmaps", within(2, &[within(1, b"k"), within(2, b"v")].concat()), json!({"data": {"k": "v"}}))]
+    #[case::map_without_a_value("", "configmaps", within(2, &within(1, b"k")), json!({"data": {"k": ""}}))]
+    #[case::bytes("", "secrets", within(2, &[within(1, b"k"), within(2, b"v")].concat()), json!({"data": {"k": "dg=="}}))]
+    #[case::list("", "pods", within(1, &[within(14, b"a"), within(14, b"b")].concat()), json!({"metadata": {"finalizers": ["a", "b"]}}))]
+    #[case::pointer_to_zero("apps", "deployments", within(2, &[8, 0]), json!({"spec": {"replicas": 0}}))]
+    #[case::negative("", "pods", within(2, &[4 << 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]), json!({"spec": {"terminationGracePeriodSeconds": -1}}))]
+    #[case::embedded("", "pods", within(2, &within(1, &[within(1, b"v"), within(2, &within(2, b""))].concat())), json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}))]
+    #[case::quantity("", "resourcequotas", within(2, &within(1, &[within(1, b"pods"), within(2, &within(1, b"2"))].concat())), json!({"spec": {"hard": {"pods": "2"}}}))]
+    #[case::a_number("policy", "poddisruptionbudgets", within(2, &within(1, &[8, 0, 16, 3, 26, 0])), json!({"spec": {"minAvailable": 3}}))]
+    #[case::a_share("policy", "poddisruptionbudgets", within(2, &within(1, &[8, 1, 16, 0, 26, 3, b'5', b'0', b'%'])), json!({"spec": {"minAvailable": "50%"}}))]
+    #[case::time("", "pods", within(1, &within(8, &[8, 0x80, 0xf2, 0xd6, 0xca, 6, 16, 0])), json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}))]
+    #[case::no_time("", "pods", within(1, &within(8, b"")), json!({"metadata": {"creationTimestamp": null}}))]
+    #[case::micro_time("coordination.k8s.io", "leases", within(2, &within(4, &[8, 0x80, 0xf2, 0xd6, 0xca, 6, 16, 0xe8, 7])), json!({"spec": {"renewTime": "2026-01-01T00:00:00.000001Z"}}))]
+    #[case::before_1970("coordination.k8s.io", "leases", within(2, &within(3, &[8, 0x82, 0x92, 0xb8, 0xc3, 0x98, 0xfe, 0xff, 0xff, 0xff, 1])), json!({"spec": {"acquireTime": "0001-01-01T00:00:02.000000Z"}}))]
+    #[case::raw("apps", "controllerrevisions", within(2, &within(1, br#"{"a":1}"#)), json!({"data": {"a": 1}}))]
+    #[case::a_number_nobody_knows("", "configmaps", [within(1, &within(1, b"a")), vec![0x78, 1]].concat(), json!({"metadata": {"name": "a"}}))]
+    fn a_message_is_the_json_it_stands_for(
+        #[case] group: &str,
+        #[case] plural: &str,
+        #[case] message: Vec<u8>,
+        #[case] object: Value,
+    ) {
+        assert_eq!(read(group, plural, &message), Ok(object));
+    }
+
+    #[rstest]
+    #[case::torn(&[10, 5, 1], "unexpected EOF")]
+    #[case::endless_number(&[0x80; 12], "unexpected EOF")]
+    #[case::another_type(&[8, 1], "proto: wrong wireType")]
+    #[case::no_text(&[10, 3, 10, 1, 0xff], "string field contains invalid UTF-8")]
+    fn what_is_no_message_is_refused(#[case] message: &[u8], #[case] why: &str) {
+        assert_eq!(read("", "configmaps", message), Err(why.to_owned()));
+    }
+}

@@ -1,0 +1,603 @@
+//! An object as a real server writes it after it has read it into its struct: fields in order, unknown ones gone, empty
+//! ones left out or there, as the struct says; Go's words for what does not fit, and what a strict reader finds beside:
+//! fields that nobody knows and fields that come twice, in the order they come.
+//!
+//! A text is read once, from which the object comes out in its form; trees are read the same way.
+//!
+//! Source: Go `encoding/json` and sigs.k8s.io/json (`UnmarshalStrict`).
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
+use serde_json::{Map, Value};
+
+use super::problems::Problems;
+use super::quantities::quantity;
+use super::scalars::{bytes, fits, time};
+use super::{Field, Shape, Struct, Type, of, types};
+use apimachinery::Version;
+use apimachinery::go_text;
+use apimachinery::kind::Kind;
+
+/// What was read.
+#[derive(Debug)]
+pub struct Reading {
+    /// In the form of its kind, as far as it fits; of a custom resource, or if it is no object at all: as it came.
+    pub object: Value,
+    /// `unknown field "spec.x"`, `duplicate field "spec.replicas"`.
+    pub problems: Vec<String>,
+    /// Go's words for the first value that does not fit: `json: cannot unmarshal string into Go struct field …`.
+    pub misfit: Option<String>,
+}
+
+/// Reads an object of this kind.
+///
+/// # Errors
+/// What is wrong with a text that is no JSON.
+pub fn read_text(kind: &Kind, text: &[u8], version: Version) -> Result<Reading, serde_json::Error> {
+    let mut text = serde_json::Deserializer::from_slice(text);
+    let read = Reader::new(version, Words::Json).read(of(kind), &mut text)?;
+    text.end()?;
+    Ok(read)
+}
+
+/// The same of a tree.
+pub fn read_tree(kind: &Kind, object: &Value, version: Version) -> Reading {
+    let reader = Reader::new(version, Words::Json);
+    reader.read(of(kind), object).expect(TREES_ARE_READ)
+}
+
+/// The same of a value of the struct of this name.
+pub fn read_named(name: &str, value: &Value, version: Version) -> Reading {
+    let reader = Reader::new(version, Words::Json);
+    reader.read(super::named(name), value).expect(TREES_ARE_READ)
+}
+
+/// The object in the form of its struct; `None` for a custom resource, which stays as it is.
+///
+/// # Errors
+/// Go's words for the first value that does not fit.
+pub fn conform(kind: &Kind, object: &Value, version: Version) -> Result<Option<Value>, String> {
+    if of(kind).is_none() {
+        return Ok(None);
+    }
+    let Reading { object, misfit, .. } = read_tree(kind, object, version);
+    misfit.map_or(Ok(Some(object)), Err)
+}
+
+/// Does the object fit its kind? A real server makes the outcome of a strategic merge patch an object without a detour
+/// over text, and has other words for what does not fit.
+///
+/// # Errors
+/// Those words: `cannot convert int64 to string`.
+pub fn restorable(kind: &Kind, object: &Value) -> Result<(), String> {
+    let reader = Reader::new(Version::default(), Words::Unstructured);
+    let read = reader.read(of(kind), object).expect(TREES_ARE_READ);
+    read.misfit.map_or(Ok(()), Err)
+}
+
+/// What comes twice in a body that is no whole object; nothing where it is no JSON.
+pub fn duplicates(body: &[u8]) -> Vec<String> {
+    let mut text = serde_json::Deserializer::from_slice(body);
+    match Reader::new(Version::default(), Words::Json).read(None, &mut text) {
+        Ok(read) => read.problems,
+        Err(error) => {
+            tracing::debug!(%error, "no JSON");
+            Vec::new()
+        }
+    }
+}
+
+const TREES_ARE_READ: &str = "a tree of values is as JSON has it, and the reader itself refuses nothing";
+
+/// What is found on the way.
+struct Reader {
+    version: Version,
+    words: Words,
+    problems: Problems,
+    misfit: Option<String>,
+}
+
+/// Whose words are used for what does not fit.
+#[derive(Clone, Copy)]
+enum Words {
+    /// `encoding/json`.
+    Json,
+    /// apimachinery `runtime/converter.go`.
+    Unstructured,
+}
+
+impl Reader {
+    fn new(version: Version, words: Words) -> Self {
+        Self {
+            version,
+            words,
+            problems: Problems::default(),
+            misfit: None,
+        }
+    }
+
+    fn read<'de, D: Deserializer<'de>>(
+        mut self,
+        known: Option<&'static Struct>,
+        from: D,
+    ) -> Result<Reading, D::Error> {
+        let place = Place {
+            holds: known.map_or(Holds::Anything, Holds::Object),
+            holder: known,
+            path: Path::Top,
+            reader: &mut self,
+        };
+        let object = place.deserialize(from)?;
+        Ok(Reading {
+            object,
+            problems: self.problems.into_texts(),
+            misfit: self.misfit,
+        })
+    }
+
+    /// The fields of a struct in order; `values` are those that were read, by their places.
+    fn written(&self, known: &Struct, mut values: Vec<(usize, Value)>) -> Value {
+        values.sort_unstable_by_key(|(place, _)| *place);
+        let always = known.fields.iter().filter(|field| !field.omit_empty);
+        let mut out = Map::with_capacity(values.len() + always.count());
+        let mut values = values.into_iter().peekable();
+        for (place, field) in known.fields.iter().enumerate() {
+            let read = values.next_if(|(other, _)| *other == place);
+            let value = read.map_or_else(|| self.zero(&field.holds), |(_, value)| value);
+            if !self.is_left_out(field, &value) {
+                out.insert(field.name.to_owned(), value);
+            }
+        }
+        Value::Object(out)
+    }
+
+    /// What Go has where nothing is said.
+    fn zero(&self, of: &Type) -> Value {
+        match &of.shape {
+            Shape::Text => "".into(),
+            Shape::Bool => false.into(),
+            Shape::Int32 | Shape::Int64 | Shape::Float | Shape::IntOrString => 0.into(),
+            Shape::Quantity => "0".into(),
+            Shape::Duration => "0s".into(),
+            Shape::Bytes
+            | Shape::Time
+            | Shape::MicroTime
+            | Shape::Any
+            | Shape::Pointer(_)
+            | Shape::List(_)
+            | Shape::Map(_) => Value::Null,
+            Shape::Struct(index) => {
+                let known = &types().structs[*index];
+                self.written(known, Vec::new())
+            }
+        }
+    }
+
+    fn is_left_out(&self, field: &Field, value: &Value) -> bool {
+        let empty = match (&field.holds.shape, value) {
+            (Shape::Pointer(_) | Shape::List(_) | Shape::Map(_) | Shape::Bytes | Shape::Any, Value::Null) => {
+                true
+            }
+            (Shape::List(_), Value::Array(items)) => items.is_empty(),
+            (Shape::Map(_), Value::Object(entries)) => entries.is_empty(),
+            (Shape::Text | Shape::Bytes, Value::String(text)) => text.is_empty(),
+            (Shape::Bool, value) => *value == false,
+            (Shape::Int32 | Shape::Int64, value) => *value == 0,
+            (Shape::Float, value) => value.as_f64() == Some(0.0),
+            (_, _) => false,
+        };
+        let zero = field.omit_zero && self.version != Version::V1_33 && value.is_null();
+        field.omit_empty && empty || zero
+    }
+}
+
+/// Where the reader is.
+struct Place<'a> {
+    holds: Holds,
+    /// The struct whose field is read.
+    holder: Option<&'static Struct>,
+    path: Path<'a>,
+    reader: &'a mut Reader,
+}
+
+/// What is to be expected at a place.
+#[derive(Clone, Copy)]
+enum Holds {
+    Anything,
+    /// An object that begins here; what is none is not looked into.
+    Object(&'static Struct),
+    Of(&'static Type),
+}
+
+/// How a place is reached.
+#[derive(Clone, Copy)]
+enum Path<'a> {
+    Top,
+    /// A field of a struct.
+    Field(&'a Path<'a>, &'static str),
+    Key(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = |above: &Self, name: &str, f: &mut fmt::Formatter<'_>| match above {
+            Path::Top => f.write_str(name),
+            Path::Field(..) | Path::Key(..) | Path::Item(..) => write!(f, "{above}.{name}"),
+        };
+        match self {
+            Self::Top => Ok(()),
+            Self::Field(above, name) => named(above, name, f),
+            Self::Key(above, name) => named(above, name, f),
+            Self::Item(above, index) => write!(f, "{above}[{index}]"),
+        }
+    }
+}
+
+impl Path<'_> {
+    /// The fields down to it, as `encoding/json` has them.
+    fn fields(&self) -> Vec<&'static str> {
+        match self {
+            Self::Top => Vec::new(),
+            Self::Field(above, name) => {
+                let mut fields = above.fields();
+                fields.push(name);
+                fields
+            }
+            Self::Key(above, _) | Self::Item(above, _) => above.fields(),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Place<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Place<'_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Value, A::Error> {
+        let of = match self.holds {
+            Holds::Anything => return self.entries(Holds::Anything, entries).map(Value::Object),
+            Holds::Object(known) => return self.fields(known, entries),
+            Holds::Of(of) => of,
+        };
+        if let Some(known) = of.as_struct() {
+            return self.fields(known, entries);
+        }
+        if let Some(values) = of.values() {
+            let mut map = self.entries(Holds::Of(values), entries)?;
+            // Go writes maps sorted.
+            if !map.keys().is_sorted() {
+                map.sort_keys();
+            }
+            return Ok(Value::Object(map));
+        }
+        self.whatever(|place| place.visit_map(entries))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Value, A::Error> {
+        let of = match self.holds {
+            Holds::Anything | Holds::Object(_) => return self.items(Holds::Anything, items),
+            Holds::Of(of) => of,
+        };
+        match of.items() {
+            Some(of) => self.items(Holds::Of(of), items),
+            None => self.whatever(|place| place.visit_seq(items)),
+        }
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(self.fitted(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(self.fitted(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(self.fitted(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(self.fitted(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(self.fitted(value.into()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(self.fitted(value.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(self.fitted(Value::Null))
+    }
+}
+
+impl Place<'_> {
+    fn fields<'de, A: MapAccess<'de>>(
+        self,
+        known: &'static Struct,
+        mut entries: A,
+    ) -> Result<Value, A::Error> {
+        let Self { path, reader, .. } = self;
+        // Few objects say more.
+        let mut values: Vec<(usize, Value)> = Vec::with_capacity(known.fields.len().min(8));
+        while let Some(key) = entries.next_key_seed(KeyOf(known))? {
+            match key {
+                Key::Field(place) => {
+                    let field = &known.fields[place];
+                    let path = Path::Field(&path, field.name);
+                    let again = values.iter().position(|(other, _)| *other == place);
+                    if again.is_some() {
+                        reader.problems.push("duplicate", &path);
+                    }
+                    let value = entries.next_value_seed(Place {
+                        holds: Holds::Of(&field.holds),
+                        holder: Some(known),
+                        path,
+                        reader,
+                    })?;
+                    match again {
+                        Some(again) => values[again].1 = value,
+                        None => values.push((place, value)),
+                    }
+                }
+                Key::Unknown(key) => {
+                    reader.problems.push("unknown", &Path::Key(&path, &key));
+                    entries.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(reader.written(known, values))
+    }
+
+    fn entries<'de, A: MapAccess<'de>>(
+        self,
+        holds: Holds,
+        mut entries: A,
+    ) -> Result<Map<String, Value>, A::Error> {
+        let Self {
+            holder, path, reader, ..
+        } = self;
+        let mut out = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let before = reader.problems.len();
+            let value = entries.next_value_seed(Place {
+                holds,
+                holder,
+                path: Path::Key(&path, &key),
+                reader,
+            })?;
+            match out.entry(key) {
+                Entry::Vacant(entry) => drop(entry.insert(value)),
+                Entry::Occupied(mut entry) => {
+                    let path = Path::Key(&path, entry.key());
+                    reader.problems.insert(before, "duplicate", &path);
+                    entry.insert(value);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn items<'de, A: SeqAccess<'de>>(self, holds: Holds, mut items: A) -> Result<Value, A::Error> {
+        let Self {
+            holder, path, reader, ..
+        } = self;
+        let mut out = Vec::new();
+        while let Some(item) = items.next_element_seed(Place {
+            holds,
+            holder,
+            path: Path::Item(&path, out.len()),
+            reader,
+        })? {
+            out.push(item);
+        }
+        Ok(Value::Array(out))
+    }
+
+    /// A value that is read before it is seen whether it fits.
+    fn whatever<E>(self, read: impl FnOnce(Place<'_>) -> Result<Value, E>) -> Result<Value, E> {
+        let value = read(Place {
+            holds: Holds::Anything,
+            holder: self.holder,
+            path: self.path,
+            reader: self.reader,
+        })?;
+        Ok(self.fitted(value))
+    }
+
+    /// The value as it is written here; of those that do not fit, the first is remembered.
+    fn fitted(self, value: Value) -> Value {
+        let Holds::Of(of) = self.holds else { return value };
+        self.fit(of, value).unwrap_or_else(|misfit| {
+            self.reader.misfit.get_or_insert(misfit);
+            Value::Null
+        })
+    }
+
+    fn fit(&self, of: &Type, value: Value) -> Result<Value, String> {
+        match (&of.shape, value) {
+            (Shape::Any, value) => Ok(value),
+            (_, Value::Null) => Ok(self.reader.zero(of)),
+            (Shape::Pointer(target), value) => self.fit(target, value),
+            (Shape::Text, value @ Value::String(_))
+            | (Shape::Duration, value @ Value::String(_))
+            | (Shape::Bool, value @ Value::Bool(_))
+            | (Shape::IntOrString, value @ Value::String(_))
+            | (Shape::Float, value @ Value::Number(_)) => Ok(value),
+            (Shape::Int32 | Shape::IntOrString, value) if fits::<i32>(&value) => Ok(value),
+            (Shape::Int64, value) if fits::<i64>(&value) => Ok(value),
+            (Shape::Time | Shape::MicroTime, Value::String(text)) => time(&text),
+            (Shape::Bytes, Value::String(text)) => bytes(&text),
+            (Shape::Quantity, value) => {
+                // Of resources nothing is finer than a thousandth.
+                let finest = if matches!(self.path, Path::Key(..)) {
+                    -3
+                } else {
+                    -9
+                };
+                quantity(&value, finest)
+            }
+            (_, value) => Err(match self.reader.words {
+                Words::Json => self.json_misfit(of, &value),
+                Words::Unstructured => unstructured_misfit(of, &value),
+            }),
+        }
+    }
+
+    fn json_misfit(&self, of: &Type, value: &Value) -> String {
+        // A number that is one, but not of this type, is shown.
+        let shown = match (&of.shape, value) {
+            (Shape::Int32 | Shape::Int64 | Shape::IntOrString, Value::Number(number)) => format!(" {number}"),
+            (_, _) => String::new(),
+        };
+        let what = format!("{}{shown}", go_text::json_kind(value));
+        format!(
+            "json: cannot unmarshal {what} into Go struct field {}.{} of type {}",
+            self.holder.map_or("", Struct::bare),
+            self.path.fields().join("."),
+            of.go
+        )
+    }
+}
+
+/// Reads the name of a field.
+struct KeyOf(&'static Struct);
+
+enum Key {
+    /// The place of the field in its struct.
+    Field(usize),
+    Unknown(String),
+}
+
+impl<'de> DeserializeSeed<'de> for KeyOf {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for KeyOf {
+    type Value = Key;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the name of a field")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Key, E> {
+        let place = self.0.fields.iter().position(|field| field.name == name);
+        Ok(place.map_or_else(|| Key::Unknown(name.to_owned()), Key::Field))
+    }
+}
+
+fn unstructured_misfit(of: &Type, value: &Value) -> String {
+    let what = match value {
+        Value::Null => "interface",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
+    };
+    match &of.shape {
+        Shape::List(_) | Shape::Bytes => format!("cannot restore slice from {what}"),
+        Shape::Map(_) => format!("cannot restore map from {what}"),
+        Shape::Struct(_) => format!("cannot restore struct from: {what}"),
+        // Numbers and flags are converted among themselves, and text to neither.
+        Shape::Int32 | Shape::Int64 | Shape::Float | Shape::Bool if value.is_string() => {
+            format!("unrecognized type: {}", of.go)
+        }
+        Shape::Text
+        | Shape::Bool
+        | Shape::Int32
+        | Shape::Int64
+        | Shape::Float
+        | Shape::Time
+        | Shape::MicroTime
+        | Shape::Duration
+        | Shape::Quantity
+        | Shape::IntOrString
+        | Shape::Any
+        | Shape::Pointer(_) => format!("cannot convert {what} to {}", of.go),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::catalog::Catalog;
+
+    fn deployment(spec: &Value) -> Result<Value, String> {
+        let kind = Catalog::builtin(Version::V1_36)
+            .find("apps", "deployments")
+            .unwrap();
+        conform(kind, &json!({ "metadata": {}, "spec": spec }), Version::V1_36).map(Option::unwrap)
+    }
+
+    #[rstest]
+    #[case(json!({"replicas": "x"}), "string into Go struct field DeploymentSpec.spec.replicas of type int32")]
+    #[case(json!({"replicas": 1.5}), "number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32")]
+    #[case(json!({"replicas": 99_999_999_999_i64}), "number 99999999999 into Go struct field DeploymentSpec.spec.replicas of type int32")]
+    #[case(json!({"paused": "yes"}), "string into Go struct field DeploymentSpec.spec.paused of type bool")]
+    #[case(json!({"selector": "a"}), "string into Go struct field DeploymentSpec.spec.selector of type v1.LabelSelector")]
+    #[case(json!({"strategy": {"rollingUpdate": {"maxSurge": true}}}), "bool into Go struct field RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge of type int32")]
+    #[case(json!({"template": {"spec": {"containers": {"name": "x"}}}}), "object into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container")]
+    #[case(json!({"template": {"spec": {"containers": ["a"]}}}), "string into Go struct field PodSpec.spec.template.spec.containers of type v1.Container")]
+    #[case(json!({"template": {"spec": {"containers": [{"name": 1}]}}}), "number into Go struct field Container.spec.template.spec.containers.name of type string")]
+    #[case(json!({"template": {"spec": {"containers": [{"imagePullPolicy": 1}]}}}), "number into Go struct field Container.spec.template.spec.containers.imagePullPolicy of type v1.PullPolicy")]
+    #[case(json!({"template": {"spec": {"nodeSelector": {"a": 1}}}}), "number into Go struct field PodSpec.spec.template.spec.nodeSelector of type string")]
+    #[case(json!({"template": {"spec": {"nodeSelector": ["a"]}}}), "array into Go struct field PodSpec.spec.template.spec.nodeSelector of type map[string]string")]
+    #[case(json!({"template": {"spec": {"containers": [{"resources": {"limits": "x"}}]}}}), "string into Go struct field ResourceRequirements.spec.template.spec.containers.resources.limits of type v1.ResourceList")]
+    fn what_does_not_fit_is_said_as_go_says_it(#[case] spec: Value, #[case] words: &str) {
+        assert_eq!(
+            deployment(&spec).unwrap_err(),
+            format!("json: cannot unmarshal {words}")
+        );
+    }
+
+    #[test]
+    fn fields_come_in_the_order_of_the_struct_and_empty_ones_as_it_says() {
+        let spec = json!({"template": {"spec": {"restartPolicy": "", "containers": [{"image": "i", "name": "c", "env": []}]}}, "replicas": 0});
+        let object = deployment(&spec).unwrap();
+        assert_eq!(
+            object.to_string(),
+            r#"{"metadata":{},"spec":{"replicas":0,"selector":null,"template":{"metadata":{},"spec":{"containers":[{"name":"c","image":"i","resources":{}}]}},"strategy":{}},"status":{}}"#
+        );
+    }
+
+    #[test]
+    fn problems_come_in_the_order_of_the_text() {
+        let kind = Catalog::builtin(Version::V1_36)
+            .find("apps", "deployments")
+            .unwrap();
+        let body =
+            br#"{"foo":1,"metadata":{"name":"d","bar":1,"labels":{"a":"1","a":"2"}},"spec":{"replicas":1,
+            "replicas":2,"template":{"spec":{"containers":[{"name":"c","x":1,"x":2,"ports":[{"y":2}]}],
+            "zz":{"a":1,"a":2}}}}}"#;
+        assert_eq!(
+            read_text(kind, body, Version::V1_36).unwrap().problems.join(", "),
+            "unknown field \"foo\", unknown field \"metadata.bar\", duplicate field \"metadata.labels.a\", duplicate \
+             field \"spec.replicas\", unknown field \"spec.template.spec.containers[0].x\", unknown field \
+             \"spec.template.spec.containers[0].ports[0].y\", unknown field \"spec.template.spec.zz\""
+        );
+    }
+}

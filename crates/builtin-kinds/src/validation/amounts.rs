@@ -1,0 +1,217 @@
+//! How much of what a namespace may have: LimitRanges and ResourceQuotas.
+//!
+//! Source: kubernetes `pkg/apis/core/validation/validation.go` (`ValidateLimitRange`, `ValidateResourceQuota`).
+
+use std::collections::BTreeSet;
+
+use serde_json::Map;
+
+use crate::found::Found;
+use crate::types;
+use apimachinery::Version;
+
+use super::formats::qualified_name;
+use super::pods;
+use super::rules::{Place, list};
+
+/// What is counted, in whole numbers.
+const COUNTED: [&str; 9] = [
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+];
+
+/// What is measured.
+const MEASURED: [&str; 10] = [
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.storage",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+];
+
+/// One line of a LimitRange.
+pub(super) fn limit(place: &Place<'_>, found: &mut Found) {
+    let (kind, version) = (place.text("type"), place.version);
+    let at = place.at("type");
+    let why = qualified_name(kind, version);
+    if why.is_empty() && !kind.contains('/') && !matches!(kind, "Container" | "Pod" | "PersistentVolumeClaim")
+    {
+        found.invalid(
+            &at,
+            &kind.into(),
+            "must be a standard limit type or fully qualified",
+        );
+    }
+    for why in why {
+        found.invalid(&at, &kind.into(), &why);
+    }
+    if place.repeats(&["type"]) {
+        found.duplicate(&at, &kind.into(), "");
+    }
+    let none = Map::new();
+    let said = |field: &str| place.value[field].as_object().unwrap_or(&none);
+    let mut names = BTreeSet::new();
+    for field in ["max", "min", "default", "defaultRequest"] {
+        if kind == "Pod" && field.starts_with("default") {
+            if !said(field).is_empty() {
+                found.forbidden(&place.at(field), "may not be specified when `type` is 'Pod'");
+            }
+            continue;
+        }
+        named(place, field, found);
+        names.extend(said(field).keys());
+    }
+    if kind == "PersistentVolumeClaim"
+        && !["min", "max"]
+            .iter()
+            .any(|field| said(field).contains_key("storage"))
+    {
+        let why = "either minimum or maximum storage value is required, but neither was provided";
+        found.required(&place.at("limits"), why);
+    }
+    named(place, "maxLimitRequestRatio", found);
+    names.extend(said("maxLimitRequestRatio").keys());
+    for name in names {
+        in_order(place, name, found);
+    }
+}
+
+fn named(place: &Place<'_>, field: &str, found: &mut Found) {
+    for name in place.value[field]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name)
+    {
+        let at = place.at(&format!("{field}[{name}]"));
+        if matches!(place.text("type"), "Container" | "Pod") {
+            pods::resource_name(name, &at, place.version, found);
+        } else {
+            standard_name(name, &at, place.version, found);
+        }
+    }
+}
+
+fn standard_name(name: &str, at: &str, version: Version, found: &mut Found) -> bool {
+    let mut why = qualified_name(name, version);
+    let known = name == "storage" || is_quota(name);
+    if why.is_empty() && !name.contains('/') && !known {
+        why.push("must be a standard resource type or fully qualified".to_owned());
+    }
+    for why in &why {
+        found.invalid(at, &name.into(), why);
+    }
+    why.is_empty()
+}
+
+fn is_quota(name: &str) -> bool {
+    let huge = ["hugepages-", "requests.hugepages-"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix));
+    COUNTED.contains(&name) || MEASURED.contains(&name) || huge
+}
+
+/// The least, what is given, and the most of one resource.
+fn in_order(place: &Place<'_>, name: &str, found: &mut Found) {
+    let said = |field: &str| {
+        let pod = place.text("type") == "Pod" && field.starts_with("default");
+        place.value[field][name].as_str().filter(|_| !pod)
+    };
+    let mut more =
+        |field: &str, shown: Option<&str>, (what, one): (&str, &str), (than, other): (&str, &str)| {
+            if let (Some(one), Some(other)) = (said(one), said(other))
+                && types::amount(one) > types::amount(other)
+            {
+                let why = format!("{what} {one} is greater than {than} {other}");
+                let shown = shown.and_then(said).unwrap_or(one);
+                found.invalid(&place.at(&format!("{field}[{name}]")), &shown.into(), &why);
+            }
+        };
+    more("min", None, ("min value", "min"), ("max value", "max"));
+    let request = "defaultRequest";
+    more(
+        request,
+        Some(request),
+        ("min value", "min"),
+        ("default request value", request),
+    );
+    more(
+        request,
+        None,
+        ("default request value", request),
+        ("max value", "max"),
+    );
+    more(
+        request,
+        None,
+        ("default request value", request),
+        ("default limit value", "default"),
+    );
+    more(
+        "default",
+        None,
+        ("min value", "min"),
+        ("default value", "default"),
+    );
+    more(
+        "default",
+        Some("max"),
+        ("default value", "default"),
+        ("max value", "max"),
+    );
+    if let Some(ratio) =
+        said("maxLimitRequestRatio").filter(|ratio| types::amount(ratio) < types::amount("1"))
+    {
+        let at = place.at(&format!("maxLimitRequestRatio[{name}]"));
+        found.invalid(&at, &ratio.into(), &format!("ratio {ratio} is less than 1"));
+    }
+}
+
+/// What a ResourceQuota allows.
+pub(super) fn quota(place: &Place<'_>, found: &mut Found) {
+    for (name, amount) in place.value["hard"].as_object().into_iter().flatten() {
+        let at = place.at(&format!("hard[{name}]"));
+        standard_name(name, &at, place.version, found);
+        if !name.contains('/') && !is_quota(name) {
+            found.invalid(
+                &at,
+                &name.as_str().into(),
+                "must be a standard resource for quota",
+            );
+        }
+        let much = types::amount(amount.as_str().unwrap_or_default());
+        if much < 0 {
+            found.invalid(&at, amount, "must be greater than or equal to 0");
+        }
+        if COUNTED.contains(&name.as_str()) && much % types::amount("1") != 0 {
+            found.invalid(&at, amount, "must be an integer");
+        }
+    }
+    const SCOPES: [&str; 7] = [
+        "BestEffort",
+        "CrossNamespacePodAffinity",
+        "NotBestEffort",
+        "NotTerminating",
+        "PriorityClass",
+        "Terminating",
+        "VolumeAttributesClass",
+    ];
+    let scopes = list(place.value, "scopes");
+    for scope in scopes {
+        if !scope.as_str().is_some_and(|scope| SCOPES.contains(&scope)) {
+            found.invalid(&place.at("scopes"), &scopes.into(), "unsupported scope");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Metadata: what every object has, custom ones too.
+//!
+//! Source: apimachinery `api/validation/objectmeta.go`; kubernetes `pkg/apis/core/validation` for finalizers.
+
+use serde_json::Value;
+
+use crate::found::Found;
+use crate::naming;
+use apimachinery::Version;
+use apimachinery::kind::Kind;
+
+use super::formats::{annotations, labels, qualified_name};
+use super::rules::list;
+
+/// Fields that nobody can set.
+const SERVER_OWNED: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds"];
+
+/// Checks the metadata of a new object of this name.
+pub(super) fn new(kind: &Kind, metadata: &Value, name: &str, version: Version, found: &mut Found) {
+    let prefix = metadata["generateName"].as_str().unwrap_or_default();
+    if !prefix.is_empty() {
+        // What is added to it begins with a letter.
+        let whole = match prefix.strip_suffix('-') {
+            Some(stem) => format!("{stem}a"),
+            None => prefix.to_owned(),
+        };
+        for why in naming::problems(kind.names, version, &whole) {
+            found.invalid("metadata.generateName", &prefix.into(), &why);
+        }
+    }
+    if name.is_empty() {
+        found.required("metadata.name", "name or generateName is required");
+    } else {
+        for why in naming::problems(kind.names, version, name) {
+            found.invalid("metadata.name", &name.into(), &why);
+        }
+    }
+    if let Some(negative) = metadata["generation"].as_i64().filter(|number| *number < 0) {
+        found.invalid(
+            "metadata.generation",
+            &negative.into(),
+            "must be greater than or equal to 0",
+        );
+    }
+    common(metadata, version, found);
+    finalizers(kind, metadata, version, found);
+}
+
+/// Checks metadata that replace others.
+pub(super) fn changed(kind: &Kind, metadata: &Value, old: &Value, version: Version, found: &mut Found) {
+    let uid = &metadata["uid"];
+    if uid.as_str().is_some_and(|uid| !uid.is_empty()) && uid != &old["uid"] {
+        found.invalid("metadata.uid", uid, IMMUTABLE);
+    }
+    for field in SERVER_OWNED {
+        let value = &metadata[field];
+        // Leaving it out changes nothing.
+        if !value.is_null() && value != &old[field] {
+            found.invalid(&format!("metadata.{field}"), value, IMMUTABLE);
+        }
+    }
+    let mut fresh = Found::default();
+    common(metadata, version, &mut fresh);
+    finalizers(kind, metadata, version, &mut fresh);
+    let mut before = Found::default();
+    common(old, version, &mut before);
+    finalizers(kind, old, version, &mut before);
+    found.extend_with_new(fresh.into_causes(), &before.into_causes());
+}
+
+/// What is said of fields that must not change.
+pub(super) const IMMUTABLE: &str = "field is immutable";
+
+fn common(metadata: &Value, version: Version, found: &mut Found) {
+    labels(metadata["labels"].as_object(), "metadata.labels", version, found);
+    annotations(
+        metadata["annotations"].as_object(),
+        "metadata.annotations",
+        version,
+        found,
+    );
+    let owners = list(metadata, "ownerReferences");
+    let at = "metadata.ownerReferences";
+    let mut controller: Option<String> = None;
+    for owner in owners {
+        let text = |field: &str| owner[field].as_str().unwrap_or_default();
+        // An apiVersion that cannot be read has no version either.
+        let version_of = match text("apiVersion").split('/').collect::<Vec<_>>().as_slice() {
+            [version] | [_, version] => (*version).to_owned(),
+            _ => String::new(),
+        };
+        if version_of.is_empty() {
+            let sent = text("apiVersion").into();
+            found.invalid(&format!("{at}.apiVersion"), &sent, "version must not be empty");
+        }
+        for field in ["kind", "name", "uid"] {
+            if text(field).is_empty() {
+                let why = if version >= Version::V1_34 {
+                    "must not be empty".to_owned()
+                } else {
+                    format!("{field} must not be empty")
+                };
+                found.invalid(&format!("{at}.{field}"), &"".into(), &why);
+            }
+        }
+        if (text("apiVersion"), text("kind")) == ("v1", "Event") {
+            found.invalid(at, owner, "/v1, Kind=Event is disallowed from being an owner");
+        }
+        if owner["controller"] == true {
+            let this = format!("{}/{}", text("kind"), text("name"));
+            if let Some(first) = &controller {
+                let why = format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
+                     {this}"
+                );
+                found.invalid(at, &metadata["ownerReferences"], &why);
+            } else {
+                controller = Some(this);
+            }
+        }
+    }
+}
+
+fn finalizers(kind: &Kind, metadata: &Value, version: Version, found: &mut Found) {
+    let names: Vec<&str> = list(metadata, "finalizers")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let at = "metadata.finalizers";
+    for name in &names {
+        for why in qualified_name(name, version) {
+            found.invalid(at, &(*name).into(), &why);
+        }
+    }
+    if ["orphan", "foregroundDeletion"]
+        .iter()
+        .all(|name| names.contains(name))
+    {
+        let why = "finalizer orphan and foregroundDeletion cannot be both set";
+        found.invalid(at, &metadata["finalizers"], why);
+    }
+    for (nth, name) in names.iter().enumerate() {
+        let standard = matches!(*name, "kubernetes" | "orphan" | "foregroundDeletion");
+        if !kind.custom && !standard && !name.contains('/') {
+            found.invalid(
+                &format!("{at}[{nth}]"),
+                &(*name).into(),
+                "name is neither a standard finalizer name nor is it fully qualified",
+            );
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! Services, ingresses and policies: what is reached over a network, and how.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+
+use crate::found::Found;
+use crate::naming::{label, subdomain};
+use apimachinery::Version;
+
+use super::formats::{self, Format, cidr, service_name};
+use super::rules::{Place, list};
+
+const AN_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+
+/// What a type of service needs, or cannot have.
+pub(super) fn service_addresses(place: &Place<'_>, found: &mut Found) {
+    let spec = &place.value["spec"];
+    let kind = spec["type"].as_str().unwrap_or_default();
+    let headless = is_headless(spec);
+    if list(spec, "ports").is_empty() && !headless && kind != "ExternalName" {
+        found.required("spec.ports", "");
+    }
+    match kind {
+        "LoadBalancer" | "NodePort" if headless => found.invalid(
+            "spec.clusterIPs[0]",
+            &"None".into(),
+            &format!("may not be set to 'None' for {kind} services"),
+        ),
+        "ExternalName" => {
+            for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+                // The first of them is the one without an s.
+                let said = !spec[field].is_null() || field == "clusterIPs" && !spec["clusterIP"].is_null();
+                if said {
+                    found.forbidden(
+                        &format!("spec.{field}"),
+                        "may not be set for ExternalName services",
+                    );
+                }
+            }
+            let at = "spec.externalName";
+            match spec["externalName"].as_str().unwrap_or_default() {
+                "" => found.required(at, ""),
+                name => {
+                    for why in subdomain(name.strip_suffix('.').unwrap_or(name)) {
+                        found.invalid(at, &name.into(), &why);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_headless(spec: &Value) -> bool {
+    spec["clusterIPs"] == json!(["None"])
+}
+
+/// How long a client stays with a pod, and under which addresses.
+pub(super) fn cluster_ips(place: &Place<'_>, found: &mut Found) {
+    let timeout = &place.value["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"];
+    if place.text("sessionAffinity") == "ClientIP"
+        && timeout
+            .as_i64()
+            .is_some_and(|seconds| !(1..=86_400).contains(&seconds))
+    {
+        found.invalid(
+            &place.at("sessionAffinityConfig.clientIP.timeoutSeconds"),
+            timeout,
+            "must be greater than 0 and less than 86400",
+        );
+    }
+    let policy = &place.value["ipFamilyPolicy"];
+    let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
+    if policy.as_str().is_some_and(|policy| !policies.contains(&policy)) {
+        found.unsupported(&place.at("ipFamilyPolicy"), policy, &policies);
+    }
+    for (nth, family) in place.list("ipFamilies").iter().enumerate() {
+        if family != "IPv4" && family != "IPv6" {
+            found.unsupported(
+                &place.at(&format!("ipFamilies[{nth}]")),
+                family,
+                &["IPv4", "IPv6"],
+            );
+        }
+    }
+    for (nth, address) in place.list("clusterIPs").iter().enumerate() {
+        let text = address.as_str().unwrap_or_default();
+        if !matches!(text, "" | "None") && text.parse::<IpAddr>().is_err() {
+            found.invalid(&place.at(&format!("clusterIPs[{nth}]")), address, AN_IP);
+        }
+    }
+}
+
+/// What goes with which type.
+pub(super) fn service_types(place: &Place<'_>, found: &mut Found) {
+    let spec = &place.value["spec"];
+    let kind = spec["type"].as_str().unwrap_or_default();
+    let ports = list(spec, "ports");
+    if kind == "ClusterIP" {
+        for (nth, port) in ports.iter().enumerate() {
+            if port["nodePort"].as_i64().is_some_and(|port| port != 0) {
+                found.forbidden(
+                    &format!("spec.ports[{nth}].nodePort"),
+                    "may not be used when `type` is 'ClusterIP'",
+                );
+            }
+        }
+    }
+    let mut known = HashSet::new();
+    for (nth, port) in ports.iter().enumerate() {
+        if !known.insert((&port["port"], &port["protocol"])) {
+            let shown = json!({
+                "Name": "",
+                "Protocol": port["protocol"],
+                "AppProtocol": null,
+                "Port": port["port"],
+                "TargetPort": 0,
+                "NodePort": 0,
+            });
+            found.duplicate(&format!("spec.ports[{nth}]"), &shown, "");
+        }
+    }
+    for (nth, range) in list(spec, "loadBalancerSourceRanges").iter().enumerate() {
+        formats::check(
+            Format::Cidr,
+            range,
+            &format!("spec.LoadBalancerSourceRanges[{nth}]"),
+            place.version,
+            found,
+        );
+    }
+    if kind != "LoadBalancer" {
+        let fields = [("LoadBalancerSourceRanges", "loadBalancerSourceRanges")];
+        let more = ["allocateLoadBalancerNodePorts", "loadBalancerClass"].map(|field| (field, field));
+        for (shown, _) in fields
+            .iter()
+            .chain(&more)
+            .filter(|(_, field)| !spec[*field].is_null())
+        {
+            let at = format!("spec.{shown}");
+            found.forbidden(&at, "may only be used when `type` is 'LoadBalancer'");
+        }
+    }
+    let external = &spec["externalTrafficPolicy"];
+    let policies = ["Cluster", "Local"];
+    let at = "spec.externalTrafficPolicy";
+    let reachable = matches!(kind, "NodePort" | "LoadBalancer") || !list(spec, "externalIPs").is_empty();
+    match external.as_str() {
+        Some(policy) if reachable && !policies.contains(&policy) => {
+            found.unsupported(at, external, &policies);
+        }
+        Some(_) if !reachable => {
+            found.invalid(at, external, "may only be set for externally-accessible services");
+        }
+        Some(_) | None => {}
+    }
+    let asked = kind == "LoadBalancer" && external == "Local";
+    let checked = &spec["healthCheckNodePort"];
+    if checked.as_i64().is_some_and(|port| port != 0) && !asked {
+        let why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        found.invalid("spec.healthCheckNodePort", checked, why);
+    }
+    let internal = &spec["internalTrafficPolicy"];
+    if internal
+        .as_str()
+        .is_some_and(|policy| !policies.contains(&policy))
+    {
+        found.unsupported("spec.internalTrafficPolicy", internal, &policies);
+    }
+    let distribution = &spec["trafficDistribution"];
+    let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    let known = if place.version >= Version::V1_34 {
+        &known[..]
+    } else {
+        &known[..1]
+    };
+    if distribution.as_str().is_some_and(|text| !known.contains(&text)) {
+        found.unsupported("spec.trafficDistribution", distribution, known);
+    }
+}
+
+/// Several ports are told apart by their names.
+pub(super) fn service_port(place: &Place<'_>, found: &mut Found) {
+    let name = place.text("name");
+    let at = place.at("name");
+    if name.is_empty() {
+        if list(&place.root["spec"], "ports").len() > 1 {
+            found.required(&at, "");
+        }
+        return;
+    }
+    for why in label(name) {
+        found.invalid(&at, &name.into(), &why);
+    }
+    if place.repeats(&["name"]) {
+        found.duplicate(&at, &name.into(), "");
+    }
+}
+
+pub(super) fn routed(place: &Place<'_>, found: &mut Found) {
+    if place.list("rules").is_empty() && place.value["defaultBackend"].is_null() {
+        found.invalid(
+            place.path,
+            &Value::Null,
+            "either `defaultBackend` or `rules` must be specified",
+        );
+    }
+}
+
+pub(super) fn ingress_path(place: &Place<'_>, found: &mut Found) {
+    let path = place.text("path");
+    let kind = place.text("pathType");
+    let at = place.at("path");
+    let mut invalid = |why: &str| found.invalid(&at, &path.into(), why);
+    match kind {
+        "" => return found.required(&place.at("pathType"), "pathType must be specified"),
+        "Exact" | "Prefix" => {
+            if !path.starts_with('/') {
+                invalid("must be an absolute path");
+            }
+            for part in ["//", "/./", "/../", "%2f", "%2F"] {
+                if path.contains(part) {
+                    invalid(&format!("must not contain '{part}'"));
+                }
+            }
+            for end in ["/..", "/."] {
+                if path.ends_with(end) {
+                    invalid(&format!("cannot end with '{end}'"));
+                }
+            }
+        }
+        "ImplementationSpecific" => {
+            if !path.is_empty() && !path.starts_with('/') {
+                invalid("must be an absolute path");
+            }
+        }
+        _ => {
+            let known = ["Exact", "ImplementationSpecific", "Prefix"];
+            found.unsupported(&place.at("pathType"), &kind.into(), &known);
+        }
+    }
+    backend_at(&place.value["backend"], &place.at("backend"), place, found);
+}
+
+pub(super) fn backend(place: &Place<'_>, found: &mut Found) {
+    if place.value.is_object() {
+        backend_at(place.value, place.path, place, found);
+    }
+}
+
+fn backend_at(backend: &Value, path: &str, place: &Place<'_>, found: &mut Found) {
+    let service = &backend["service"];
+    match (service.is_null(), backend["resource"].is_null()) {
+        (true, true) => found.invalid(path, &"".into(), "resource or service backend is required"),
+        (false, false) => found.invalid(path, &"".into(), "cannot set both resource and service backends"),
+        (true, false) => {}
+        (false, true) => {
+            let name = service["name"].as_str().unwrap_or_default();
+            let at = format!("{path}.service.name");
+            if name.is_empty() {
+                found.required(&at, "");
+            } else {
+                for why in service_name(name, place.version) {
+                    found.invalid(&at, &name.into(), &why);
+                }
+            }
+            let port = &service["port"];
+            let named = port["name"].as_str().is_some_and(|name| !name.is_empty());
+            let numbered = port["number"].as_i64().is_some_and(|number| number != 0);
+            let at = |field: &str| format!("{path}.service.port.{field}");
+            match (named, numbered) {
+                (true, true) => found.invalid(path, &"".into(), "cannot set both port name & port number"),
+                (true, false) => {
+                    formats::check(Format::PortName, &port["name"], &at("name"), place.version, found);
+                }
+                (false, true) => {
+                    formats::check(
+                        Format::PortNumber,
+                        &port["number"],
+                        &at("number"),
+                        place.version,
+                        found,
+                    );
+                }
+                (false, false) => found.required(path, "port name or number is required"),
+            }
+        }
+    }
+}
+
+/// A peer of a policy is somebody.
+pub(super) fn peer(place: &Place<'_>, found: &mut Found) {
+    if place.value.as_object().is_none_or(serde_json::Map::is_empty) {
+        found.required(place.path, "must specify a peer");
+    }
+    let block = &place.value["ipBlock"];
+    excepted(place, block, found);
+    if block.is_object() && place.value.as_object().is_some_and(|said| said.len() > 1) {
+        found.forbidden(place.path, "may not specify both ipBlock and another peer");
+    }
+}
+
+fn excepted(place: &Place<'_>, block: &Value, found: &mut Found) {
+    let Some((address, length)) = block["cidr"].as_str().and_then(cidr) else {
+        return;
+    };
+    for (nth, except) in list(block, "except").iter().enumerate() {
+        let at = place.at(&format!("ipBlock.except[{nth}]"));
+        match except.as_str().and_then(cidr) {
+            None => formats::check(Format::Cidr, except, &at, place.version, found),
+            Some((inner, inner_length)) => {
+                let within = inner_length > length && contains(address, length, inner);
+                if !within {
+                    found.invalid(&at, except, "must be a strict subset of `cidr`");
+                }
+            }
+        }
+    }
+}
+
+/// A port of a policy, or the first of some.
+pub(super) fn policy_port(place: &Place<'_>, found: &mut Found) {
+    let (port, last) = (&place.value["port"], &place.value["endPort"]);
+    let at = place.at("endPort");
+    if !port.is_null() && !port.is_string() {
+        formats::check(Format::Port, port, &place.at("port"), place.version, found);
+        if last.is_number() {
+            if last.as_i64() < port.as_i64() {
+                found.invalid(&at, port, "must be greater than or equal to `port`");
+            }
+            formats::check(Format::Port, last, &at, place.version, found);
+        }
+        return;
+    }
+    let what = if port.is_null() {
+        "not specified"
+    } else {
+        "non-numeric"
+    };
+    if last.is_number() {
+        found.invalid(&at, last, &format!("may not be specified when `port` is {what}"));
+    }
+    if !port.is_null() {
+        formats::check(Format::Port, port, &place.at("port"), place.version, found);
+    }
+}
+
+/// Who carries out the ingresses of a class.
+pub(super) fn controller(place: &Place<'_>, found: &mut Found) {
+    let (at, name) = (place.at("controller"), place.text("controller"));
+    if name.is_empty() {
+        return found.required(&at, "");
+    }
+    let why = match name.split_once('/') {
+        Some((domain, path)) if !domain.is_empty() && !path.is_empty() => subdomain(domain),
+        Some(_) | None => vec!["must be a domain-prefixed path (such as \"acme.io/foo\")".to_owned()],
+    };
+    for why in why {
+        found.invalid(&at, &name.into(), &why);
+    }
+}
+
+/// An endpoint of a slice has addresses of its type.
+pub(super) fn endpoint(place: &Place<'_>, found: &mut Found) {
+    let at = place.at("addresses");
+    let addresses = place.list("addresses");
+    if addresses.is_empty() {
+        found.required(&at, "must contain at least 1 address");
+    }
+    let wanted = place.root["addressType"].as_str().unwrap_or_default();
+    for (nth, address) in addresses.iter().enumerate() {
+        let parsed = address.as_str().unwrap_or_default().parse::<IpAddr>();
+        match (wanted, parsed) {
+            ("IPv4" | "IPv6", Err(_)) => found.invalid(&format!("{at}[{nth}]"), address, AN_IP),
+            ("IPv4", Ok(IpAddr::V6(_))) => found.invalid(&at, address, "must be an IPv4 address"),
+            ("IPv6", Ok(IpAddr::V4(_))) => found.invalid(&at, address, "must be an IPv6 address"),
+            (_, _) => {}
+        }
+    }
+}
+
+fn contains(network: IpAddr, length: u8, address: IpAddr) -> bool {
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(address) => (u128::from(u32::from(address)) << 96, 32),
+        IpAddr::V6(address) => (u128::from(address), 128),
+    };
+    let ((network, width), (address, other_width)) = (bits(network), bits(address));
+    let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or_default();
+    width == other_width && network & mask == address & mask
+}
+
+/// The addresses and ports of Endpoints.
+pub(super) fn subset(place: &Place<'_>, found: &mut Found) {
+    let fields = ["addresses", "notReadyAddresses"];
+    if fields.iter().all(|field| place.list(field).is_empty()) {
+        found.required(place.path, "must specify `addresses` or `notReadyAddresses`");
+    }
+    for field in fields {
+        for (nth, address) in place.list(field).iter().enumerate() {
+            let ip = &address["ip"];
+            let at = place.at(&format!("{field}[{nth}].ip"));
+            if ip.as_str().is_none_or(|ip| ip.parse::<IpAddr>().is_err()) {
+                found.invalid(&at, ip, AN_IP);
+                found.invalid(&at, ip, "must be a valid IP address");
+            }
+        }
+    }
+    let ports = place.list("ports");
+    for (nth, port) in ports.iter().enumerate() {
+        if ports.len() > 1 && port["name"].as_str().is_none_or(str::is_empty) {
+            found.required(&place.at(&format!("ports[{nth}].name")), "");
+        }
+        let at = place.at(&format!("ports[{nth}].port"));
+        formats::check(Format::PortNumber, &port["port"], &at, place.version, found);
+    }
+}
+
+/// What a load balancer says of itself; a service that has none says nothing.
+pub(super) fn balancer(place: &Place<'_>, found: &mut Found) {
+    let ingress = place.list("ingress");
+    if place.root["spec"]["type"] != "LoadBalancer" && !ingress.is_empty() {
+        found.forbidden(
+            &place.at("ingress"),
+            "may only be used when `spec.type` is 'LoadBalancer'",
+        );
+        return;
+    }
+    for (nth, point) in ingress.iter().enumerate() {
+        let at = place.at(&format!("ingress[{nth}]"));
+        let ip = !point["ip"].as_str().unwrap_or_default().is_empty();
+        if ip {
+            formats::check(
+                Format::Ip,
+                &point["ip"],
+                &format!("{at}.ip"),
+                place.version,
+                found,
+            );
+        }
+        let mode_at = format!("{at}.ipMode");
+        match (ip, &point["ipMode"]) {
+            (true, Value::Null) => found.required(&mode_at, "must be specified when `ip` is set"),
+            (false, Value::Null) => {}
+            (false, _) => found.forbidden(&mode_at, "may not be specified when `ip` is not set"),
+            (true, mode) if mode == "VIP" || mode == "Proxy" => {}
+            (true, mode) => found.unsupported(&mode_at, mode, &["Proxy", "VIP"]),
+        }
+        let point = Place {
+            value: point,
+            path: &at,
+            ..*place
+        };
+        balanced_host(&point, found);
+    }
+}
+
+/// Where a load balancer is reached by name.
+pub(super) fn balanced_host(place: &Place<'_>, found: &mut Found) {
+    let host = &place.value["hostname"];
+    let text = place.text("hostname");
+    if text.is_empty() {
+        return;
+    }
+    let at = place.at("hostname");
+    formats::check(Format::Subdomain, host, &at, place.version, found);
+    if text.parse::<IpAddr>().is_ok() {
+        found.invalid(&at, host, "must be a DNS name, not an IP address");
+    }
+}

@@ -1,0 +1,130 @@
+//! What of a pod must not change as it is resized.
+//!
+//! Source: `ValidatePodResize` of kubernetes `pkg/apis/core/validation`.
+
+use serde_json::{Value, json};
+
+use crate::found::Found;
+use crate::quality;
+use apimachinery::Version;
+
+use super::rules::list;
+
+/// The lists of containers, each with what it is called.
+const LISTS: [(&str, &str); 2] = [("containers", "containers"), ("initContainers", "initContainers")];
+
+/// Checks `object`, which is to replace `old`; both are complete.
+pub(super) fn check(object: &Value, old: &Value, version: Version, found: &mut Found) {
+    let (spec, before) = (&object["spec"], &old["spec"]);
+    let class = old["status"]["qosClass"].as_str();
+    if class.unwrap_or_else(|| quality::of(old)) != quality::of(object) {
+        let class = object["status"]["qosClass"].as_str().unwrap_or_default();
+        found.invalid(
+            "spec",
+            &class.into(),
+            "Pod QOS Class may not change as a result of resizing",
+        );
+    }
+    if !can_resize(&old["status"]) {
+        found.forbidden("spec", "Pod running on node without support for resize");
+    }
+    if !same_containers(spec, before, found) {
+        return;
+    }
+    for field in ["initContainers", "containers"] {
+        for (nth, (now, was)) in list(spec, field).iter().zip(list(before, field)).enumerate() {
+            if field == "containers" || may_be_resized(was, version) {
+                removed(now, was, &format!("spec.{field}[{nth}].resources"), found);
+            }
+        }
+    }
+    for (now, was) in list(spec, "containers").iter().zip(list(before, "containers")) {
+        if fixed(now) != fixed(was) {
+            found.forbidden("spec", "only cpu and memory resources are mutable");
+        }
+    }
+    let init = list(spec, "initContainers")
+        .iter()
+        .zip(list(before, "initContainers"));
+    for (nth, (now, was)) in init.enumerate() {
+        if !may_be_resized(was, version) {
+            if now != was {
+                found.forbidden("spec", "resources for non-sidecar init containers are immutable");
+            }
+        } else if fixed(now) != fixed(was) {
+            let (what, at) = if version >= Version::V1_36 {
+                ("init or sidecar", format!("spec.initContainers[{nth}]"))
+            } else {
+                ("sidecar", "spec".to_owned())
+            };
+            let why = format!("only cpu and memory resources for {what} containers are mutable");
+            found.forbidden(&at, &why);
+        }
+    }
+}
+
+/// A node tells of the resources of what runs on it, if it can change them.
+fn can_resize(status: &Value) -> bool {
+    let mut running = list(status, "containerStatuses")
+        .iter()
+        .filter(|container| !container["state"]["running"].is_null());
+    running
+        .next()
+        .is_none_or(|container| !container["resources"].is_null())
+}
+
+/// Containers that run to their end before the others can be resized since 1.36.
+fn may_be_resized(container: &Value, version: Version) -> bool {
+    container["restartPolicy"] == "Always" || version >= Version::V1_36
+}
+
+fn same_containers(spec: &Value, before: &Value, found: &mut Found) -> bool {
+    let mut same = true;
+    for (field, what) in LISTS {
+        let (now, was) = (list(spec, field), list(before, field));
+        if now.len() != was.len() {
+            same = false;
+            let why = format!("{what} may not be added or removed on resize");
+            found.forbidden(&format!("spec.{field}"), &why);
+            continue;
+        }
+        for (nth, (now, was)) in now.iter().zip(was).enumerate() {
+            if now["name"] != was["name"] {
+                same = false;
+                let why = format!("{what} may not be renamed or reordered on resize");
+                found.forbidden(&format!("spec.{field}[{nth}].name"), &why);
+            }
+        }
+    }
+    same
+}
+
+/// What was wanted is wanted still, more of it or less.
+fn removed(now: &Value, was: &Value, at: &str, found: &mut Found) {
+    for field in ["requests", "limits"] {
+        let of = |container: &Value| {
+            container["resources"][field]
+                .as_object()
+                .cloned()
+                .unwrap_or_default()
+        };
+        let now = of(now);
+        if of(was).keys().any(|resource| !now.contains_key(resource)) {
+            let why = format!("resource {field} cannot be removed");
+            found.forbidden(&format!("{at}.{field}"), &why);
+        }
+    }
+}
+
+/// A container without what it may use of processors and memory.
+fn fixed(container: &Value) -> Value {
+    let mut fixed = container.clone();
+    for field in ["requests", "limits"] {
+        let Some(amounts) = fixed["resources"][field].as_object_mut() else {
+            fixed["resources"][field] = json!({});
+            continue;
+        };
+        amounts.retain(|resource, _| !matches!(resource.as_str(), "cpu" | "memory"));
+    }
+    fixed
+}

@@ -1,0 +1,159 @@
+//! Which reviews of access a server refuses.
+//!
+//! Source: kubernetes `pkg/apis/authorization/validation`.
+
+use serde_json::Value;
+
+use crate::found::Found;
+use apimachinery::Version;
+use apimachinery::kind::Review;
+
+use super::indexes::Indexes;
+use super::rules::Place;
+use super::workloads::{fits_operator, key, label_values};
+
+const SPEC_OF_RESOURCE: &str = "spec.resourceAttributes";
+const SPEC_OF_PATH: &str = "spec.nonResourceAttributes";
+
+/// What is wrong with a review of access, its namespace and owners included.
+pub(super) fn check(review: Review, object: &Value, version: Version, found: &mut Found) {
+    let spec = &object["spec"];
+    let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
+    match (resource.is_object(), path.is_object()) {
+        (true, true) => refuse_path(
+            path,
+            "cannot be specified in combination with resourceAttributes",
+            version,
+            found,
+        ),
+        (false, false) => {
+            let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            // Go's word for nothing, before 1.34 as a text.
+            let nothing = match version {
+                Version::V1_33 => "null".into(),
+                Version::V1_34 | Version::V1_35 | Version::V1_36 => Value::Null,
+            };
+            found.invalid(SPEC_OF_RESOURCE, &nothing, why);
+        }
+        (true, false) | (false, true) => {}
+    }
+    for (field, requirement) in SELECTORS {
+        selector(
+            &resource[field],
+            &format!("{SPEC_OF_RESOURCE}.{field}"),
+            requirement,
+            version,
+            found,
+        );
+    }
+    if review != Review::OwnAccess && is_empty(&spec["user"]) && is_empty(&spec["groups"]) {
+        let why = "at least one of user or group must be specified";
+        found.invalid(
+            "spec.user",
+            &spec["user"].as_str().unwrap_or_default().into(),
+            why,
+        );
+    }
+    let local = review == Review::LocalAccess;
+    let metadata = &object["metadata"];
+    let says_more = metadata.as_object().into_iter().flatten().any(|(field, value)| {
+        let known = field == "managedFields" || local && field == "namespace";
+        !known && !is_empty(value)
+    });
+    if says_more {
+        let except = if local { " except for namespace" } else { "" };
+        found.invalid("metadata", metadata, &format!("must be empty{except}"));
+    }
+    if !local {
+        return;
+    }
+    let namespace = resource["namespace"].as_str().unwrap_or_default();
+    if resource.is_object() && metadata["namespace"] != namespace {
+        let field = format!("{SPEC_OF_RESOURCE}.namespace");
+        found.invalid(&field, &namespace.into(), "must match metadata.namespace");
+    }
+    if path.is_object() {
+        refuse_path(path, "disallowed on this kind of request", version, found);
+    }
+}
+
+/// What is asked of one requirement of a selector.
+type Requirement = fn(&Place<'_>, &mut Found);
+
+const SELECTORS: [(&str, Requirement); 2] = [
+    ("fieldSelector", field_requirement),
+    ("labelSelector", label_requirement),
+];
+
+fn selector(value: &Value, path: &str, requirement: Requirement, version: Version, found: &mut Found) {
+    if !value.is_object() {
+        return;
+    }
+    let indexes = Indexes::default();
+    let place = Place {
+        path,
+        ..Place::of(value, "", version, &indexes)
+    };
+    let (raw, requirements) = (place.text("rawSelector"), place.list("requirements"));
+    match (raw, requirements) {
+        ("", []) => {
+            let why = format!("when {path} is specified, requirements or rawSelector is required");
+            found.required(&place.at("requirements"), &why);
+        }
+        (raw, [_, ..]) if !raw.is_empty() => {
+            let why = "may not specified at the same time as requirements";
+            found.invalid(&place.at("rawSelector"), &raw.into(), why);
+        }
+        (_, requirements) => {
+            for (nth, value) in requirements.iter().enumerate() {
+                let path = place.at(&format!("requirements[{nth}]"));
+                let one = Place {
+                    path: &path,
+                    ..Place::of(value, "", version, &indexes)
+                };
+                requirement(&one, found);
+            }
+        }
+    }
+}
+
+fn field_requirement(place: &Place<'_>, found: &mut Found) {
+    if place.text("key").is_empty() {
+        found.required(&place.at("key"), "must be specified");
+    }
+    fits_operator(place, found);
+}
+
+/// An operator nobody knows is for the authorizer to judge.
+fn label_requirement(place: &Place<'_>, found: &mut Found) {
+    fits_operator(place, found);
+    key(place, found);
+    label_values(place, found);
+}
+
+/// The attributes are shown by the names they have inside of the server.
+fn refuse_path(attributes: &Value, why: &str, version: Version, found: &mut Found) {
+    let of = |field: &str| attributes[field].as_str().unwrap_or_default();
+    let (path, verb) = (of("path"), of("verb"));
+    if version == Version::V1_33 {
+        let quote = apimachinery::go_text::quote;
+        let shown = format!(
+            "authorization.NonResourceAttributes{{Path:{}, Verb:{}}}",
+            quote(path),
+            quote(verb)
+        );
+        return found.invalid_as(SPEC_OF_PATH, &shown, why);
+    }
+    let shown = serde_json::json!({ "Path": path, "Verb": verb });
+    found.invalid(SPEC_OF_PATH, &shown, why);
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}

@@ -1,0 +1,399 @@
+//! The rules of `data/validation.yaml`, and the walk through an object that asks them.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::found::Found;
+use crate::types::{Struct, Type};
+use apimachinery::Version;
+
+use super::formats::{self, Format};
+use super::indexes::Indexes;
+use super::{amounts, autoscaling, network, objects, placement, pods, status, volumes, webhooks, workloads};
+
+/// A struct somewhere in an object.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) value: &'a Value,
+    /// Where it is, as refusals say it.
+    pub(super) path: &'a str,
+    /// The list it is in, and which of its items it is; empty where it is in none.
+    pub(super) list: &'a [Value],
+    pub(super) nth: usize,
+    /// What was asked of the lists of the object.
+    pub(super) indexes: &'a Indexes,
+    /// The spec of the pod it belongs to.
+    pub(super) pod: &'a Value,
+    /// The whole object, and its struct.
+    pub(super) root: &'a Value,
+    pub(super) kind: &'static str,
+    pub(super) version: Version,
+}
+
+impl<'a> Place<'a> {
+    /// An object.
+    pub(super) fn of(object: &'a Value, kind: &'static str, version: Version, indexes: &'a Indexes) -> Self {
+        Self {
+            value: object,
+            path: "",
+            list: &[],
+            nth: 0,
+            indexes,
+            pod: &Value::Null,
+            root: object,
+            kind,
+            version,
+        }
+    }
+
+    /// The path of a field of it.
+    pub(super) fn at(&self, field: &str) -> String {
+        if self.path.is_empty() {
+            field.to_owned()
+        } else {
+            format!("{}.{field}", self.path)
+        }
+    }
+
+    /// A text in it; empty where there is none.
+    pub(super) fn text(&self, field: &str) -> &'a str {
+        below(self.value, field).as_str().unwrap_or_default()
+    }
+
+    /// Does an item before it have the same in these fields?
+    pub(super) fn repeats(&self, fields: &[&str]) -> bool {
+        self.of_its_kind(fields)
+            .is_some_and(|(first, _)| first < self.nth)
+    }
+
+    /// Does an item behind it?
+    pub(super) fn is_repeated(&self, fields: &[&str]) -> bool {
+        self.of_its_kind(fields).is_some_and(|(_, last)| last > self.nth)
+    }
+
+    fn of_its_kind(&self, fields: &[&str]) -> Option<(usize, usize)> {
+        let own = fields.iter().map(|field| below(self.value, field).clone());
+        self.indexes.find(self.list, fields, own.collect())
+    }
+
+    /// Has an item of the list this value in its field?
+    pub(super) fn has(&self, list: &[Value], field: &str, value: &Value) -> bool {
+        self.indexes.find(list, &[field], vec![value.clone()]).is_some()
+    }
+
+    /// A list in it; empty where there is none.
+    pub(super) fn list(&self, field: &str) -> &'a [Value] {
+        list(self.value, field)
+    }
+}
+
+/// The field of this name, or what is below it at `a.b`; null where there is none.
+pub(super) fn below<'a>(value: &'a Value, field: &str) -> &'a Value {
+    field.split('.').fold(value, |value, name| &value[name])
+}
+
+/// The list of this name; empty where there is none.
+pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value[field].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Asks all there is to ask of a struct and what is below it.
+pub(super) fn check(known: &'static Struct, place: &Place<'_>, found: &mut Found) {
+    let mut place = *place;
+    if known.name == "core/v1.PodSpec" {
+        place.pod = place.value;
+    }
+    check_by(known.name, known, &place, found);
+}
+
+fn check_by(name: &str, known: &'static Struct, place: &Place<'_>, found: &mut Found) {
+    for rule in rules().get(name).into_iter().flatten() {
+        rule.apply(known, place, found);
+    }
+}
+
+fn rules() -> &'static BTreeMap<String, Vec<Rule>> {
+    static RULES: OnceLock<BTreeMap<String, Vec<Rule>>> = OnceLock::new();
+    RULES.get_or_init(|| {
+        serde_saphyr::from_str(include_str!("../../data/validation.yaml"))
+            .expect("the table of rules is YAML of this form, as a test sees")
+    })
+}
+
+/// One line of the table; what its keys mean stands there.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    #[serde(default)]
+    field: String,
+    shown: Option<String>,
+    required: Option<Required>,
+    #[serde(default)]
+    is: Vec<Format>,
+    #[serde(default)]
+    one_of: Vec<String>,
+    #[serde(default)]
+    unique: bool,
+    at_most: Option<AtMost>,
+    then: Option<String>,
+    check: Option<Check>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Required {
+    Plainly(bool),
+    Because(String),
+}
+
+/// Another field of the same struct, and what is said when it is less.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AtMost {
+    field: String,
+    why: String,
+}
+
+impl Rule {
+    fn apply(&self, known: &'static Struct, place: &Place<'_>, found: &mut Found) {
+        if let Some(check) = self.check {
+            return check.run(place, found);
+        }
+        let value = below(place.value, &self.field);
+        let path = place.at(self.shown.as_ref().unwrap_or(&self.field));
+        let said = value.is_string() && self.is.iter().any(|format| format.takes_empty());
+        if is_empty(value) && !said {
+            match &self.required {
+                None | Some(Required::Plainly(false)) => {}
+                Some(Required::Plainly(true)) => found.required(&path, ""),
+                Some(Required::Because(why)) => found.required(&path, why),
+            }
+        } else if !(value == 0 && self.required.is_some()) {
+            self.check_value(value, &path, place, found);
+        } else {
+            found.required(&path, "");
+        }
+        self.check_below(known, value, &path, place, found);
+    }
+
+    fn check_value(&self, value: &Value, path: &str, place: &Place<'_>, found: &mut Found) {
+        let one = |value: &Value, path: &str, found: &mut Found| {
+            for format in &self.is {
+                formats::check(*format, value, path, place.version, found);
+            }
+            let known: Vec<&str> = self.one_of.iter().map(String::as_str).collect();
+            let fits = value.as_str().is_some_and(|text| known.contains(&text));
+            if !known.is_empty() && !fits {
+                found.unsupported(path, value, &known);
+            }
+        };
+        if let Some(items) = value.as_array() {
+            for (nth, item) in items.iter().enumerate() {
+                one(item, &format!("{path}[{nth}]"), found);
+            }
+        } else {
+            one(value, path, found);
+        }
+        if let Some(AtMost { field, why }) = &self.at_most
+            && value.as_i64() > Some(below(place.value, field).as_i64().unwrap_or_default())
+        {
+            found.invalid(path, value, why);
+        }
+        if self.unique && place.repeats(&[&self.field]) {
+            found.duplicate(path, value, "");
+        }
+    }
+
+    /// Looks into the structs of the field.
+    fn check_below(
+        &self,
+        known: &'static Struct,
+        value: &Value,
+        path: &str,
+        place: &Place<'_>,
+        found: &mut Found,
+    ) {
+        let Some(of) = type_of(known, &self.field) else {
+            return;
+        };
+        let into = |of: &'static Struct, inner: &Place<'_>, found: &mut Found| {
+            check(of, inner, found);
+            if let Some(then) = &self.then {
+                check_by(then, of, inner, found);
+            }
+        };
+        match (of.as_struct(), of.items().and_then(Type::as_struct)) {
+            // A struct that is no pointer is there even when nothing is said of it.
+            (Some(inner), _) if value.is_object() || !of.is_pointer() => {
+                let alone = Place {
+                    value,
+                    path,
+                    list: &[],
+                    nth: 0,
+                    ..*place
+                };
+                into(inner, &alone, found);
+            }
+            (_, Some(inner)) => {
+                let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                for (nth, item) in items.iter().enumerate() {
+                    let of_list = Place {
+                        value: item,
+                        path: &format!("{path}[{nth}]"),
+                        list: items,
+                        nth,
+                        ..*place
+                    };
+                    into(inner, &of_list, found);
+                }
+            }
+            (_, _) => {}
+        }
+    }
+}
+
+fn type_of(known: &'static Struct, field: &str) -> Option<&'static Type> {
+    match field.split_once('.') {
+        None => known.field(field).map(|field| &field.holds),
+        Some((first, rest)) => type_of(known.field(first)?.holds.as_struct()?, rest),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
+/// Makes the words of the table of the functions that stand for them.
+macro_rules! checks {
+    ($($word:ident => $function:path,)+) => {
+        /// What needs more than one field.
+        #[derive(Debug, Clone, Copy, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        #[expect(non_camel_case_types, reason = "they are the words of the table")]
+        enum Check {
+            $($word,)+
+        }
+
+        impl Check {
+            fn run(self, place: &Place<'_>, found: &mut Found) {
+                match self {
+                    $(Self::$word => $function(place, found),)+
+                }
+            }
+        }
+    };
+}
+
+checks! {
+    images => pods::images,
+    host_ports => pods::host_ports,
+    host_network => pods::host_network,
+    shared_processes => pods::shared_processes,
+    dns_config => pods::dns_config,
+    volume_source => volumes::volume_source,
+    resources => pods::resources,
+    liveness => pods::liveness,
+    init_container => pods::init_container,
+    ephemeral_container => pods::ephemeral_container,
+    host_name => pods::host_name,
+    sysctls => pods::sysctls,
+    balancer => network::balancer,
+    balanced_host => network::balanced_host,
+    host_port => pods::host_port,
+    value_source => pods::value_source,
+    field_path => pods::field_path,
+    variables_source => pods::variables_source,
+    mount => pods::mount,
+    handler => pods::handler,
+    scheduling_gate => placement::scheduling_gate,
+    spread_once => placement::spread_once,
+    toleration => placement::toleration,
+    node_requirement => placement::node_requirement,
+    topology_key => placement::topology_key,
+    requirement => workloads::requirement,
+    selected_template => workloads::selected_template,
+    deployment_strategy => workloads::deployment_strategy,
+    progress_deadline => workloads::progress_deadline,
+    set_policies => workloads::set_policies,
+    daemon_strategy => workloads::daemon_strategy,
+    job_selector => workloads::job_selector,
+    job_indexes => workloads::job_indexes,
+    job_restarts => workloads::job_restarts,
+    budget => workloads::budget,
+    target_version => autoscaling::target_version,
+    replica_range => workloads::replica_range,
+    service_addresses => network::service_addresses,
+    cluster_ips => network::cluster_ips,
+    service_types => network::service_types,
+    service_port => network::service_port,
+    routed => network::routed,
+    ingress_path => network::ingress_path,
+    backend => network::backend,
+    peer => network::peer,
+    policy_port => network::policy_port,
+    controller => network::controller,
+    endpoint => network::endpoint,
+    subset => network::subset,
+    config_map => objects::config_map,
+    secret => objects::secret,
+    policy_rule => objects::policy_rule,
+    role_ref => objects::role_ref,
+    subject => objects::subject,
+    claim => volumes::claim,
+    taints => objects::taints,
+    event => objects::event,
+    priority => objects::priority,
+    limit => amounts::limit,
+    quota => amounts::quota,
+    access_modes => volumes::access_modes,
+    capacity => volumes::capacity,
+    lasting_source => volumes::lasting_source,
+    readiness => pods::readiness,
+    resource_field => pods::resource_field,
+    metric => autoscaling::metric,
+    pace => autoscaling::pace,
+    step => autoscaling::step,
+    webhook_name => webhooks::webhook_name,
+    webhook_rule => webhooks::webhook_rule,
+    webhook_call => webhooks::webhook_call,
+    condition_type => status::condition_type,
+    addresses => status::addresses,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types;
+
+    #[test]
+    fn every_rule_is_about_a_field_there_is() {
+        for (name, of) in rules() {
+            // Lists of rules that only others name have words for names.
+            let Some(known) = name.contains('/').then(|| types::named(name)) else {
+                continue;
+            };
+            let known = known.unwrap_or_else(|| panic!("there is no struct {name}"));
+            for rule in of {
+                assert_ne!(rule.check.is_some(), !rule.field.is_empty(), "{name}: {rule:?}");
+                if !rule.field.is_empty() {
+                    assert!(
+                        type_of(known, &rule.field).is_some(),
+                        "{name} has no {}",
+                        rule.field
+                    );
+                }
+                if let Some(then) = &rule.then {
+                    assert!(rules().contains_key(then), "{then} is named and not there");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a status must be when it is written, and what of it never goes back. A real server lets controllers say much, and
+//! looks at what only a mistake can say.
+//!
+//! Most of it is data, as for the rest of an object. It must not know what a status is true of.
+//!
+//! Source: the `Validate…StatusUpdate` functions of kubernetes `pkg/apis/*/validation`.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::found::Found;
+use crate::types::{Struct, Type};
+use apimachinery::Version;
+
+use super::formats::{self, Format, qualified_name};
+use super::indexes::Indexes;
+use super::metadata::IMMUTABLE;
+use super::rules::{self, Place, list};
+
+/// Asks what there is to ask of the status of an object.
+pub(super) fn check(known: &'static Struct, object: &Value, version: Version, found: &mut Found) {
+    let of = known.field("status").map(|field| &field.holds);
+    if let Some(of) = of.and_then(Type::as_struct) {
+        let indexes = Indexes::default();
+        let whole = Place::of(object, known.name, version, &indexes);
+        let status = Place {
+            value: &object["status"],
+            path: "status",
+            ..whole
+        };
+        rules::check(of, &status, found);
+    }
+}
+
+/// Checks what the status of `object` makes of that of `old`.
+pub(super) fn check_change(known: &Struct, object: &Value, old: &Value, found: &mut Found) {
+    let (status, before) = (&object["status"], &old["status"]);
+    match known.name {
+        "core/v1.Pod" => {
+            containers(object, before, found);
+            if !before["qosClass"].is_null() && status["qosClass"] != before["qosClass"] {
+                found.invalid("status.qosClass", &status["qosClass"], IMMUTABLE);
+            }
+        }
+        "apps/v1.Deployment" | "apps/v1.StatefulSet" | "apps/v1.DaemonSet"
+            if !before["collisionCount"].is_null() =>
+        {
+            not_less("collisionCount", "cannot be decremented", status, before, found);
+        }
+        "batch/v1.Job" => {
+            for counter in ["failed", "succeeded"] {
+                let why = format!("cannot decrease the {counter} counter");
+                not_less(counter, &why, status, before, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The type of a condition of a pod.
+pub(super) fn condition_type(place: &Place<'_>, found: &mut Found) {
+    let name = place.text("type");
+    for why in qualified_name(name, place.version) {
+        found.invalid(&place.at("Type"), &name.into(), &why);
+    }
+}
+
+/// Where a pod is reached, and where its node is: an address of each family.
+pub(super) fn addresses(place: &Place<'_>, found: &mut Found) {
+    for (field, one) in [("podIPs", None), ("hostIPs", Some("hostIP"))] {
+        let (at, addresses) = (place.at(field), place.list(field));
+        let text = |address: &Value| address["ip"].as_str().unwrap_or_default().to_owned();
+        if let (Some(one), Some(first)) = (one, addresses.first())
+            && place.text(one) != text(first)
+        {
+            let why = format!("must be equal to `{one}`");
+            found.invalid(&format!("{at}[0].ip"), &first["ip"], &why);
+        }
+        for (nth, address) in addresses.iter().enumerate() {
+            let at = format!("{at}[{nth}]");
+            formats::check(Format::Ip, &address["ip"], &at, place.version, found);
+        }
+        let of_version_6 = |address: &&Value| text(address).contains(':');
+        let paired = addresses.len() == 2 && addresses.iter().filter(of_version_6).count() == 1;
+        if addresses.len() > 1 && !paired {
+            let shown: Vec<Value> = addresses
+                .iter()
+                .map(|address| json!({ "IP": address["ip"] }))
+                .collect();
+            found.invalid(
+                &at,
+                &shown.into(),
+                "may specify no more than one IP for each IP family",
+            );
+        }
+    }
+}
+
+/// A container that is not to run again does not.
+fn containers(object: &Value, before: &Value, found: &mut Found) {
+    let policy = &object["spec"]["restartPolicy"];
+    if policy == "Always" {
+        return;
+    }
+    let now = list(&object["status"], "containerStatuses").iter();
+    let running: HashSet<&Value> = now
+        .filter(|new| new["state"]["terminated"].is_null())
+        .map(|new| &new["name"])
+        .collect();
+    for (nth, old) in list(before, "containerStatuses").iter().enumerate() {
+        let ended = &old["state"]["terminated"];
+        let failed = ended["exitCode"].as_i64().unwrap_or_default() != 0;
+        if ended.is_null() || failed && policy == "OnFailure" {
+            continue;
+        }
+        if running.contains(&old["name"]) {
+            found.forbidden(
+                &format!("status.containerStatuses[{nth}].state"),
+                "may not be transitioned to non-terminated state",
+            );
+        }
+    }
+}
+
+fn not_less(field: &str, why: &str, status: &Value, before: &Value, found: &mut Found) {
+    let count = |status: &Value| status[field].as_i64().unwrap_or_default();
+    if count(status) < count(before) {
+        found.invalid(&format!("status.{field}"), &count(status).into(), why);
+    }
+}

@@ -1,0 +1,132 @@
+//! Volumes, of pods and of their own, and claims of them.
+//!
+//! Source: kubernetes `pkg/apis/core/validation/validation.go`.
+
+use crate::found::Found;
+use crate::types;
+
+use super::rules::Place;
+
+/// What the sources of volumes cannot be without.
+const NEEDED: [(&str, &str); 4] = [
+    ("hostPath", "path"),
+    ("configMap", "name"),
+    ("secret", "secretName"),
+    ("persistentVolumeClaim", "claimName"),
+];
+
+pub(super) fn volume_source(place: &Place<'_>, found: &mut Found) {
+    let fields = place.value.as_object().into_iter().flatten();
+    let mut sources: Vec<&String> = fields
+        .map(|(field, _)| field)
+        .filter(|field| *field != "name")
+        .collect();
+    // It is looked at first.
+    sources.sort_by_key(|source| *source != "emptyDir");
+    for second in sources.iter().skip(1) {
+        found.forbidden(&place.at(second), "may not specify more than 1 volume type");
+    }
+    if let [only] = sources.as_slice() {
+        let needed = NEEDED.iter().find(|(source, _)| source == only);
+        for (source, field) in needed.into_iter() {
+            if place.value[*source][*field].as_str().is_none_or(str::is_empty) {
+                found.required(&place.at(&format!("{source}.{field}")), "");
+            }
+        }
+    }
+}
+
+/// Who may use it at once.
+pub(super) fn access_modes(place: &Place<'_>, found: &mut Found) {
+    const MODES: [&str; 4] = [
+        "ReadOnlyMany",
+        "ReadWriteMany",
+        "ReadWriteOnce",
+        "ReadWriteOncePod",
+    ];
+    let modes = place.list("accessModes");
+    let at = place.at("accessModes");
+    for mode in modes {
+        if !mode.as_str().is_some_and(|mode| MODES.contains(&mode)) {
+            found.unsupported(&at, mode, &MODES);
+        }
+    }
+    if modes.len() > 1 && modes.contains(&"ReadWriteOncePod".into()) {
+        found.forbidden(&at, "may not use ReadWriteOncePod with other access modes");
+    }
+}
+
+pub(super) fn claim(place: &Place<'_>, found: &mut Found) {
+    let storage = &place.value["resources"]["requests"]["storage"];
+    let at = place.at("resources[storage]");
+    match storage.as_str() {
+        None => found.required(&at, ""),
+        Some(amount) if amount == "0" || amount.starts_with('-') => {
+            found.invalid(&at, storage, "must be greater than zero");
+        }
+        Some(_) => {}
+    }
+}
+
+/// How much a volume holds.
+pub(super) fn capacity(place: &Place<'_>, found: &mut Found) {
+    let (at, capacity) = (place.at("capacity"), &place.value["capacity"]);
+    let amounts = capacity.as_object();
+    if amounts.is_none_or(|amounts| amounts.len() != 1 || !amounts.contains_key("storage")) {
+        found.unsupported(&at, capacity, &["storage"]);
+    }
+    for (name, amount) in amounts.into_iter().flatten() {
+        if types::amount(amount.as_str().unwrap_or_default()) <= 0 {
+            found.invalid(&format!("{at}[{name}]"), amount, "must be greater than zero");
+        }
+    }
+}
+
+/// What of a PersistentVolume says nothing of where it is.
+const NO_SOURCES: [&str; 9] = [
+    "accessModes",
+    "capacity",
+    "claimRef",
+    "mountOptions",
+    "nodeAffinity",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "volumeAttributesClassName",
+    "volumeMode",
+];
+
+/// A volume is in one place.
+pub(super) fn lasting_source(place: &Place<'_>, found: &mut Found) {
+    let fields = place.value.as_object().into_iter().flatten();
+    let sources: Vec<&String> = fields
+        .map(|(field, _)| field)
+        .filter(|field| !NO_SOURCES.contains(&field.as_str()))
+        .collect();
+    if sources.is_empty() {
+        found.required(place.path, "must specify a volume type");
+    }
+    for second in sources.iter().skip(1) {
+        found.forbidden(&place.at(second), "may not specify more than 1 volume type");
+    }
+    if let [only] = sources.as_slice() {
+        let needed = NEEDED_TO_LAST.iter().filter(|(source, _)| source == only);
+        for (source, field) in needed {
+            if place.value[*source][*field].as_str().is_none_or(str::is_empty) {
+                found.required(&place.at(&format!("{source}.{field}")), "");
+            }
+        }
+        if *only == "local" && place.value["nodeAffinity"].is_null() {
+            found.required(&place.at("nodeAffinity"), "Local volume requires node affinity");
+        }
+    }
+}
+
+/// What the sources of PersistentVolumes cannot be without.
+const NEEDED_TO_LAST: [(&str, &str); 6] = [
+    ("hostPath", "path"),
+    ("csi", "driver"),
+    ("csi", "volumeHandle"),
+    ("nfs", "server"),
+    ("nfs", "path"),
+    ("local", "path"),
+];

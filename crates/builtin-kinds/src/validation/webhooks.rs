@@ -1,0 +1,108 @@
+//! Webhooks that take part in admission: who is called, about what.
+//!
+//! Source: kubernetes `pkg/apis/admissionregistration/validation/validation.go`; apiserver `pkg/util/webhook/validation.go`.
+
+use serde_json::Value;
+
+use crate::found::Found;
+use crate::naming::subdomain;
+
+use super::rules::Place;
+
+/// Its name, which is a domain.
+pub(super) fn webhook_name(place: &Place<'_>, found: &mut Found) {
+    let (at, name) = (place.at("name"), place.text("name"));
+    let why = subdomain(name);
+    if name.is_empty() {
+        found.required(&at, "");
+    } else if why.is_empty() && name.split('.').count() < 3 {
+        let why = "should be a domain with at least three segments separated by dots";
+        found.invalid(&at, &name.into(), why);
+    }
+    for why in why.into_iter().filter(|_| !name.is_empty()) {
+        found.invalid(&at, &name.into(), &why);
+    }
+}
+
+/// What it is told of.
+pub(super) fn webhook_rule(place: &Place<'_>, found: &mut Found) {
+    let others = [
+        ("operations", "operations"),
+        ("apiGroups", "API groups"),
+        ("apiVersions", "API versions"),
+    ];
+    for (field, what) in others {
+        let said = place.list(field);
+        if said.is_empty() {
+            found.required(&place.at(field), "");
+        } else if said.len() > 1 && said.contains(&"*".into()) {
+            let why = format!("if '*' is present, must not specify other {what}");
+            found.invalid(&place.at(field), &place.value[field], &why);
+        }
+        if field == "operations" {
+            let known = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+            for (nth, operation) in said.iter().enumerate() {
+                if !operation
+                    .as_str()
+                    .is_some_and(|operation| known.contains(&operation))
+                {
+                    found.unsupported(&format!("{}[{nth}]", place.at(field)), operation, &known);
+                }
+            }
+        }
+    }
+    if place.list("resources").is_empty() {
+        found.required(&place.at("resources"), "");
+    }
+}
+
+/// How it is called, and in which words.
+pub(super) fn webhook_call(place: &Place<'_>, found: &mut Found) {
+    let seconds = &place.value["timeoutSeconds"];
+    if seconds
+        .as_i64()
+        .is_some_and(|seconds| !(1..=30).contains(&seconds))
+    {
+        let why = "the timeout value must be between 1 and 30 seconds";
+        found.invalid(&place.at("timeoutSeconds"), seconds, why);
+    }
+    let at = place.at("clientConfig");
+    let (url, service) = (
+        &place.value["clientConfig"]["url"],
+        &place.value["clientConfig"]["service"],
+    );
+    match url.as_str() {
+        Some(url) if service.is_null() => is_https(url, &format!("{at}.url"), found),
+        None if !service.is_null() => {
+            for field in ["name", "namespace"] {
+                if service[field].as_str().is_none_or(str::is_empty) {
+                    found.required(&format!("{at}.service.{field}"), "");
+                }
+            }
+        }
+        Some(_) | None => found.required(&at, "exactly one of url or service is required"),
+    }
+    let versions = place.list("admissionReviewVersions");
+    let at = place.at("admissionReviewVersions");
+    if versions.is_empty() {
+        found.required(&at, "must specify one of v1, v1beta1");
+    } else if !versions
+        .iter()
+        .any(|version| version == "v1" || version == "v1beta1")
+    {
+        let shown = Value::from(versions);
+        found.invalid(&at, &shown, "must include at least one of v1, v1beta1");
+    }
+}
+
+fn is_https(url: &str, at: &str, found: &mut Found) {
+    const FORM: &str = "; desired format: https://host[/path]";
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    if scheme != "https" {
+        let why = format!("'https' is the only allowed URL scheme{FORM}");
+        found.invalid(at, &scheme.into(), &why);
+    }
+    if scheme.is_empty() || rest.is_empty() || rest.starts_with('/') {
+        found.invalid(at, &"".into(), &format!("host must be specified{FORM}"));
+    }
+}

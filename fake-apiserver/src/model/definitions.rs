@@ -1,0 +1,320 @@
+//! What the controllers inside an apiserver do about definitions: accept names, establish, and clean up behind them.
+//!
+//! They do it at once, one write after the other, where a real one takes some milliseconds.
+//!
+//! Source: apiextensions `controller/{status,establish,finalizer}`, kube-aggregator `controllers/autoregister`; the
+//! order of the writes is that of a recorded server.
+
+use builtin_kinds::crd::terminating;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::model::write::{self, Outcome};
+use crate::model::{Model, Written};
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
+use builtin_kinds::ownership::Ownership;
+
+use builtin_kinds::crd::names;
+use builtin_kinds::crd::names::Taken;
+use builtin_kinds::crd::rows;
+
+/// What holds a definition until its objects are gone.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The name a server writes under itself.
+const ITSELF: &str = "kube-apiserver";
+
+/// A definition as it is served.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    group: String,
+    plural: String,
+    /// `spec` and accepted names: when they change, everything begins anew.
+    said: Value,
+}
+
+impl Model {
+    /// A definition that is told to go: it waits for its objects.
+    pub(in crate::model) fn definition_marked(&self, now: Duration, definition: &mut Value) {
+        let now = apimachinery::time::timestamp(self.epoch + now);
+        definition["metadata"]["deletionTimestamp"] = now.as_str().into();
+        let finalizers = &mut definition["metadata"]["finalizers"];
+        match finalizers.as_array_mut() {
+            Some(finalizers) if finalizers.iter().any(|name| name == CLEANUP) => {}
+            Some(finalizers) => finalizers.push(CLEANUP.into()),
+            None => *finalizers = json!([CLEANUP]),
+        }
+        names::set(
+            definition,
+            terminating_because(
+                "InstanceDeletionPending",
+                "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+            ),
+            &now,
+        );
+    }
+
+    /// Remembers that something changed which the controllers have to look at.
+    pub(in crate::model) fn unsettle(&mut self, kind: &Kind, key: &str) {
+        if kind.defines {
+            self.unsettled.insert(key.to_owned());
+        } else if kind.custom && !kind.allows("create") {
+            self.unsettled.insert(format!("{}.{}", kind.plural, kind.group));
+        }
+    }
+
+    /// Lets the controllers do what there is to do; gives their writes in order.
+    pub(in crate::model) fn settle_definitions(&mut self, now: Duration) -> Vec<Written> {
+        let mut written = Vec::new();
+        while let Some(name) = self.unsettled.pop_first() {
+            let Some(kind) = self.catalog.kinds().iter().copied().find(|kind| kind.defines) else {
+                return written;
+            };
+            match self.current(kind, &name) {
+                Some(definition) => self.settle_one(now, kind, &definition, &mut written),
+                None => self.retire(now, &name, &mut written),
+            }
+        }
+        written
+    }
+
+    fn current(&self, kind: &'static Kind, key: &str) -> Option<Arc<Stored>> {
+        self.resource(kind).store.current().get(key).cloned()
+    }
+
+    fn settle_one(
+        &mut self,
+        now: Duration,
+        kind: &'static Kind,
+        stored: &Arc<Stored>,
+        written: &mut Vec<Written>,
+    ) {
+        let was = stored.json();
+        let time = apimachinery::time::timestamp(self.epoch + now);
+        if terminating(&was) {
+            return self.clean_up(now, kind, stored, was, written);
+        }
+        self.register(now, &was, written);
+        let mut named = was.clone();
+        names::accept(&mut named, &self.taken(kind, stored), &time);
+        let mut last = Arc::clone(stored);
+        for change in [named.clone(), {
+            names::establish(&mut named, &time);
+            named
+        }] {
+            if change["status"] != last.json()["status"] {
+                last = self.put(now, kind, &last, change, written);
+            }
+        }
+        self.install(stored, &last.json());
+        // What it wrote itself needs no second look.
+        self.unsettled.remove(&stored.key);
+    }
+
+    /// Deletes the objects of a definition that goes, and then it.
+    fn clean_up(
+        &mut self,
+        now: Duration,
+        kind: &'static Kind,
+        stored: &Arc<Stored>,
+        mut definition: Value,
+        written: &mut Vec<Written>,
+    ) {
+        let mut last = Arc::clone(stored);
+        names::set(
+            &mut definition,
+            terminating_because(
+                "InstanceDeletionInProgress",
+                "CustomResource deletion is in progress",
+            ),
+            &apimachinery::time::timestamp(self.epoch + now),
+        );
+        if definition["status"] != last.json()["status"] {
+            last = self.put(now, kind, &last, definition.clone(), written);
+        }
+        self.install(stored, &definition);
+        let held = definition["metadata"]["finalizers"].as_array();
+        let only_cleanup = held.is_none_or(|names| names.iter().all(|name| name == CLEANUP));
+        if let Some(of) = rows(&definition).first() {
+            let objects: Vec<_> = self.resource(of).store.current().values().cloned().collect();
+            for object in objects {
+                let outcome = write::delete(&object, now);
+                let done = self.carry_out(now, object.kind, object.key.clone(), Some(object), outcome);
+                written.extend(Some(done).filter(|done| done.op.is_some()));
+            }
+            if !self.resource(of).store.current().is_empty() {
+                self.unsettled.remove(&stored.key);
+                return;
+            }
+        }
+        if only_cleanup {
+            written.push(self.carry_out(now, kind, stored.key.clone(), Some(last), Outcome::Gone));
+        } else {
+            self.unsettled.remove(&stored.key);
+        }
+    }
+
+    /// The definition is gone: nothing is served of it any more.
+    fn retire(&mut self, now: Duration, name: &str, written: &mut Vec<Written>) {
+        let Some(gone) = self.installed.remove(name) else {
+            return;
+        };
+        let groups = self.catalog.groups();
+        let had: Vec<&'static Kind> = self.rows_of(&gone);
+        self.catalog.define(&gone.group, &gone.plural, &[]);
+        if let Some(kind) = had.first() {
+            let revision = self.revision;
+            self.resource_mut(kind).relist(revision);
+        }
+        let left = self.catalog.groups();
+        for group in groups.iter().filter(|group| group.name == gone.group) {
+            let left = left.iter().find(|left| left.name == group.name);
+            for version in &group.versions {
+                if !left.is_some_and(|left| left.versions.contains(version)) {
+                    self.unregister(now, group.name, version, written);
+                }
+            }
+        }
+        // Names are free again: who waited for them may have them.
+        let waiting = self
+            .definitions()
+            .into_iter()
+            .filter(|(_, json)| json["spec"]["group"] == gone.group.as_str());
+        let waiting: Vec<String> = waiting.map(|(key, _)| key).collect();
+        self.unsettled.extend(waiting);
+    }
+
+    /// Serves a definition as it is now.
+    fn install(&mut self, stored: &Stored, definition: &Value) {
+        let text = |pointer: &str| {
+            let text = definition.pointer(pointer).and_then(Value::as_str);
+            text.unwrap_or_default().to_owned()
+        };
+        let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
+        let served = rows(definition);
+        let said = json!([definition["spec"], definition["status"]["acceptedNames"]]);
+        let before = self.installed.insert(
+            stored.key.clone(),
+            Installed {
+                group: group.clone(),
+                plural: plural.clone(),
+                said: said.clone(),
+            },
+        );
+        self.catalog.define(&group, &plural, &served);
+        for kind in &served {
+            self.make_room(kind);
+        }
+        if let (Some(before), Some(kind)) = (before, served.first())
+            && before.said != said
+        {
+            tracing::debug!(resource = kind.plural, "defined anew");
+            let revision = self.revision;
+            self.resource_mut(kind).relist(revision);
+        }
+    }
+
+    fn rows_of(&self, of: &Installed) -> Vec<&'static Kind> {
+        let kinds = self.catalog.kinds().iter().copied();
+        kinds
+            .filter(|kind| kind.custom && kind.group == of.group && kind.plural == of.plural)
+            .collect()
+    }
+
+    fn definitions(&self) -> Vec<(String, Value)> {
+        let kinds = self.catalog.kinds().iter().copied();
+        kinds
+            .filter(|kind| kind.defines)
+            .flat_map(|kind| self.resource(kind).store.current().values())
+            .map(|stored| (stored.key.clone(), stored.json()))
+            .collect()
+    }
+
+    /// The names the other definitions of its group hold.
+    fn taken(&self, kind: &'static Kind, definition: &Stored) -> Taken {
+        let group = definition.json()["spec"]["group"].clone();
+        let others = self.resource(kind).store.current().values();
+        let others: Vec<Value> = others
+            .filter(|other| other.key != definition.key)
+            .map(|other| other.json())
+            .filter(|other| other["spec"]["group"] == group)
+            .collect();
+        Taken::by(others.iter())
+    }
+
+    /// Tells the aggregator of the group's versions, as a real server's own APIServices do.
+    fn register(&mut self, now: Duration, definition: &Value, written: &mut Vec<Written>) {
+        let group = definition["spec"]["group"].as_str().unwrap_or_default();
+        let Some(kind) = self.catalog.find("apiregistration.k8s.io", "apiservices") else {
+            return;
+        };
+        for version in definition["spec"]["versions"].as_array().into_iter().flatten() {
+            let version = version["name"].as_str().filter(|_| version["served"] == true);
+            let Some(version) = version else { continue };
+            let key = format!("{version}.{group}");
+            if self.current(kind, &key).is_none() {
+                let mut service = json!({
+                    "metadata": { "labels": { "kube-aggregator.kubernetes.io/automanaged": "true" } },
+                    "spec": {
+                        "group": group,
+                        "version": version,
+                        "groupPriorityMinimum": 1000,
+                        "versionPriority": 100,
+                    },
+                    "status": { "conditions": [{
+                        "type": "Available",
+                        "status": "True",
+                        "lastTransitionTime": apimachinery::time::timestamp(self.epoch + now),
+                        "reason": "Local",
+                        "message": "Local APIServices are always available",
+                    }] },
+                });
+                let time = apimachinery::time::timestamp(self.epoch + now);
+                let nothing = json!({ "metadata": {}, "spec": {} });
+                Ownership::new(kind, self.version, ITSELF, "", time).note_update(&nothing, &mut service);
+                written.push(self.replace(now, kind, key, &service));
+            }
+        }
+    }
+
+    fn unregister(&mut self, now: Duration, group: &str, version: &str, written: &mut Vec<Written>) {
+        let Some(kind) = self.catalog.find("apiregistration.k8s.io", "apiservices") else {
+            return;
+        };
+        let key = format!("{version}.{group}");
+        if let Some(service) = self.current(kind, &key) {
+            let outcome = write::delete(&service, now);
+            written.push(self.carry_out(now, kind, key, Some(service), outcome));
+        }
+    }
+
+    /// Stores a change of a definition's status.
+    fn put(
+        &mut self,
+        now: Duration,
+        kind: &'static Kind,
+        last: &Arc<Stored>,
+        mut definition: Value,
+        written: &mut Vec<Written>,
+    ) -> Arc<Stored> {
+        let time = apimachinery::time::timestamp(self.epoch + now);
+        Ownership::new(kind, self.version, ITSELF, "status", time).note_update(&last.json(), &mut definition);
+        let done = self.carry_out(
+            now,
+            kind,
+            last.key.clone(),
+            Some(Arc::clone(last)),
+            Outcome::Put(definition),
+        );
+        let stored = Arc::clone(&done.stored);
+        written.push(done);
+        stored
+    }
+}
+
+fn terminating_because(reason: &str, message: &str) -> Value {
+    json!({ "type": "Terminating", "status": "True", "reason": reason, "message": message })
+}
