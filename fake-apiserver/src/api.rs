@@ -4,7 +4,7 @@
 //! Nothing here looks at the store: what a request is refused for here, any server would refuse.
 
 use apimachinery::go_text;
-use std::borrow::Cow;
+use apimachinery::path::ResourcePath;
 
 use bytes::Bytes;
 use http::Method;
@@ -41,12 +41,12 @@ pub use apimachinery::options::{
     Collection, Form, GetRequest, ListRequest, MetaVersion, RequestedVersion, RowObject, TableForm,
     VersionMatch, WatchRequest,
 };
+pub use apimachinery::path::{decoded_path, query_pairs};
 pub use apimachinery::status::{Cause, Details, Status};
 pub use apimachinery::write::Subresource;
 pub use builtin_kinds::published;
 pub use document::Document;
 use options::{ListOptions, truthy};
-pub(crate) use path::ResourcePath;
 use path::Route;
 pub use request::{ConnectRequest, Connection, Request, ReviewRequest};
 pub use style::{LongList, StyledText};
@@ -383,19 +383,6 @@ pub fn violations(
     broken
 }
 
-/// The query's parameters, decoded, in the order sent.
-pub fn query_pairs(query: &str) -> Vec<(String, String)> {
-    query
-        .split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let decoded = |text| percent_decoded(text, true).into_owned();
-            (decoded(name), decoded(value))
-        })
-        .collect()
-}
-
 /// The headers of who was seen by flow control.
 const FLOW_CONTROL: [(&str, &str); 2] = [
     (
@@ -624,37 +611,4 @@ fn check_timeout(query: &[(String, String)]) -> Result<(), Status> {
             Status::bad_request(format!("invalid timeout specified in the request URL - {error}"))
         }),
     }
-}
-
-/// A path as it is read: percent-decoded. What is no escape stays as it is.
-pub fn decoded_path(path: &str) -> Cow<'_, str> {
-    percent_decoded(path, false)
-}
-
-/// Percent-decoding; `+` is a space in queries. What is no escape stays as it is.
-fn percent_decoded(text: &str, query: bool) -> Cow<'_, str> {
-    if !text.bytes().any(|byte| byte == b'%' || query && byte == b'+') {
-        return text.into();
-    }
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let hex = |offset: usize| {
-            bytes
-                .get(at + offset)
-                .and_then(|digit| char::from(*digit).to_digit(16))
-        };
-        match (byte, hex(1), hex(2)) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push(u8::try_from(high * 16 + low).expect("two hex digits fit into a byte"));
-                at += 3;
-                continue;
-            }
-            (b'+', _, _) if query => decoded.push(b' '),
-            _ => decoded.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&decoded).into_owned().into()
 }

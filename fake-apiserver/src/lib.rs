@@ -12,8 +12,9 @@ pub mod manifests;
 pub mod model;
 #[cfg(feature = "net")]
 pub mod net;
-pub mod scenario;
+
 pub mod script;
 pub mod server;
 
+pub use ::scenario;
 pub use trace::{fault, record, report};

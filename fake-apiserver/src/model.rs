@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::WriteRequest;
-use crate::scenario::{Manifest, ObjectName, ServerSettings};
 use apimachinery::Version;
 use apimachinery::options::{Collection, Form, GetRequest, ListRequest, WatchRequest};
 use apimachinery::status::Status;
+use scenario::{Manifest, ObjectName, ServerSettings};
 use trace::record::{Door, WriteOp};
 
 mod beginning;

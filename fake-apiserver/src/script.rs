@@ -13,14 +13,15 @@
 //! An optional step is armed together with what follows it, up to the first step that is not optional: whichever of them is
 //! met first decides, and those before it are skipped.
 
+use scenario::matching::report_meets;
+use scenario::matching::value_meets;
+use scenario::matching::words_for_emitted;
+use scenario::matching::words_for_request;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::scenario::{
-    EmittedKind, EmittedMatch, Expected, QueryMatch, RequestKind, RequestTrigger, SharedScenario, Times,
-    Trigger,
-};
+use scenario::{Expected, QueryMatch, RequestKind, RequestTrigger, SharedScenario, Times, Trigger};
 use trace::record::Verb;
 use trace::report::Report;
 
@@ -399,72 +400,6 @@ fn query_meets(wanted: &QueryMatch, asked: &Asked<'_>, expand: &dyn Fn(&Expected
     value_meets(&wanted.value, asked.param(&wanted.name), expand)
 }
 
-/// Does `value` (absent and empty are `None`) meet what is `wanted`?
-pub fn value_meets(
-    wanted: &Expected,
-    value: Option<&str>,
-    expand: &dyn Fn(&Expected) -> Option<String>,
-) -> bool {
-    match wanted {
-        Expected::Is(_) | Expected::Ref(_) => match expand(wanted) {
-            Some(text) => value.unwrap_or_default() == text,
-            None => false,
-        },
-        Expected::Not(inner) => !value_meets(inner, value, expand),
-        Expected::Absent => value.is_none(),
-        Expected::Present => value.is_some(),
-    }
-}
-
-/// Is this the report that is wanted, whatever its ordinal?
-pub fn report_meets(
-    wanted: &EmittedMatch,
-    report: &Report,
-    expand: &dyn Fn(&Expected) -> Option<String>,
-) -> bool {
-    let kind = match report {
-        Report::Init => EmittedKind::Init,
-        Report::InitApply(_) => EmittedKind::InitApply,
-        Report::InitDone => EmittedKind::InitDone,
-        Report::Apply(_) => EmittedKind::Apply,
-        Report::Delete(_) => EmittedKind::Delete,
-        Report::Error { .. } => EmittedKind::Error,
-        Report::Ended | Report::Crashed { .. } => return false,
-    };
-    let object = report.object();
-    let name_meets = wanted
-        .name
-        .as_ref()
-        .is_none_or(|name| object.is_some_and(|object| object.name == *name || object.key() == *name));
-    let version_meets = wanted.resource_version.as_ref().is_none_or(|wanted| {
-        value_meets(
-            wanted,
-            object.and_then(|object| object.resource_version.as_deref()),
-            expand,
-        )
-    });
-    let error_meets = match report {
-        Report::Error { message, code } => error_meets(wanted, message, *code),
-        Report::Init
-        | Report::InitApply(_)
-        | Report::InitDone
-        | Report::Apply(_)
-        | Report::Delete(_)
-        | Report::Ended
-        | Report::Crashed { .. } => true,
-    };
-    kind == wanted.kind && name_meets && version_meets && error_meets
-}
-
-/// Is an error with this message and code the one that is wanted?
-pub fn error_meets(wanted: &EmittedMatch, message: &str, code: Option<u16>) -> bool {
-    let contained = wanted
-        .message
-        .as_deref()
-        .is_none_or(|part| message.contains(part));
-    contained && wanted.code.is_none_or(|wanted| code == Some(wanted))
-}
-
 fn past(trigger: &RequestTrigger, counts: &Counts) -> Option<String> {
     let nth = trigger.nth?;
     match trigger.kind {
@@ -483,84 +418,6 @@ fn past(trigger: &RequestTrigger, counts: &Counts) -> Option<String> {
         }
         RequestKind::List | RequestKind::Page { .. } | RequestKind::Watch | RequestKind::Any => None,
     }
-}
-
-/// `the 2nd WATCH with resourceVersion=1003`.
-pub fn words_for_request(trigger: &RequestTrigger) -> String {
-    let what = match trigger.kind {
-        RequestKind::List => "LIST".to_owned(),
-        RequestKind::Page { page } => format!("page {page} of a LIST"),
-        RequestKind::Watch => "WATCH".to_owned(),
-        RequestKind::Any => "request".to_owned(),
-    };
-    let which = match (trigger.kind, trigger.nth) {
-        (_, None) => format!("the next {what}"),
-        (RequestKind::Page { page }, Some(nth)) => format!("page {page} of the {} LIST", ordinal(nth)),
-        (_, Some(nth)) => format!("the {} {what}", ordinal(nth)),
-    };
-    let query: Vec<String> = trigger
-        .query
-        .iter()
-        .map(|wanted| format!("{} {}", wanted.name, words_for_expected(&wanted.value)))
-        .collect();
-    if query.is_empty() {
-        which
-    } else {
-        format!("{which} with {}", query.join(", "))
-    }
-}
-
-/// `the client to report apply b`.
-pub fn words_for_emitted(wanted: &EmittedMatch) -> String {
-    let name = wanted
-        .name
-        .as_ref()
-        .map(|name| format!(" {name}"))
-        .unwrap_or_default();
-    let version = wanted
-        .resource_version
-        .as_ref()
-        .map(|version| format!(" with resourceVersion {}", words_for_expected(version)))
-        .unwrap_or_default();
-    let times = if wanted.nth > 1 {
-        format!(" for the {} time", ordinal(wanted.nth))
-    } else {
-        String::new()
-    };
-    format!(
-        "the client to report {}{name}{version}{}{times}",
-        wanted.kind.word(),
-        words_for_error(wanted)
-    )
-}
-
-/// ` 410 "too old"`: what is wanted of an error; empty for any.
-pub fn words_for_error(wanted: &EmittedMatch) -> String {
-    let code = wanted.code.map(|code| format!(" {code}"));
-    let message = wanted.message.as_ref().map(|message| format!(" {message:?}"));
-    code.unwrap_or_default() + &message.unwrap_or_default()
-}
-
-/// `= "1003"`, `absent`, `= $b`.
-pub fn words_for_expected(value: &Expected) -> String {
-    match value {
-        Expected::Is(text) => format!("= {text:?}"),
-        Expected::Not(inner) => format!("not {}", words_for_expected(inner)),
-        Expected::Absent => "absent".to_owned(),
-        Expected::Present => "present".to_owned(),
-        Expected::Ref(name) => format!("= {name}"),
-    }
-}
-
-/// `1st`, `2nd`, `3rd`, `11th`.
-pub fn ordinal(n: u32) -> String {
-    let ending = match (n % 10, n % 100) {
-        (1, rest) if rest != 11 => "st",
-        (2, rest) if rest != 12 => "nd",
-        (3, rest) if rest != 13 => "rd",
-        _ => "th",
-    };
-    format!("{n}{ending}")
 }
 
 #[cfg(test)]

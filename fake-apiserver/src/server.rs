@@ -34,7 +34,6 @@ use crate::api;
 use crate::api::access::Issuer;
 use crate::api::{Access, Answer, HttpRequest, Request, StyledText, User};
 use crate::model::{Model, PageText, WatchSession};
-use crate::scenario::SharedScenario;
 use crate::script::{Asked, Script, Standing};
 use apimachinery::Version;
 use apimachinery::options::{Collection, Form, GetRequest, ListRequest};
@@ -53,6 +52,7 @@ pub use memory::MemoryView;
 use names::{Binding, expand};
 use rules::Rules;
 pub use rules::{RuleRefused, RuleView, Ruled};
+use scenario::SharedScenario;
 use trace::fault::Ending;
 use trace::record::{ConnId, Door, Record, RunEnd, Side, StreamId, Verb, What};
 use trace::report::Report;
@@ -182,7 +182,7 @@ struct Open {
     source: Source,
     asked: AskedBy,
     /// How the script wants the LIST page changed.
-    edit: Option<crate::scenario::PageEdit>,
+    edit: Option<scenario::PageEdit>,
     /// `as:` of the step this request met.
     bind: Option<String>,
     /// When its watch wants to be looked at, as `wakes` has it.

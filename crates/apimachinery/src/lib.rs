@@ -11,6 +11,7 @@ pub mod kind;
 pub mod object;
 mod object_ref;
 pub mod options;
+pub mod path;
 pub mod selector;
 pub mod status;
 mod texts;

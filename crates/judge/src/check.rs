@@ -4,7 +4,7 @@
 //! missing proves nothing and only what must not be counts.
 
 use ::trace::record::RunEnd;
-use fake_apiserver::scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario};
+use scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario};
 
 use crate::cache::Cache;
 use crate::trace::{Exchange, Moment, Reported, Trace};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use ::trace::record::{Record, RunEnd, Verb, What};
 use ::trace::report::Report;
-use fake_apiserver::api::decoded_path;
-use fake_apiserver::scenario::{Named, Scenario, Trigger};
+use apimachinery::path::decoded_path;
+use scenario::{Named, Scenario, Trigger};
 
 use crate::trace::{Moment, Trace};
 use crate::verdict::{Contradiction, Outcome, Verdict};
@@ -292,8 +292,8 @@ fn harness(trace: &Trace<'_>, sentence: String) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use fake_apiserver::scenario::{Place, Step, Times};
     use rstest::rstest;
+    use scenario::{Place, Step, Times};
 
     use super::*;
     use crate::trace::sample::{Sample, scenario};

@@ -5,7 +5,7 @@
 
 use ::trace::fault::Ending;
 use ::trace::record::{FrameType, Record, Side, StreamId, Verb, What};
-use fake_apiserver::scenario::{Action, RuleAction, Scenario, Trigger, TruthAction};
+use scenario::{Action, RuleAction, Scenario, Trigger, TruthAction};
 
 /// What came of a script's lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,8 +119,8 @@ fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
 #[cfg(test)]
 mod tests {
     use ::trace::fault::Cut;
-    use fake_apiserver::scenario::{Place, RequestKind, RequestTrigger, SayAction, Step, Times};
     use rstest::rstest;
+    use scenario::{Place, RequestKind, RequestTrigger, SayAction, Step, Times};
 
     use super::*;
     use crate::trace::sample::{Sample, scenario};

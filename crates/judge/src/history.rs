@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ::trace::record::{Record, Truth, What, WriteOp};
-use fake_apiserver::scenario::Scenario;
+use scenario::Scenario;
 
 /// The writes of the scenario's collection, in order.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 //! The names Ordered, Unique, Reliable, Resumable and Bookmarkable are those of etcd's watch guarantees (etcd v3.6,
 //! "API guarantees", and its robustness tests); Kubernetes adds the rest.
 
-use fake_apiserver::scenario::{Place, Scenario};
+use scenario::{Place, Scenario};
 
 use crate::history::History;
 use crate::trace::{Answer, Delivery, Exchange, Op, Reported, Trace, any_between};

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use ::trace::fault::Ending;
 use ::trace::record::line::{self, server, who};
 use ::trace::record::{Frame, Record, Side, StreamId, Truth, Verb, What, WriteOp};
-use fake_apiserver::scenario::Scenario;
+use scenario::Scenario;
 
 use crate::trace::{Exchange, Reported, Trace, written};
 use crate::verdict::Verdict;

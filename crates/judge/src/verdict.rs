@@ -1,6 +1,6 @@
 //! What a run came to, and the contradictions that say why.
 
-use fake_apiserver::scenario::Place;
+use scenario::Place;
 use serde::{Deserialize, Serialize};
 
 /// How a run came out.

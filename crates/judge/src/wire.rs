@@ -39,8 +39,8 @@ use std::time::Duration;
 
 use ::trace::record::line::line;
 use ::trace::record::{ConnId, Record, Side, StreamId, Verb, What};
-use fake_apiserver::api::decoded_path;
-use fake_apiserver::scenario::{ClientMode, Named, Scenario, ServerSettings};
+use apimachinery::path::decoded_path;
+use scenario::{ClientMode, Named, Scenario, ServerSettings};
 
 use crate::invariants::ON_THE_WIRE;
 use crate::trace::Moment;

@@ -2,7 +2,7 @@
 
 use ::trace::record::{ObjectRef, line};
 use ::trace::report::Report;
-use fake_apiserver::scenario::Scenario;
+use scenario::Scenario;
 
 use crate::trace::{Exchange, Reported, Trace};
 pub use ::trace::record::line::{span, time};

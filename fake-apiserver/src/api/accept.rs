@@ -8,9 +8,10 @@
 
 use apimachinery::kind::Kind;
 
-use super::{HttpRequest, query_pairs};
+use super::HttpRequest;
 use apimachinery::go_text;
 use apimachinery::options::{Form, MetaVersion, RowObject, TableForm};
+use apimachinery::path::query_pairs;
 use apimachinery::status::Status;
 
 const JSON: &str = "application/json";

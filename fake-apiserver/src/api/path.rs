@@ -6,8 +6,8 @@
 use apimachinery::kind::Kind;
 use builtin_kinds::catalog::Catalog;
 
-use super::decoded_path;
 use super::document::{Discovery, Document};
+use apimachinery::path::{ResourcePath, decoded_path};
 
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,71 +45,6 @@ pub(super) enum Route {
     Unknown,
     /// Nowhere at all: refused as plain text.
     UnknownText,
-}
-
-/// A path to a resource, as far as its text alone tells: what is authorized and what is routed is read from this one
-/// value. An empty segment stays where it is, as on a real server, and is never another path's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ResourcePath<'p> {
-    /// Empty: the core group, or an empty segment below `/apis`.
-    pub(crate) group: &'p str,
-    pub(crate) version: &'p str,
-    /// `watch` or `proxy` before the resource.
-    pub(crate) verb: Option<&'p str>,
-    /// The namespace the resource is in.
-    pub(crate) within: Option<&'p str>,
-    pub(crate) resource: &'p str,
-    pub(crate) name: Option<&'p str>,
-    pub(crate) subresource: Option<&'p str>,
-    /// Does the path name a group (`/apis`)?
-    grouped: bool,
-    /// Are there segments behind the subresource?
-    continues: bool,
-}
-
-impl<'p> ResourcePath<'p> {
-    /// Reads a percent-decoded path; `None`: it names no resource.
-    pub(crate) fn read(decoded: &'p str) -> Option<Self> {
-        let segments: Vec<&str> = decoded.trim_matches('/').split('/').collect();
-        let (grouped, group, version, below) = match segments.as_slice() {
-            ["api", version, below @ ..] => (false, "", *version, below),
-            ["apis", group, version, below @ ..] => (true, *group, *version, below),
-            _ => return None,
-        };
-        let (verb, below) = match below {
-            [verb @ ("watch" | "proxy"), below @ ..] if !below.is_empty() => (Some(*verb), below),
-            _ => (None, below),
-        };
-        let (within, below) = match below {
-            // A namespace has parts of its own; all else below it is in it.
-            ["namespaces", _, "status" | "finalize", ..] => (None, below),
-            ["namespaces", namespace, below @ ..] if !below.is_empty() => (Some(*namespace), below),
-            _ => (None, below),
-        };
-        let (resource, below) = below.split_first()?;
-        Some(Self {
-            group,
-            version,
-            verb,
-            within,
-            resource,
-            name: below.first().copied(),
-            subresource: below.get(1).copied().filter(|_| verb != Some("proxy")),
-            grouped,
-            continues: below.len() > 2,
-        })
-    }
-
-    /// The namespace that rights are asked for: of a namespace, itself.
-    pub(crate) fn namespace(&self) -> &'p str {
-        let itself = self.name.filter(|_| self.resource == "namespaces");
-        self.within.or(itself).unwrap_or_default()
-    }
-
-    /// Does it end where a collection does?
-    pub(crate) fn is_collection(&self) -> bool {
-        self.name.is_none()
-    }
 }
 
 /// What is refused without a look at what is asked.

@@ -111,9 +111,9 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::scenario::ServerSettings;
     use apimachinery::Version;
     use apimachinery::options::Form;
+    use scenario::ServerSettings;
 
     fn started(version: Version) -> (Model, Vec<Written>) {
         let mut model = Model::standalone(&ServerSettings {

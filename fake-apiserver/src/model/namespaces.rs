@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use crate::scenario::{Manifest, Place};
+use scenario::{Manifest, Place};
 
 use super::Model;
 
@@ -45,8 +45,8 @@ mod tests {
 
     use super::*;
     use crate::api::write::{WriteAction, WriteRequest};
-    use crate::scenario::ServerSettings;
     use apimachinery::options::{Collection, Form};
+    use scenario::ServerSettings;
 
     /// The first namespace of a store, by `make`.
     fn first(make: impl FnOnce(&mut Model)) -> Value {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::api::{Answer, HttpRequest, Request, parse};
-use crate::scenario::{Manifest, ObjectName, Place, ServerSettings};
 use apimachinery::Version;
 use apimachinery::options::{GetRequest, ListRequest, WatchRequest};
 use apimachinery::status::Status;
+use scenario::{Manifest, ObjectName, Place, ServerSettings};
 use trace::record::{Door, FrameType};
 
 use super::{CacheTurn, GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession, Written};

@@ -19,7 +19,7 @@ use super::tls::{Authority, Protocols, TlsError};
 use super::wire::{Flow, Transport as _};
 use super::{ConnectionSettings, Credentials, Edge, Guard, Kubeconfig, panic_text};
 use crate::api::Access;
-use crate::scenario::{ServerSettings, Transport};
+use scenario::{ServerSettings, Transport};
 use trace::record::ConnId;
 
 /// Connections the system holds until they are accepted (as tokio has it).

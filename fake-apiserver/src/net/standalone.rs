@@ -5,8 +5,8 @@ use tokio::task::JoinHandle;
 
 use super::tls::Authority;
 use super::{Credentials, Edge, Kubeconfig, ServeError, ServeOptions, SteerError};
-use crate::scenario::ServerSettings;
 use crate::server::{Ruled, Server};
+use scenario::ServerSettings;
 use trace::record::Record;
 
 /// A truthful server with what a kube-apiserver creates when it starts and nothing else, on a free port of this machine.

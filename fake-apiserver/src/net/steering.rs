@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Edge;
-use crate::scenario::{LoadErrors, Wait, Waiting, parse_rule, parse_wait};
 use crate::server::{RuleRefused, Ruled};
+use scenario::{LoadErrors, Wait, Waiting, parse_rule, parse_wait};
 use trace::record::line::{line, span};
 use trace::record::{Record, What};
 
@@ -111,7 +111,7 @@ impl Edge {
 mod tests {
     use super::*;
     use crate::net::{ServeOptions, Standalone};
-    use crate::scenario::ServerSettings;
+    use scenario::ServerSettings;
 
     const DEFINITION: &str = "{apply: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
         metadata: {name: gadgets.tools.example.com}, spec: {group: tools.example.com, scope: Namespaced, \

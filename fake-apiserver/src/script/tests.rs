@@ -5,14 +5,15 @@
     reason = "a test looks at nothing but what it is about"
 )]
 
+use scenario::matching::ordinal;
+use scenario::matching::value_meets;
+use scenario::{EmittedKind, EmittedMatch};
 use std::sync::Arc;
 
 use rstest::rstest;
 
 use super::*;
-use crate::scenario::{
-    Action, ClientSettings, Expect, Place, Scenario, ServerSettings, Step, Target, TruthAction,
-};
+use scenario::{Action, ClientSettings, Expect, Place, Scenario, ServerSettings, Step, Target, TruthAction};
 use trace::report::ReportedObject;
 
 fn script(steps: Vec<Step>) -> Script {
@@ -194,7 +195,7 @@ fn what_is_only_assumed_to_be_reported_is_given_time() {
 #[test]
 fn a_step_about_a_watch_waits_for_one() {
     let mut about_a_watch = emitted(EmittedKind::Apply, "a", 1);
-    about_a_watch.actions = vec![Action::Say(crate::scenario::SayAction::Send(Vec::new()))];
+    about_a_watch.actions = vec![Action::Say(scenario::SayAction::Send(Vec::new()))];
     let mut script = script(vec![about_a_watch]);
     script.on_report(Duration::ZERO, &apply("a"), &|_| None);
     assert_eq!(script.poll(Duration::ZERO, false, None), None);
@@ -225,7 +226,7 @@ fn time_meets_a_step(#[case] when: Trigger, #[case] active_ms: u64, #[case] due_
 #[case::not_there_is_not_five(Expected::Not(Box::new(Expected::Is("5".to_owned()))), None, true)]
 #[case::absent(Expected::Absent, None, true)]
 #[case::present(Expected::Present, Some("x"), true)]
-#[case::an_unbound_name_meets_nothing(Expected::Ref(crate::scenario::Ref::Start), Some("5"), false)]
+#[case::an_unbound_name_meets_nothing(Expected::Ref(scenario::Ref::Start), Some("5"), false)]
 fn values_meet_conditions(#[case] wanted: Expected, #[case] value: Option<&str>, #[case] meets: bool) {
     let expand = |wanted: &Expected| match wanted {
         Expected::Is(text) => Some(text.clone()),

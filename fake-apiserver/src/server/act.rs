@@ -13,12 +13,12 @@ use super::scripted::{error_event, event_frame, object_ref, raw_frame};
 use super::{Open, Output, Server, Source};
 use crate::api::{self, Answer, Request};
 use crate::model::{Page, WatchFrame};
-use crate::scenario::{
-    Action, Expected, ItemsShape, PageEdit, Reply, ReplyBody, SayAction, ShapeAction, StatusSpec,
-};
 use apimachinery::ObjectRef;
 use apimachinery::continue_token::ContinueToken;
 use apimachinery::encode::encode_json;
+use scenario::{
+    Action, Expected, ItemsShape, PageEdit, Reply, ReplyBody, SayAction, ShapeAction, StatusSpec,
+};
 use trace::fault::Ending;
 use trace::record::{Door, StreamId, What};
 

@@ -15,12 +15,12 @@ use crate::api::access::Issuer;
 use crate::api::write::WriteAction;
 use crate::api::{Access, WriteRequest};
 use crate::model::{CacheTurn, Model};
-use crate::scenario::{Manifest, Place, Scenario, ServerSettings};
 use apimachinery::kind::Kind;
 use apimachinery::options::{Collection, Form};
 use apimachinery::status::Status;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::types;
+use scenario::{Manifest, Place, Scenario, ServerSettings};
 use trace::record::{ConnId, Door, StreamId};
 
 /// Namespaces every cluster has.

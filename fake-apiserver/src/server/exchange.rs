@@ -11,9 +11,9 @@ use bytes::Bytes;
 
 use crate::api;
 use crate::model::WatchFrame;
-use crate::scenario::RuleAction;
 use crate::server::{Log, Output};
 use apimachinery::ObjectRef;
+use scenario::RuleAction;
 use trace::fault::{Cut, Ending, Pace};
 use trace::record::{ConnId, Frame, Side, StreamId, What};
 

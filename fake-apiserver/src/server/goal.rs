@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::scenario::SharedScenario;
 use crate::script::{Script, Standing};
 use crate::server::Log;
+use scenario::SharedScenario;
 use trace::record::{RunEnd, What};
 use trace::report::{Fold, Report, Version};
 
@@ -256,17 +256,15 @@ impl Goal {
     fn step_limit(&self, step: usize) -> Duration {
         let step = &self.scenario.steps[step];
         let own = match step.when {
-            crate::scenario::Trigger::After(ms) | crate::scenario::Trigger::Quiet(ms) => {
-                Duration::from_millis(ms)
-            }
-            crate::scenario::Trigger::Now
-            | crate::scenario::Trigger::Request(_)
-            | crate::scenario::Trigger::Synced
-            | crate::scenario::Trigger::Emitted(_) => Duration::ZERO,
+            scenario::Trigger::After(ms) | scenario::Trigger::Quiet(ms) => Duration::from_millis(ms),
+            scenario::Trigger::Now
+            | scenario::Trigger::Request(_)
+            | scenario::Trigger::Synced
+            | scenario::Trigger::Emitted(_) => Duration::ZERO,
         };
         let held = match step.times {
-            crate::scenario::Times::For(ms) => Duration::from_millis(ms),
-            crate::scenario::Times::Count(_) => Duration::ZERO,
+            scenario::Times::For(ms) => Duration::from_millis(ms),
+            scenario::Times::Count(_) => Duration::ZERO,
         };
         own + held + step.within_ms.map_or(self.limits.step, Duration::from_millis)
     }

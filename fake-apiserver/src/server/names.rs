@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Server;
-use crate::scenario::{Expected, Ref};
+use scenario::{Expected, Ref};
 use trace::record::What;
 
 /// What a name of the scenario file stands for.

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::act::{On, words};
 use super::{Server, Source, header};
-use crate::scenario::rule::{Seen, kind_meets, query_meets};
-use crate::scenario::{Action, RequestKind, RequestTrigger, Rule, RuleTrigger, Times, TruthAction};
-use crate::script::words_for_request;
+use scenario::matching::words_for_request;
+use scenario::rule::{Seen, kind_meets, query_meets};
+use scenario::{Action, RequestKind, RequestTrigger, Rule, RuleTrigger, Times, TruthAction};
 use trace::record::{Door, StreamId, Verb, What};
 
 /// Most rules at one time: each is asked about every request.

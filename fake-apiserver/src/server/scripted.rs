@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::Server;
 use super::act::with_newline;
 use crate::model::WatchFrame;
-use crate::scenario::{Expected, ObjectName, RawFrame, SentObject};
 use apimachinery::ObjectRef;
 use apimachinery::encode::encode_json;
 use apimachinery::options::Form;
+use scenario::{Expected, ObjectName, RawFrame, SentObject};
 use trace::record::FrameType;
 
 impl Server {

@@ -8,11 +8,11 @@ use std::time::Duration;
 use super::Server;
 use super::names::Binding;
 use crate::model::{CacheTurn, Written};
-use crate::scenario::{ClientSettings, Expected, Manifest, Ref, TruthAction};
 use apimachinery::ObjectRef;
 use apimachinery::object::Stored;
 use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
 use apimachinery::status::Status;
+use scenario::{ClientSettings, Expected, Manifest, Ref, TruthAction};
 use trace::record::{Door, Truth, What, WriteOp};
 use trace::report::Version;
 

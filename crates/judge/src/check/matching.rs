@@ -1,11 +1,8 @@
 //! Does a request or an event fit what a file says, and how to say what the file says.
 
 use ::trace::record::FrameType;
-use ::trace::report::Report;
-use fake_apiserver::scenario::{
-    EmittedKind, EmittedMatch, Expected, QueryMatch, Ref, RequestExpect, RequestKind,
-};
-use fake_apiserver::script::{error_meets, words_for_error};
+use scenario::matching::{kind_meets, words_for_error};
+use scenario::{EmittedMatch, Expected, QueryMatch, Ref, RequestExpect, RequestKind};
 
 use super::{Exchange, Reported, Trace};
 use ::trace::record::Verb;
@@ -158,27 +155,7 @@ fn is(names: &Names<'_, '_>, expected: &Expected, value: Option<&str>, seq: u64)
 
 /// Is the report of that kind, about that object, in that version?
 pub(super) fn emitted(names: &Names<'_, '_>, expected: &EmittedMatch, reported: &Reported<'_>) -> bool {
-    let kind = match reported.report {
-        Report::Init => EmittedKind::Init,
-        Report::InitApply(_) => EmittedKind::InitApply,
-        Report::InitDone => EmittedKind::InitDone,
-        Report::Apply(_) => EmittedKind::Apply,
-        Report::Delete(_) => EmittedKind::Delete,
-        Report::Error { .. } => EmittedKind::Error,
-        Report::Ended | Report::Crashed { .. } => return false,
-    };
-    let error = match reported.report {
-        Report::Error { message, code } => error_meets(expected, message, *code),
-        Report::Init
-        | Report::InitApply(_)
-        | Report::InitDone
-        | Report::Apply(_)
-        | Report::Delete(_)
-        | Report::Ended
-        | Report::Crashed { .. } => true,
-    };
-    kind == expected.kind
-        && error
+    kind_meets(expected, reported.report)
         && expected
             .name
             .as_ref()

@@ -1,12 +1,10 @@
 //! One row an expectation: a trace that meets it and one that does not.
 
 use ::trace::record::What;
-use fake_apiserver::scenario::{
-    EmittedKind, EmittedMatch, Expected, Ref, RequestNever, Step, Times, Trigger,
-};
-use fake_apiserver::scenario::{EmittedNever, Expect};
-use fake_apiserver::scenario::{QueryMatch, RequestKind, RequestPattern};
 use rstest::rstest;
+use scenario::{EmittedKind, EmittedMatch, Expected, Ref, RequestNever, Step, Times, Trigger};
+use scenario::{EmittedNever, Expect};
+use scenario::{QueryMatch, RequestKind, RequestPattern};
 
 use super::*;
 use crate::trace::sample::{Sample, scenario};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ::trace::record::{RunEnd, Truth, Verb};
 use ::trace::report::Report;
-use fake_apiserver::scenario::ClientMode;
+use scenario::ClientMode;
 use serde_json::{Map, Value};
 
 use super::{Finding, Ground, resume};

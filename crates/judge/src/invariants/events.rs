@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ::trace::record::{FrameType, RunEnd, Verb, WriteOp};
 use ::trace::report::Report;
-use fake_apiserver::scenario::ClientMode;
+use scenario::ClientMode;
 
 use super::{Finding, Ground};
 use crate::cache::Cache;

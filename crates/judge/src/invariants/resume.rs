@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ::trace::record::{Frame, FrameType, Side, Verb};
 use ::trace::report::Report;
-use fake_apiserver::scenario::{ClientMode, Transport};
+use scenario::{ClientMode, Transport};
 
 use super::{Finding, Ground};
 use crate::trace::{Answer, Exchange, Moment, SentFrame, Snapshot, readable};

@@ -9,7 +9,7 @@ use ::trace::record::{
     ConnId, Frame, FrameType, ObjectRef, Record, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp,
 };
 use ::trace::report::{Report, ReportedObject};
-use fake_apiserver::scenario::{ClientSettings, Expect, Scenario, ServerSettings, Target};
+use scenario::{ClientSettings, Expect, Scenario, ServerSettings, Target};
 use serde_json::json;
 
 /// Appends records; every object lives in namespace `ns1` and has the uid `u-<name>` unless a call says otherwise.

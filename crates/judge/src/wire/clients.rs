@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ::trace::record::{ConnId, StreamId, Truth, Verb};
-use fake_apiserver::scenario::Named;
+use scenario::Named;
 
 use super::position::{Position, Version, hash};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use fake_apiserver::scenario::{
+use scenario::matching::words_for_emitted;
+use scenario::{
     ClientMode, ClientSettings, EmittedKind, InitialList, ListSemantic, RequestKind, Scenario, Times, Trigger,
 };
-use fake_apiserver::script::words_for_emitted;
 
 use crate::words::span;
 
@@ -198,8 +198,8 @@ fn told(scenario: &Scenario) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use fake_apiserver::scenario::parse;
     use rstest::rstest;
+    use scenario::parse;
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ::trace::record::{Record, What};
-use fake_apiserver::scenario::{Named, Scenario};
+use scenario::{Named, Scenario};
 
 use super::asked::Suspicion;
 use crate::invariants;

@@ -8,8 +8,8 @@ use http::Method;
 use apimachinery::selector::FieldSelector;
 
 use super::super::options::truthy;
-use super::super::{ResourcePath, decoded_path, query_pairs};
 use super::{HttpRequest, User};
+use apimachinery::path::{ResourcePath, decoded_path, query_pairs};
 use apimachinery::status::Status;
 
 /// What somebody wants to do.

@@ -5,9 +5,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::api::percent_decoded;
 use apimachinery::Version;
 use apimachinery::go_text;
+use apimachinery::path::percent_decoded;
 
 use super::{
     ANONYMOUS, AUTHENTICATED, Attributes, Authorizer, HttpRequest, UNAUTHENTICATED, User,

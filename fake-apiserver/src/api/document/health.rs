@@ -2,8 +2,9 @@
 //!
 //! Source: apiserver `server/healthz/healthz.go`; the names and their order are what real servers answered.
 
-use crate::api::{Answer, query_pairs};
+use crate::api::Answer;
 use apimachinery::Version;
+use apimachinery::path::query_pairs;
 
 use super::Endpoint;
 

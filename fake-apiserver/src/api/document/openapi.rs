@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use crate::api::{Answer, HttpRequest, query_pairs};
+use crate::api::{Answer, HttpRequest};
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Kind;
+use apimachinery::path::query_pairs;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::published;
 

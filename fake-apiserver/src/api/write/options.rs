@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::api::HttpRequest;
 use crate::api::options::truthy;
-use crate::api::{HttpRequest, query_pairs};
 use apimachinery::Version;
 use apimachinery::go_text;
+use apimachinery::path::query_pairs;
 use apimachinery::status::{Cause, Status};
 
 use apimachinery::write::FieldValidation;

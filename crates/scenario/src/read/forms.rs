@@ -1,0 +1,265 @@
+//! The forms a value may take in a file beside its plain one: with its place, one or many, a word for a map.
+//!
+//! Each is a wrapper that asks the [`Reader`](super) under a name of its own, and gives editors the same choice in its
+//! schema.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+
+use crate::tree::Span;
+
+pub(super) const AT: &str = "\0at";
+pub(super) const WORD: &str = "\0word";
+pub(super) const FIRST: &str = "\0first";
+pub(super) const BOTH: &str = "\0both";
+pub(super) const MANY: &str = "\0many";
+
+/// A value and where the file says so.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct At<T> {
+    /// Where.
+    pub(crate) span: Span,
+    /// What.
+    pub(crate) value: T,
+}
+
+/// One item, or a list of them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OneOrMany<T>(pub(crate) Vec<T>);
+
+/// A map, or the word that is the map's only key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WordOr<T>(pub(crate) T);
+
+/// The keys of a map that may stand alone.
+pub(crate) trait Words {
+    /// The keys.
+    const WORDS: &'static [&'static str];
+}
+
+/// A map, or a bare scalar that stands for its first key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct First<T>(pub(crate) T);
+
+/// A map with the keys of both.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Both<A, B>(pub(crate) A, pub(crate) B);
+
+/// A value that may be left out after its key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OrNothing<T>(pub(crate) Option<T>);
+
+/// The entries of a map, in the order written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entries<T>(pub(crate) Vec<(At<String>, T)>);
+
+/// Text as written: `007`, `true` and `1.0` stay what they are.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Text(pub(crate) String);
+
+/// Whatever stands here, as JSON.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Json(pub(crate) serde_json::Value);
+
+/// Reads a key that is there even when nothing stands behind it.
+pub(crate) fn given<'de, D, T>(deserializer: D) -> Result<Option<At<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    At::deserialize(deserializer).map(Some)
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AtVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for AtVisitor<T> {
+            type Value = At<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value with its place")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<At<T>, A::Error> {
+                let lost = || A::Error::custom("a place is missing");
+                let start = parts.next_element()?.ok_or_else(lost)?;
+                let end = parts.next_element()?.ok_or_else(lost)?;
+                let value = parts.next_element()?.ok_or_else(lost)?;
+                Ok(At {
+                    span: Span { start, end },
+                    value,
+                })
+            }
+        }
+        deserializer.deserialize_newtype_struct(AT, AtVisitor(PhantomData))
+    }
+}
+
+/// Hands the marked reader on to `T`.
+struct Through<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Through<T> {
+    type Value = T;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_newtype_struct(MANY, Through(PhantomData))
+            .map(OneOrMany)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for WordOr<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_newtype_struct(WORD, Through(PhantomData))
+            .map(WordOr)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_newtype_struct(FIRST, Through(PhantomData))
+            .map(First)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrNothing<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(OrNothing)
+    }
+}
+
+impl<'de, A: Deserialize<'de>, B: Deserialize<'de>> Deserialize<'de> for Both<A, B> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BothVisitor<A, B>(PhantomData<(A, B)>);
+        impl<'de, A: Deserialize<'de>, B: Deserialize<'de>> Visitor<'de> for BothVisitor<A, B> {
+            type Value = Both<A, B>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_seq<S: SeqAccess<'de>>(self, mut halves: S) -> Result<Both<A, B>, S::Error> {
+                let lost = || S::Error::custom("half of a map is missing");
+                let a = halves.next_element()?.ok_or_else(lost)?;
+                let b = halves.next_element()?.ok_or_else(lost)?;
+                Ok(Both(a, b))
+            }
+        }
+        deserializer.deserialize_newtype_struct(BOTH, BothVisitor(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<T> {
+            type Value = Entries<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<T>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(EntriesVisitor(PhantomData))
+    }
+}
+
+macro_rules! schema_of_inner {
+    ($wrapper:ident) => {
+        impl<T: JsonSchema> JsonSchema for $wrapper<T> {
+            fn inline_schema() -> bool {
+                T::inline_schema()
+            }
+            fn schema_name() -> Cow<'static, str> {
+                T::schema_name()
+            }
+            fn schema_id() -> Cow<'static, str> {
+                T::schema_id()
+            }
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                T::json_schema(generator)
+            }
+        }
+    };
+}
+
+schema_of_inner!(At);
+
+macro_rules! inline_schema {
+    ([$($bounds:tt)*] $type:ty, |$generator:ident| $body:expr) => {
+        impl<$($bounds)*> JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn json_schema($generator: &mut SchemaGenerator) -> Schema {
+                $body
+            }
+        }
+    };
+}
+
+inline_schema!([T: JsonSchema] OneOrMany<T>, |generator| {
+    let one = generator.subschema_for::<T>();
+    json_schema!({ "anyOf": [one.clone(), { "type": "array", "items": one }] })
+});
+inline_schema!([T: JsonSchema + Words] WordOr<T>, |generator| {
+    let map = generator.subschema_for::<T>();
+    json_schema!({ "anyOf": [{ "enum": T::WORDS }, map] })
+});
+inline_schema!([T: JsonSchema] First<T>, |generator| {
+    let map = generator.subschema_for::<T>();
+    json_schema!({ "anyOf": [{ "type": ["string", "number", "boolean"] }, map] })
+});
+// `oneOf`, so that the pass that takes the `null` out of optional keys leaves this one alone.
+inline_schema!([T: JsonSchema] OrNothing<T>, |generator| {
+    let some = generator.subschema_for::<T>();
+    json_schema!({ "oneOf": [some, { "type": "null" }] })
+});
+inline_schema!([T: JsonSchema] Entries<T>, |generator| {
+    let value = generator.subschema_for::<T>();
+    json_schema!({ "type": "object", "additionalProperties": value })
+});
+inline_schema!([] Text, |_generator| json_schema!({ "type": ["string", "number", "boolean"] }));
+inline_schema!([] Json, |_generator| json_schema!({}));
+
+impl<A, B: Words> Words for Both<A, B> {
+    const WORDS: &'static [&'static str] = B::WORDS;
+}
+
+impl<A: JsonSchema, B: JsonSchema> JsonSchema for Both<A, B> {
+    fn schema_name() -> Cow<'static, str> {
+        A::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut both = A::json_schema(generator);
+        let other = B::json_schema(generator);
+        if let Some(serde_json::Value::Object(more)) = other.get("properties")
+            && let Some(serde_json::Value::Object(properties)) = both.get_mut("properties")
+        {
+            properties.extend(more.clone());
+        }
+        both
+    }
+}

@@ -1,0 +1,354 @@
+//! Rules and waits, parsed and trusted: the words of a step for a server that is running already.
+//!
+//! A rule is a step without order; a wait is a rule that does nothing but say that it was met. Whether a request is meant
+//! is decided here, from what the trace tells of it; what is done is decided by `server`.
+
+use super::{Action, QueryMatch, RequestKind, RequestTrigger, Times};
+use apimachinery::path::{ResourcePath, decoded_path};
+use trace::fault::Ending;
+use trace::record::{ConnId, Door, Frame, FrameType, Record, StreamId, Verb, What};
+
+/// A rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// A word for it.
+    pub name: Option<String>,
+    /// Whom it concerns.
+    pub from: Whose,
+    /// What it waits for.
+    pub when: RuleTrigger,
+    /// How often it is met before it is forgotten.
+    pub times: Times,
+    /// What is done.
+    pub actions: Vec<Action>,
+}
+
+/// When a rule's actions are done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RuleTrigger {
+    /// At once, on every open watch it concerns.
+    Now,
+    /// On requests, before they are answered.
+    Request(RequestTrigger),
+}
+
+/// Whose requests: all that is given must fit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Whose {
+    /// A part of the User-Agent.
+    pub user_agent: Option<String>,
+    /// A connection.
+    pub connection: Option<ConnId>,
+    /// A request.
+    pub stream: Option<StreamId>,
+    /// One of two apiservers.
+    pub door: Option<Door>,
+    /// Group and plural.
+    pub resource: Option<(String, String)>,
+    /// A namespace.
+    pub namespace: Option<String>,
+    /// An HTTP method.
+    pub method: Option<&'static str>,
+    /// The beginning of a path.
+    pub path: Option<String>,
+}
+
+/// What is known of a request when it is asked whether it is meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// Its stream.
+    pub stream: StreamId,
+    /// Its connection.
+    pub conn: ConnId,
+    /// The apiserver it was sent to.
+    pub door: Door,
+    /// `User-Agent`.
+    pub user_agent: Option<&'a str>,
+    /// The method, in capitals.
+    pub method: &'a str,
+    /// The path, still percent-encoded.
+    pub path: &'a str,
+}
+
+impl Whose {
+    /// Is this request meant?
+    pub fn means(&self, seen: &Seen<'_>) -> bool {
+        let fits = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
+        let path = decoded_path(seen.path);
+        let names = Named::by(&path);
+        fits(&self.user_agent, &|part| {
+            seen.user_agent.is_some_and(|agent| agent.contains(part))
+        }) && self.connection.is_none_or(|conn| conn == seen.conn)
+            && self.stream.is_none_or(|stream| stream == seen.stream)
+            && self.door.is_none_or(|door| door == seen.door)
+            && self.method.is_none_or(|method| method == seen.method)
+            && fits(&self.path, &|start| seen.path.starts_with(start))
+            && self
+                .resource
+                .as_ref()
+                .is_none_or(|(group, plural)| *group == names.group && *plural == names.plural)
+            && fits(&self.namespace, &|namespace| names.namespace == namespace)
+    }
+}
+
+/// What a path names, without asking whether it is served.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Named<'a> {
+    /// API group; empty for core.
+    pub group: &'a str,
+    /// The resource; empty where the path names none.
+    pub plural: &'a str,
+    /// The namespace; empty without one.
+    pub namespace: &'a str,
+    /// The object; empty for a collection.
+    pub name: &'a str,
+}
+
+impl<'a> Named<'a> {
+    /// What a path names; it is percent-decoded ([`decoded_path`]).
+    pub fn by(path: &'a str) -> Self {
+        let Some(place) = ResourcePath::read(path) else {
+            return Self::default();
+        };
+        Self {
+            group: place.group,
+            plural: place.resource,
+            namespace: place.within.unwrap_or_default(),
+            name: place.name.unwrap_or_default(),
+        }
+    }
+}
+
+/// Something to wait for.
+#[derive(Debug, Clone)]
+pub struct Wait {
+    /// Whose.
+    pub from: Whose,
+    /// A request.
+    pub when: Option<RequestTrigger>,
+    /// Something a watch was sent.
+    pub sent: Option<Sent>,
+    /// The end of an answer: `None` inside for any end.
+    pub closed: Option<Option<Ending>>,
+    /// The first record that counts; `None`: the next there will be for `next`, else the first that is kept.
+    pub since: Option<u64>,
+    /// How long at most, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// What a watch was sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// This resourceVersion or a later one.
+    pub resource_version: Option<String>,
+    /// This type of event, as its word on the wire.
+    pub kind: Option<&'static str>,
+    /// This object, by name or by key.
+    pub name: Option<String>,
+}
+
+impl Sent {
+    /// Is this line of a watch what is wanted?
+    pub fn is(&self, frame: &Frame) -> bool {
+        let kind = match &frame.kind {
+            FrameType::Added => "ADDED",
+            FrameType::Modified => "MODIFIED",
+            FrameType::Deleted => "DELETED",
+            FrameType::Bookmark { .. } => "BOOKMARK",
+            FrameType::Error { .. } => "ERROR",
+            FrameType::Raw => "",
+        };
+        let object = frame.object.as_ref();
+        let reached = |wanted: &String| {
+            object.is_some_and(|object| {
+                match (object.resource_version.parse::<u64>(), wanted.parse::<u64>()) {
+                    (Ok(sent), Ok(wanted)) => sent >= wanted,
+                    (Ok(_) | Err(_), _) => object.resource_version == *wanted,
+                }
+            })
+        };
+        let named = |wanted: &String| {
+            object
+                .is_some_and(|object| object.key == *wanted || object.key.rsplit('/').next() == Some(wanted))
+        };
+        frame.whole()
+            && self.kind.is_none_or(|wanted| wanted == kind)
+            && self.resource_version.as_ref().is_none_or(reached)
+            && self.name.as_ref().is_none_or(named)
+    }
+}
+
+/// A wait under way: takes the records of a trace in order, from the first that is kept.
+#[derive(Debug)]
+pub struct Waiting {
+    wait: Wait,
+    since: u64,
+    /// Requests that were meant.
+    meant: u32,
+    /// Answers of requests that `from` means.
+    streams: std::collections::BTreeSet<StreamId>,
+}
+
+impl Waiting {
+    /// Waits for `wait`, in a trace whose next record will be `next`.
+    pub fn new(wait: Wait, next: u64) -> Self {
+        let for_the_next = wait.when.as_ref().is_some_and(|when| when.nth.is_none());
+        let since = wait.since.unwrap_or(if for_the_next { next } else { 0 });
+        Self {
+            wait,
+            since,
+            meant: 0,
+            streams: std::collections::BTreeSet::new(),
+        }
+    }
+
+    /// Is this record what is waited for?
+    pub fn is_met(&mut self, record: &Record) -> bool {
+        let counts = record.seq >= self.since;
+        match &record.what {
+            What::Request {
+                stream,
+                conn,
+                door,
+                verb,
+                method,
+                path,
+                query,
+                user_agent,
+                ..
+            } => {
+                let seen = Seen {
+                    stream: *stream,
+                    conn: *conn,
+                    door: *door,
+                    user_agent: user_agent.as_deref(),
+                    method,
+                    path,
+                };
+                if !self.wait.from.means(&seen) {
+                    return false;
+                }
+                self.streams.insert(*stream);
+                let Some(when) = &self.wait.when else { return false };
+                let meant = counts && kind_meets(when.kind, *verb, query) && query_meets(&when.query, query);
+                self.meant += u32::from(meant);
+                meant && when.nth.is_none_or(|nth| nth == self.meant)
+            }
+            What::Frame { stream, frame } => {
+                let sent = self.wait.sent.as_ref();
+                counts && self.streams.contains(stream) && sent.is_some_and(|sent| sent.is(frame))
+            }
+            What::End { stream, how, .. } => {
+                let closed = self.wait.closed;
+                counts
+                    && self.streams.contains(stream)
+                    && closed.is_some_and(|wanted| wanted.is_none_or(|wanted| wanted == *how))
+            }
+            What::Connected { .. }
+            | What::Goaway { .. }
+            | What::Refused
+            | What::Disconnected { .. }
+            | What::Head { .. }
+            | What::Page { .. }
+            | What::Body { .. }
+            | What::Torn { .. }
+            | What::Withheld { .. }
+            | What::Wrote(_)
+            | What::Restored { .. }
+            | What::Turned { .. }
+            | What::Step { .. }
+            | What::Rule { .. }
+            | What::Bound { .. }
+            | What::ScriptDone
+            | What::Reported(_)
+            | What::StopRequested
+            | What::LeftOpen { .. }
+            | What::RunEnded(_) => false,
+        }
+    }
+
+    /// What is waited for, in words.
+    pub fn words(&self) -> String {
+        let wait = &self.wait;
+        match (&wait.when, &wait.sent, &wait.closed) {
+            (Some(when), _, _) => crate::matching::words_for_request(when),
+            (None, Some(sent), _) => {
+                let kind = sent.kind.unwrap_or("anything");
+                let name = sent.name.as_ref().map(|name| format!(" of {name}"));
+                let version = sent
+                    .resource_version
+                    .as_ref()
+                    .map(|version| format!(" at resourceVersion {version} or later"));
+                format!(
+                    "{kind}{}{} to be sent on a watch",
+                    name.unwrap_or_default(),
+                    version.unwrap_or_default()
+                )
+            }
+            (None, None, Some(Some(how))) => format!("an answer to end by {}", how.word()),
+            (None, None, _) => "an answer to end".to_owned(),
+        }
+    }
+}
+
+/// Is a request of this kind what a trigger of a rule or a wait means, whatever its ordinal and its query?
+pub fn kind_meets(kind: RequestKind, verb: Verb, query: &[(String, String)]) -> bool {
+    let continues = query
+        .iter()
+        .any(|(name, value)| name == "continue" && !value.is_empty());
+    match kind {
+        RequestKind::List => verb == Verb::List && !continues,
+        RequestKind::Page { .. } => verb == Verb::List && continues,
+        RequestKind::Watch => matches!(verb, Verb::Watch | Verb::WatchList),
+        RequestKind::Any => true,
+    }
+}
+
+/// Are the conditions on a query met? Nothing is named in a rule, so a value stands for itself.
+pub fn query_meets(wanted: &[QueryMatch], query: &[(String, String)]) -> bool {
+    wanted.iter().all(|wanted| {
+        let value = query
+            .iter()
+            .find(|(name, value)| *name == wanted.name && !value.is_empty())
+            .map(|(_, value)| value.as_str());
+        crate::matching::value_meets(&wanted.value, value, &|expected| match expected {
+            super::Expected::Is(text) => Some(text.clone()),
+            super::Expected::Ref(_)
+            | super::Expected::Not(_)
+            | super::Expected::Absent
+            | super::Expected::Present => None,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("/api/v1/configmaps", "", "configmaps", "", "")]
+    #[case("/api/v1/namespaces/ns1/pods/a/status", "", "pods", "ns1", "a")]
+    #[case("/apis/apps/v1/namespaces/ns1/deployments", "apps", "deployments", "ns1", "")]
+    #[case("/api/v1/namespaces", "", "namespaces", "", "")]
+    #[case("/api/v1/namespaces/ns1", "", "namespaces", "", "ns1")]
+    #[case("/api/v1/namespaces/ns1/finalize", "", "namespaces", "", "ns1")]
+    #[case("/api/v1/watch/namespaces/ns1/pods", "", "pods", "ns1", "")]
+    #[case("/version", "", "", "", "")]
+    fn a_path_names(
+        #[case] path: &str,
+        #[case] group: &str,
+        #[case] plural: &str,
+        #[case] namespace: &str,
+        #[case] name: &str,
+    ) {
+        let named = Named {
+            group,
+            plural,
+            namespace,
+            name,
+        };
+        assert_eq!(Named::by(path), named);
+    }
+}

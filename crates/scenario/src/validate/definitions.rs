@@ -1,0 +1,107 @@
+//! Custom resources that a file defines itself: the kinds its definitions add, and objects held against their schemas. And how
+//! deep objects are.
+
+use serde_json::Value;
+
+use super::Validator;
+use super::world::World;
+use crate::errors::{Code, Problem};
+use crate::raw::Object;
+use crate::read::{At, Json};
+use crate::tree::Span;
+use crate::{Manifest, ObjectName};
+use apimachinery::Version;
+use apimachinery::depth::{DEPTH_MAX, is_too_deep};
+use apimachinery::kind::Kind;
+use builtin_kinds::crd;
+
+impl Validator<'_> {
+    /// Learns the kinds that `objects` define, before anything else is looked at: the target may be one of them.
+    pub(super) fn definitions(&mut self, objects: &[At<Object>]) {
+        for object in objects {
+            let Object::Whole(Json(json)) = &object.value else {
+                continue;
+            };
+            let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
+            let kind = self.kinds.by_api_version(text("apiVersion"), text("kind"));
+            if !kind.is_some_and(|kind| kind.defines) || is_too_deep(json) {
+                continue;
+            }
+            for fault in self.kinds.define(json).err().unwrap_or_default() {
+                self.refused(object.span, "definition", &fault);
+            }
+        }
+    }
+
+    /// Holds new objects of a kind that the file defines against its schema, and sets what has a default.
+    pub(super) fn fit_definition(
+        &mut self,
+        world: &World,
+        manifests: &mut [Manifest],
+        kind: &'static Kind,
+        span: Span,
+    ) {
+        if kind.definition.is_none() {
+            return;
+        }
+        let definition = ObjectName {
+            group: String::from("apiextensions.k8s.io"),
+            plural: String::from("customresourcedefinitions"),
+            namespace: None,
+            name: kind.qualified(),
+        };
+        if world.has(&definition) == Some(false) {
+            self.problem(
+                Problem::new(
+                    Code::TooEarly,
+                    span,
+                    format!("`{}` is not served at that moment", kind.kind),
+                )
+                .label("its definition is not there")
+                .hint(format!(
+                    "write the CustomResourceDefinition `{}` first",
+                    definition.name
+                )),
+            );
+        }
+        let faults: Vec<Vec<String>> = manifests
+            .iter_mut()
+            .map(|manifest| crd::receive_new(kind, &mut manifest.json, Version::default()))
+            .collect();
+        // Copies of one template have the same faults.
+        for fault in faults
+            .into_iter()
+            .find(|faults| !faults.is_empty())
+            .unwrap_or_default()
+        {
+            self.refused(span, kind.kind, &fault);
+        }
+    }
+
+    fn refused(&mut self, span: Span, what: &str, fault: &str) {
+        self.problem(
+            Problem::new(
+                Code::BadForm,
+                span,
+                format!("a server refuses this {what}: {fault}"),
+            )
+            .label("would not be stored"),
+        );
+    }
+
+    /// Is an object that is written deeper than a server takes?
+    pub(super) fn too_deep(&mut self, json: &Value, span: Span) -> bool {
+        let too_deep = is_too_deep(json);
+        if too_deep {
+            self.problem(
+                Problem::new(
+                    Code::OutOfRange,
+                    span,
+                    format!("an object has at most {DEPTH_MAX} levels of maps and lists"),
+                )
+                .label("this object has more"),
+            );
+        }
+        too_deep
+    }
+}

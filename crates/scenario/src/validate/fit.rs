@@ -1,0 +1,198 @@
+//! Which actions make sense for what a step waits for, and after the actions before them.
+
+use super::Validator;
+use crate::errors::{Code, Problem};
+use crate::raw::ActionKeys;
+use crate::tree::Span;
+use crate::{Action, ReplyBody, RuleAction, ShapeAction};
+use apimachinery::encode::encode_json;
+use trace::fault::Cut;
+
+/// What the actions of a step act on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// A LIST or a page.
+    List,
+    /// A WATCH.
+    Watch,
+    /// A request of any kind.
+    Any,
+    /// No request: the newest open watch.
+    OpenWatch,
+}
+
+/// How far the answer is when an action's turn comes.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    replied: Option<(&'static str, Span)>,
+    begun: Option<Span>,
+    truncated: Option<Span>,
+    /// Bytes of the body, where a reply gives it and nothing compresses it.
+    body: Option<usize>,
+    compressed: bool,
+    ended: Option<Span>,
+}
+
+impl Validator<'_> {
+    /// Does an action make sense for what the step waits for, and for what the actions before it did?
+    pub(super) fn placed(
+        &mut self,
+        word: &'static str,
+        span: Span,
+        keys: &ActionKeys,
+        answer: Answer,
+        progress: &mut Progress,
+    ) {
+        let by_events = keys
+            .truncate
+            .as_ref()
+            .is_some_and(|truncate| truncate.value.after_events.is_some());
+        let on_stream = by_events
+            || matches!(
+                word,
+                "send"
+                    | "event"
+                    | "error"
+                    | "bookmark"
+                    | "drop_events"
+                    | "repeat_event"
+                    | "reorder_events"
+                    | "no_bookmarks"
+                    | "end_marker"
+                    | "coalesce"
+            );
+        let on_request = matches!(word, "reply" | "edit_page" | "delay" | "gzip" | "no_answer");
+        let on_end = matches!(
+            word,
+            "end" | "eof" | "fin" | "rst" | "stall" | "no_close_notify" | "rst_stream"
+        );
+        let on_body = matches!(word, "drip" | "split_utf8" | "truncate") || on_end;
+        if !(on_stream || on_request || on_body) {
+            return;
+        }
+        let misplaced = match answer {
+            Answer::List if on_stream => Some((
+                "a LIST has no stream of events",
+                "wait for a `watch`, or change the page with `edit_page`",
+            )),
+            Answer::Any if on_stream => Some((
+                "a request of any kind may have no stream of events",
+                "wait for a `watch`",
+            )),
+            Answer::Watch if word == "edit_page" => Some((
+                "a WATCH has no page",
+                "wait for a `list` or a `page`, or send events of your own",
+            )),
+            Answer::Any if word == "edit_page" => Some((
+                "a request of any kind may have no page",
+                "wait for a `list` or a `page`",
+            )),
+            Answer::OpenWatch if on_request => Some((
+                "there is no request to answer",
+                "wait for one: `when: {list: next}`, `when: {watch: next}`",
+            )),
+            Answer::List | Answer::Watch | Answer::Any | Answer::OpenWatch => None,
+        };
+        if let Some((message, hint)) = misplaced {
+            self.problem(
+                Problem::new(
+                    Code::Misplaced,
+                    span,
+                    format!("`{word}` makes no sense here: {message}"),
+                )
+                .label("does not fit what the step waits for")
+                .hint(hint),
+            );
+            return;
+        }
+        let line = |v: &Self, span: Span| v.place(span).line;
+        let unreachable = if let Some(ended) = progress.ended {
+            Some((
+                format!("the answer is over since `end` in line {}", line(self, ended)),
+                "put it before the end, or into a later step",
+            ))
+        } else if let Some((by, replied)) = progress
+            .replied
+            .filter(|(by, _)| on_stream || on_request && word != "delay" || *by == "no_answer")
+        {
+            Some((
+                format!("`{by}` in line {} settles the whole answer", line(self, replied)),
+                "take one of the two",
+            ))
+        } else if let Some(begun) = progress.begun.filter(|_| on_request && word != "edit_page") {
+            Some((
+                format!("the answer has begun in line {}", line(self, begun)),
+                "put it first",
+            ))
+        } else {
+            progress
+                .truncated
+                .filter(|_| on_end || word == "truncate")
+                .map(|truncated| {
+                    (
+                        format!(
+                            "`truncate` in line {} says already how the answer ends",
+                            line(self, truncated)
+                        ),
+                        "take one of the two",
+                    )
+                })
+        };
+        if let Some((message, hint)) = unreachable {
+            self.problem(
+                Problem::new(
+                    Code::Unreachable,
+                    span,
+                    format!("`{word}` comes too late: {message}"),
+                )
+                .label("has no effect")
+                .hint(hint),
+            );
+        }
+        if matches!(word, "reply" | "no_answer") {
+            progress.replied = Some((word, span));
+        } else if on_end {
+            progress.ended = Some(span);
+        } else if word == "truncate" {
+            progress.truncated = Some(span);
+        } else if (on_stream || word == "edit_page") && !by_events {
+            progress.begun = Some(span);
+        }
+    }
+
+    /// Is the body that an earlier action gave cut inside it?
+    pub(super) fn cut_inside(&mut self, action: &Action, span: Span, progress: &mut Progress) {
+        match action {
+            Action::Shape(ShapeAction::Gzip) => progress.compressed = true,
+            Action::Shape(ShapeAction::Reply(reply)) if !progress.compressed => {
+                progress.body = match &reply.body {
+                    ReplyBody::Raw(text) => Some(text.len()),
+                    // A newline ends it.
+                    ReplyBody::Json(json) => Some(encode_json(json).len() + 1),
+                    ReplyBody::Status(_) | ReplyBody::Truth => None,
+                };
+            }
+            Action::Rule(RuleAction::Truncate {
+                cut: Cut::AfterBytes(bytes),
+                ..
+            }) => {
+                let Some(body) = progress
+                    .body
+                    .filter(|body| usize::try_from(*bytes).is_ok_and(|bytes| bytes >= *body))
+                else {
+                    return;
+                };
+                self.problem(
+                    Problem::new(
+                        Code::Unreachable,
+                        span,
+                        format!("`truncate` after {bytes} bytes cuts nothing: the body has {body}"),
+                    )
+                    .label("behind the end")
+                    .hint("make `after_bytes` smaller, or the body longer"),
+                );
+            }
+            Action::Truth(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => {}
+        }
+    }
+}

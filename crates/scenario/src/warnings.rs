@@ -1,0 +1,156 @@
+//! What is legal in a scenario and yet can never come true, as far as the file alone can tell: remarks for its author.
+//!
+//! It must not guess: a remark is made only where no client and no lie of the file could prove it wrong.
+
+use super::{
+    Action, EmittedKind, EmittedMatch, Place, RequestKind, RequestPattern, RuleAction, SayAction, Scenario,
+    ShapeAction, Trigger, TruthAction,
+};
+
+/// A remark on a scenario that loads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// Where.
+    pub at: Place,
+    /// What can never be, one sentence.
+    pub message: String,
+    /// What to do next.
+    pub hint: &'static str,
+}
+
+/// Everything in the scenario that can never come true, in the order of its lines.
+pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if !may_lose_objects(scenario) {
+        let awaited = scenario.steps.iter().filter_map(|step| match &step.when {
+            Trigger::Emitted(emitted) => Some(emitted),
+            Trigger::Now | Trigger::Request(_) | Trigger::After(_) | Trigger::Quiet(_) | Trigger::Synced => {
+                None
+            }
+        });
+        let deletions = awaited
+            .chain(&scenario.expect.events)
+            .filter(|emitted| emitted.kind == EmittedKind::Delete);
+        warnings.extend(deletions.map(never_deleted));
+    }
+    if let Some(most) = most_objects_of_a_list(scenario) {
+        let size = scenario.client.page_size.map(u64::from);
+        for expected in &scenario.expect.requests {
+            let [
+                RequestPattern {
+                    kind: RequestKind::Page { page },
+                    ..
+                },
+            ] = expected.any_of.as_slice()
+            else {
+                continue;
+            };
+            let page = *page;
+            let Some(size) = size else {
+                warnings.push(Warning {
+                    at: expected.at,
+                    message: format!("page {page} never comes: the client does not page"),
+                    hint: "give `client: {page_size: …}` a number",
+                });
+                continue;
+            };
+            let enough = size * (u64::from(page) - 1);
+            if most <= enough {
+                warnings.push(Warning {
+                    at: expected.at,
+                    message: format!(
+                        "page {page} never comes: with {size} a page it takes more than {enough} objects, and there are {most} at most"
+                    ),
+                    hint: "add objects (`repeat:`), or make `client: {page_size: …}` smaller",
+                });
+            }
+        }
+    }
+    warnings.sort_by_key(|warning| warning.at);
+    warnings
+}
+
+fn never_deleted(emitted: &EmittedMatch) -> Warning {
+    let what = match &emitted.name {
+        Some(name) => format!("`delete` of `{name}`"),
+        None => "`delete`".to_owned(),
+    };
+    Warning {
+        at: emitted.at,
+        message: format!(
+            "{what} is never emitted: no object is deleted, relabelled or left out in this file"
+        ),
+        hint: "delete it in a step (`delete: NAME`), or expect another event",
+    }
+}
+
+/// Could any client lose an object from its view of the set?
+fn may_lose_objects(scenario: &Scenario) -> bool {
+    let selects = scenario.client.labels.is_some() || scenario.client.fields.is_some();
+    selects
+        || actions(scenario).any(|action| match action {
+            Action::Truth(truth) => !matches!(
+                truth,
+                TruthAction::Apply(_) | TruthAction::Relabel { .. } | TruthAction::Compact
+            ),
+            Action::Shape(shape) => matches!(shape, ShapeAction::Reply(_) | ShapeAction::EditPage(_)),
+            Action::Say(say) => matches!(say, SayAction::Send(_) | SayAction::SendEvent { .. }),
+            // A bookmark that was moved past what a list had may hide an object from it.
+            Action::Rule(rule) => !matches!(rule, RuleAction::RepeatEvent(_)),
+            Action::Refuse(_) => false,
+        })
+}
+
+/// The most objects of the target that a list may have; `None`: the file cannot tell.
+fn most_objects_of_a_list(scenario: &Scenario) -> Option<u64> {
+    let target = &scenario.target;
+    let counts = |manifests: &[super::Manifest]| {
+        let of_target = manifests
+            .iter()
+            .filter(|manifest| manifest.group == target.group && manifest.plural == target.plural);
+        of_target.count() as u64
+    };
+    let mut most = counts(&scenario.objects);
+    for action in actions(scenario) {
+        match action {
+            Action::Truth(TruthAction::Apply(manifests)) => most += counts(manifests),
+            Action::Shape(ShapeAction::Reply(_) | ShapeAction::EditPage(_)) => return None,
+            Action::Truth(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => {}
+        }
+    }
+    Some(most)
+}
+
+fn actions(scenario: &Scenario) -> impl Iterator<Item = &Action> {
+    scenario.steps.iter().flat_map(|step| &step.actions)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rstest::rstest;
+
+    use super::*;
+    use crate::parse;
+
+    const HEAD: &str =
+        "scenario: v1\ntitle: t\nwhy: w\ncovers: [LIST-01]\nobjects: [{configmap: {name: a}}]\n";
+
+    #[rstest]
+    #[case::nothing("", &[])]
+    #[case::never_deleted("expect: {events: [{delete: a}]}\n", &["`delete` of `a` is never emitted"])]
+    #[case::never_deleted_in_a_step("steps: [{when: {emitted: {delete: a}}, compact: }]\n", &["`delete` of `a`"])]
+    #[case::deleted("steps: [{delete: a}]\nexpect: {events: [{delete: a}]}\n", &[])]
+    #[case::page("expect: {requests: [{page: 3}]}\n", &["page 3 never comes: with 500 a page"])]
+    #[case::page_that_may_come("client: {page_size: 1}\nsteps: [{apply: {configmap: {name: b}}}]\nexpect: {requests: [{page: 2}]}\n", &[])]
+    fn what_can_never_be_is_remarked(#[case] text: &str, #[case] said: &[&str]) {
+        let scenario = parse("group/claim", Path::new("claim.yaml"), &format!("{HEAD}{text}"));
+        let scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
+        let warnings = warnings(&scenario);
+        assert_eq!(warnings.len(), said.len(), "{warnings:?}");
+        for (warning, said) in warnings.iter().zip(said) {
+            assert!(warning.message.contains(said), "{warning:?}");
+        }
+    }
+}

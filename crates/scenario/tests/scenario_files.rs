@@ -1,0 +1,102 @@
+//! Every checked-in scenario file parses.
+
+use std::path::{Path, PathBuf};
+
+use scenario::{Style, json_schema, load, parse};
+
+#[test]
+fn every_scenario_file_parses() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"));
+    let files = yaml_below(root);
+    assert!(!files.is_empty(), "no scenario below {}", root.display());
+    let mut broken = String::new();
+    for file in files {
+        if let Err(errors) = load(&file, root) {
+            broken.push_str(&errors.render(Style::Plain));
+        }
+    }
+    assert!(broken.is_empty(), "{broken}");
+}
+
+fn yaml_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder of scenarios") {
+        let path = entry.expect("a file of that folder").path();
+        if path.is_dir() {
+            files.extend(yaml_below(&path));
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn every_key_of_the_language_parses() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests"));
+    let text = std::fs::read_to_string(root.join("everything.yaml")).unwrap();
+    if let Err(errors) = parse("tests/everything", Path::new("everything.yaml"), &text) {
+        panic!("{}", errors.render(Style::Plain));
+    }
+    let schema: serde_json::Value = serde_json::from_str(&json_schema()).unwrap();
+    let mut unused: Vec<String> = keys_of(&schema);
+    unused.retain(|key| !text.contains(&format!("{key}:")) && !text.contains(&format!("- {key}\n")));
+    // Another mode, which excludes keys used in the file; and words that stand for a key.
+    unused.retain(|key| {
+        !matches!(
+            key.as_str(),
+            "object" | "init" | "init_done" | "eof" | "fin" | "rst" | "stall"
+        )
+    });
+    assert_eq!(unused, Vec::<String>::new());
+}
+
+#[test]
+fn the_manual_explains_every_key() {
+    let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario-language.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&json_schema()).unwrap();
+    let unexplained: Vec<String> = keys_of(&schema)
+        .into_iter()
+        .filter(|key| !manual.contains(&format!("`{key}`")))
+        .collect();
+    assert_eq!(unexplained, Vec::<String>::new());
+}
+
+#[test]
+fn the_manuals_examples_parse() {
+    let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario-language.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
+    let examples: Vec<&str> = manual
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .filter(|example| example.contains("scenario: v1"))
+        .collect();
+    assert_eq!(examples.len(), 3);
+    for example in examples {
+        if let Err(errors) = parse("manual/example", Path::new("docs/scenario-language.md"), example) {
+            panic!("{}", errors.render(Style::Plain));
+        }
+    }
+}
+
+fn keys_of(schema: &serde_json::Value) -> Vec<String> {
+    let mut keys = Vec::new();
+    let definitions = schema["$defs"]
+        .as_object()
+        .into_iter()
+        .flat_map(|definitions| definitions.values());
+    for definition in definitions.chain([schema]) {
+        keys.extend(
+            definition["properties"]
+                .as_object()
+                .into_iter()
+                .flat_map(|map| map.keys().cloned()),
+        );
+    }
+    keys.sort();
+    keys.dedup();
+    keys
+}
