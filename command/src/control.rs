@@ -27,10 +27,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use self::answer::{Answer, Refusal, allowed, json_answer};
+pub(crate) use self::openapi::document as openapi;
 use crate::Failure;
 use crate::judging::Judge;
-
-pub(crate) use self::openapi::document as openapi;
 
 /// Largest body: a rule may carry objects.
 const BODY_BYTES_MAX: usize = 1 << 20;

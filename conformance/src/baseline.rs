@@ -5,10 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+use judge::verdict::Outcome;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
-
-use judge::verdict::Outcome;
 
 /// One known failure.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 
 use fake_apiserver::record::{Verb, What};
 use fake_apiserver::scenario::catalogue::{self, Level, Profile, Requirement};
+use judge::verdict::Contradiction;
 
 use crate::suite::Judged;
-use judge::verdict::Contradiction;
 
 /// What every scenario expects without a word.
 const CONVERGENCE: &str = "INV-13";

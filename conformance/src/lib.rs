@@ -11,5 +11,4 @@ pub mod drive;
 pub mod report;
 pub mod suite;
 
-pub use ::judge;
-pub use ::judge::{cache, check, effect, history, invariants, trace, verdict, wire, words};
+pub use ::judge::{self, cache, check, effect, history, invariants, trace, verdict, wire, words};

@@ -3,19 +3,18 @@
 //! It prints nothing and reads no clock; the command lines do.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::scenario::SharedScenario;
+use judge::judge;
+use judge::verdict::{Outcome, Verdict};
 use serde::Serialize;
 
 use crate::baseline::{Baseline, Known};
 use crate::client::Client;
 use crate::drive;
-use judge::judge;
-use judge::verdict::{Outcome, Verdict};
 
 /// What carries a scenario out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -247,10 +246,10 @@ fn take<'s>(next: &AtomicUsize, scenarios: &'s [SharedScenario]) -> Option<(usiz
 
 #[cfg(test)]
 mod tests {
+    use judge::trace::sample::scenario;
     use rstest::rstest;
 
     use super::*;
-    use judge::trace::sample::scenario;
 
     #[rstest]
     #[case(Outcome::Pass, None, Standing::Passed)]

@@ -3,18 +3,15 @@
 //!
 //! Nothing here looks at the store: what a request is refused for here, any server would refuse.
 
-use apimachinery::go_text;
-use apimachinery::path::ResourcePath;
-
-use bytes::Bytes;
-use http::Method;
-
-use apimachinery::Version;
 use apimachinery::continue_token::ContinueToken;
 use apimachinery::kind::{Deletion, Kind, Review};
+use apimachinery::path::ResourcePath;
 use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
+use apimachinery::{Version, go_text};
 use builtin_kinds::catalog;
 use builtin_kinds::catalog::Catalog;
+use bytes::Bytes;
+use http::Method;
 
 mod accept;
 pub mod access;

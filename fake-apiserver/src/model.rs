@@ -3,17 +3,18 @@
 //! One global revision counts every write. Each resource keeps its objects as of every revision (`store`) and its
 //! newest events (`watch_cache`); `list` and `watch` decide which of the two answers a read.
 
-use builtin_kinds::crd;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::WriteRequest;
 use apimachinery::Version;
 use apimachinery::options::{Collection, Form, GetRequest, ListRequest, WatchRequest};
 use apimachinery::status::Status;
+use builtin_kinds::crd;
 use scenario::{Manifest, ObjectName, ServerSettings};
 use trace::record::{Door, WriteOp};
+
+use crate::api::WriteRequest;
 
 mod beginning;
 mod bootstrap;

@@ -38,6 +38,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
+use trace::fault::Ending;
+use trace::record::{ConnId, Door, Record, RunEnd, Side, StreamId, What};
+use trace::report::Report;
 
 pub use self::connection::{ConnectionSettings, serve_connection};
 use self::delivery::Deliveries;
@@ -52,9 +55,6 @@ pub use self::wire::Transport;
 use self::wire::{Flow, Outlet};
 use crate::api::{HttpRequest, User};
 use crate::server::{ANSWER_BYTES_MAX, Control, Input, MemoryView, Output, Server};
-use trace::fault::Ending;
-use trace::record::{ConnId, Door, Record, RunEnd, Side, StreamId, What};
-use trace::report::Report;
 
 /// Ticks a server may ask for at one and the same instant before it counts as broken.
 const TICKS_AT_ONE_INSTANT_MAX: u32 = 10_000;

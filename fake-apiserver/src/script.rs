@@ -13,14 +13,11 @@
 //! An optional step is armed together with what follows it, up to the first step that is not optional: whichever of them is
 //! met first decides, and those before it are skipped.
 
-use scenario::matching::report_meets;
-use scenario::matching::value_meets;
-use scenario::matching::words_for_emitted;
-use scenario::matching::words_for_request;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use scenario::matching::{report_meets, value_meets, words_for_emitted, words_for_request};
 use scenario::{Expected, QueryMatch, RequestKind, RequestTrigger, SharedScenario, Times, Trigger};
 use trace::record::Verb;
 use trace::report::Report;

@@ -28,17 +28,11 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use bytes::Bytes;
-
-use crate::api;
-use crate::api::access::Issuer;
-use crate::api::{Access, Answer, HttpRequest, Request, StyledText, User};
-use crate::model::{Model, PageText, WatchSession};
-use crate::script::{Asked, Script, Standing};
 use apimachinery::Version;
 use apimachinery::options::{Collection, Form, GetRequest, ListRequest};
 use apimachinery::selector::Selector;
 use asking::{collection_of, encode_query, form_of, verb};
+use bytes::Bytes;
 use compaction::Compaction;
 pub use control::{Control, StreamView};
 use exchange::Exchange;
@@ -57,6 +51,12 @@ use trace::fault::Ending;
 use trace::record::{ConnId, Door, Record, RunEnd, Side, StreamId, Verb, What};
 use trace::report::Report;
 use truth::selector;
+
+use crate::api;
+use crate::api::access::Issuer;
+use crate::api::{Access, Answer, HttpRequest, Request, StyledText, User};
+use crate::model::{Model, PageText, WatchSession};
+use crate::script::{Asked, Script, Standing};
 
 /// What happened.
 #[derive(Debug)]

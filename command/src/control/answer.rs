@@ -1,5 +1,7 @@
 //! Answers of the control API: JSON, one shape for everything that is refused.
 
+use std::convert::Infallible;
+
 use bytes::Bytes;
 use fake_apiserver::scenario::LoadErrors;
 use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
@@ -7,7 +9,6 @@ use http::{Method, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
-use std::convert::Infallible;
 
 use crate::check::listed;
 

@@ -10,13 +10,13 @@ use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, SharedScenario, Transport};
 use fake_apiserver::server::{self, Server};
 use hyper_util::client::legacy::connect::HttpConnector;
+use judge::wire::{grants, takes};
 use kube_client::client::ClientBuilder;
 use tokio::sync::oneshot;
 use tower_http::decompression::DecompressionLayer;
 
 use super::{Run, play, stack};
 use crate::client::Client;
-use judge::wire::{grants, takes};
 
 /// Longest run, beside the time that the scenario takes or grants. A server that never ends a run is a bug of the harness.
 const TIME_MAX: Duration = Duration::from_secs(300);

@@ -1,12 +1,12 @@
 //! One NDJSON record a scenario and a footer with counts; a report without its footer was cut off.
 
 use fake_apiserver::record::{RunEnd, What};
-use serde::Serialize;
-
-use crate::suite::{Counts, Judged, Standing};
 use judge::trace::Trace;
 use judge::transcript::transcript;
 use judge::verdict::{Contradiction, Outcome};
+use serde::Serialize;
+
+use crate::suite::{Counts, Judged, Standing};
 
 /// One scenario's line.
 #[derive(Debug, Serialize)]
@@ -89,12 +89,12 @@ pub fn footer(counts: &Counts) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use judge::trace::sample::{Sample, scenario};
+    use judge::verdict::Verdict;
     use serde_json::{Value, json};
 
     use super::*;
     use crate::suite::Driver;
-    use judge::trace::sample::{Sample, scenario};
-    use judge::verdict::Verdict;
 
     #[test]
     fn a_failed_run_comes_with_its_end_and_its_trace() {

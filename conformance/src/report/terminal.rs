@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use judge::verdict::Contradiction;
 use owo_colors::OwoColorize;
 
 use crate::suite::{Counts, Judged, Standing};
-use judge::verdict::Contradiction;
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]

@@ -5,9 +5,8 @@ use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use crate::go_text;
-
 use super::encode::encode_json;
+use crate::go_text;
 
 /// The only version there ever was.
 const VERSION: &str = "meta.k8s.io/v1";

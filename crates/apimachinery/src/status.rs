@@ -9,10 +9,9 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::Version;
 use crate::encode::encode_json;
 use crate::kind::Kind;
-
-use crate::Version;
 
 /// A Kubernetes Status with `status: Failure`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -7,11 +7,11 @@ mod builtin;
 #[cfg(test)]
 mod tests;
 
-pub use apimachinery::kind::Kind;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::Version;
+pub use apimachinery::kind::Kind;
 
 /// Groups of a stock apiserver, in the order of `/apis`, with their versions, the preferred one first.
 const GROUPS: &[(&str, &[&str])] = &[

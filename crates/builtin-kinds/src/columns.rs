@@ -6,18 +6,17 @@
 //! Source: the tables real servers answered with (`oracle/probes/tables.yaml`, gathered by `cargo xtask oracle columns`); kubernetes
 //! `pkg/printers/internalversion`; apiextensions-apiserver `tableconvertor`.
 
-use crate::crd::Definition;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use apimachinery::Version;
+use apimachinery::kind::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use apimachinery::Version;
-
 use super::age;
 use super::json_path::JsonPath;
-use apimachinery::kind::Kind;
+use crate::crd::Definition;
 
 mod cluster;
 mod extension;

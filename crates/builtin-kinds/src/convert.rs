@@ -3,17 +3,16 @@
 //! Source: kubernetes `pkg/apis/core/v1/conversion.go`, `pkg/apis/events/v1/conversion.go`; custom resources have the
 //! same fields in all their versions (`conversion.strategy: None`).
 
-use crate::crd::Definition;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use apimachinery::Version;
+use apimachinery::kind::Kind;
+use apimachinery::object::{Stored, canonical};
+use serde_json::{Map, Value};
 
 use super::catalog::Catalog;
 use super::types;
-use apimachinery::kind::Kind;
-use apimachinery::object::{Stored, canonical};
+use crate::crd::Definition;
 
 mod autoscaler;
 

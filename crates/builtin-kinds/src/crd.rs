@@ -8,17 +8,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use apimachinery::Version;
+use apimachinery::kind::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
+use apimachinery::status::Cause;
+use apimachinery::write::Subresource;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use apimachinery::Version;
-use apimachinery::status::Cause;
-use apimachinery::write::Subresource;
-
 use super::catalog::by_age;
-use apimachinery::kind::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
 
 mod check;
 mod formats;

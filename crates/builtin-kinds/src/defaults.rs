@@ -8,12 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
+use apimachinery::kind::Kind;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::types::{self, Struct, Type};
-use apimachinery::kind::Kind;
 
 mod aliases;
 

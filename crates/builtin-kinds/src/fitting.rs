@@ -2,11 +2,10 @@
 //!
 //! It must not know requests.
 
-use apimachinery::Version;
-use apimachinery::go_text;
 use apimachinery::kind::Kind;
 use apimachinery::object::OBJECT_META;
 use apimachinery::write::FieldValidation;
+use apimachinery::{Version, go_text};
 use serde_json::Value;
 
 use crate::crd::Definition;

@@ -4,12 +4,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
+use apimachinery::encode::encode_json;
 use apimachinery::go_text;
 use apimachinery::status::Cause;
-
-use apimachinery::encode::encode_json;
+use serde_json::Value;
 
 /// Faults, in the order they are found.
 #[derive(Debug, Default)]

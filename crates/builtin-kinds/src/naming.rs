@@ -5,7 +5,6 @@
 use std::net::IpAddr;
 
 use apimachinery::Version;
-
 use apimachinery::kind::NameRule;
 
 /// The letters of generated names: none that makes a word.

@@ -6,16 +6,14 @@
 //! Source: "Server-Side Apply" and KEP-555; structured-merge-diff `merge/update.go`, apimachinery
 //! `util/managedfields`.
 
-use crate::crd::Definition;
+use apimachinery::Version;
+use apimachinery::kind::Kind;
+use apimachinery::status::{Cause, Status};
 use serde_json::{Map, Value};
 
-use apimachinery::Version;
-use apimachinery::status::{Cause, Status};
-
-use super::catalog;
 use super::schema::Schema;
-use super::types;
-use apimachinery::kind::Kind;
+use super::{catalog, types};
+use crate::crd::Definition;
 
 mod fields;
 mod owners;

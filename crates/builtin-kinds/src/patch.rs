@@ -1,19 +1,16 @@
 //! What a patch makes of an object. Whether the outcome may be stored is decided elsewhere.
 
+use apimachinery::encode::encode_json;
+use apimachinery::kind::Kind;
+use apimachinery::status::{Cause, Status};
+use apimachinery::write::{FieldValidation, Patch};
+use apimachinery::{Version, depth, go_text};
 use json_patch::merge;
 use serde_json::Value;
 
-use crate::fitting::fitting;
-use apimachinery::Version;
-use apimachinery::go_text;
-use apimachinery::status::{Cause, Status};
-use apimachinery::write::{FieldValidation, Patch};
-
 use super::schema::Schema;
 use super::types;
-use apimachinery::depth;
-use apimachinery::encode::encode_json;
-use apimachinery::kind::Kind;
+use crate::fitting::fitting;
 
 mod json;
 mod strategic;

@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::sync::OnceLock;
 
-use flate2::read::GzDecoder;
-
 use apimachinery::Version;
+use flate2::read::GzDecoder;
 
 /// JSON texts by name.
 pub type Table = BTreeMap<&'static str, &'static str>;

@@ -4,13 +4,12 @@
 //! Source: kubernetes `pkg/registry/apps/deployment/storage/storage.go` (`scaleFromDeployment`), apiextensions
 //! `registry/customresource/etcd.go` (`scaleFromCustomResource`), apimachinery `meta/v1/helpers.go`.
 
-use serde_json::{Map, Value, json};
-
-use apimachinery::status::Status;
-
-use super::catalog;
 use apimachinery::kind::{Kind, Scale, ScaleSelector};
 use apimachinery::object::Stored;
+use apimachinery::status::Status;
+use serde_json::{Map, Value, json};
+
+use super::catalog;
 
 /// The scale of an object.
 ///
@@ -135,11 +134,11 @@ fn expression(expression: &Value) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
+    use apimachinery::Version;
     use rstest::rstest;
 
     use super::*;
     use crate::catalog::Catalog;
-    use apimachinery::Version;
 
     #[rstest]
     #[case(json!({}), "")]

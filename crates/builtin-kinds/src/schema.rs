@@ -16,13 +16,12 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use apimachinery::Version;
+use apimachinery::kind::Kind;
 use serde::Deserialize;
 use serde_json::Value;
 
-use apimachinery::Version;
-
 use crate::published;
-use apimachinery::kind::Kind;
 
 /// What may stand at one place of an object.
 #[derive(Debug, Default)]

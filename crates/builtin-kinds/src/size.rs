@@ -6,9 +6,8 @@
 //! Sources: etcd `server/embed/config.go` (`DefaultMaxRequestBytes`) and `client/v3/options.go`
 //! (`defaultMaxCallSendMsgSize`), which a kube-apiserver leaves as they are.
 
-use serde_json::Value;
-
 use apimachinery::kind::Kind;
+use serde_json::Value;
 
 /// Bytes of an object that etcd takes.
 pub(crate) const SIZE_MAX: usize = 1536 * 1024;

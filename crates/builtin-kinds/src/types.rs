@@ -11,11 +11,11 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use apimachinery::Version;
+use apimachinery::kind::Kind;
 use serde_json::{Map, Value};
 
 use crate::published;
-use apimachinery::Version;
-use apimachinery::kind::Kind;
 
 mod problems;
 mod protobuf;

@@ -3,9 +3,8 @@
 //!
 //! It must not know of requests or of the store.
 
-use serde_json::Value;
-
 use apimachinery::kind::Kind;
+use serde_json::Value;
 
 /// How every such warning begins. No warning of a real server does, so that it can be told apart.
 pub const PREFIX: &str = "fake-apiserver: ";

@@ -6,15 +6,14 @@
 //!
 //! Source: kubernetes `pkg/apis/*/validation`; apimachinery `api/validation`.
 
-use serde_json::Value;
-
 use apimachinery::Version;
+use apimachinery::kind::{Kind, Review};
 use apimachinery::status::Cause;
 use apimachinery::write::Subresource;
+use serde_json::Value;
 
 use super::found::Found;
 use super::types;
-use apimachinery::kind::{Kind, Review};
 
 mod amounts;
 mod autoscaling;

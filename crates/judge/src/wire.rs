@@ -40,19 +40,18 @@ use std::time::Duration;
 use ::trace::record::line::line;
 use ::trace::record::{ConnId, Record, Side, StreamId, Verb, What};
 use apimachinery::path::decoded_path;
-use scenario::{ClientMode, Named, Scenario, ServerSettings};
-
-use crate::invariants::ON_THE_WIRE;
-use crate::trace::Moment;
-
 use asked::{Asked, Suspicion};
 pub use clients::Loops;
 use clients::{Clients, OTHERS};
 pub use fit::{Needs, SETTINGS, configured, grants, needs, takes};
 use ledger::{CLOSING, Ledger};
 use position::Position;
+use scenario::{ClientMode, Named, Scenario, ServerSettings};
 pub use verdict::{ClientVerdict, Violation, WireVerdict};
 use window::{RECORD_BYTES, Subject, Window};
+
+use crate::invariants::ON_THE_WIRE;
+use crate::trace::Moment;
 
 /// Bytes that records of all loops take together, at most.
 pub const BYTES_MAX: usize = 64 * 1024 * 1024;

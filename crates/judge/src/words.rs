@@ -1,11 +1,11 @@
 //! Short words for things in a trace, shared by sentences and transcripts: times, names, requests, events.
 
+pub use ::trace::record::line::{span, time};
 use ::trace::record::{ObjectRef, line};
 use ::trace::report::Report;
 use scenario::Scenario;
 
 use crate::trace::{Exchange, Reported, Trace};
-pub use ::trace::record::line::{span, time};
 
 /// The key without the namespace every key of the scenario has.
 pub fn name<'k>(scenario: &Scenario, key: &'k str) -> &'k str {

@@ -4,9 +4,9 @@
 //! what they do is decided there and in `server/exchange.rs`.
 
 use serde_json::Value;
+use trace::fault::{Cut, Ending, Pace};
 
 use super::{Expected, Manifest, ObjectName, Ref};
-use trace::fault::{Cut, Ending, Pace};
 
 /// One thing a step does.
 ///

@@ -7,12 +7,12 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode};
+use trace::record::line::printable;
 
 use super::Place;
 use super::excerpt::Excerpt;
 use super::lines::Lines;
 use super::tree::Span;
-use trace::record::line::printable;
 
 /// Mistakes of a file that are told; of more, only the number.
 const TOLD_MAX: usize = 50;

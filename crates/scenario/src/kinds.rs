@@ -1,13 +1,11 @@
 //! The kinds a scenario file may name: those the fake serves, and those its own definitions add. What a kind is, the
 //! model's catalog says.
 
-use serde_json::Value;
-
+use apimachinery::Version;
 use apimachinery::kind::Kind;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::crd;
-
-use apimachinery::Version;
+use serde_json::Value;
 
 /// kubectl's singular names, in the order of the keys of `raw::ShortObject`.
 pub(crate) const SHORT_WORDS: &[&str] = &[

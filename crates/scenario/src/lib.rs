@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use apimachinery::Version;
 use serde_json::{Map, Value};
 
 pub use self::action::{
@@ -20,7 +21,6 @@ pub use self::load::{load, parse, parse_rule, parse_wait};
 pub use self::rule::{Named, Rule, RuleTrigger, Sent, Wait, Waiting, Whose};
 pub use self::schema::{control_schemas, json_schema};
 pub use self::warnings::{Warning, warnings};
-pub use apimachinery::Version;
 
 mod action;
 pub mod catalogue;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
+use builtin_kinds::catalog::Catalog;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -11,7 +12,6 @@ use super::files::{self, LARGEST_FILE, too_large};
 use super::read::WordOr;
 use super::tree::{Kind, Node, Span};
 use super::{Rule, Scenario, Wait, check, raw, read, schema, tree, validate};
-use builtin_kinds::catalog::Catalog;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(schema::schema);
 static RULE_SCHEMA: LazyLock<Value> = LazyLock::new(schema::rule);

@@ -3,10 +3,11 @@
 //! A rule is a step without order; a wait is a rule that does nothing but say that it was met. Whether a request is meant
 //! is decided here, from what the trace tells of it; what is done is decided by `server`.
 
-use super::{Action, QueryMatch, RequestKind, RequestTrigger, Times};
 use apimachinery::path::{ResourcePath, decoded_path};
 use trace::fault::Ending;
 use trace::record::{ConnId, Door, Frame, FrameType, Record, StreamId, Verb, What};
+
+use super::{Action, QueryMatch, RequestKind, RequestTrigger, Times};
 
 /// A rule.
 #[derive(Debug, Clone)]

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use apimachinery::depth::DEPTH_MAX;
 use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
 
 use super::errors::{Code, Problem};
-use apimachinery::depth::DEPTH_MAX;
 
 /// Levels of maps and lists in a file: those of the deepest object, and what is around it.
 const LEVELS_MAX: usize = DEPTH_MAX + 20;
@@ -389,8 +389,9 @@ fn key_problem(key: &Node, before: &BTreeSet<String>) -> Option<Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn plain_scalars_follow_the_core_schema() {

@@ -19,12 +19,13 @@ mod world;
 
 use std::path::Path;
 
+use apimachinery::Version;
+use apimachinery::kind::Kind;
+
 use self::names::Names;
 use self::reach::Reach;
 pub(crate) use self::rules::{validate_rule, validate_wait};
 use self::world::World;
-use apimachinery::kind::Kind;
-
 use super::errors::{Code, Problem};
 use super::kinds::Kinds;
 use super::lines::Lines;
@@ -32,7 +33,6 @@ use super::read::At;
 use super::tree::Span;
 use super::words::{duration_ms, is_dns_label, is_kebab_case, suggest};
 use super::{Covered, Place, Scenario, ServerSettings, Target, Transport, catalogue, raw};
-use apimachinery::Version;
 
 /// Turns `file` into a scenario. When `problems` is not empty, the scenario is not to be used.
 pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (Scenario, Vec<Problem>) {

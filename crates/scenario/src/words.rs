@@ -134,8 +134,9 @@ fn is_label_word(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rstest::rstest;
+
+    use super::*;
 
     #[rstest]
     #[case("100ms", Some(100))]

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
+use apimachinery::encode::encode_json;
+use apimachinery::object::decode;
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-
-use apimachinery::encode::encode_json;
-use apimachinery::object::decode;
 
 /// What is in an object, as the bytes it is stored in. A saved trace has it as JSON.
 #[derive(Clone, PartialEq, Eq)]

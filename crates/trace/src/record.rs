@@ -10,9 +10,8 @@ pub mod line;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 pub use apimachinery::ObjectRef;
+use serde::{Deserialize, Serialize};
 
 use crate::content::Content;
 use crate::fault::Ending;

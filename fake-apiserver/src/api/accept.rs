@@ -6,13 +6,13 @@
 //! Source: go-restful's route selection (built-in kinds only), then apiserver `endpoints/handlers/negotiation` and
 //! `endpoints/handlers/response.go`.
 
-use apimachinery::kind::Kind;
-
-use super::HttpRequest;
 use apimachinery::go_text;
+use apimachinery::kind::Kind;
 use apimachinery::options::{Form, MetaVersion, RowObject, TableForm};
 use apimachinery::path::query_pairs;
 use apimachinery::status::Status;
+
+use super::HttpRequest;
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";

@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use apimachinery::status::Status;
 use subtle::{Choice, ConstantTimeEq as _};
 
 use super::{Answer, FLOW_CONTROL, HttpRequest};
-use apimachinery::status::Status;
 
 mod attributes;
 mod impersonation;
@@ -179,11 +179,11 @@ fn same(sent: &str, known: &str) -> Choice {
 
 #[cfg(test)]
 mod tests {
+    use apimachinery::Version;
     use bytes::Bytes;
     use rstest::rstest;
 
     use super::*;
-    use apimachinery::Version;
 
     /// Somebody with a certificate, of this group.
     const CERTIFIED: &str = "alice of ";

@@ -4,25 +4,20 @@
 //!
 //! Source: apimachinery `runtime/serializer/json`, apiserver `endpoints/handlers/rest.go` (`transformDecodeError`).
 
-use builtin_kinds::fitting::fitting;
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
-use apimachinery::Version;
-use apimachinery::depth;
 use apimachinery::kind::Kind;
-use builtin_kinds::catalog::Catalog;
-use builtin_kinds::types;
-use builtin_kinds::types::Reading;
-
-use super::HttpRequest;
-use super::accept::PROTOBUF;
-use super::protobuf;
-use super::yaml_keys;
-use apimachinery::go_text;
 use apimachinery::status::Status;
 use apimachinery::write::FieldValidation;
+use apimachinery::{Version, depth, go_text};
+use builtin_kinds::catalog::Catalog;
+use builtin_kinds::fitting::fitting;
+use builtin_kinds::types;
+use builtin_kinds::types::Reading;
+use serde_json::Value;
+
+use super::accept::PROTOBUF;
+use super::{HttpRequest, protobuf, yaml_keys};
 
 /// What a body is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

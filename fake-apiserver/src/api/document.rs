@@ -3,16 +3,15 @@
 //!
 //! It knows the catalog and nothing of what is stored.
 
+use apimachinery::Version;
+use apimachinery::encode::{encode_json, encode_json_indented};
+use apimachinery::status::{Details, Status};
+use builtin_kinds::catalog::Catalog;
 use http::Method;
 use serde_json::json;
 
-use apimachinery::Version;
-use apimachinery::encode::{encode_json, encode_json_indented};
-use builtin_kinds::catalog::Catalog;
-
 use super::access::Issuer;
 use super::{Answer, HttpRequest};
-use apimachinery::status::{Details, Status};
 
 mod discovery;
 mod health;

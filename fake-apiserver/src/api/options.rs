@@ -4,10 +4,8 @@
 //! Source: apimachinery `meta/internalversion/validation`; "Resource versions" and "Streaming lists" in the API
 //! concepts page.
 
-use apimachinery::Version;
-
-use apimachinery::go_text;
 use apimachinery::status::Cause;
+use apimachinery::{Version, go_text};
 
 /// The options as read from a query. The first value of a name counts; names that are not options are passed over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 //! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
 
 use apimachinery::kind::Kind;
+use apimachinery::path::{ResourcePath, decoded_path};
 use builtin_kinds::catalog::Catalog;
 
 use super::document::{Discovery, Document};
-use apimachinery::path::{ResourcePath, decoded_path};
 
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]

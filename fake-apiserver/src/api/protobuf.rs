@@ -4,11 +4,10 @@
 //!
 //! Source: apimachinery `runtime/serializer/protobuf`, `runtime/generated.proto`, `meta/v1/generated.proto`.
 
-use prost::Message;
-use serde_json::{Map, Value};
-
 use apimachinery::kind::Kind;
 use builtin_kinds::types;
+use prost::Message;
+use serde_json::{Map, Value};
 
 /// What every body begins with.
 const MAGIC: &[u8] = b"k8s\0";

@@ -1,13 +1,8 @@
 //! What was asked, once parsed: past this point nobody asks whether an option is legal.
 
-use apimachinery::options::Collection;
-use apimachinery::options::Form;
-use apimachinery::options::GetRequest;
-use apimachinery::options::ListRequest;
-use apimachinery::options::WatchRequest;
-use serde_json::Value;
-
 use apimachinery::kind::Review;
+use apimachinery::options::{Collection, Form, GetRequest, ListRequest, WatchRequest};
+use serde_json::Value;
 
 use super::document::Document;
 use super::write::WriteRequest;

@@ -6,13 +6,12 @@
 
 use std::io::Write as _;
 
+use apimachinery::encode::encode_json_indented;
+use apimachinery::object::read_back;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Map, Value};
-
-use apimachinery::encode::encode_json_indented;
-use apimachinery::object::read_back;
 
 use super::accept::{self, PROTOBUF, Writing};
 use super::{Answer, HttpRequest, protobuf, yaml};

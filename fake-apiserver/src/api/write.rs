@@ -4,23 +4,19 @@
 //! Source: apiserver `endpoints/handlers/{create,update,patch,delete}.go`; "Dry-run", "Field validation" and "Resource
 //! deletion" in the API concepts page; RFC 6902 and RFC 7386 for patches.
 
-use apimachinery::write::FieldValidation;
-use apimachinery::write::Patch;
-use apimachinery::write::Subresource;
+use apimachinery::Version;
+use apimachinery::kind::{Deletion, Kind, Review};
+use apimachinery::options::{Collection, Form, ListRequest};
+use apimachinery::status::Status;
+use apimachinery::write::{FieldValidation, Patch, Subresource};
+use builtin_kinds::catalog;
 use http::Method;
 use serde_json::Value;
 
-use apimachinery::Version;
-use apimachinery::kind::{Deletion, Kind, Review};
-use builtin_kinds::catalog;
-
 use super::accept::{self, Shape};
-use super::body;
 use super::options::truthy;
 use super::request::{Request, ReviewRequest};
-use super::{HttpRequest, read_collection};
-use apimachinery::options::{Collection, Form, ListRequest};
-use apimachinery::status::Status;
+use super::{HttpRequest, body, read_collection};
 
 mod deletion;
 mod options;

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::object::Stored;
 use apimachinery::options::Form;
 
 use super::store::Objects;
 use super::write::Outcome;
 use super::{Model, Written};
-use apimachinery::object::Stored;
 
 /// The objects of each resource, by group and plural.
 pub(super) type Beginning = BTreeMap<(&'static str, &'static str), Objects>;

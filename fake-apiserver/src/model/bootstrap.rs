@@ -9,8 +9,9 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::{Model, Written, write};
 use apimachinery::object::Stored;
+
+use super::{Model, Written, write};
 
 /// The recording.
 const RECORDED: &str = include_str!("../../data/bootstrap.txt");
@@ -108,12 +109,12 @@ fn filled(json: &str, uid: &str, revision: u64, epoch: Duration) -> Vec<u8> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use rstest::rstest;
-
-    use super::*;
     use apimachinery::Version;
     use apimachinery::options::Form;
+    use rstest::rstest;
     use scenario::ServerSettings;
+
+    use super::*;
 
     fn started(version: Version) -> (Model, Vec<Written>) {
         let mut model = Model::standalone(&ServerSettings {

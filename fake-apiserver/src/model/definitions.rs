@@ -5,21 +5,18 @@
 //! Source: apiextensions `controller/{status,establish,finalizer}`, kube-aggregator `controllers/autoregister`; the
 //! order of the writes is that of a recorded server.
 
-use builtin_kinds::crd::terminating;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
+use builtin_kinds::crd::names::Taken;
+use builtin_kinds::crd::{names, rows, terminating};
+use builtin_kinds::ownership::Ownership;
 use serde_json::{Value, json};
 
 use crate::model::write::{self, Outcome};
 use crate::model::{Model, Written};
-use apimachinery::kind::Kind;
-use apimachinery::object::Stored;
-use builtin_kinds::ownership::Ownership;
-
-use builtin_kinds::crd::names;
-use builtin_kinds::crd::names::Taken;
-use builtin_kinds::crd::rows;
 
 /// What holds a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";

@@ -5,13 +5,12 @@
 //! `ResourceLocation`), `pkg/registry/core/service/storage/storage.go` (`ResourceLocation`) and
 //! `pkg/kubelet/client/kubelet_client.go`.
 
-use serde_json::Value;
-
-use crate::api::{ConnectRequest, Connection};
 use apimachinery::options::Collection;
 use apimachinery::status::Status;
+use serde_json::Value;
 
 use super::Model;
+use crate::api::{ConnectRequest, Connection};
 
 impl Model {
     /// What a server says before it passes a request on. Ok: nothing, because there is no log yet.

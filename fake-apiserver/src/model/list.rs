@@ -3,26 +3,24 @@
 //! The decision is the table in "Resource versions" of the API concepts page (`resourceVersion` ×
 //! `resourceVersionMatch` × paging), as the apiserver's cacher and etcd3 store carry it out.
 
-use builtin_kinds::convert;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use serde_json::{Map, Value, json};
-
-use crate::api::LongList;
 use apimachinery::Version;
-use apimachinery::options::{Form, GetRequest, ListRequest, RequestedVersion, VersionMatch};
-use apimachinery::status::Status;
-use trace::record::Door;
-
-use super::store::{self, Mark, Objects, Store};
-use super::{Model, Resource, table};
 use apimachinery::continue_token::ContinueToken;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Kind;
 use apimachinery::object::{Stored, decode};
-use builtin_kinds::scale;
+use apimachinery::options::{Form, GetRequest, ListRequest, RequestedVersion, VersionMatch};
+use apimachinery::status::Status;
+use builtin_kinds::{convert, scale};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use trace::record::Door;
+
+use super::store::{self, Mark, Objects, Store};
+use super::{Model, Resource, table};
+use crate::api::LongList;
 
 /// How long the watch cache waits for a revision before it gives up (apiserver `watch_cache.go`, `blockTimeout`).
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(3);

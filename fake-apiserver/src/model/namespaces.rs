@@ -3,9 +3,8 @@
 //!
 //! It must not know which there are.
 
-use serde_json::json;
-
 use scenario::{Manifest, Place};
+use serde_json::json;
 
 use super::Model;
 
@@ -41,12 +40,12 @@ impl Model {
 mod tests {
     use std::time::Duration;
 
+    use apimachinery::options::{Collection, Form};
+    use scenario::ServerSettings;
     use serde_json::Value;
 
     use super::*;
     use crate::api::write::{WriteAction, WriteRequest};
-    use apimachinery::options::{Collection, Form};
-    use scenario::ServerSettings;
 
     /// The first namespace of a store, by `make`.
     fn first(make: impl FnOnce(&mut Model)) -> Value {

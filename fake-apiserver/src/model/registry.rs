@@ -11,23 +11,21 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use serde_json::{Value, json};
-
-use crate::api::write::{WriteAction, WriteRequest, check_name, check_namespace};
-use apimachinery::go_text;
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
 use apimachinery::options::{Collection, Form};
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
-
-use super::write::{self, Outcome};
-use super::{Model, Written, table};
-use apimachinery::kind::Kind;
-use apimachinery::object;
-use apimachinery::object::Stored;
+use apimachinery::{go_text, object};
 use builtin_kinds::ownership::Ownership;
 use builtin_kinds::scale::of as scale_of;
 use builtin_kinds::{convert, defaults, ownership, patch, size, types};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::write::{self, Outcome};
+use super::{Model, Written, table};
+use crate::api::write::{WriteAction, WriteRequest, check_name, check_namespace};
 
 mod admission;
 mod binding;

@@ -7,21 +7,19 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use serde_json::{Value, json};
-
-use crate::api::ReviewRequest;
-use crate::api::access::{Attributes, Authorizer, PolicyRule, User};
-use apimachinery::options::Form;
-use apimachinery::status::Status;
-
-use super::Model;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Review;
 use apimachinery::object::Stored;
-use builtin_kinds::ownership;
+use apimachinery::options::Form;
+use apimachinery::status::Status;
 use builtin_kinds::ownership::Ownership;
-use builtin_kinds::{types, validation};
+use builtin_kinds::{ownership, types, validation};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::Model;
+use crate::api::ReviewRequest;
+use crate::api::access::{Attributes, Authorizer, PolicyRule, User};
 
 /// Who knows the answers.
 pub(crate) struct Reviewer<'a> {

@@ -9,9 +9,8 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use imbl::OrdMap;
-
 use apimachinery::object::Stored;
+use imbl::OrdMap;
 
 /// States of the past that are remembered.
 const REMEMBERED_MAX: usize = 8;

@@ -7,18 +7,17 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use serde_json::{Map, Value, json};
-
 use apimachinery::Version;
-use apimachinery::options::{Form, TableForm};
-
-use super::list::Page;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Kind;
 use apimachinery::object::Stored;
+use apimachinery::options::{Form, TableForm};
 use builtin_kinds::columns::{Columns, Row};
 use builtin_kinds::convert;
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use super::list::Page;
 
 /// An object in the form asked for, without newline; a table if that is the form, with the names of its columns if
 /// `named`.

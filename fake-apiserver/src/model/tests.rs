@@ -5,16 +5,15 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use crate::api::{Answer, HttpRequest, Request, parse};
 use apimachinery::Version;
 use apimachinery::options::{GetRequest, ListRequest, WatchRequest};
 use apimachinery::status::Status;
 use scenario::{Manifest, ObjectName, Place, ServerSettings};
+use serde_json::{Value, json};
 use trace::record::{Door, FrameType};
 
 use super::{CacheTurn, GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession, Written};
+use crate::api::{Answer, HttpRequest, Request, parse};
 
 mod beginning;
 mod bytes;

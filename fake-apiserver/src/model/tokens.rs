@@ -9,17 +9,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-
-use crate::api::access::{API_AUDIENCE, CREDENTIAL_ID, User, service_account_groups};
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
 use apimachinery::options::Collection;
 use apimachinery::status::Status;
+use builtin_kinds::found::Found;
+use serde_json::{Map, Value, json};
 
 use super::review::Known;
 use super::{Model, write};
-use apimachinery::kind::Kind;
-use apimachinery::object::Stored;
-use builtin_kinds::found::Found;
+use crate::api::access::{API_AUDIENCE, CREDENTIAL_ID, User, service_account_groups};
 
 /// Where a token says what of Kubernetes it is about.
 const PRIVATE: &str = "kubernetes.io";

@@ -11,27 +11,25 @@
 //! Sources: "Efficient detection of changes", "Streaming lists" and "Watch bookmarks" in the API concepts page;
 //! KEP-956, KEP-3157; apiserver `storage/cacher`.
 
-use builtin_kinds::convert;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::encode::encode_json;
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
+use apimachinery::options::{Collection, Form, MetaVersion, RequestedVersion, RowObject, WatchRequest};
+use apimachinery::selector::Selector;
+use apimachinery::status::Status;
+use apimachinery::{ObjectRef, Version};
+use builtin_kinds::convert;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-
-use apimachinery::ObjectRef;
-use apimachinery::Version;
-use apimachinery::options::{Collection, Form, MetaVersion, RequestedVersion, RowObject, WatchRequest};
-use apimachinery::status::Status;
 use trace::record::{Door, FrameType, WriteOp};
 
 use super::list::FRESH_WAIT;
 use super::watch_cache::{Change, Event, line};
 use super::{Model, Place, store, table};
-use apimachinery::encode::encode_json;
-use apimachinery::kind::Kind;
-use apimachinery::object::Stored;
-use apimachinery::selector::Selector;
 
 /// The annotation of the bookmark that ends the initial events (KEP-3157).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";

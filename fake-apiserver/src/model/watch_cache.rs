@@ -6,21 +6,20 @@
 //!
 //! A cache may stand still or lag: then it answers from the objects as they were, and knows what it has not seen yet.
 
-use builtin_kinds::convert;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use apimachinery::ObjectRef;
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
 use apimachinery::options::{Form, MetaVersion};
+use builtin_kinds::convert;
+use bytes::Bytes;
 use trace::record::WriteOp;
 
 use super::store::Objects;
-use apimachinery::kind::Kind;
-use apimachinery::object::Stored;
 
 /// Events an open watch may lag behind before it is ended. A real server gives a watch two queues of 10 to 1000 events
 /// and the socket's buffers; a test that stalls a reader on purpose must be able to lag by a few hundred.

@@ -3,14 +3,13 @@
 //!
 //! A write here is never refused: it is the scenario's own, or `registry` has let it pass.
 
-use apimachinery::time::timestamp;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
 use apimachinery::kind::{Deletion, Kind};
 use apimachinery::object::{Stored, canonical, ordered_metadata};
+use apimachinery::time::timestamp;
+use serde_json::{Map, Value};
 
 /// What a write comes to.
 pub(super) enum Outcome {

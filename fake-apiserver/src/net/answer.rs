@@ -11,11 +11,11 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, DATE, HeaderMap, HeaderName, HeaderValue};
 use http_body::{Body, Frame};
 use hyper::ext::ReasonPhrase;
+use trace::fault::Ending;
 
 use super::wire::Flow;
 use super::{Head, Next, Piece, Ticket};
 use crate::api::reason_phrase;
-use trace::fault::Ending;
 
 /// The body of an answer that comes piece by piece.
 pub(crate) struct AnswerBody {

@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::AsyncReadExt as _;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use trace::record::{ConnId, Side};
 
 use super::http1::serve_http1;
 use super::http2::serve_http2;
@@ -15,7 +16,6 @@ use super::tls::named_by;
 use super::wire::{Flow, Settles, Transport, Wire};
 use super::{Edge, Guard, ListenerLimits};
 use crate::api::{HttpRequest, User};
-use trace::record::{ConnId, Side};
 
 /// Largest request head (Go `http.DefaultMaxHeaderBytes` is 1 MiB; no client under test needs a tenth of this).
 pub(crate) const HEAD_BYTES_MAX: usize = 128 * 1024;

@@ -9,11 +9,11 @@ use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use trace::record::StreamId;
 
 use super::streamed::{END_OF_CHUNK, begin_chunk};
 use super::wire::{Outlet, Transport};
 use super::{Answer, Edge, Piece, Waiting};
-use trace::record::StreamId;
 
 /// Connections that are written to before others have their turn: fewer than tokio lets a task write to in one turn.
 const AT_A_TIME: usize = 64;

@@ -1,12 +1,13 @@
 //! A connection that speaks HTTP/1.1, by hyper. It must not know sockets, nor what a request means.
 
-use crate::api::Answer;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+use apimachinery::BODY_BYTES_MAX;
+use apimachinery::status::Status;
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue, UPGRADE};
 use http_body::Body as _;
@@ -17,6 +18,8 @@ use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt as _;
+use trace::fault::Ending;
+use trace::record::{ConnId, Side};
 
 use super::answer::{AnswerBody, head_of, response};
 use super::connection::{HEAD_BYTES_MAX, Open, whole};
@@ -26,11 +29,7 @@ use super::streamed::{Closing, Framing, Streamed, stream};
 use super::websocket::serve_websocket;
 use super::wire::{Flow, Transport, Unread, Wire};
 use super::{ConnectionSettings, Edge, Head, Ticket};
-use crate::api::{HttpRequest, common_headers};
-use apimachinery::BODY_BYTES_MAX;
-use apimachinery::status::Status;
-use trace::fault::Ending;
-use trace::record::{ConnId, Side};
+use crate::api::{Answer, HttpRequest, common_headers};
 
 /// What a connection without a request under way is waited for.
 #[derive(Clone, Copy, PartialEq, Eq)]

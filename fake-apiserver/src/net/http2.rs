@@ -10,11 +10,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use apimachinery::BODY_BYTES_MAX;
+use apimachinery::status::Status;
 use bytes::{Bytes, BytesMut};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE};
+use trace::fault::Ending;
+use trace::record::{ConnId, Side};
 
 use super::answer::{end_connection, response};
 use super::connection::{HEAD_BYTES_MAX, Open, whole};
@@ -24,10 +28,6 @@ use super::http1::too_large_head;
 use super::wire::{Flow, Transport, Unread, Wire};
 use super::{ConnectionSettings, Edge, Head, Piece, Ticket};
 use crate::api::HttpRequest;
-use apimachinery::BODY_BYTES_MAX;
-use apimachinery::status::Status;
-use trace::fault::Ending;
-use trace::record::{ConnId, Side};
 
 /// How much of one request's body may be under way, and of all of them (apiserver `MaxUploadBufferPerStream`).
 const STREAM_WINDOW: u32 = 256 * 1024;

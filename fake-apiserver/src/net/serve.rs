@@ -8,19 +8,19 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use scenario::{ServerSettings, Transport};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_rustls::TlsAcceptor;
+use trace::record::ConnId;
 
 use super::connection::serve_flow;
 use super::tls::{Authority, Protocols, TlsError};
 use super::wire::{Flow, Transport as _};
 use super::{ConnectionSettings, Credentials, Edge, Guard, Kubeconfig, panic_text};
 use crate::api::Access;
-use scenario::{ServerSettings, Transport};
-use trace::record::ConnId;
 
 /// Connections the system holds until they are accepted (as tokio has it).
 const BACKLOG: u32 = 1024;

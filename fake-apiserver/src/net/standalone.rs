@@ -1,13 +1,13 @@
 //! A server in the process that uses it, for tests and examples: one line to have it, and it is gone when it is dropped.
 
 use rustls::pki_types::CertificateDer;
+use scenario::ServerSettings;
 use tokio::task::JoinHandle;
+use trace::record::Record;
 
 use super::tls::Authority;
 use super::{Credentials, Edge, Kubeconfig, ServeError, ServeOptions, SteerError};
 use crate::server::{Ruled, Server};
-use scenario::ServerSettings;
-use trace::record::Record;
 
 /// A truthful server with what a kube-apiserver creates when it starts and nothing else, on a free port of this machine.
 ///

@@ -5,11 +5,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::Edge;
-use crate::server::{RuleRefused, Ruled};
 use scenario::{LoadErrors, Wait, Waiting, parse_rule, parse_wait};
 use trace::record::line::{line, span};
 use trace::record::{Record, What};
+
+use super::Edge;
+use crate::server::{RuleRefused, Ruled};
 
 /// Why a server cannot be steered so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -109,9 +110,10 @@ impl Edge {
 
 #[cfg(test)]
 mod tests {
+    use scenario::ServerSettings;
+
     use super::*;
     use crate::net::{ServeOptions, Standalone};
-    use scenario::ServerSettings;
 
     const DEFINITION: &str = "{apply: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
         metadata: {name: gadgets.tools.example.com}, spec: {group: tools.example.com, scope: Namespaced, \

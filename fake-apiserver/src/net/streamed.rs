@@ -14,11 +14,11 @@ use bytes::{Buf, Bytes};
 use http::header::{CONNECTION, HeaderValue, TRANSFER_ENCODING};
 use hyper::ext::ReasonPhrase;
 use tokio::io::AsyncWrite as _;
+use trace::fault::Ending;
 
 use super::answer::{end_connection, response};
 use super::wire::{Transport, Unread, Wire};
 use super::{Head, Leaving, Piece, Ticket};
-use trace::fault::Ending;
 
 /// What follows the bytes of a chunk.
 pub(crate) const END_OF_CHUNK: &[u8] = b"\r\n";

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use trace::fault::Ending;
+use trace::record::StreamId;
+
 use super::wire::{Flow, Outlet};
 use super::{Answer, Edge, Head, Piece, Waiting};
 use crate::server::Input;
-use trace::fault::Ending;
-use trace::record::StreamId;
 
 /// The right to the answer of one request.
 pub(crate) struct Ticket {

@@ -14,11 +14,11 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use trace::fault::Ending;
+use trace::record::Side;
 
 use super::answer::end_connection;
 use super::{Piece, Ticket};
-use trace::fault::Ending;
-use trace::record::Side;
 
 /// Nobody has anything to say to a watch.
 const RECEIVED_MAX: usize = 64 * 1024;

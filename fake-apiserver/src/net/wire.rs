@@ -15,9 +15,9 @@ use futures::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
+use trace::fault::Ending;
 
 use super::deadline::Deadline;
-use trace::fault::Ending;
 
 /// The bytes of one connection: a socket, or one end of an in-memory pipe.
 pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {

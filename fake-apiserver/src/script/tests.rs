@@ -5,16 +5,17 @@
     reason = "a test looks at nothing but what it is about"
 )]
 
-use scenario::matching::ordinal;
-use scenario::matching::value_meets;
-use scenario::{EmittedKind, EmittedMatch};
 use std::sync::Arc;
 
 use rstest::rstest;
+use scenario::matching::{ordinal, value_meets};
+use scenario::{
+    Action, ClientSettings, EmittedKind, EmittedMatch, Expect, Place, Scenario, ServerSettings, Step, Target,
+    TruthAction,
+};
+use trace::report::ReportedObject;
 
 use super::*;
-use scenario::{Action, ClientSettings, Expect, Place, Scenario, ServerSettings, Step, Target, TruthAction};
-use trace::report::ReportedObject;
 
 fn script(steps: Vec<Step>) -> Script {
     Script::new(Arc::new(Scenario {

@@ -5,22 +5,22 @@
 
 use std::time::Duration;
 
+use apimachinery::ObjectRef;
+use apimachinery::continue_token::ContinueToken;
+use apimachinery::encode::encode_json;
 use bytes::Bytes;
+use scenario::{
+    Action, Expected, ItemsShape, PageEdit, Reply, ReplyBody, SayAction, ShapeAction, StatusSpec,
+};
 use serde_json::{Map, Value, json};
+use trace::fault::Ending;
+use trace::record::{Door, StreamId, What};
 
 use super::names::{Binding, expand};
 use super::scripted::{error_event, event_frame, object_ref, raw_frame};
 use super::{Open, Output, Server, Source};
 use crate::api::{self, Answer, Request};
 use crate::model::{Page, WatchFrame};
-use apimachinery::ObjectRef;
-use apimachinery::continue_token::ContinueToken;
-use apimachinery::encode::encode_json;
-use scenario::{
-    Action, Expected, ItemsShape, PageEdit, Reply, ReplyBody, SayAction, ShapeAction, StatusSpec,
-};
-use trace::fault::Ending;
-use trace::record::{Door, StreamId, What};
 
 /// Whose answers actions concern.
 #[derive(Debug)]

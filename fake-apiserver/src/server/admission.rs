@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use apimachinery::status::Status;
+use trace::record::ConnId;
+
 use super::Server;
 use crate::api::access::{self, Authorizer, User};
 use crate::api::{Answer, HttpRequest};
-use apimachinery::status::Status;
-use trace::record::ConnId;
 
 impl Server {
     /// Lets a request in, or does not.

@@ -5,19 +5,18 @@
 
 use std::time::Duration;
 
+use apimachinery::ObjectRef;
+use apimachinery::options::{GetRequest, ListRequest};
+use apimachinery::status::Status;
 use bytes::Bytes;
+use trace::fault::Ending;
+use trace::record::{Door, StreamId, What};
 
 use super::exchange::Head;
 use super::{AskedBy, Open, Server, Source};
 use crate::api;
-use crate::api::websocket;
-use crate::api::{Answer, Document, HttpRequest, Request, StyledText};
+use crate::api::{Answer, Document, HttpRequest, Request, StyledText, websocket};
 use crate::model::{GetOutcome, ListOutcome, Page};
-use apimachinery::ObjectRef;
-use apimachinery::options::{GetRequest, ListRequest};
-use apimachinery::status::Status;
-use trace::fault::Ending;
-use trace::record::{Door, StreamId, What};
 
 /// What is longer is no Status, and is not read to find that out.
 const LONGEST_STATUS: usize = 64 * 1024;

@@ -1,10 +1,11 @@
 //! What a request asks for, as far as the server must know before or without its answer: which verb it is counted as, even
 //! when it is refused, what it is about, and how its query is written back. It knows no answers.
 
-use crate::api;
-use crate::api::{Answer, HttpRequest, Request};
 use apimachinery::options::{Collection, Form};
 use trace::record::Verb;
+
+use crate::api;
+use crate::api::{Answer, HttpRequest, Request};
 
 pub(super) fn verb(
     parsed: &Result<Request, Answer>,

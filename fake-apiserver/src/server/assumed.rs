@@ -6,11 +6,12 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::Server;
-use super::names::expand;
 use apimachinery::ObjectRef;
 use trace::record::{FrameType, StreamId, Verb, What};
 use trace::report::{Report, ReportedObject};
+
+use super::Server;
+use super::names::expand;
 
 impl Server {
     /// Takes what left on a stream, the records in `told`, for reports.

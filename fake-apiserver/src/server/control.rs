@@ -4,8 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::kind::Kind;
+use apimachinery::options::{Collection, Form};
+use apimachinery::status::Status;
+use builtin_kinds::catalog::Catalog;
+use builtin_kinds::types;
+use scenario::{Manifest, Place, Scenario, ServerSettings};
 use serde::Serialize;
 use serde_json::{Value, json};
+use trace::record::{ConnId, Door, StreamId};
 
 use super::compaction::Compaction;
 use super::joined::Joined;
@@ -15,13 +22,6 @@ use crate::api::access::Issuer;
 use crate::api::write::WriteAction;
 use crate::api::{Access, WriteRequest};
 use crate::model::{CacheTurn, Model};
-use apimachinery::kind::Kind;
-use apimachinery::options::{Collection, Form};
-use apimachinery::status::Status;
-use builtin_kinds::catalog::Catalog;
-use builtin_kinds::types;
-use scenario::{Manifest, Place, Scenario, ServerSettings};
-use trace::record::{ConnId, Door, StreamId};
 
 /// Namespaces every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];

@@ -7,20 +7,19 @@ mod rules;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bytes::Bytes;
-
-use crate::api;
-use crate::model::WatchFrame;
-use crate::server::{Log, Output};
 use apimachinery::ObjectRef;
+use bytes::Bytes;
+use rules::EventRules;
+pub(super) use rules::Fate;
 use scenario::RuleAction;
 use trace::fault::{Cut, Ending, Pace};
 use trace::record::{ConnId, Frame, Side, StreamId, What};
 
 use super::backlog::Backlog;
 use super::joined::{JOINED_BYTES_MAX, Joined};
-use rules::EventRules;
-pub(super) use rules::Fate;
+use crate::api;
+use crate::model::WatchFrame;
+use crate::server::{Log, Output};
 
 /// Go's server announces the length of what fits into one buffer of its (`net/http`, `bufferBeforeChunkingSize`) and
 /// sends the rest in chunks.

@@ -7,6 +7,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
+use apimachinery::ObjectRef;
+use trace::fault::Ending;
+use trace::record::{StreamId, What};
+
 use super::answer::watch_head;
 use super::exchange::Fate;
 use super::log::Log;
@@ -15,9 +19,6 @@ use super::names::binding_of;
 use super::{Open, Output, Server, Source};
 use crate::model::{Model, WatchPoll};
 use crate::script::{Script, Standing};
-use apimachinery::ObjectRef;
-use trace::fault::Ending;
-use trace::record::{StreamId, What};
 
 impl Server {
     /// Runs every step and sends every byte that is due at `now`.

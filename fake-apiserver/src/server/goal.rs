@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::script::{Script, Standing};
-use crate::server::Log;
 use scenario::SharedScenario;
 use trace::record::{RunEnd, What};
 use trace::report::{Fold, Report, Version};
+
+use crate::script::{Script, Standing};
+use crate::server::Log;
 
 /// How long a run and its parts may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

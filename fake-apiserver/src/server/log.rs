@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::memory::TRACE_BYTES_MAX;
 use apimachinery::ObjectRef;
 use trace::record::{Record, What};
+
+use super::memory::TRACE_BYTES_MAX;
 
 /// The append-only trace, of which the oldest records may be forgotten.
 #[derive(Debug, Default)]

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Server;
 use scenario::{Expected, Ref};
 use trace::record::What;
+
+use super::Server;
 
 /// What a name of the scenario file stands for.
 #[derive(Debug, Clone, Default)]

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use apimachinery::kind::Review;
+use trace::record::StreamId;
+
 use super::Server;
 use crate::api;
 use crate::api::access::API_AUDIENCE;
 use crate::api::{Answer, ReviewRequest};
 use crate::model::review::{Known, Reviewer};
-use apimachinery::kind::Review;
-use trace::record::StreamId;
 
 /// What is said of a token that is nobody's, or nobody's any more.
 const NOBODY: &str = "invalid bearer token";

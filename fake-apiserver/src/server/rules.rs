@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
-
-use super::act::{On, words};
-use super::{Server, Source, header};
 use scenario::matching::words_for_request;
 use scenario::rule::{Seen, kind_meets, query_meets};
 use scenario::{Action, RequestKind, RequestTrigger, Rule, RuleTrigger, Times, TruthAction};
+use serde::Serialize;
 use trace::record::{Door, StreamId, Verb, What};
+
+use super::act::{On, words};
+use super::{Server, Source, header};
 
 /// Most rules at one time: each is asked about every request.
 const RULES_MAX: usize = 1_000;

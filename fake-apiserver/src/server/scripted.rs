@@ -4,17 +4,17 @@
 
 use std::sync::Arc;
 
+use apimachinery::ObjectRef;
+use apimachinery::encode::encode_json;
+use apimachinery::options::Form;
 use bytes::Bytes;
+use scenario::{Expected, ObjectName, RawFrame, SentObject};
 use serde_json::{Value, json};
+use trace::record::FrameType;
 
 use super::Server;
 use super::act::with_newline;
 use crate::model::WatchFrame;
-use apimachinery::ObjectRef;
-use apimachinery::encode::encode_json;
-use apimachinery::options::Form;
-use scenario::{Expected, ObjectName, RawFrame, SentObject};
-use trace::record::FrameType;
 
 impl Server {
     /// The object a scripted event shows; `None`: there is none of that name now.

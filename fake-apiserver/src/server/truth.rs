@@ -5,9 +5,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Server;
-use super::names::Binding;
-use crate::model::{CacheTurn, Written};
 use apimachinery::ObjectRef;
 use apimachinery::object::Stored;
 use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
@@ -15,6 +12,10 @@ use apimachinery::status::Status;
 use scenario::{ClientSettings, Expected, Manifest, Ref, TruthAction};
 use trace::record::{Door, Truth, What, WriteOp};
 use trace::report::Version;
+
+use super::Server;
+use super::names::Binding;
+use crate::model::{CacheTurn, Written};
 
 impl Server {
     /// Carries out an action on the truth, or on the watch caches of `target` at `door`.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use trace::record::StreamId;
+
 use super::Server;
 use crate::api::{self, Answer, WriteRequest};
 use crate::model::Written;
-use trace::record::StreamId;
 
 impl Server {
     /// Does the write and answers it; whoever waits or watches is looked at next.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use judge::trace::sample::{Sample, scenario};
+
 use super::*;
 use crate::suite::Driver;
-use judge::trace::sample::{Sample, scenario};
 
 fn failed() -> Judged {
     let mut s = Sample::new();

@@ -1,9 +1,8 @@
 //! The grammar of label selectors (apimachinery `labels/selector.go`): a lexer and a parser that refuse in the
 //! server's own words.
 
-use crate::go_text::quote;
-
 use super::{Operator, Requirement};
+use crate::go_text::quote;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {

@@ -1,7 +1,6 @@
 //! The rows of a stock apiserver, by group. Every value is what a real one answers: `oracle/probes/kinds.yaml` asks.
 
 use apimachinery::Version;
-
 use apimachinery::kind::{
     ALL_VERBS, CUSTOM_VERBS, Deletion, Kind, NameRule, Part, Review, Scale, ScaleSelector, SelectableField,
     UnknownField,

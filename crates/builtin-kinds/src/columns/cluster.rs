@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use apimachinery::Version;
 use serde_json::Value;
 
 use super::workloads::{quantity, quantity_at};
 use super::{Row, text};
 use crate::age;
-use apimachinery::Version;
 
 // ---- nodes
 

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
+use apimachinery::encode::encode_json;
 use serde_json::Value;
 
 use super::{Row, list, text};
 use crate::age;
-use apimachinery::encode::encode_json;
 
 /// A custom resource's value under a column of this type; null where it does not fit.
 pub(super) fn printed(value: &Value, column_type: &str, now: Duration) -> Value {

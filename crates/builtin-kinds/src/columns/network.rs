@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
+use apimachinery::Version;
 use serde_json::Value;
 
 use super::{Row, first_of, list, number, selectors, text};
-use apimachinery::Version;
 
 pub(super) fn selected_labels(row: &Row<'_>) -> Value {
     selectors::labels(row.object.pointer("/spec/selector")).into()

@@ -5,11 +5,11 @@
 use std::collections::HashSet;
 use std::ops::Not as _;
 
+use apimachinery::Version;
 use serde_json::{Value, json};
 
 use super::{Row, number, text};
 use crate::age;
-use apimachinery::Version;
 
 /// READY: how many of its containers are.
 pub(super) fn ready(row: &Row<'_>) -> Value {

@@ -1,9 +1,8 @@
 //! Which cell stands under each column of each kind, from left to right.
 
-use serde_json::Value;
-
 use apimachinery::Version;
 use apimachinery::kind::Kind;
+use serde_json::Value;
 
 use super::Cell::{self, Age, Computed, Count, CreatedAt, Flag, Name, Number, Text, TextOr};
 use super::{cluster, extension, network, pods, selectors, workloads};

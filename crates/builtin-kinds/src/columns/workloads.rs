@@ -2,11 +2,11 @@
 //!
 //! Source: kubernetes `pkg/printers/internalversion/printers.go`.
 
+use apimachinery::Version;
 use serde_json::Value;
 
 use super::{Row, first_of, joined, selectors, text};
 use crate::age;
-use apimachinery::Version;
 
 const CONTAINERS: &str = "/spec/template/spec/containers";
 

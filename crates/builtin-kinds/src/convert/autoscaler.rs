@@ -3,9 +3,8 @@
 //!
 //! Source: kubernetes `pkg/apis/autoscaling/v1/conversion.go`, `pkg/apis/autoscaling/annotations.go`.
 
-use serde_json::{Map, Value, json};
-
 use apimachinery::encode::encode_json;
+use serde_json::{Map, Value, json};
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";

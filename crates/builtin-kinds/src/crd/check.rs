@@ -7,14 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
-
-use crate::found::Found;
-use crate::naming::{letter_label, subdomain};
 use apimachinery::status::Cause;
+use serde_json::{Value, json};
 
 use super::schema_check;
 use super::structural::texts;
+use crate::found::Found;
+use crate::naming::{letter_label, subdomain};
 
 /// Types a printer column can have.
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];

@@ -2,13 +2,12 @@
 //!
 //! Source: apiextensions `apiserver/schema/pruning/algorithm.go` and `apiserver/schema/defaulting/algorithm.go`.
 
+use apimachinery::Version;
 use serde_json::{Map, Value};
 
+use super::structural::{Additional, Schema};
 use crate::size::{DEFAULT_BYTES_MAX, json_bytes};
 use crate::types;
-use apimachinery::Version;
-
-use super::structural::{Additional, Schema};
 
 /// Takes away what `schema` does not know, and gives its paths in order: `spec.list[0].x`.
 pub(super) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {

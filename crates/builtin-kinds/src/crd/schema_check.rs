@@ -2,14 +2,12 @@
 //!
 //! Source: apiextensions `apis/apiextensions/validation/validation.go`, `apiserver/schema/validation.go`.
 
+use apimachinery::Version;
 use serde_json::Value;
 
-use apimachinery::Version;
-
-use super::patterns;
 use super::prune::fill;
 use super::structural::{Schema, members};
-use super::validate;
+use super::{patterns, validate};
 use crate::found::Found;
 
 /// Types a value can have.

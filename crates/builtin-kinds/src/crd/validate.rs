@@ -8,12 +8,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
-use apimachinery::Version;
 use apimachinery::encode::encode_json;
 use apimachinery::status::Cause;
-use apimachinery::{BODY_BYTES_MAX, go_text};
+use apimachinery::{BODY_BYTES_MAX, Version, go_text};
+use serde_json::Value;
 
 use super::formats;
 use super::prune::child;

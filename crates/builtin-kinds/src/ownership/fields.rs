@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::schema::{Schema, Shape};
-
 use super::set::{Fields, Path};
+use crate::schema::{Schema, Shape};
 
 /// What two objects differ in.
 #[derive(Debug, Default)]

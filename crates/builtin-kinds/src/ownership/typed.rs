@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::schema::{Schema, Shape};
-
 use super::fields::{self, Parts};
+use crate::schema::{Schema, Shape};
 
 /// # Errors
 /// Everything that does not fit, in order: `.spec.replicas: expected numeric (int or float), got string`.

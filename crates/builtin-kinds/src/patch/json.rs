@@ -3,12 +3,11 @@
 //! Source: `evanphx/json-patch` v4, which kube-apiserver applies patches with; apiserver `server/config.go` for the limit
 //! of copies.
 
+use apimachinery::depth::{DEPTH_MAX, TOO_DEEP};
+use apimachinery::encode::encode_json;
 use json_patch::PatchOperation;
 use json_patch::jsonptr::Pointer;
 use serde_json::Value;
-
-use apimachinery::depth::{DEPTH_MAX, TOO_DEEP};
-use apimachinery::encode::encode_json;
 
 use super::tree::{Container, Id, Tree};
 

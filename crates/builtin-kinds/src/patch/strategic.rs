@@ -8,11 +8,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use apimachinery::go_text;
+use apimachinery::status::Status;
 use serde_json::{Map, Value};
 
 use crate::schema::Schema;
-use apimachinery::go_text;
-use apimachinery::status::Status;
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -312,12 +312,12 @@ fn drop_directives(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use apimachinery::Version;
     use rstest::rstest;
     use serde_json::json;
 
     use super::*;
     use crate::catalog::Catalog;
-    use apimachinery::Version;
 
     fn patched(path: &[&str], object: Value, patch: Value) -> Result<Value, String> {
         let kind = Catalog::builtin(Version::V1_36).find("", "pods").unwrap();

@@ -1,12 +1,12 @@
 //! What can be read from the published types and from definitions.
 
+use apimachinery::Version;
+use apimachinery::kind::Kind;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{Schema, Shape, published};
 use crate::catalog::Catalog;
-use apimachinery::Version;
-use apimachinery::kind::Kind;
 
 const VERSIONS: [Version; 4] = [Version::V1_33, Version::V1_34, Version::V1_35, Version::V1_36];
 

@@ -8,13 +8,13 @@
 
 use std::time::Duration;
 
+use apimachinery::kind::Kind;
+use apimachinery::time::timestamp_of_era;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::{Field, Shape, Struct, Type, of, types};
-use apimachinery::kind::Kind;
-use apimachinery::time::timestamp_of_era;
 
 mod schema;
 
@@ -271,12 +271,12 @@ fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
+    use apimachinery::Version;
     use rstest::rstest;
     use serde_json::json;
 
     use super::*;
     use crate::catalog::Catalog;
-    use apimachinery::Version;
 
     fn read(group: &str, plural: &str, message: &[u8]) -> Result<Value, String> {
         let kind = Catalog::builtin(Version::V1_36).find(group, plural).unwrap();

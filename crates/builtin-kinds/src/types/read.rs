@@ -8,6 +8,8 @@
 
 use std::fmt;
 
+use apimachinery::kind::Kind;
+use apimachinery::{Version, go_text};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
@@ -16,9 +18,6 @@ use super::problems::Problems;
 use super::quantities::quantity;
 use super::scalars::{bytes, fits, time};
 use super::{Field, Shape, Struct, Type, of, types};
-use apimachinery::Version;
-use apimachinery::go_text;
-use apimachinery::kind::Kind;
 
 /// What was read.
 #[derive(Debug)]

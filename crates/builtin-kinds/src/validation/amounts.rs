@@ -4,15 +4,14 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Map;
-
-use crate::found::Found;
-use crate::types;
 use apimachinery::Version;
+use serde_json::Map;
 
 use super::formats::qualified_name;
 use super::pods;
 use super::rules::{Place, list};
+use crate::found::Found;
+use crate::types;
 
 /// What is counted, in whole numbers.
 const COUNTED: [&str; 9] = [

@@ -2,13 +2,12 @@
 //!
 //! Source: kubernetes `pkg/apis/autoscaling/validation/validation.go`.
 
+use apimachinery::Version;
 use serde_json::Value;
 
+use super::rules::Place;
 use crate::found::Found;
 use crate::types;
-use apimachinery::Version;
-
-use super::rules::Place;
 
 /// Types of metrics, and the field with the rest.
 const SOURCES: [(&str, &str); 5] = [

@@ -2,15 +2,14 @@
 //!
 //! Source: the `Validate…Update` functions of kubernetes `pkg/apis/*/validation`.
 
-use serde_json::{Map, Value, json};
-
-use crate::found::Found;
-use crate::types;
-use crate::types::Struct;
 use apimachinery::go_text;
+use serde_json::{Map, Value, json};
 
 use super::metadata::IMMUTABLE;
 use super::rules::list;
+use crate::found::Found;
+use crate::types;
+use crate::types::Struct;
 
 /// Checks `object`, which is to replace `old`; both are complete.
 pub(super) fn check(known: &Struct, object: &Value, old: &Value, found: &mut Found) {

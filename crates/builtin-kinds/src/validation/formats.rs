@@ -4,14 +4,13 @@
 
 use std::net::IpAddr;
 
+use apimachinery::Version;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::{schedule, zones};
 use crate::found::Found;
 use crate::naming::{label, letter_label, path_segment, subdomain};
-use apimachinery::Version;
-
-use super::{schedule, zones};
 
 /// The words of `is` in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -2,15 +2,14 @@
 //!
 //! Source: apimachinery `api/validation/objectmeta.go`; kubernetes `pkg/apis/core/validation` for finalizers.
 
-use serde_json::Value;
-
-use crate::found::Found;
-use crate::naming;
 use apimachinery::Version;
 use apimachinery::kind::Kind;
+use serde_json::Value;
 
 use super::formats::{annotations, labels, qualified_name};
 use super::rules::list;
+use crate::found::Found;
+use crate::naming;
 
 /// Fields that nobody can set.
 const SERVER_OWNED: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds"];

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use serde_json::{Value, json};
-
-use crate::found::Found;
-use crate::naming::{label, subdomain};
 use apimachinery::Version;
+use serde_json::{Value, json};
 
 use super::formats::{self, Format, cidr, service_name};
 use super::rules::{Place, list};
+use crate::found::Found;
+use crate::naming::{label, subdomain};
 
 const AN_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 

@@ -4,11 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::found::Found;
-use crate::naming::subdomain;
-
 use super::formats::{self, Format, config_key, label_value, qualified_name};
 use super::rules::{Place, list};
+use crate::found::Found;
+use crate::naming::subdomain;
 
 /// The most bytes the values of a ConfigMap or Secret may have.
 const VALUES_MAX: usize = 1024 * 1024;

@@ -1,11 +1,10 @@
 //! Where pods may go: tolerations, affinities, how they spread, and what they wait for.
 
-use crate::found::Found;
-
 use super::formats::{label_value, qualified_name};
 use super::objects::effect;
 use super::rules::Place;
 use super::workloads::{key, operator_and_key};
+use crate::found::Found;
 
 pub(super) fn scheduling_gate(place: &Place<'_>, found: &mut Found) {
     let name = place.text("name");

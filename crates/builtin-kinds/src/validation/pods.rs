@@ -2,16 +2,15 @@
 
 use std::collections::HashSet;
 
+use apimachinery::Version;
 use serde_json::Value;
 
+use super::formats::{is_port, qualified_name};
+use super::rules::{Place, list};
 use crate::found::Found;
 use crate::naming::subdomain;
 use crate::types;
 use crate::types::Struct;
-use apimachinery::Version;
-
-use super::formats::{is_port, qualified_name};
-use super::rules::{Place, list};
 
 /// What only a new pod must not have.
 pub(super) fn created(known: &Struct, object: &Value, found: &mut Found) {

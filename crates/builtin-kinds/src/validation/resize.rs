@@ -2,13 +2,12 @@
 //!
 //! Source: `ValidatePodResize` of kubernetes `pkg/apis/core/validation`.
 
+use apimachinery::Version;
 use serde_json::{Value, json};
 
+use super::rules::list;
 use crate::found::Found;
 use crate::quality;
-use apimachinery::Version;
-
-use super::rules::list;
 
 /// The lists of containers, each with what it is called.
 const LISTS: [(&str, &str); 2] = [("containers", "containers"), ("initContainers", "initContainers")];

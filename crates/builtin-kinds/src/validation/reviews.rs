@@ -2,15 +2,14 @@
 //!
 //! Source: kubernetes `pkg/apis/authorization/validation`.
 
-use serde_json::Value;
-
-use crate::found::Found;
 use apimachinery::Version;
 use apimachinery::kind::Review;
+use serde_json::Value;
 
 use super::indexes::Indexes;
 use super::rules::Place;
 use super::workloads::{fits_operator, key, label_values};
+use crate::found::Found;
 
 const SPEC_OF_RESOURCE: &str = "spec.resourceAttributes";
 const SPEC_OF_PATH: &str = "spec.nonResourceAttributes";

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use apimachinery::Version;
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::found::Found;
-use crate::types::{Struct, Type};
-use apimachinery::Version;
 
 use super::formats::{self, Format};
 use super::indexes::Indexes;
 use super::{amounts, autoscaling, network, objects, placement, pods, status, volumes, webhooks, workloads};
+use crate::found::Found;
+use crate::types::{Struct, Type};
 
 /// A struct somewhere in an object.
 #[derive(Debug, Clone, Copy)]

@@ -7,16 +7,15 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
-
-use crate::found::Found;
-use crate::types::{Struct, Type};
 use apimachinery::Version;
+use serde_json::{Value, json};
 
 use super::formats::{self, Format, qualified_name};
 use super::indexes::Indexes;
 use super::metadata::IMMUTABLE;
 use super::rules::{self, Place, list};
+use crate::found::Found;
+use crate::types::{Struct, Type};
 
 /// Asks what there is to ask of the status of an object.
 pub(super) fn check(known: &'static Struct, object: &Value, version: Version, found: &mut Found) {

@@ -2,10 +2,9 @@
 //!
 //! Source: kubernetes `pkg/apis/core/validation/validation.go`.
 
+use super::rules::Place;
 use crate::found::Found;
 use crate::types;
-
-use super::rules::Place;
 
 /// What the sources of volumes cannot be without.
 const NEEDED: [(&str, &str); 4] = [

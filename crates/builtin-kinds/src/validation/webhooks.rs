@@ -4,10 +4,9 @@
 
 use serde_json::Value;
 
+use super::rules::Place;
 use crate::found::Found;
 use crate::naming::subdomain;
-
-use super::rules::Place;
 
 /// Its name, which is a domain.
 pub(super) fn webhook_name(place: &Place<'_>, found: &mut Found) {

@@ -1,14 +1,13 @@
 //! What makes pods of templates, and what counts them.
 
-use serde_json::{Value, json};
-
-use crate::found::Found;
-use crate::types;
 use apimachinery::Version;
+use serde_json::{Value, json};
 
 use super::formats::{annotations, label_value, labels, percent, qualified_name};
 use super::indexes::Indexes;
 use super::rules::{self, Place, list};
+use crate::found::Found;
+use crate::types;
 
 /// One requirement of a label selector.
 pub(super) fn requirement(place: &Place<'_>, found: &mut Found) {

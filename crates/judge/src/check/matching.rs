@@ -1,11 +1,10 @@
 //! Does a request or an event fit what a file says, and how to say what the file says.
 
-use ::trace::record::FrameType;
+use ::trace::record::{FrameType, Verb};
 use scenario::matching::{kind_meets, words_for_error};
 use scenario::{EmittedMatch, Expected, QueryMatch, Ref, RequestExpect, RequestKind};
 
 use super::{Exchange, Reported, Trace};
-use ::trace::record::Verb;
 
 /// What the scenario's names stand for.
 pub(super) struct Names<'t, 'a> {

@@ -2,9 +2,10 @@
 
 use ::trace::record::What;
 use rstest::rstest;
-use scenario::{EmittedKind, EmittedMatch, Expected, Ref, RequestNever, Step, Times, Trigger};
-use scenario::{EmittedNever, Expect};
-use scenario::{QueryMatch, RequestKind, RequestPattern};
+use scenario::{
+    EmittedKind, EmittedMatch, EmittedNever, Expect, Expected, QueryMatch, Ref, RequestKind, RequestNever,
+    RequestPattern, Step, Times, Trigger,
+};
 
 use super::*;
 use crate::trace::sample::{Sample, scenario};

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use trace::fault::Http2Error;
 
 use super::{Duration, Loose, Names, Object};
 use crate::read::{At, Both, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr, Words, given};
-use trace::fault::Http2Error;
 
 /// A step: a trigger and actions; or just one action.
 pub(crate) type Step = Both<StepKeys, ActionKeys>;

@@ -1,5 +1,7 @@
 //! Actions: from the keys of an item to the one thing it does.
 
+use trace::fault::{Cut, Ending, Pace};
+
 use super::Validator;
 use super::answers::status;
 use super::fit::{Answer, Progress};
@@ -7,13 +9,11 @@ use super::names::Named;
 use super::reach::Reach;
 use super::world::World;
 use crate::errors::{Code, Problem};
-use crate::raw;
 use crate::raw::{ActionKeys, EndingKeys, Name};
 use crate::read::{At, First, OneOrMany, OrNothing};
 use crate::tree::Span;
 use crate::words::suggest;
-use crate::{Action, RawFrame, RuleAction, SayAction, ShapeAction, TruthAction};
-use trace::fault::{Cut, Ending, Pace};
+use crate::{Action, RawFrame, RuleAction, SayAction, ShapeAction, TruthAction, raw};
 
 impl Validator<'_> {
     pub(super) fn action(

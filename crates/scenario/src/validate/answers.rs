@@ -3,11 +3,10 @@
 use super::Validator;
 use super::world::World;
 use crate::errors::{Code, Problem};
-use crate::raw;
 use crate::raw::{Condition, StatusKeys};
 use crate::read::{At, First, OneOrMany, Text};
 use crate::tree::Span;
-use crate::{ItemsShape, PageEdit, Reply, ReplyBody, StatusSpec};
+use crate::{ItemsShape, PageEdit, Reply, ReplyBody, StatusSpec, raw};
 
 impl Validator<'_> {
     pub(super) fn reply(&mut self, world: &mut World, reply: &raw::Reply) -> Reply {

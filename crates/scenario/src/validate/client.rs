@@ -1,13 +1,13 @@
 //! What the client under test is told.
 
-use super::Validator;
-use crate::errors::{Code, Problem};
-use crate::raw;
-use crate::read::At;
-use crate::words::suggest;
-use crate::{BackoffSettings, ClientMode, ClientSettings, InitialList, ListSemantic};
 use apimachinery::kind::Kind;
 use apimachinery::selector::{FieldSelector, LabelSelector};
+
+use super::Validator;
+use crate::errors::{Code, Problem};
+use crate::read::At;
+use crate::words::suggest;
+use crate::{BackoffSettings, ClientMode, ClientSettings, InitialList, ListSemantic, raw};
 
 impl Validator<'_> {
     pub(super) fn client(&mut self, client: &raw::Client, kind: &Kind) -> ClientSettings {

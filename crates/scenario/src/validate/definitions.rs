@@ -1,6 +1,10 @@
 //! Custom resources that a file defines itself: the kinds its definitions add, and objects held against their schemas. And how
 //! deep objects are.
 
+use apimachinery::Version;
+use apimachinery::depth::{DEPTH_MAX, is_too_deep};
+use apimachinery::kind::Kind;
+use builtin_kinds::crd;
 use serde_json::Value;
 
 use super::Validator;
@@ -10,10 +14,6 @@ use crate::raw::Object;
 use crate::read::{At, Json};
 use crate::tree::Span;
 use crate::{Manifest, ObjectName};
-use apimachinery::Version;
-use apimachinery::depth::{DEPTH_MAX, is_too_deep};
-use apimachinery::kind::Kind;
-use builtin_kinds::crd;
 
 impl Validator<'_> {
     /// Learns the kinds that `objects` define, before anything else is looked at: the target may be one of them.

@@ -4,14 +4,13 @@ use super::Validator;
 use super::names::Named;
 use super::world::World;
 use crate::errors::{Code, Problem};
-use crate::raw;
 use crate::raw::RequestMatch;
 use crate::read::{At, Both, WordOr};
 use crate::tree::Span;
 use crate::words::nearest;
 use crate::{
     EmittedNever, Excuse, Expect, Expected, QueryMatch, Ref, RequestCount, RequestExpect, RequestKind,
-    RequestNever, RequestPattern, catalogue,
+    RequestNever, RequestPattern, catalogue, raw,
 };
 
 impl Validator<'_> {

@@ -1,12 +1,13 @@
 //! Which actions make sense for what a step waits for, and after the actions before them.
 
+use apimachinery::encode::encode_json;
+use trace::fault::Cut;
+
 use super::Validator;
 use crate::errors::{Code, Problem};
 use crate::raw::ActionKeys;
 use crate::tree::Span;
 use crate::{Action, ReplyBody, RuleAction, ShapeAction};
-use apimachinery::encode::encode_json;
-use trace::fault::Cut;
 
 /// What the actions of a step act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use super::Validator;
 use crate::errors::{Code, Problem};
-use crate::raw;
 use crate::raw::Condition;
 use crate::read::{At, First, Text, WordOr};
 use crate::tree::Span;
 use crate::words::{is_name, suggest};
-use crate::{Expected, Ref};
+use crate::{Expected, Ref, raw};
 
 /// What a name is given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

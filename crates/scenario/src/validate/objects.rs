@@ -1,5 +1,6 @@
 //! Objects: from short forms and manifests to JSON, and which of them are there when.
 
+use apimachinery::kind::Kind;
 use serde_json::{Map, Value, json};
 
 use super::Validator;
@@ -7,13 +8,11 @@ use super::names::Named;
 use super::world::World;
 use crate::errors::{Code, Problem};
 use crate::kinds::SHORT_WORDS;
-use crate::raw;
 use crate::raw::{Name, Object, ShortBody, ShortObject};
 use crate::read::{At, Entries, First, Json, Text};
 use crate::tree::Span;
 use crate::words::{is_dns_subdomain, label_key, label_value, nearest, suggest};
-use crate::{Manifest, ObjectName};
-use apimachinery::kind::Kind;
+use crate::{Manifest, ObjectName, raw};
 
 impl Validator<'_> {
     /// The objects an entry makes, written to `world`.

@@ -1,25 +1,24 @@
 //! Rules and waits: the parts of a step that make sense without a scenario around them.
 
+use builtin_kinds::catalog::Catalog;
+use trace::fault::Ending;
+use trace::record::{ConnId, Door, StreamId};
+
 use super::Validator;
 use super::fit::{Answer, Progress};
 use super::names::Names;
 use super::reach::Reach;
 use super::world::World;
-use crate::Transport;
 use crate::errors::{Code, Problem};
 use crate::kinds::Kinds;
 use crate::lines::Lines;
-use crate::raw;
 use crate::raw::{ClosedWord, DoorWord, EventWord, FromKeys, When};
 use crate::read::{At, Both, WordOr};
 use crate::tree::Span;
 use crate::{
     Action, ClientSettings, RequestTrigger, Rule, RuleTrigger, Scenario, Sent, ServerSettings, Target,
-    Trigger, Wait, Whose,
+    Transport, Trigger, Wait, Whose, raw,
 };
-use builtin_kinds::catalog::Catalog;
-use trace::fault::Ending;
-use trace::record::{ConnId, Door, StreamId};
 
 /// How long a wait lasts that does not say.
 const WAIT_MS: u64 = 30_000;

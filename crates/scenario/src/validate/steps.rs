@@ -7,11 +7,10 @@ use super::names::Named;
 use super::reach::{Awaited, Reach};
 use super::world::World;
 use crate::errors::{Code, Problem};
-use crate::raw;
 use crate::raw::{ActionKeys, Query, When};
 use crate::read::{At, Both, WordOr};
 use crate::tree::Span;
-use crate::{QueryMatch, RequestKind, RequestTrigger, Step, Times, Trigger};
+use crate::{QueryMatch, RequestKind, RequestTrigger, Step, Times, Trigger, raw};
 
 impl Validator<'_> {
     pub(super) fn step(&mut self, world: &mut World, reach: &mut Reach, step: At<WordOr<raw::Step>>) -> Step {

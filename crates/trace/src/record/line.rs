@@ -7,9 +7,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use apimachinery::ObjectRef;
+
 use super::{Door, Frame, FrameType, Record, RunEnd, Side, What, WriteOp};
 use crate::fault::Ending;
-use apimachinery::ObjectRef;
 
 /// One record as one line: `1.097s client > #4 WATCH /api/v1/configmaps?resourceVersion=1003`. Never a newline.
 pub fn line(record: &Record) -> String {

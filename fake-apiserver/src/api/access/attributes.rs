@@ -3,14 +3,13 @@
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`.
 
-use http::Method;
-
+use apimachinery::path::{ResourcePath, decoded_path, query_pairs};
 use apimachinery::selector::FieldSelector;
+use apimachinery::status::Status;
+use http::Method;
 
 use super::super::options::truthy;
 use super::{HttpRequest, User};
-use apimachinery::path::{ResourcePath, decoded_path, query_pairs};
-use apimachinery::status::Status;
 
 /// What somebody wants to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,14 +124,14 @@ impl Attributes {
 
 #[cfg(test)]
 mod tests {
+    use apimachinery::Version;
+    use builtin_kinds::catalog::Catalog;
     use bytes::Bytes;
     use http::HeaderMap;
     use proptest::prelude::*;
 
     use super::*;
     use crate::api::path::{Route, route};
-    use apimachinery::Version;
-    use builtin_kinds::catalog::Catalog;
 
     /// Pieces of paths, slashes among them, in any order.
     fn paths() -> impl Strategy<Value = String> {

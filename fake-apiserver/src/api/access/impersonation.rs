@@ -5,15 +5,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use apimachinery::Version;
-use apimachinery::go_text;
 use apimachinery::path::percent_decoded;
+use apimachinery::status::Status;
+use apimachinery::{Version, go_text};
 
 use super::{
     ANONYMOUS, AUTHENTICATED, Attributes, Authorizer, HttpRequest, UNAUTHENTICATED, User,
     service_account_groups,
 };
-use apimachinery::status::Status;
 
 const PREFIX: &str = "impersonate-";
 

@@ -4,14 +4,13 @@
 
 use std::sync::OnceLock;
 
+use apimachinery::encode::encode_json;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use p256::ecdsa::signature::{Signer as _, Verifier as _};
 use p256::ecdsa::{Signature, SigningKey};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-
-use apimachinery::encode::encode_json;
 
 /// How it signs, as tokens and keys name it.
 pub(crate) const ALGORITHM: &str = "ES256";

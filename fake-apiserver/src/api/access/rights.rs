@@ -3,8 +3,9 @@
 //!
 //! Source: "Using RBAC Authorization", default roles; kubernetes `plugin/pkg/auth/authorizer/rbac`.
 
-use super::{ADMINS, AUTHENTICATED, Attributes, HttpRequest, SERVICE_ACCOUNTS, UNAUTHENTICATED, User};
 use apimachinery::status::Status;
+
+use super::{ADMINS, AUTHENTICATED, Attributes, HttpRequest, SERVICE_ACCOUNTS, UNAUTHENTICATED, User};
 
 /// Who decides what may be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

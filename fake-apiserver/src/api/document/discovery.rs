@@ -3,16 +3,15 @@
 //!
 //! Source: KEP-3352 (aggregated discovery), `apidiscovery.k8s.io/v2`; apiserver `endpoints/discovery`.
 
-use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha512};
-
-use crate::api::{Answer, HttpRequest};
 use apimachinery::Version;
 use apimachinery::kind::{Kind, Part};
 use apimachinery::status::Status;
 use builtin_kinds::catalog::{Catalog, Group};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha512};
 
 use super::{compact, routed};
+use crate::api::{Answer, HttpRequest};
 
 /// What the plain documents are written in.
 const TYPES: [&str; 3] = [

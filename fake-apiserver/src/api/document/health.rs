@@ -2,11 +2,11 @@
 //!
 //! Source: apiserver `server/healthz/healthz.go`; the names and their order are what real servers answered.
 
-use crate::api::Answer;
 use apimachinery::Version;
 use apimachinery::path::query_pairs;
 
 use super::Endpoint;
+use crate::api::Answer;
 
 /// The hooks that run after the start, in the order they are registered, with the first minor that has them.
 const HOOKS: [(&str, Version); 30] = [

@@ -5,17 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
-
-use crate::api::{Answer, HttpRequest};
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Kind;
 use apimachinery::path::query_pairs;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::published;
+use serde_json::json;
 
 use super::discovery::hash;
+use crate::api::{Answer, HttpRequest};
 
 mod custom;
 mod version_2;

@@ -1,14 +1,13 @@
 //! What a server tells of itself as a process: metrics, status, who signs its tokens. As little as is true of the fake,
 //! which measures nothing.
 
-use serde_json::json;
-
-use crate::api::access::{ALGORITHM, API_AUDIENCE, Issuer};
-use crate::api::{Answer, HttpRequest};
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
+use serde_json::json;
 
 use super::{Endpoint, git_version};
+use crate::api::access::{ALGORITHM, API_AUDIENCE, Issuer};
+use crate::api::{Answer, HttpRequest};
 
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 

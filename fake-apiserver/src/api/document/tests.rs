@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use apimachinery::Version;
+use builtin_kinds::catalog::Catalog;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use rstest::rstest;
@@ -10,8 +12,6 @@ use serde_json::{Value, json};
 use crate::api::access::Issuer;
 use crate::api::path::{Route, route};
 use crate::api::{Answer, HttpRequest};
-use apimachinery::Version;
-use builtin_kinds::catalog::Catalog;
 
 const NEWEST: Version = Version::V1_36;
 const VERSIONS: [Version; 4] = [Version::V1_33, Version::V1_34, Version::V1_35, Version::V1_36];

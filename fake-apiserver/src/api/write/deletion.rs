@@ -1,14 +1,12 @@
 //! How a deletion is asked for: `DeleteOptions`, from the body, or from the query where there is no body.
 
-use serde_json::Value;
-
-use crate::api::{HttpRequest, body};
-use apimachinery::Version;
-use apimachinery::go_text;
 use apimachinery::status::{Cause, Status};
+use apimachinery::{Version, go_text};
+use serde_json::Value;
 
 use super::bounded;
 use super::options::{Options, dry_run_faults};
+use crate::api::{HttpRequest, body};
 
 /// `DeleteOptions`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,15 +1,13 @@
 //! What the query of a write says.
 
+use apimachinery::path::query_pairs;
+use apimachinery::status::{Cause, Status};
+use apimachinery::write::FieldValidation;
+use apimachinery::{Version, go_text};
 use serde_json::{Value, json};
 
 use crate::api::HttpRequest;
 use crate::api::options::truthy;
-use apimachinery::Version;
-use apimachinery::go_text;
-use apimachinery::path::query_pairs;
-use apimachinery::status::{Cause, Status};
-
-use apimachinery::write::FieldValidation;
 
 /// What the query says of a write.
 pub(super) struct Options {

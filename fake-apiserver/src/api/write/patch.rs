@@ -2,21 +2,17 @@
 //!
 //! Source: RFC 6902, RFC 7386, apiserver `endpoints/handlers/patch.go`.
 
-use apimachinery::write::Patch;
-use serde_json::{Value, json};
-
-use crate::api::options::truthy;
-use crate::api::{HttpRequest, body, yaml_keys};
-use apimachinery::Version;
-use apimachinery::depth;
-use apimachinery::go_text;
 use apimachinery::kind::Kind;
 use apimachinery::options::Collection;
 use apimachinery::status::{Cause, Status};
+use apimachinery::write::{FieldValidation, Patch};
+use apimachinery::{Version, depth, go_text};
 use builtin_kinds::types;
+use serde_json::{Value, json};
 
 use super::options::Options;
-use apimachinery::write::FieldValidation;
+use crate::api::options::truthy;
+use crate::api::{HttpRequest, body, yaml_keys};
 
 /// Operations a JSON patch may have (apiserver `maxJSONPatchOperations`).
 const OPERATIONS_MAX: usize = 10_000;

@@ -4,10 +4,9 @@
 //!
 //! Source: kubernetes `pkg/registry/core/pod/storage/{storage,eviction}.go`.
 
-use serde_json::Value;
-
 use apimachinery::kind::Kind;
 use builtin_kinds::catalog;
+use serde_json::Value;
 
 use super::deletion::body_dry_run;
 use super::{DeleteOptions, WriteAction};

@@ -10,11 +10,10 @@
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
-use serde_json::{Value, json};
-
 use apimachinery::status::Status;
 use builtin_kinds::found::Found;
 use builtin_kinds::{quality, types};
+use serde_json::{Value, json};
 
 use super::{Writer, remove};
 

@@ -2,16 +2,15 @@
 //!
 //! Source: kubernetes `pkg/registry/core/pod/storage/storage.go` (`BindingREST`).
 
-use bytes::Bytes;
-use serde_json::{Value, json};
-
-use crate::model::write::{self, Outcome};
 use apimachinery::Version;
 use apimachinery::kind::Kind;
 use apimachinery::status::Status;
 use builtin_kinds::found::Found;
+use bytes::Bytes;
+use serde_json::{Value, json};
 
 use super::{DONE, Writer, is_terminating, text};
+use crate::model::write::{self, Outcome};
 
 impl Writer<'_> {
     /// Places a pod on the node the binding names; that is no change of what the pod is to be. `resource` is what the

@@ -3,13 +3,12 @@
 //!
 //! Source: kubernetes `plugin/pkg/admission/{priority,runtimeclass,storage/storageclass/setdefault,network/defaultingressclass}`.
 
-use serde_json::{Value, json};
-
-use crate::model::store::Objects;
 use apimachinery::object::Stored;
 use apimachinery::status::Status;
+use serde_json::{Value, json};
 
 use super::Writer;
+use crate::model::store::Objects;
 
 /// Priorities there are without a PriorityClass in the store.
 const SYSTEM_PRIORITIES: [(&str, i64); 2] = [

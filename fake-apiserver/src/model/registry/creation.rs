@@ -2,16 +2,15 @@
 //!
 //! Source: apiserver `registry/rest/create.go` and `registry/generic/registry/store.go`.
 
+use apimachinery::kind::Deletion;
+use apimachinery::status::Status;
 use builtin_kinds::crd::Definition;
+use builtin_kinds::{crd, naming, ownership, unevaluated, validation};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::model::write::{self, Outcome};
-use apimachinery::kind::Deletion;
-use apimachinery::status::Status;
-use builtin_kinds::{crd, naming, ownership, unevaluated, validation};
-
 use super::{Writer, is_terminating, remove, text};
+use crate::model::write::{self, Outcome};
 
 /// Names the server tries before it gives up finding one.
 const ATTEMPTS: usize = 8;

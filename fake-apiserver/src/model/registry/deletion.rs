@@ -4,18 +4,17 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use serde_json::Value;
-
-use crate::api::write::{DeleteOptions, Propagation};
-use crate::model::list::{FRESH_WAIT, ListOutcome};
-use crate::model::write::{self, Outcome};
 use apimachinery::kind::{Deletion, Kind};
 use apimachinery::object::Stored;
 use apimachinery::options::ListRequest;
 use apimachinery::status::Status;
+use bytes::Bytes;
+use serde_json::Value;
 
 use super::{Writer, finalizers, is_terminating};
+use crate::api::write::{DeleteOptions, Propagation};
+use crate::model::list::{FRESH_WAIT, ListOutcome};
+use crate::model::write::{self, Outcome};
 
 const ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
                        remove them or set propagationPolicy=Orphan to suppress this warning";

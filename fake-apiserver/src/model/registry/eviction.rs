@@ -6,19 +6,18 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use serde_json::{Value, json};
-
-use crate::api::write::DeleteOptions;
-use crate::model::write;
 use apimachinery::Version;
 use apimachinery::object::Stored;
 use apimachinery::selector::LabelSelector;
 use apimachinery::status::Status;
 use builtin_kinds::scale;
+use bytes::Bytes;
+use serde_json::{Value, json};
 
 use super::deletion::check_preconditions;
 use super::{DONE, Writer, is_terminating, text};
+use crate::api::write::DeleteOptions;
+use crate::model::write;
 
 const SEVERAL_BUDGETS: &str =
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";

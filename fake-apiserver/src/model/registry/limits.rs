@@ -7,11 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
-
 use apimachinery::status::Status;
 use apimachinery::write::Subresource;
 use builtin_kinds::types;
+use serde_json::{Map, Value};
 
 use super::Writer;
 

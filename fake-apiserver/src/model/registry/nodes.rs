@@ -2,11 +2,10 @@
 //!
 //! Source: kubernetes `plugin/pkg/admission/podresize`.
 
-use serde_json::Value;
-
 use apimachinery::Version;
 use apimachinery::status::{Cause, Status};
 use builtin_kinds::types;
+use serde_json::Value;
 
 use super::Writer;
 use super::limits::{amounts, together};

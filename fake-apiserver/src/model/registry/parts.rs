@@ -4,11 +4,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use serde_json::{Value, json};
-
 use apimachinery::kind::{Deletion, Kind};
 use apimachinery::write::Subresource;
 use builtin_kinds::types;
+use serde_json::{Value, json};
 
 use super::remove;
 

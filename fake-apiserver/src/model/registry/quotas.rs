@@ -12,12 +12,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use apimachinery::object::Stored;
 use apimachinery::status::Status;
 use apimachinery::write::Subresource;
 use builtin_kinds::types;
+use serde_json::Value;
 
 use super::Writer;
 use super::limits::{Amounts, amounts};

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use serde_json::Value;
-
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Scale;
 use apimachinery::object::Stored;
 use apimachinery::options::Form;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
-use builtin_kinds::catalog;
 use builtin_kinds::ownership::Ownership;
-use builtin_kinds::scale;
+use builtin_kinds::{catalog, scale};
+use bytes::Bytes;
+use serde_json::Value;
 
 use super::update::Owners;
 use super::{Writer, text};

@@ -2,23 +2,21 @@
 //!
 //! Source: apiserver `registry/rest/update.go` and `registry/generic/registry/store.go`.
 
-use builtin_kinds::crd::Definition;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use serde_json::Value;
-
-use crate::api::write::check_namespace;
-use crate::model::write;
 use apimachinery::go_text;
 use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
-use builtin_kinds::crd;
-use builtin_kinds::{ownership, types, unevaluated, validation};
+use builtin_kinds::crd::Definition;
+use builtin_kinds::{crd, ownership, types, unevaluated, validation};
+use bytes::Bytes;
+use serde_json::Value;
 
 use super::{Writer, finalizers, is_terminating, parts, text};
+use crate::api::write::check_namespace;
+use crate::model::write;
 
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";

@@ -6,11 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use apimachinery::kind::Kind;
 use apimachinery::write::Subresource;
 use builtin_kinds::types;
+use serde_json::Value;
 
 use super::is_terminating;
 use super::limits::{Amounts, add, amounts, together};

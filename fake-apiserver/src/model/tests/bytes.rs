@@ -1,10 +1,10 @@
 //! The bytes on the wire, whole.
 
+use apimachinery::encode::encode_json;
+use apimachinery::options::{Collection, Form, MetaVersion, RowObject, TableForm};
 use rstest::rstest;
 
 use super::*;
-use apimachinery::encode::encode_json;
-use apimachinery::options::{Collection, Form, MetaVersion, RowObject, TableForm};
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()

@@ -1,9 +1,9 @@
 //! Custom resources, from their definition to its end.
 
 use rstest::rstest;
+use trace::record::WriteOp;
 
 use super::*;
-use trace::record::WriteOp;
 
 pub(super) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(super) const GADGETS: &str = "/apis/x.example.com/v1/namespaces/probe/gadgets";

@@ -1,9 +1,9 @@
 //! Which objects a selector means, and what is said of one that means nothing.
 
+use apimachinery::selector::{FieldSelector, LabelSelector};
 use rstest::rstest;
 
 use super::*;
-use apimachinery::selector::{FieldSelector, LabelSelector};
 
 /// `none` has no labels, `x` and `y` have `app` of their name, `n5` has `app=x,n=5`, `empty` has `app=`.
 #[rstest]

@@ -1,9 +1,9 @@
 //! What a write makes of a manifest.
 
 use rstest::rstest;
+use trace::record::WriteOp;
 
 use super::*;
-use trace::record::WriteOp;
 
 #[test]
 fn identity_and_times_are_the_server_s() {

@@ -3,8 +3,9 @@
 //!
 //! It must not know how lines leave.
 
-use crate::model::WatchFrame;
 use trace::record::FrameType;
+
+use crate::model::WatchFrame;
 
 /// What the script does to the truthful events of a watch.
 #[derive(Debug, Default)]

@@ -5,11 +5,11 @@
     reason = "a test looks at nothing but what it is about"
 )]
 
+use apimachinery::ObjectRef;
 use rstest::rstest;
+use trace::record::FrameType;
 
 use super::*;
-use apimachinery::ObjectRef;
-use trace::record::FrameType;
 
 const STREAM: StreamId = StreamId(1);
 

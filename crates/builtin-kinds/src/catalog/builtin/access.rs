@@ -1,7 +1,8 @@
 //! Roles, reviews of access and certificates.
 
-use super::{CORE, field, part};
 use apimachinery::kind::{Kind, NameRule, Review, UnknownField};
+
+use super::{CORE, field, part};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

@@ -1,7 +1,8 @@
 //! Leases, events, priorities and what nodes run with.
 
-use super::{CORE, field};
 use apimachinery::kind::{Kind, UnknownField};
+
+use super::{CORE, field};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

@@ -1,7 +1,8 @@
 //! The core group.
 
-use super::{CORE, REPLICAS, count, field, flag, part};
 use apimachinery::kind::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
+
+use super::{CORE, REPLICAS, count, field, flag, part};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

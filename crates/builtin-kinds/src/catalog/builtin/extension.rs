@@ -1,9 +1,9 @@
 //! What extends the apiserver: admission, definitions of custom resources, other apiservers.
 
 use apimachinery::Version;
+use apimachinery::kind::{Kind, NameRule};
 
 use super::CORE;
-use apimachinery::kind::{Kind, NameRule};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

@@ -1,9 +1,9 @@
 //! Networking and discovery of endpoints.
 
 use apimachinery::Version;
+use apimachinery::kind::{Kind, NameRule};
 
 use super::CORE;
-use apimachinery::kind::{Kind, NameRule};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

@@ -1,9 +1,9 @@
 //! Storage classes and devices.
 
 use apimachinery::Version;
+use apimachinery::kind::{Kind, UnknownField};
 
 use super::{CORE, field};
-use apimachinery::kind::{Kind, UnknownField};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

@@ -1,7 +1,8 @@
 //! What runs: apps, batch, autoscaling and policy.
 
-use super::{CORE, REPLICAS, count};
 use apimachinery::kind::{Kind, NameRule, UnknownField};
+
+use super::{CORE, REPLICAS, count};
 
 pub(super) static ROWS: &[Kind] = &[
     Kind {

@@ -4,9 +4,8 @@
 //!
 //! Source: apiextensions `apis/apiextensions/v1/generated.proto` and the JSON names in `types_jsonschema.go`.
 
-use serde_json::{Map, Value};
-
 use apimachinery::depth::{DEPTH_MAX, TOO_DEEP};
+use serde_json::{Map, Value};
 
 use super::{Wire, entries, raw, text, wrong_wire};
 

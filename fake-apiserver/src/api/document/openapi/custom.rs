@@ -3,13 +3,12 @@
 //!
 //! Source: apiextensions-apiserver `controller/openapi/builder`.
 
-use builtin_kinds::crd::Definition;
-use serde_json::{Map, Value, json};
-
 use apimachinery::Version;
 use apimachinery::kind::Kind;
+use builtin_kinds::crd::Definition;
 use builtin_kinds::published;
 use builtin_kinds::published::Sample;
+use serde_json::{Map, Value, json};
 
 use super::Texts;
 

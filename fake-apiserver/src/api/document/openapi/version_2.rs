@@ -5,15 +5,14 @@
 
 mod protobuf;
 
-use serde_json::{Map, Value, json};
-
-use crate::api::{Answer, HttpRequest};
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
 use builtin_kinds::catalog::Catalog;
+use serde_json::{Map, Value, json};
 
 use super::custom::{self, Draft};
 use super::{bare, contents, customs, hash, schemas_of, tag, takes_json, whole};
+use crate::api::{Answer, HttpRequest};
 
 /// `/openapi/v2`: in protobuf for whoever asks for it, else in JSON.
 pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
