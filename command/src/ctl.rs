@@ -12,9 +12,8 @@ use serde_json::Value;
 
 use self::client::Client;
 use self::words::From;
-use crate::Failure;
 use crate::output::printable_lines;
-use crate::state;
+use crate::{Failure, state};
 
 /// Steer a running server from another shell: rules, faults, the trace.
 ///

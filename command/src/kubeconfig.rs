@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use fake_apiserver::net;
 
-use crate::Failure;
-use crate::private;
+use crate::{Failure, private};
 
 /// How long a server that left its kubeconfig has to accept a connection, if it still runs.
 const STILL_SERVED: Duration = Duration::from_millis(500);

@@ -13,6 +13,7 @@ mod objects;
 mod output;
 mod play;
 mod private;
+mod random;
 mod run;
 mod serve;
 mod stage;

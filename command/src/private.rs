@@ -6,14 +6,14 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, stage};
+use crate::{Failure, random};
 
 /// Makes a new folder `PREFIX<random>` in `parent` that only its user may enter.
 ///
 /// # Errors
 /// The system refuses it.
 pub(crate) fn new_folder(parent: &Path, prefix: &str) -> Result<PathBuf, Failure> {
-    let folder = parent.join(format!("{prefix}{}", stage::random_word()?));
+    let folder = parent.join(format!("{prefix}{}", random::word()?));
     std::fs::DirBuilder::new()
         .mode(0o700)
         .create(&folder)
@@ -65,7 +65,7 @@ pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
 pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
     let path = folder.join(name);
     let failed = |error| Failure::System(format!("cannot write {}", path.display()), error);
-    let unfinished = folder.join(format!(".{name}.{}", stage::random_word()?));
+    let unfinished = folder.join(format!(".{name}.{}", random::word()?));
     let written = std::fs::OpenOptions::new()
         .write(true)
         .create_new(true)

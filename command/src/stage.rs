@@ -18,7 +18,7 @@ use crate::kubeconfig::Kubeconfig;
 use crate::state::{State, StateFile};
 use crate::stop::Stop;
 use crate::words::quoted;
-use crate::{Failure, output};
+use crate::{Failure, output, random};
 
 /// Records of the trace that are kept at least; older ones are forgotten, so that a server may run for weeks.
 pub(crate) const RECORDS_KEPT: usize = 100_000;
@@ -95,7 +95,7 @@ impl Running {
         }
         let token = match stage.control_token {
             Some(token) => token,
-            None => random_word()?,
+            None => random::word()?,
         };
         let control = Control::listen(stage.control_port, token).await?;
         let state = State {
@@ -334,26 +334,6 @@ fn hear_some(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Rec
 fn admin(authority: &Authority) -> Result<Identity, Failure> {
     let identity = authority.client("admin", Some(ADMINS));
     identity.map_err(|error| Failure::System("no client certificate".to_owned(), io::Error::other(error)))
-}
-
-/// What nobody can guess.
-///
-/// # Errors
-/// The system gives none.
-pub(crate) fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], Failure> {
-    let mut bytes = [0; LENGTH];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::System("no randomness".to_owned(), io::Error::other(error)))?;
-    Ok(bytes)
-}
-
-/// 32 hexadecimal digits that nobody can guess: a token, a file name.
-///
-/// # Errors
-/// The system gives no randomness.
-pub(crate) fn random_word() -> Result<String, Failure> {
-    let bytes: [u8; 16] = random()?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// `1.36`.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fake_apiserver::api::Access;
 
-use crate::{Failure, stage};
+use crate::{Failure, random};
 
 /// No file with a token is larger.
 const BYTES_MAX: usize = 64 << 10;
@@ -52,7 +52,7 @@ impl Tokens {
             (Some(token), limited_token) => Ok(Some(Access {
                 token,
                 limited_token,
-                signing_secret: stage::random()?,
+                signing_secret: random::bytes()?,
             })),
         }
     }

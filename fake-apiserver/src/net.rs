@@ -16,6 +16,7 @@ mod guard;
 mod http1;
 mod http2;
 mod kubeconfig;
+mod open;
 mod pieces;
 mod serve;
 mod standalone;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::backoff::BackoffConfig;
-use crate::decode::Prune;
+use crate::prune::Prune;
 
 /// Which state a LIST may be answered from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -24,10 +24,10 @@ pub(crate) use self::identify::{identity, is_one_value};
 pub use self::kinds::Kinds;
 pub use self::list::ListDecoder;
 pub(crate) use self::plain::from_str;
-pub use self::prune::Prune;
 use self::values::{Cut, Values};
 use crate::error::{DecodeError, Malformed};
 use crate::machine::{Answer, Change};
+pub use crate::prune::Prune;
 use crate::status::Status;
 
 /// Decodes the body of a watch as it arrives, in whatever chunks.

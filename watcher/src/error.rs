@@ -333,8 +333,9 @@ impl std::error::Error for TransportError {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rstest::rstest;
+
+    use super::*;
 
     #[rstest]
     #[case::string("{\"n\":\"s3cr3t\"}")]

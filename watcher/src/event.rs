@@ -78,8 +78,9 @@ impl<K: kube_core::Resource> std::fmt::Display for Event<K> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rstest::rstest;
+
+    use super::*;
 
     #[rstest]
     #[case(Event::Init, &[], &[])]

@@ -156,9 +156,10 @@ fn to_kube(status: &Status) -> kube_core::Status {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
     use crate::error::TransportError;
-    use rstest::rstest;
 
     #[rstest]
     #[case::a_list(During::List, "failed to perform initial object list")]

@@ -193,9 +193,10 @@ impl<K> fmt::Debug for Lazy<K> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use k8s_openapi::api::core::v1::ConfigMap;
     use rstest::rstest;
+
+    use super::*;
 
     const JSON: &str =
         r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"5"},"data":{"k":"v"}}"#;

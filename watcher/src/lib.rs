@@ -71,6 +71,7 @@ pub mod object;
 pub mod predicates;
 #[cfg(feature = "client")]
 pub mod progress;
+mod prune;
 #[cfg(feature = "client")]
 pub mod reflector;
 pub mod request;

@@ -149,8 +149,9 @@ const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rstest::rstest;
+
+    use super::*;
 
     fn version(text: &str) -> ResourceVersion {
         ResourceVersion::new(text).unwrap()

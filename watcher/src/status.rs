@@ -192,8 +192,9 @@ impl From<Wire> for Status {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rstest::rstest;
+
+    use super::*;
 
     #[rstest]
     #[case::reason_and_code(410, r#"{"kind":"Status","reason":"Expired","code":410}"#, true)]

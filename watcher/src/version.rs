@@ -64,8 +64,9 @@ fn is_decimal(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rstest::rstest;
+
+    use super::*;
 
     #[rstest]
     #[case("9", "10", Some(Ordering::Less))]

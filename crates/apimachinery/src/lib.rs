@@ -12,6 +12,7 @@ pub mod object;
 mod object_ref;
 pub mod options;
 pub mod path;
+pub mod representation;
 pub mod selector;
 pub mod status;
 mod texts;

@@ -14,7 +14,7 @@ use super::encode::{encode_json, encode_value};
 use super::texts::Texts;
 use crate::ObjectRef;
 use crate::kind::Kind;
-use crate::options::{Form, MetaVersion, RowObject};
+use crate::representation::{Form, MetaVersion, RowObject};
 
 /// Order of `metadata`'s keys for built-in kinds (`ObjectMeta` in apimachinery `meta/v1/types.go`).
 pub const OBJECT_META: [&str; 15] = [

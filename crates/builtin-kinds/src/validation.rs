@@ -18,11 +18,13 @@ use super::types;
 mod amounts;
 mod autoscaling;
 mod changes;
+mod fields;
 mod formats;
 mod indexes;
 mod metadata;
 mod network;
 mod objects;
+mod place;
 mod placement;
 mod pods;
 mod resize;
@@ -36,7 +38,7 @@ mod workloads;
 mod zones;
 
 use indexes::Indexes;
-use rules::Place;
+use place::Place;
 
 /// What is wrong with a new object of this name; empty: it can be stored.
 pub fn new_faults(kind: &Kind, object: &Value, name: &str, version: Version) -> Vec<Cause> {
@@ -46,7 +48,7 @@ pub fn new_faults(kind: &Kind, object: &Value, name: &str, version: Version) -> 
         let indexes = Indexes::default();
         rules::check(
             known,
-            &Place::of(object, known.name, version, &indexes),
+            &Place::of(object, known.name, version, &indexes).walked_by(rules::check),
             &mut found,
         );
         pods::created(known, object, &mut found);
@@ -83,11 +85,11 @@ pub fn changed_faults(
                 let indexes = Indexes::default();
                 rules::check(
                     known,
-                    &Place::of(object, known.name, version, &indexes),
+                    &Place::of(object, known.name, version, &indexes).walked_by(rules::check),
                     &mut found,
                 );
             }
-            Some(Subresource::Status) => status::check(known, object, version, &mut found),
+            Some(Subresource::Status) => status::check(known, object, version, rules::check, &mut found),
             Some(Subresource::Finalize | Subresource::Scale) => {}
         }
         found.into_causes()

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::errors::{Code, Problem};
+use super::problem::{Code, Problem};
 use super::tree::{Kind, Node};
 use super::words::{nearest, suggest};
 
@@ -236,7 +236,7 @@ impl<'s> Checker<'s, '_> {
         let span = match &node.kind {
             Kind::Scalar { .. } => node.span,
             // A caret under the first character is enough of a list or a map.
-            Kind::Mapping(_) | Kind::Sequence(_) => super::tree::Span {
+            Kind::Mapping(_) | Kind::Sequence(_) => super::span::Span {
                 start: node.span.start,
                 end: node.span.start + 1,
             },

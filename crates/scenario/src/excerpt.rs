@@ -6,8 +6,10 @@ use std::path::Path;
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
+use trace::record::line::printable;
+
 use super::lines::Lines;
-use super::tree::Span;
+use super::span::Span;
 
 /// Characters of a line that are drawn.
 const WIDTH: usize = 160;
@@ -54,7 +56,7 @@ impl Excerpt {
             }
         }
         Self {
-            name: super::errors::printable_path(path),
+            name: printable_path(path),
             text,
             lines_before: first - 1,
             marked,
@@ -126,4 +128,9 @@ impl SourceCode for Excerpt {
             inner.line_count(),
         )))
     }
+}
+
+/// A path that may be printed.
+pub(super) fn printable_path(path: &Path) -> String {
+    printable(&path.display().to_string()).into_owned()
 }

@@ -8,8 +8,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::Scenario;
-use super::errors::{Code, LoadErrors, Problem};
-use super::tree::Span;
+use super::errors::LoadErrors;
+use super::problem::{Code, Problem};
+use super::span::Span;
 
 /// No scenario is larger, in bytes: what comes in is bounded before it is read.
 pub(super) const LARGEST_FILE: usize = 1 << 20;

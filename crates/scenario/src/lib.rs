@@ -15,9 +15,10 @@ pub use self::action::{
     StatusSpec, TruthAction,
 };
 pub use self::client::{BackoffSettings, ClientSettings};
-pub use self::errors::{Code, LoadError, LoadErrors, Style};
+pub use self::errors::{LoadError, LoadErrors, Style};
 pub use self::files::{ScenarioFile, find};
 pub use self::load::{load, parse, parse_rule, parse_wait};
+pub use self::problem::Code;
 pub use self::rule::{Named, Rule, RuleTrigger, Sent, Wait, Waiting, Whose};
 pub use self::schema::{control_schemas, json_schema};
 pub use self::warnings::{Warning, warnings};
@@ -33,10 +34,12 @@ mod kinds;
 mod lines;
 mod load;
 pub mod matching;
+mod problem;
 mod raw;
 mod read;
 pub mod rule;
 mod schema;
+mod span;
 mod tree;
 mod validate;
 mod warnings;

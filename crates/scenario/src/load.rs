@@ -7,10 +7,12 @@ use builtin_kinds::catalog::Catalog;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::errors::{Code, LoadErrors, Problem};
+use super::errors::LoadErrors;
 use super::files::{self, LARGEST_FILE, too_large};
+use super::problem::{Code, Problem};
 use super::read::WordOr;
-use super::tree::{Kind, Node, Span};
+use super::span::Span;
+use super::tree::{Kind, Node};
 use super::{Rule, Scenario, Wait, check, raw, read, schema, tree, validate};
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(schema::schema);

@@ -14,7 +14,8 @@ use self::forms::{AT, BOTH, FIRST, MANY, WORD};
 pub(crate) use self::forms::{
     At, Both, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr, Words, given,
 };
-use super::tree::{Kind, Node, Span};
+use super::span::Span;
+use super::tree::{Kind, Node};
 
 mod forms;
 

@@ -9,26 +9,11 @@ use apimachinery::depth::DEPTH_MAX;
 use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
 
-use super::errors::{Code, Problem};
+use super::problem::{Code, Problem};
+use super::span::Span;
 
 /// Levels of maps and lists in a file: those of the deepest object, and what is around it.
 const LEVELS_MAX: usize = DEPTH_MAX + 20;
-
-/// A stretch of the file, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct Span {
-    /// The first byte.
-    pub(crate) start: usize,
-    /// One past the last byte.
-    pub(crate) end: usize,
-}
-
-impl Span {
-    /// `other` begins inside this span.
-    pub(crate) fn holds(self, other: Span) -> bool {
-        self.start <= other.start && other.start < self.end.max(self.start + 1)
-    }
-}
 
 /// One node and where it stands.
 #[derive(Debug, Clone, PartialEq)]

@@ -26,11 +26,11 @@ use self::names::Names;
 use self::reach::Reach;
 pub(crate) use self::rules::{validate_rule, validate_wait};
 use self::world::World;
-use super::errors::{Code, Problem};
 use super::kinds::Kinds;
 use super::lines::Lines;
+use super::problem::{Code, Problem};
 use super::read::At;
-use super::tree::Span;
+use super::span::Span;
 use super::words::{duration_ms, is_dns_label, is_kebab_case, suggest};
 use super::{Covered, Place, Scenario, ServerSettings, Target, Transport, catalogue, raw};
 

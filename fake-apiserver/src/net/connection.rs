@@ -12,13 +12,11 @@ use trace::record::{ConnId, Side};
 
 use super::http1::serve_http1;
 use super::http2::serve_http2;
+use super::open::Open;
 use super::tls::named_by;
 use super::wire::{Flow, Settles, Transport, Wire};
 use super::{Edge, Guard, ListenerLimits};
-use crate::api::{HttpRequest, User};
-
-/// Largest request head (Go `http.DefaultMaxHeaderBytes` is 1 MiB; no client under test needs a tenth of this).
-pub(crate) const HEAD_BYTES_MAX: usize = 128 * 1024;
+use crate::api::User;
 
 /// How a client begins that speaks HTTP/2 without having asked (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -169,40 +167,4 @@ async fn speak<T: Transport>(
 fn certified<T>(stream: &TlsStream<T>) -> Option<User> {
     let certificates = stream.get_ref().1.peer_certificates()?;
     named_by(certificates.first()?)
-}
-
-/// A connection the server knows of. Dropped however the connection ends, and after its answers.
-pub(crate) struct Open {
-    pub(crate) edge: Edge,
-    pub(crate) conn: ConnId,
-    /// Who ends it.
-    pub(crate) by: Side,
-    closed: bool,
-}
-
-impl Open {
-    /// Tells the server at once that the connection is over.
-    pub(crate) fn close(&mut self, by: Side) {
-        if !std::mem::replace(&mut self.closed, true) {
-            self.by = by;
-            self.edge.disconnected(self.conn, by);
-        }
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.close(self.by);
-    }
-}
-
-/// A request as the server takes it.
-pub(crate) fn whole(head: http::request::Parts, body: Bytes) -> HttpRequest {
-    HttpRequest {
-        method: head.method,
-        path: head.uri.path().to_owned(),
-        query: head.uri.query().unwrap_or_default().to_owned(),
-        headers: head.headers,
-        body,
-    }
 }

@@ -22,9 +22,9 @@ use trace::fault::Ending;
 use trace::record::{ConnId, Side};
 
 use super::answer::{AnswerBody, head_of, response};
-use super::connection::{HEAD_BYTES_MAX, Open, whole};
 use super::deadline::Deadline;
 use super::guard::{Guard, Refusal};
+use super::open::{HEAD_BYTES_MAX, Open, whole};
 use super::streamed::{Closing, Framing, Streamed, stream};
 use super::websocket::serve_websocket;
 use super::wire::{Flow, Transport, Unread, Wire};

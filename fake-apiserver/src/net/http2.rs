@@ -21,10 +21,10 @@ use trace::fault::Ending;
 use trace::record::{ConnId, Side};
 
 use super::answer::{end_connection, response};
-use super::connection::{HEAD_BYTES_MAX, Open, whole};
 use super::deadline::Deadline;
 use super::guard::Guard;
 use super::http1::too_large_head;
+use super::open::{HEAD_BYTES_MAX, Open, whole};
 use super::wire::{Flow, Transport, Unread, Wire};
 use super::{ConnectionSettings, Edge, Head, Piece, Ticket};
 use crate::api::HttpRequest;

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::de::DeserializeOwned;
 
 use super::plain;
-use super::prune::{Prune, Pruned};
+use super::prune::Pruned;
+use crate::prune::Prune;
 
 /// Turns the JSON of one object into what a consumer gets. Cheap to clone.
 pub struct Codec<O> {

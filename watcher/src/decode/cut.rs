@@ -1,8 +1,15 @@
 //! Leaves fields out of the text of an object, before it is decoded: brackets are counted several times faster than a
 //! field is read that nobody wants. Knows no types, and gives up on whatever is not written as API servers write JSON.
 
-use super::prune::Node;
 use super::scan::ValueEnd;
+use crate::prune::{Node, Prune};
+
+impl Prune {
+    /// The object's text without what is left out, where that is found without reading it.
+    pub(crate) fn cut<'a>(&self, json: &'a str, kept: &'a mut String) -> Option<&'a str> {
+        cut(json, self.root(), kept)
+    }
+}
 
 /// The object's text without what the node leaves out. `None` where there are blanks between its fields, escapes in
 /// their names, or, as far as it is looked at, anything but one object: to be left to a slower reader.
@@ -144,9 +151,9 @@ impl<'a> Scissors<'a, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Prune;
-    use super::*;
     use rstest::rstest;
+
+    use super::*;
 
     #[rstest]
     #[case::first(r#"{"x":1,"a":2}"#, Some(r#"{"a":2}"#))]

@@ -9,7 +9,8 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::plain;
-use super::prune::{Name, Prune, Pruned};
+use super::prune::{Name, Pruned};
+use crate::prune::Prune;
 
 /// Decodes an object whose type is not known, as `serde_json::from_str` would, but for what is left out.
 pub(super) fn object(json: &str, prune: &Prune) -> Result<DynamicObject, serde_json::Error> {

@@ -2,150 +2,12 @@
 //! a third of what a Pod costs. Works for any type, by standing between it and the JSON.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::value::CowStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::cut::cut;
-
-/// What is left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prune {
-    root: Node,
-}
-
-/// What is left out below one field.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Node {
-    /// This field itself.
-    is_dropped: bool,
-    /// All fields but the named ones, where some are named.
-    only: Option<Vec<String>>,
-    fields: BTreeMap<String, Node>,
-    /// Below each item of a list.
-    items: Option<Box<Node>>,
-}
-
-impl Prune {
-    /// Leaves nothing out.
-    pub fn nothing() -> Self {
-        Self::default()
-    }
-
-    /// Leaves the field at this path out: names with dots between, `[]` for each item of a list, and names that have
-    /// dots themselves in brackets and quotes.
-    ///
-    /// ```
-    /// # use watcher::decode::Prune;
-    /// let prune = Prune::nothing()
-    ///     .field("metadata.managedFields")
-    ///     .field("spec.containers[].env")
-    ///     .field(r#"metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]"#);
-    /// assert!(!prune.is_empty());
-    /// ```
-    #[must_use]
-    pub fn field(mut self, path: &str) -> Self {
-        let mut node = &mut self.root;
-        for part in (Parts { rest: path }) {
-            node = match part {
-                Part::Field(name) => node.fields.entry(name.to_owned()).or_default(),
-                Part::Items => node.items.get_or_insert_default(),
-            };
-        }
-        node.is_dropped = true;
-        self
-    }
-
-    /// Leaves all but these fields of the object itself out.
-    #[cfg(feature = "client")]
-    #[must_use]
-    pub(crate) fn all_but(mut self, fields: &[&str]) -> Self {
-        self.root.only = Some(fields.iter().map(|&field| field.to_owned()).collect());
-        self
-    }
-
-    /// Is nothing left out?
-    pub fn is_empty(&self) -> bool {
-        self.root == Node::default()
-    }
-
-    pub(super) fn root(&self) -> &Node {
-        &self.root
-    }
-
-    /// The object's text without what is left out, where that is found without reading it.
-    pub(crate) fn cut<'a>(&self, json: &'a str, kept: &'a mut String) -> Option<&'a str> {
-        cut(json, &self.root, kept)
-    }
-}
-
-enum Part<'a> {
-    Field(&'a str),
-    Items,
-}
-
-struct Parts<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Iterator for Parts<'a> {
-    type Item = Part<'a>;
-
-    fn next(&mut self) -> Option<Part<'a>> {
-        let rest = self.rest.strip_prefix('.').unwrap_or(self.rest);
-        if rest.is_empty() {
-            return None;
-        }
-        if let Some(rest) = rest.strip_prefix("[]") {
-            self.rest = rest;
-            return Some(Part::Items);
-        }
-        if let Some((name, rest)) = rest.strip_prefix("[\"").and_then(|rest| rest.split_once("\"]")) {
-            self.rest = rest;
-            return Some(Part::Field(name));
-        }
-        let end = rest.find(['.', '[']).filter(|end| *end > 0).unwrap_or(rest.len());
-        self.rest = &rest[end..];
-        Some(Part::Field(&rest[..end]))
-    }
-}
-
-impl Node {
-    /// Is nothing left out below?
-    pub(super) fn is_leaf(&self) -> bool {
-        self.only.is_none() && self.fields.is_empty() && self.items.is_none()
-    }
-
-    /// How many fields are left out, where each is in one place of an object: `None` below the items of a list, and where
-    /// all but some are.
-    pub(super) fn dropped_once(&self) -> Option<usize> {
-        if self.is_dropped {
-            return Some(1);
-        }
-        if self.only.is_some() || self.items.is_some() {
-            return None;
-        }
-        self.fields.values().map(Self::dropped_once).sum()
-    }
-
-    pub(super) fn keeps(&self, field: &str) -> bool {
-        let is_named = self
-            .only
-            .as_ref()
-            .is_none_or(|only| only.iter().any(|name| name == field));
-        is_named && self.fields.get(field).is_none_or(|node| !node.is_dropped)
-    }
-
-    pub(super) fn below(&self, field: &str) -> Option<&Self> {
-        self.fields.get(field)
-    }
-
-    pub(super) fn items(&self) -> Option<&Self> {
-        self.items.as_deref()
-    }
-}
+use crate::prune::Node;
 
 /// A deserializer that leaves out what its node says.
 pub(super) struct Pruned<'n, D> {
@@ -257,7 +119,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for PrunedVisitor<'_, V> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        match &self.node.items {
+        match self.node.items() {
             Some(node) => self.inner.visit_seq(PrunedSeq { inner, node }),
             None => self.inner.visit_seq(inner),
         }
@@ -350,11 +212,13 @@ pub(super) struct Name<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
     use rstest::rstest;
     use serde::Deserialize;
     use serde_json::{Value, json};
+
+    use super::*;
+    use crate::prune::Prune;
 
     fn pruned(json: &Value, prune: &Prune) -> Value {
         let text = json.to_string();

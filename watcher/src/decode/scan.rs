@@ -226,9 +226,10 @@ fn prefix_xor(mut bits: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
     use rstest::rstest;
+
+    use super::*;
 
     #[rstest]
     #[case(r#"{"a":[1,{"b":"}]"}]} x"#, r#"{"a":[1,{"b":"}]"}]}"#)]

@@ -8,8 +8,7 @@ use rstest::rstest;
 
 use super::*;
 use crate::backoff::{BackoffConfig, DefaultBackoff};
-use crate::predicates;
-use crate::reflector;
+use crate::{predicates, reflector};
 
 fn object(name: &str, uid: &str, generation: i64) -> ConfigMap {
     let mut object = ConfigMap::default();

@@ -74,8 +74,9 @@ pub(crate) fn codec<K: 'static>(prune: Prune) -> Codec<Lazy<K>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
 
     fn json(number: u32) -> String {
         let rest = "the same in all of them, ".repeat(40);

@@ -269,10 +269,11 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use k8s_openapi::api::apps::v1::Deployment;
     use k8s_openapi::api::core::v1::Pod;
     use rstest::rstest;
+
+    use super::*;
 
     #[rstest]
     #[case("apps/v1", "Deployment", true)]

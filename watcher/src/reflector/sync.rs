@@ -1,11 +1,11 @@
 //! The locks of this module, from the standard library or, to try every interleaving, from shuttle. Only names.
 
-#[cfg(feature = "shuttle")]
-pub(super) use shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::PoisonError;
 #[cfg(not(feature = "shuttle"))]
 pub(super) use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use std::sync::PoisonError;
+#[cfg(feature = "shuttle")]
+pub(super) use shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A panic of a user's closure leaves the data as whole as any other return does: the lock stays usable.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use apimachinery::Version;
 use serde_json::Map;
 
+use super::fields::list;
 use super::formats::qualified_name;
+use super::place::Place;
 use super::pods;
-use super::rules::{Place, list};
 use crate::found::Found;
 use crate::types;
 

@@ -5,7 +5,7 @@
 use apimachinery::Version;
 use serde_json::Value;
 
-use super::rules::Place;
+use super::place::Place;
 use crate::found::Found;
 use crate::types;
 

@@ -5,8 +5,8 @@
 use apimachinery::go_text;
 use serde_json::{Map, Value, json};
 
+use super::fields::list;
 use super::metadata::IMMUTABLE;
-use super::rules::list;
 use crate::found::Found;
 use crate::types;
 use crate::types::Struct;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::rules::below;
+use super::fields::below;
 
 /// A list by its address, and the fields its items are told apart by.
 type ListAndFields = (*const Value, String);

@@ -6,8 +6,8 @@ use apimachinery::Version;
 use apimachinery::kind::Kind;
 use serde_json::Value;
 
+use super::fields::list;
 use super::formats::{annotations, labels, qualified_name};
-use super::rules::list;
 use crate::found::Found;
 use crate::naming;
 

@@ -6,8 +6,9 @@ use std::net::IpAddr;
 use apimachinery::Version;
 use serde_json::{Value, json};
 
+use super::fields::list;
 use super::formats::{self, Format, cidr, service_name};
-use super::rules::{Place, list};
+use super::place::Place;
 use crate::found::Found;
 use crate::naming::{label, subdomain};
 

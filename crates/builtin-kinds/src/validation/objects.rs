@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use super::fields::list;
 use super::formats::{self, Format, config_key, label_value, qualified_name};
-use super::rules::{Place, list};
+use super::place::Place;
 use crate::found::Found;
 use crate::naming::subdomain;
 

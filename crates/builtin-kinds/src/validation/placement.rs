@@ -2,7 +2,7 @@
 
 use super::formats::{label_value, qualified_name};
 use super::objects::effect;
-use super::rules::Place;
+use super::place::Place;
 use super::workloads::{key, operator_and_key};
 use crate::found::Found;
 

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use apimachinery::Version;
 use serde_json::Value;
 
+use super::fields::list;
 use super::formats::{is_port, qualified_name};
-use super::rules::{Place, list};
+use super::place::Place;
 use crate::found::Found;
 use crate::naming::subdomain;
 use crate::types;

@@ -5,7 +5,7 @@
 use apimachinery::Version;
 use serde_json::{Value, json};
 
-use super::rules::list;
+use super::fields::list;
 use crate::found::Found;
 use crate::quality;
 

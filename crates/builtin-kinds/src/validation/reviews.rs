@@ -7,7 +7,7 @@ use apimachinery::kind::Review;
 use serde_json::Value;
 
 use super::indexes::Indexes;
-use super::rules::Place;
+use super::place::Place;
 use super::workloads::{fits_operator, key, label_values};
 use crate::found::Found;
 

@@ -3,101 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use apimachinery::Version;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::fields::below;
 use super::formats::{self, Format};
-use super::indexes::Indexes;
+use super::place::Place;
 use super::{amounts, autoscaling, network, objects, placement, pods, status, volumes, webhooks, workloads};
 use crate::found::Found;
 use crate::types::{Struct, Type};
-
-/// A struct somewhere in an object.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub(super) value: &'a Value,
-    /// Where it is, as refusals say it.
-    pub(super) path: &'a str,
-    /// The list it is in, and which of its items it is; empty where it is in none.
-    pub(super) list: &'a [Value],
-    pub(super) nth: usize,
-    /// What was asked of the lists of the object.
-    pub(super) indexes: &'a Indexes,
-    /// The spec of the pod it belongs to.
-    pub(super) pod: &'a Value,
-    /// The whole object, and its struct.
-    pub(super) root: &'a Value,
-    pub(super) kind: &'static str,
-    pub(super) version: Version,
-}
-
-impl<'a> Place<'a> {
-    /// An object.
-    pub(super) fn of(object: &'a Value, kind: &'static str, version: Version, indexes: &'a Indexes) -> Self {
-        Self {
-            value: object,
-            path: "",
-            list: &[],
-            nth: 0,
-            indexes,
-            pod: &Value::Null,
-            root: object,
-            kind,
-            version,
-        }
-    }
-
-    /// The path of a field of it.
-    pub(super) fn at(&self, field: &str) -> String {
-        if self.path.is_empty() {
-            field.to_owned()
-        } else {
-            format!("{}.{field}", self.path)
-        }
-    }
-
-    /// A text in it; empty where there is none.
-    pub(super) fn text(&self, field: &str) -> &'a str {
-        below(self.value, field).as_str().unwrap_or_default()
-    }
-
-    /// Does an item before it have the same in these fields?
-    pub(super) fn repeats(&self, fields: &[&str]) -> bool {
-        self.of_its_kind(fields)
-            .is_some_and(|(first, _)| first < self.nth)
-    }
-
-    /// Does an item behind it?
-    pub(super) fn is_repeated(&self, fields: &[&str]) -> bool {
-        self.of_its_kind(fields).is_some_and(|(_, last)| last > self.nth)
-    }
-
-    fn of_its_kind(&self, fields: &[&str]) -> Option<(usize, usize)> {
-        let own = fields.iter().map(|field| below(self.value, field).clone());
-        self.indexes.find(self.list, fields, own.collect())
-    }
-
-    /// Has an item of the list this value in its field?
-    pub(super) fn has(&self, list: &[Value], field: &str, value: &Value) -> bool {
-        self.indexes.find(list, &[field], vec![value.clone()]).is_some()
-    }
-
-    /// A list in it; empty where there is none.
-    pub(super) fn list(&self, field: &str) -> &'a [Value] {
-        list(self.value, field)
-    }
-}
-
-/// The field of this name, or what is below it at `a.b`; null where there is none.
-pub(super) fn below<'a>(value: &'a Value, field: &str) -> &'a Value {
-    field.split('.').fold(value, |value, name| &value[name])
-}
-
-/// The list of this name; empty where there is none.
-pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
-    value[field].as_array().map(Vec::as_slice).unwrap_or_default()
-}
 
 /// Asks all there is to ask of a struct and what is below it.
 pub(super) fn check(known: &'static Struct, place: &Place<'_>, found: &mut Found) {

@@ -10,25 +10,26 @@ use std::collections::HashSet;
 use apimachinery::Version;
 use serde_json::{Value, json};
 
+use super::fields::list;
 use super::formats::{self, Format, qualified_name};
 use super::indexes::Indexes;
 use super::metadata::IMMUTABLE;
-use super::rules::{self, Place, list};
+use super::place::{Place, Walk};
 use crate::found::Found;
 use crate::types::{Struct, Type};
 
 /// Asks what there is to ask of the status of an object.
-pub(super) fn check(known: &'static Struct, object: &Value, version: Version, found: &mut Found) {
+pub(super) fn check(known: &'static Struct, object: &Value, version: Version, walk: Walk, found: &mut Found) {
     let of = known.field("status").map(|field| &field.holds);
     if let Some(of) = of.and_then(Type::as_struct) {
         let indexes = Indexes::default();
-        let whole = Place::of(object, known.name, version, &indexes);
+        let whole = Place::of(object, known.name, version, &indexes).walked_by(walk);
         let status = Place {
             value: &object["status"],
             path: "status",
             ..whole
         };
-        rules::check(of, &status, found);
+        status.check(of, found);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Source: kubernetes `pkg/apis/core/validation/validation.go`.
 
-use super::rules::Place;
+use super::place::Place;
 use crate::found::Found;
 use crate::types;
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::rules::Place;
+use super::place::Place;
 use crate::found::Found;
 use crate::naming::subdomain;
 

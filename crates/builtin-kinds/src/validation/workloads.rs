@@ -3,9 +3,10 @@
 use apimachinery::Version;
 use serde_json::{Value, json};
 
+use super::fields::list;
 use super::formats::{annotations, label_value, labels, percent, qualified_name};
 use super::indexes::Indexes;
-use super::rules::{self, Place, list};
+use super::place::Place;
 use crate::found::Found;
 use crate::types;
 
@@ -178,7 +179,7 @@ fn selector_faults(selector: &Value, at: &str, place: &Place<'_>, found: &mut Fo
         nth: 0,
         ..*place
     };
-    rules::check(known, &selector, found);
+    selector.check(known, found);
 }
 
 fn template(place: &Place<'_>, found: &mut Found) {
@@ -191,7 +192,7 @@ fn template(place: &Place<'_>, found: &mut Found) {
         nth: 0,
         ..*place
     };
-    rules::check(known, &template, found);
+    template.check(known, found);
 }
 
 fn template_metadata(place: &Place<'_>, found: &mut Found) {

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use ::trace::fault::Ending;
 use ::trace::record::{ConnId, FrameType, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp};
 use ::trace::report::Report;
-use scenario::{ClientMode, Excuse, Place, Transport};
 use rstest::rstest;
 use scenario::{ClientMode, Excuse, Place};
+use scenario::{ClientMode, Excuse, Place, Transport};
 
 use super::*;
 use crate::trace::sample::{Sample, object, reported, scenario};

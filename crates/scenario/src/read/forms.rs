@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-use crate::tree::Span;
+use crate::span::Span;
 
 pub(super) const AT: &str = "\0at";
 pub(super) const WORD: &str = "\0word";

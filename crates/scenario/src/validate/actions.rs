@@ -8,10 +8,10 @@ use super::fit::{Answer, Progress};
 use super::names::Named;
 use super::reach::Reach;
 use super::world::World;
-use crate::errors::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::raw::{ActionKeys, EndingKeys, Name};
 use crate::read::{At, First, OneOrMany, OrNothing};
-use crate::tree::Span;
+use crate::span::Span;
 use crate::words::suggest;
 use crate::{Action, RawFrame, RuleAction, SayAction, ShapeAction, TruthAction, raw};
 

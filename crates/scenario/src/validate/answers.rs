@@ -2,10 +2,10 @@
 
 use super::Validator;
 use super::world::World;
-use crate::errors::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::raw::{Condition, StatusKeys};
 use crate::read::{At, First, OneOrMany, Text};
-use crate::tree::Span;
+use crate::span::Span;
 use crate::{ItemsShape, PageEdit, Reply, ReplyBody, StatusSpec, raw};
 
 impl Validator<'_> {

@@ -4,7 +4,7 @@ use apimachinery::kind::Kind;
 use apimachinery::selector::{FieldSelector, LabelSelector};
 
 use super::Validator;
-use crate::errors::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::read::At;
 use crate::words::suggest;
 use crate::{BackoffSettings, ClientMode, ClientSettings, InitialList, ListSemantic, raw};

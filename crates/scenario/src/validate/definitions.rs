@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::Validator;
 use super::world::World;
-use crate::errors::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::raw::Object;
 use crate::read::{At, Json};
-use crate::tree::Span;
+use crate::span::Span;
 use crate::{Manifest, ObjectName};
 
 impl Validator<'_> {

@@ -2,10 +2,10 @@
 
 use super::Validator;
 use super::world::World;
-use crate::errors::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::raw::Emitted;
 use crate::read::{At, OrNothing, Text};
-use crate::tree::Span;
+use crate::span::Span;
 use crate::{EmittedKind, EmittedMatch};
 
 impl Validator<'_> {

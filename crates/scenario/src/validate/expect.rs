@@ -3,10 +3,10 @@
 use super::Validator;
 use super::names::Named;
 use super::world::World;
-use crate::errors::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::raw::RequestMatch;
 use crate::read::{At, Both, WordOr};
-use crate::tree::Span;
+use crate::span::Span;
 use crate::words::nearest;
 use crate::{
     EmittedNever, Excuse, Expect, Expected, QueryMatch, Ref, RequestCount, RequestExpect, RequestKind,

@@ -4,9 +4,9 @@ use apimachinery::encode::encode_json;
 use trace::fault::Cut;
 
 use super::Validator;
-use crate::errors::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::raw::ActionKeys;
-use crate::tree::Span;
+use crate::span::Span;
 use crate::{Action, ReplyBody, RuleAction, ShapeAction};
 
 /// What the actions of a step act on.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Validator;
-use crate::errors::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::raw::Condition;
 use crate::read::{At, First, Text, WordOr};
-use crate::tree::Span;
+use crate::span::Span;
 use crate::words::{is_name, suggest};
 use crate::{Expected, Ref, raw};
 

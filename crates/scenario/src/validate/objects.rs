@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use super::Validator;
 use super::names::Named;
 use super::world::World;
-use crate::errors::{Code, Problem};
 use crate::kinds::SHORT_WORDS;
+use crate::problem::{Code, Problem};
 use crate::raw::{Name, Object, ShortBody, ShortObject};
 use crate::read::{At, Entries, First, Json, Text};
-use crate::tree::Span;
+use crate::span::Span;
 use crate::words::{is_dns_subdomain, label_key, label_value, nearest, suggest};
 use crate::{Manifest, ObjectName, raw};
 

@@ -2,8 +2,8 @@
 //!
 //! It counts only what must have come: a client may always send more, never fewer.
 
-use crate::errors::{Code, Problem};
-use crate::tree::Span;
+use crate::problem::{Code, Problem};
+use crate::span::Span;
 use crate::{ClientSettings, RequestKind, Times};
 
 /// The least that has come when a step is armed.

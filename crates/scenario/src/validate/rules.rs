@@ -9,12 +9,12 @@ use super::fit::{Answer, Progress};
 use super::names::Names;
 use super::reach::Reach;
 use super::world::World;
-use crate::errors::{Code, Problem};
 use crate::kinds::Kinds;
 use crate::lines::Lines;
+use crate::problem::{Code, Problem};
 use crate::raw::{ClosedWord, DoorWord, EventWord, FromKeys, When};
 use crate::read::{At, Both, WordOr};
-use crate::tree::Span;
+use crate::span::Span;
 use crate::{
     Action, ClientSettings, RequestTrigger, Rule, RuleTrigger, Scenario, Sent, ServerSettings, Target,
     Transport, Trigger, Wait, Whose, raw,

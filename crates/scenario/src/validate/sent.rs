@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::Validator;
 use super::world::World;
 use crate::SentObject;
-use crate::errors::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::raw::{Loose, Name, ShortObject};
 use crate::read::{At, First, Json};
-use crate::tree::Span;
+use crate::span::Span;
 
 impl Validator<'_> {
     /// The object of an event: by its name, or as given.

@@ -6,10 +6,10 @@ use super::fit::{Answer, Progress};
 use super::names::Named;
 use super::reach::{Awaited, Reach};
 use super::world::World;
-use crate::errors::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::raw::{ActionKeys, Query, When};
 use crate::read::{At, Both, WordOr};
-use crate::tree::Span;
+use crate::span::Span;
 use crate::{QueryMatch, RequestKind, RequestTrigger, Step, Times, Trigger, raw};
 
 impl Validator<'_> {

@@ -1,0 +1,25 @@
+//! Randomness of the system: the only place of the command that asks for it.
+
+use std::io;
+
+use crate::Failure;
+
+/// What nobody can guess.
+///
+/// # Errors
+/// The system gives none.
+pub(crate) fn bytes<const LENGTH: usize>() -> Result<[u8; LENGTH], Failure> {
+    let mut bytes = [0; LENGTH];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::System("no randomness".to_owned(), io::Error::other(error)))?;
+    Ok(bytes)
+}
+
+/// 32 hexadecimal digits that nobody can guess: a token, a file name.
+///
+/// # Errors
+/// The system gives no randomness.
+pub(crate) fn word() -> Result<String, Failure> {
+    let bytes: [u8; 16] = self::bytes()?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

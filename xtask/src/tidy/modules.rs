@@ -1,0 +1,249 @@
+//! The import order: which crate of the project may import which, and that no files of a crate import each other in a
+//! circle of more than two.
+//!
+//! Files are read with `syn`, so that comments and strings do not count; tests may import what they like. A file and the
+//! files below it belong together: a parent names its children, and these its items.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use syn::visit::Visit;
+
+/// The crates in import order: each imports only crates that stand above it.
+pub(super) const ORDER: [(&str, &str); 9] = [
+    ("apimachinery", "crates/apimachinery"),
+    ("trace", "crates/trace"),
+    ("builtin-kinds", "crates/builtin-kinds"),
+    ("scenario", "crates/scenario"),
+    ("fake-apiserver", "fake-apiserver"),
+    ("judge", "crates/judge"),
+    ("conformance", "conformance"),
+    ("fake-apiserver-cli", "command"),
+    ("watcher", "watcher"),
+];
+
+/// A module by its segments; empty: the root of the crate.
+type Module = Vec<String>;
+
+/// What is wrong inside one crate: a line a circle.
+///
+/// # Errors
+/// A file cannot be read, or is no Rust.
+pub(super) fn circles(name: &str, folder: &str) -> Result<Vec<String>, String> {
+    let mut sources = BTreeMap::new();
+    gather(&Path::new(folder).join("src"), &mut Vec::new(), &mut sources)?;
+    Ok(found(&imports(&sources)?)
+        .into_iter()
+        .map(|circle| {
+            let files: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+            format!(
+                "{name}: modules import each other in a circle: {}",
+                files.join(", ")
+            )
+        })
+        .collect())
+}
+
+/// The sources of a crate by module. Files of tests are left out.
+fn gather(folder: &Path, at: &mut Module, sources: &mut BTreeMap<Module, String>) -> Result<(), String> {
+    let told = |problem: std::io::Error| format!("{}: {problem}", folder.display());
+    for entry in folder.read_dir().map_err(told)? {
+        let path = entry.map_err(told)?.path();
+        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
+            continue;
+        };
+        if stem == "tests" {
+            continue;
+        }
+        if path.is_dir() {
+            at.push(stem.to_owned());
+            gather(&path, at, sources)?;
+            at.pop();
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let mut module = at.clone();
+            if !(at.is_empty() && matches!(stem, "lib" | "main")) {
+                module.push(stem.to_owned());
+            }
+            let text =
+                std::fs::read_to_string(&path).map_err(|problem| format!("{}: {problem}", path.display()))?;
+            sources.insert(module, text);
+        }
+    }
+    Ok(())
+}
+
+/// Which module imports which: neither itself, nor what it is above or below.
+fn imports(sources: &BTreeMap<Module, String>) -> Result<BTreeMap<Module, BTreeSet<Module>>, String> {
+    let mut edges = BTreeMap::new();
+    for (module, text) in sources {
+        let file = syn::parse_file(text).map_err(|problem| format!("{}: {problem}", module.join("::")))?;
+        let mut paths = Paths::default();
+        paths.visit_file(&file);
+        let targets = paths.found.iter().filter_map(|path| {
+            let absolute = resolved(module, path)?;
+            let known = (0..=absolute.len()).rev().map(|length| &absolute[..length]);
+            let target = known.into_iter().find(|target| sources.contains_key(*target))?;
+            let related = target.starts_with(module) || module.starts_with(target);
+            (!related).then(|| target.to_vec())
+        });
+        edges.insert(module.clone(), targets.collect());
+    }
+    Ok(edges)
+}
+
+/// A path from the root of the crate; `None`: it leads out of it.
+fn resolved(module: &[String], path: &[String]) -> Option<Module> {
+    let mut at = match path.first()?.as_str() {
+        "crate" => return Some(path[1..].to_vec()),
+        "self" => return Some([module, &path[1..]].concat()),
+        "super" => module.to_vec(),
+        _ => return None,
+    };
+    let ups = path.iter().take_while(|segment| *segment == "super").count();
+    for _ in 0..ups {
+        at.pop()?;
+    }
+    at.extend_from_slice(&path[ups..]);
+    Some(at)
+}
+
+/// The paths of a file, without those of its tests.
+#[derive(Default)]
+struct Paths {
+    found: Vec<Vec<String>>,
+    prefix: Vec<String>,
+}
+
+impl<'ast> Visit<'ast> for Paths {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if item.content.is_some()
+            && item
+                .attrs
+                .iter()
+                .any(|attribute| attribute.path().is_ident("cfg"))
+        {
+            return;
+        }
+        syn::visit::visit_item_mod(self, item);
+    }
+
+    fn visit_use_path(&mut self, path: &'ast syn::UsePath) {
+        self.prefix.push(path.ident.to_string());
+        self.visit_use_tree(&path.tree);
+        self.prefix.pop();
+    }
+
+    fn visit_use_name(&mut self, name: &'ast syn::UseName) {
+        let mut path = self.prefix.clone();
+        if name.ident != "self" {
+            path.push(name.ident.to_string());
+        }
+        self.found.push(path);
+    }
+
+    fn visit_use_rename(&mut self, name: &'ast syn::UseRename) {
+        let mut path = self.prefix.clone();
+        path.push(name.ident.to_string());
+        self.found.push(path);
+    }
+
+    fn visit_use_glob(&mut self, _glob: &'ast syn::UseGlob) {
+        self.found.push(self.prefix.clone());
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let segments = path.segments.iter().map(|segment| segment.ident.to_string());
+        self.found.push(segments.collect());
+        syn::visit::visit_path(self, path);
+    }
+}
+
+/// Circles of more than two modules.
+fn found(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<BTreeSet<Module>> {
+    let reached: BTreeMap<&Module, BTreeSet<&Module>> = edges
+        .keys()
+        .map(|from| {
+            let mut reached = BTreeSet::new();
+            let mut next: Vec<&Module> = edges[from].iter().collect();
+            while let Some(module) = next.pop() {
+                if reached.insert(module) {
+                    next.extend(edges.get(module).into_iter().flatten());
+                }
+            }
+            (from, reached)
+        })
+        .collect();
+    let circles: BTreeSet<BTreeSet<Module>> = reached
+        .iter()
+        .map(|(from, there)| {
+            let back = there
+                .iter()
+                .filter(|module| reached.get(**module).is_some_and(|back| back.contains(*from)));
+            back.map(|module| (*module).clone()).collect::<BTreeSet<Module>>()
+        })
+        .filter(|circle| circle.len() > 2)
+        .collect();
+    circles.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(files: &[(&str, &str)]) -> BTreeMap<Module, String> {
+        let module = |name: &str| {
+            name.split("::")
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned)
+                .collect()
+        };
+        files
+            .iter()
+            .map(|(name, text)| (module(name), (*text).to_owned()))
+            .collect()
+    }
+
+    fn circles_of(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+        let edges = imports(&sources(files)).expect("Rust");
+        found(&edges)
+            .into_iter()
+            .map(|circle| circle.iter().map(|module| module.join("::")).collect())
+            .collect()
+    }
+
+    #[test]
+    fn a_circle_of_three_is_found_however_it_is_written() {
+        let files = [
+            ("", "mod a; mod b; mod c;"),
+            ("a", "use super::{b::{self, One}, d};"),
+            ("b", "fn two() -> crate::c::Two { crate::c::two() }"),
+            ("c", "use crate::a::Three as Other;"),
+        ];
+        assert_eq!(circles_of(&files), [["a", "b", "c"]]);
+    }
+
+    #[test]
+    fn two_files_and_families_may_know_each_other() {
+        let files = [
+            ("", "mod a; mod b;"),
+            ("a", "mod low; use super::b::One; use low::Two;"),
+            ("a::low", "use super::Three; use crate::b::One;"),
+            ("b", "use crate::a::Three;"),
+        ];
+        assert_eq!(circles_of(&files), Vec::<Vec<String>>::new());
+    }
+
+    #[test]
+    fn tests_comments_and_strings_import_nothing() {
+        let files = [
+            ("", ""),
+            ("a", "use super::b::One;"),
+            ("b", "use super::c::One;"),
+            (
+                "c",
+                "// use super::a::One;\nconst C: &str = \"use super::a::One;\";\n#[cfg(test)]\nmod tests { use crate::a::One; }",
+            ),
+        ];
+        assert_eq!(circles_of(&files), Vec::<Vec<String>>::new());
+    }
+}
