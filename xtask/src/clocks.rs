@@ -91,7 +91,8 @@ const fn suite(package: &'static str, target: &'static str, filters: &'static [&
     }
 }
 
-const SUITES: [Suite; 13] = [
+const SUITES: [Suite; 14] = [
+    suite("builtin-kinds", "builtin_kinds", &[]),
     suite("fake-apiserver", "fake_apiserver", &[]),
     suite("fake-apiserver", "reviews", &[]),
     suite("fake-apiserver", "recorded_writes", &[]),
