@@ -182,6 +182,7 @@ fn state() -> Value {
                     "events": {"type": "integer"},
                     "trace": {"type": "integer"},
                     "answers": {"type": "integer"},
+                    "queries": {"type": "integer"},
                     "judge": {"type": "integer"},
                     "budget": {"type": "integer"},
                 },

@@ -323,11 +323,12 @@ pub(super) fn status(state: &Value, token: &str) -> String {
         let mib = |key: &str| memory[key].as_f64().unwrap_or_default() / 1_048_576.0;
         let _ = writeln!(
             lines,
-            "  memory      history {:.1}, events {:.1}, trace {:.1}, answers {:.1}, judge {:.1} of {:.0} MiB",
+            "  memory      history {:.1}, events {:.1}, trace {:.1}, answers {:.1}, queries {:.1}, judge {:.1} of {:.0} MiB",
             mib("history"),
             mib("events"),
             mib("trace"),
             mib("answers"),
+            mib("queries"),
             mib("judge"),
             mib("budget"),
         );

@@ -41,6 +41,8 @@ pub struct MemoryView {
     pub trace: usize,
     /// Answers that are made and not yet taken by their connections; filled in by [`Edge::memory`](crate::net::Edge).
     pub answers: usize,
+    /// Queries of open requests.
+    pub queries: usize,
     /// What all of it may take together.
     pub budget: usize,
 }
@@ -53,7 +55,12 @@ impl Server {
             events: self.model.event_bytes(),
             trace: self.log.bytes(),
             answers: 0,
-            budget: HISTORY_BYTES_MAX + EVENT_BYTES_MAX + TRACE_BYTES_MAX + ANSWER_BYTES_MAX,
+            queries: self.query_bytes,
+            budget: HISTORY_BYTES_MAX
+                + EVENT_BYTES_MAX
+                + TRACE_BYTES_MAX
+                + ANSWER_BYTES_MAX
+                + QUERY_BYTES_MAX,
         }
     }
 

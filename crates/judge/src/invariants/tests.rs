@@ -8,7 +8,6 @@ use ::trace::fault::Ending;
 use ::trace::record::{ConnId, FrameType, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp};
 use ::trace::report::Report;
 use rstest::rstest;
-use scenario::{ClientMode, Excuse, Place};
 use scenario::{ClientMode, Excuse, Place, Transport};
 
 use super::*;
