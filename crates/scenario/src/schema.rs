@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_checked_in_schema_is_the_generated_one() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../schema/scenario.v1.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/scenario.v1.json");
         let checked_in = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
             checked_in == json_schema(),
