@@ -1,4 +1,4 @@
-//! `cargo xtask bench attacks`: plays attacks on a served fake, each on a process of its own, while a neighbour sends
+//! `cargo xtask bench attacks`: plays attacks on a served fake, each on a new process, while a neighbour sends
 //! requests. Each is played at half its size and at its size: what it costs may grow with its bytes and no faster.
 //!
 //! How an attack is carried out is known to `sieges.rs`; what `SECURITY.md` states comes from here.
@@ -23,13 +23,13 @@ use sieges::Siege;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only these attacks, by the beginnings of finding or name: `S5,unread`.
+    /// Only attacks with these finding or name prefixes, e.g. S5,unread.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Small sizes: does each still run, and is the server still there? Costs are not judged.
+    /// Small sizes; costs are not judged.
     #[arg(long)]
     smoke: bool,
-    /// A `fake-apiserver` to attack [default: builds one].
+    /// Path of the fake-apiserver binary [default: a new build].
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
 }
@@ -108,7 +108,7 @@ impl Arguments {
     }
 }
 
-/// Plays an attack on a server of its own.
+/// Plays an attack on a new server.
 fn play(program: &Path, siege: &Siege, size: usize) -> Cost {
     let server = Server::of_program(program, "serve", &[]);
     let (address, pid) = (server.address(), server.pid());

@@ -19,13 +19,13 @@ use crate::clients;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The client under test.
+    /// Client under test: watcher or kube-runtime.
     #[arg(long, default_value = "watcher", value_name = "NAME")]
     client: String,
-    /// How to print.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// For how long to repeat the set on one thread, in seconds.
+    /// Seconds to repeat the set on one thread.
     #[arg(long, default_value_t = 3)]
     seconds: u64,
 }

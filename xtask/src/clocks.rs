@@ -134,13 +134,13 @@ const SUITES: [Suite; 14] = [
 /// What to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only under clocks whose names contain this, e.g. `February`.
+    /// Only clocks whose names contain this text, e.g. February.
     #[arg(long, value_name = "TEXT")]
     clock: Option<String>,
-    /// Leave out the suites that take minutes; one thorough run a release is enough for them.
+    /// Skip the suites that take minutes.
     #[arg(long)]
     quick: bool,
-    /// Only these packages.
+    /// Only this package (repeatable).
     #[arg(long, value_name = "NAME")]
     package: Vec<String>,
 }

@@ -9,13 +9,13 @@ use crate::clients;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How to print.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Only these rows: `W1,L2`.
+    /// Only these rows, e.g. W1,L2.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Small sizes and one pair: does it all still run? Nothing is judged.
+    /// Small sizes and one pair; results are not judged.
     #[arg(long)]
     smoke: bool,
 }

@@ -18,13 +18,13 @@ use crate::oracle;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: Option<What>,
-    /// Only this Kubernetes minor, e.g. 1.36; may be given more than once.
+    /// Only this Kubernetes minor version, e.g. 1.36 (repeatable).
     #[arg(long)]
     version: Vec<String>,
-    /// Only probes whose id contains this text; shown side by side. May be given more than once.
+    /// Compare only probes whose id contains this text, side by side (repeatable).
     #[arg(long, num_args = 1..)]
     only: Vec<String>,
-    /// How to say it.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
     /// Write docs/fidelity.md.
@@ -40,33 +40,35 @@ enum Format {
 
 #[derive(Subcommand)]
 enum What {
-    /// Plays the probes against a real server and keeps what it answers, in oracle/recordings.
+    /// Record the responses of a real server to the probes, in oracle/recordings.
     Record {
-        /// E.g. 1.36.
+        /// Kubernetes minor version, e.g. 1.36.
         #[arg(long)]
         kubernetes_version: String,
         /// Only probes whose id contains this text.
         #[arg(long, num_args = 1..)]
         only: Vec<String>,
     },
-    /// Types the commands of oracle/kubectl at a real server, and keeps what kubectl prints.
+    /// Record the output of the kubectl commands in oracle/kubectl.
     Kubectl {
         /// Only chapters whose name contains this text.
         #[arg(long, num_args = 1..)]
         only: Vec<String>,
     },
-    /// Plays random programs against a real server and the fake.
+    /// Compare a real server and the fake on random programs.
     Random {
-        /// How many programs.
+        /// Number of programs.
         #[arg(long, default_value_t = 200)]
         seeds: u64,
-        /// The first seed.
+        /// First seed.
         #[arg(long, default_value_t = 0)]
         first: u64,
-        /// E.g. 1.36.
+        /// Kubernetes minor version.
         #[arg(long, default_value = oracle::NEWEST)]
         kubernetes_version: String,
-        /// Make so many of the programs that differ shorter; it takes minutes where a compaction is among the steps.
+        /// Number of differing programs to minimise.
+        ///
+        /// Takes minutes if a compaction is among the steps.
         #[arg(long, default_value_t = 5)]
         shrink: u64,
     },
@@ -221,7 +223,7 @@ fn kubectl(only: &[String]) -> Result<ExitCode, Error> {
         if !only.is_empty() && !only.iter().any(|text| name.contains(text)) {
             continue;
         }
-        // Each has a server of its own, so that no chapter meets what another left behind.
+        // Each has a new server, so that no chapter depends on another.
         let oracle = oracle::Running::begin(oracle::NEWEST)?;
         let kubectl = Kubectl::with(&oracle.kubeconfig()?).map_err(Error::caller)?;
         if !kubectl.run(&["get", "--raw", "/version"]).success {

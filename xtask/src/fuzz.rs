@@ -8,10 +8,12 @@ use crate::clients;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only these targets; otherwise all of `fuzz/fuzz_targets`.
+    /// Targets to fuzz [default: all of fuzz/fuzz_targets].
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
-    /// Variations tried on each target. They are the same in every run, and more of them begin with the same ones.
+    /// Number of mutations per target.
+    ///
+    /// The sequence is the same in every run.
     #[arg(long, default_value_t = 20_000, value_name = "N")]
     tries: u64,
 }

@@ -26,12 +26,11 @@ mod served;
 mod suites;
 mod tidy;
 
-/// Repository chores.
+/// Repository tasks: scenarios, checks, recordings, benchmarks.
 #[derive(Parser)]
 #[command(
     name = "cargo xtask",
     bin_name = "cargo xtask",
-    about,
     disable_help_subcommand = true
 )]
 struct Arguments {
@@ -41,30 +40,32 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Plays scenarios against a client and says what passed, what failed and why.
+    /// Run scenarios against a client and print the failures.
     Scenarios(scenarios::Arguments),
-    /// Shows what kube-runtime gets wrong and our watcher does not, defect by defect.
+    /// Compare kube-runtime and our watcher, defect by defect.
     Defects(defects::Arguments),
-    /// Writes schema/scenario.v1.json, the JSON Schema of the scenario language, from its types.
+    /// Write schema/scenario.v1.json, the JSON Schema of the scenario language.
     Schema,
-    /// Checks what the compiler does not: forbidden dependencies, files without a reason, paths of one machine.
+    /// Check dependencies between crates, file headers, local paths and wording.
     Tidy,
-    /// Runs the tests that read the wall clock under shifted clocks and in other time zones (needs libfaketime).
+    /// Run wall-clock tests under shifted clocks and time zones (needs libfaketime).
     Clocks(clocks::Arguments),
-    /// Compares the fake with what real servers answered.
+    /// Compare the fake with recorded responses of real kube-apiservers.
     Fidelity(fidelity::Arguments),
-    /// A real kube-apiserver.
+    /// Build, start and stop a real kube-apiserver; renew data taken from it.
     Oracle {
         #[command(subcommand)]
         what: oracle::What,
     },
-    /// Tries variations of what real clients say: nothing may panic.
+    /// Fuzz the parsers with mutated requests of real clients.
     Fuzz(fuzz::Arguments),
-    /// Runs test suites of other projects against the fake or a real kube-apiserver (needs Go; minutes).
+    /// Run test suites of other projects against the fake or a real server.
+    ///
+    /// Needs Go and takes minutes.
     Suites(suites::Arguments),
-    /// Loads a served fake for a while and says whether its memory stays flat.
+    /// Check that memory stays flat under a mixed load.
     Soak(served::Soak),
-    /// Measures.
+    /// Run benchmarks.
     Bench {
         #[command(subcommand)]
         what: Bench,
@@ -73,13 +74,15 @@ enum Chore {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// How many scenarios a second the simulation plays and judges, and how long the whole set takes.
+    /// Measure scenarios per second in the simulation.
     Sim(bench::Arguments),
-    /// The served fake beside floors and peers in the same run: fan-out, requests, lists, memory, start.
+    /// Measure fan-out, requests, lists, memory and start of the server.
+    ///
+    /// Each row is compared with a baseline program measured in the same run.
     Server(served::Server),
-    /// The watcher beside kube-runtime's, on the same server and data.
+    /// Compare our watcher with kube-runtime's on the same server and data.
     Watcher(compared::Arguments),
-    /// Attacks on a served fake: its peak memory, its slowest answer to a neighbour, and whether costs are linear.
+    /// Measure peak memory and the latency of other clients under attacks.
     Attacks(attacks::Arguments),
 }
 

@@ -14,26 +14,29 @@ use crate::clients::{USAGE, root};
 /// What to do with it.
 #[derive(Subcommand)]
 pub(crate) enum What {
-    /// Builds it with Go: `oracle/bin/oracle-X`.
+    /// Build `oracle/bin/oracle-X` with Go.
     Build {
-        /// E.g. 1.36.
+        /// Kubernetes minor version.
         #[arg(long, default_value = NEWEST)]
         version: String,
     },
-    /// Starts it, and prints how to reach it.
+    /// Start a kube-apiserver and print how to reach it.
     Start {
-        /// E.g. 1.36.
+        /// Kubernetes minor version.
         #[arg(long, default_value = NEWEST)]
         version: String,
     },
-    /// Stops the one that was started.
+    /// Stop the kube-apiserver that was started.
     Stop,
-    /// Renews crates/builtin-kinds/data/openapi: what every version publishes of its types. It starts and stops them itself.
+    /// Renew crates/builtin-kinds/data/openapi from every version.
+    ///
+    /// Starts and stops the servers itself.
     Schemas,
-    /// Renews fake-apiserver/data/bootstrap.txt: the objects kube-apiserver creates when it starts. It starts and stops
-    /// every version itself.
+    /// Renew fake-apiserver/data/bootstrap.txt, the bootstrap objects.
+    ///
+    /// Starts and stops the servers itself.
     Bootstrap,
-    /// Renews crates/builtin-kinds/data/columns.json: what tables say their columns are, from the recordings.
+    /// Renew crates/builtin-kinds/data/columns.json from the recordings.
     Columns,
 }
 
@@ -90,7 +93,7 @@ fn start(version: &str) -> Result<(), Error> {
             running.trim()
         )));
     }
-    // Nothing it says after the first line may end it, once nobody reads any more: so it speaks into a file.
+    // Its output goes to a file, because a write to a pipe without a reader would end it.
     let said = folder()?.join("oracle.json");
     let mut child = command(version)?
         .stdin(Stdio::null())

@@ -18,12 +18,12 @@ use crate::clients::{self, USAGE};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   every scenario came out as expected (known failures included)
-  1   a scenario failed that is not known to, or failed in another way
-  2   wrong usage, an invalid scenario file (the others are played), or an invalid known-failures.yaml
-  4   nothing was selected
-  5   nothing failed unexpectedly, but known-failures.yaml lists failures that are none
-  70  the harness itself is at fault in at least one scenario";
+  0   every scenario passed, or failed as known-failures.yaml lists it
+  1   unexpected failure
+  2   invalid command line, scenario file (the others are run) or known-failures.yaml
+  4   no scenario selected
+  5   no unexpected failure, but known-failures.yaml lists scenarios that pass
+  70  harness error in at least one scenario";
 
 const FAILED: u8 = 1;
 const NOTHING_SELECTED: u8 = 4;
@@ -33,29 +33,30 @@ const HARNESS: u8 = 70;
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
-    /// Only scenarios whose id begins so; or scenario files from anywhere, and folders of them, written `./mine`.
+    /// Prefixes of scenario ids, or paths of files and folders (`./mine`).
     #[arg(value_name = "PREFIX|PATH")]
     prefixes: Vec<String>,
-    /// The client under test.
+    /// Client under test: watcher or kube-runtime.
     #[arg(long, default_value = "watcher", value_name = "NAME")]
     client: String,
-    /// Virtual time in memory, or real time over sockets.
+    /// Virtual time in memory (sim), or real time over sockets (live).
     #[arg(long, value_enum, default_value_t = Drivers::Sim)]
     driver: Drivers,
-    /// Where chance comes from: the same seed gives the same run.
+    /// Seed for all randomness; the same seed gives the same run.
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
-    /// How many scenarios at once; default: as many as there are processors.
+    /// Number of scenarios to run in parallel [default: number of processors].
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// How to print: for people, one JSON record a line, or the table of failures for a README.
+    /// Output format: text, one JSON object per line, or a table of failures.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Rewrite the accepted transcripts beside the scenario files. Never touches an expectation, and never accepts the
-    /// transcript of an unexpected failure.
+    /// Accept the new transcripts: rewrite the .snap files.
+    ///
+    /// Expectations never change, and the transcript of an unexpected failure is never accepted.
     #[arg(long)]
     bless: bool,
-    /// Print transcript and verdict of one scenario.
+    /// Print the transcript and verdict of one scenario.
     #[arg(long, value_name = "ID", conflicts_with_all = ["prefixes", "bless"])]
     show: Option<String>,
 }
@@ -73,7 +74,7 @@ enum Format {
     Markdown,
 }
 
-/// Does it, and says how it went by its exit code.
+/// Runs the selected scenarios and returns the exit code.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match play(arguments) {
         Ok(code) => ExitCode::from(code),
@@ -262,7 +263,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// A line that moves while scenarios run; nothing where nobody looks.
+/// Progress bar on standard error; hidden if that is not a terminal.
 fn progress(chosen: &[SharedScenario], format: Format) -> ProgressBar {
     if format != Format::Human || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

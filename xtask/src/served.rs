@@ -1,5 +1,5 @@
-//! `cargo xtask bench server` and `cargo xtask soak`: builds the binaries, gets the peers, and lets the bench,
-//! which knows how to measure, do so on a core of its own.
+//! `cargo xtask bench server` and `cargo xtask soak`: builds the binaries, installs the peers, and runs the bench on a
+//! separate core. It must not measure.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use crate::clients;
 
 #[derive(clap::Args)]
 pub(crate) struct Server {
-    /// How to print.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Only these rows, by the beginning of their names: `S1,S5,LIST,MEM,PEER`.
+    /// Only rows with these name prefixes, e.g. S1,S5,LIST,MEM,PEER.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Small sizes and one repetition: does it all still run? Nothing is judged.
+    /// Small sizes and one repetition; results are not judged.
     #[arg(long)]
     smoke: bool,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct Soak {
-    /// For how long.
+    /// Duration of the run in minutes.
     #[arg(long, default_value_t = 10.0)]
     minutes: f64,
-    /// How to print.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
 }
@@ -167,9 +167,9 @@ pub(crate) fn programs(
     })
 }
 
-/// Installs what there is to compare with under `target/peers`; what cannot be installed is not there, and says why.
+/// Installs the programs to compare with under `target/peers`; warns about those that cannot be installed.
 fn peers() -> PathBuf {
-    // Tools that are started in other folders are told of it.
+    // Tools that run in other folders need the absolute path.
     let root = std::path::absolute(clients::root()).unwrap_or_else(|_| clients::root());
     let folder = root.join("target/peers");
     let sources = root.join("bench/peers");

@@ -1,5 +1,5 @@
-//! `cargo xtask suites`: runs test suites of other projects against the fake or a real kube-apiserver, each on a server of
-//! its own. What an outcome is worth is decided in `e2e::suites`.
+//! `cargo xtask suites`: runs test suites of other projects against the fake or a real kube-apiserver, each on a new
+//! server. What an outcome is worth is decided in `e2e::suites`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,10 +25,10 @@ use target::Target;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  every test came out as e2e/suites/expected.yaml lists it
-  1  a test failed that is not listed, a listed one passed, or one was not run
-  2  wrong usage, or a file of e2e/suites cannot be read
-  3  a suite could not be built or started (Go is needed, but for kube-rs; for --against real the oracle)";
+  0  every result matches e2e/suites/expected.yaml
+  1  unlisted failure, listed failure that passed, or test not run
+  2  invalid command line, or a file of e2e/suites cannot be read
+  3  a suite could not be built or started (Go, except for kube-rs; --against real: the oracle)";
 
 const UNEXPECTED: u8 = 1;
 const NOT_RUN: u8 = 3;
@@ -39,16 +39,16 @@ pub(crate) struct Arguments {
     /// Suites to run [default: all].
     #[arg(value_name = "NAME", value_parser = named)]
     suites: Vec<&'static Suite>,
-    /// The server to run them against.
+    /// Server under test.
     #[arg(long, value_enum, default_value_t = Server::Fake)]
     against: Server,
-    /// Only tests whose full name contains this text; may be given more than once.
+    /// Only tests whose full name contains this text (repeatable).
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// A `fake-apiserver` to start [default: builds one].
+    /// Path of the fake-apiserver binary [default: a new build].
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    /// Keep the counts in e2e/suites/counts.json, for docs/fidelity.md.
+    /// Write the counts to e2e/suites/counts.json, for docs/fidelity.md.
     #[arg(long, conflicts_with = "only")]
     record: bool,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
 enum Server {
     /// `fake-apiserver serve`.
     Fake,
-    /// The oracle: kube-apiserver and etcd alone.
+    /// The oracle: a real kube-apiserver with etcd.
     Real,
 }
 
