@@ -1,4 +1,4 @@
-//! `fake-apiserver check`: every mistake of scenario files, without playing them.
+//! `fake-apiserver check`: validates scenario files without running them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,18 +10,25 @@ use serde_json::{Value, json};
 
 use crate::{Failure, output, stage};
 
-/// Check scenario files: report every mistake, play nothing.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   no mistakes
+  1   warnings, with --strict
+  2   a file has mistakes or cannot be read
+  70  system error";
+
+/// Validate scenario files without running them.
 ///
-/// Also warns about what can never come true, as far as the file alone can tell: a `delete` expected where nothing is
-/// deleted, a page that no list has.
+/// Reports every mistake with its line. Also warns about expectations that cannot be met, as far as the file alone
+/// shows: a `delete` expected where nothing is deleted, a page that no list has.
 ///
 /// Example: fake-apiserver check scenarios/gone my-scenario.yaml
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 no mistakes, 1 warnings and --strict, 2 a file has mistakes or cannot be read, 70 the system refused something."
+    after_help = EXIT_CODES
 )]
 pub(crate) struct Check {
-    /// Scenario files, and folders of them.
+    /// Scenario files or folders.
     #[arg(required = true, value_name = "FILE|DIR")]
     files: Vec<PathBuf>,
     /// Output format.
@@ -32,12 +39,12 @@ pub(crate) struct Check {
     strict: bool,
 }
 
-/// How results are printed, on standard output.
+/// Format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Each mistake with its line and a hint.
+    /// Text: every mistake with its line and a hint.
     Human,
-    /// One record a file, and a footer with counts.
+    /// One JSON object per file, and a footer with counts.
     Json,
 }
 

@@ -1,7 +1,7 @@
-//! The control API: the same verbs as `ctl`, over HTTP on a loopback port of its own, for tests in any language.
+//! The control API: the same verbs as `ctl`, over HTTP on a separate loopback port, for tests in any language.
 //!
-//! It carries requests to the server and answers back; what a rule means and does is not decided here. Nobody gets in
-//! without the token, because whoever may steer a server may also make it lie. docs/control-api.md is its manual.
+//! It carries requests to the server and answers back; what a rule means and does is not decided here. Every
+//! request needs the token, because rules change what clients receive. docs/control-api.md is its manual.
 
 mod answer;
 mod openapi;
@@ -43,7 +43,7 @@ const CONNECTIONS_MAX: usize = 256;
 /// How long nothing is accepted once it failed: files are used up, and trying at once would do nothing else.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// What the control API tells of the server it steers.
+/// What the control API reports about its server.
 #[derive(Debug, Clone)]
 pub(crate) struct About {
     /// The Kubernetes minor.
@@ -188,12 +188,12 @@ async fn route(room: &Arc<Room>, request: Request<Incoming>) -> Result<Answer, R
         ["v1", "rules", id] => {
             allowed(&head.method, &[Method::DELETE])?;
             let number: u64 = id.parse().map_err(|_| {
-                Refusal::bad(format!("`{id}` is no rule's number")).hint("GET /v1/rules lists them")
+                Refusal::bad(format!("`{id}` is not the number of a rule")).hint("GET /v1/rules lists them")
             })?;
             let removed = steered(room.edge.steer(|server, _| server.remove_rule(number)))?;
             let removed = removed.ok_or_else(|| {
                 Refusal::new(404, format!("there is no rule {number}"))
-                    .hint("GET /v1/rules lists them; a rule that was met as often as it may be is forgotten")
+                    .hint("GET /v1/rules lists them; a rule is removed after its last match")
             })?;
             Ok(json_answer(200, &json!({ "removed": [removed] })))
         }
@@ -290,7 +290,7 @@ async fn text(body: Incoming) -> Result<String, Refusal> {
         .map_err(|_| {
             Refusal::new(
                 408,
-                format!("the body did not come within {} s", REQUEST_WAIT.as_secs()),
+                format!("the body did not arrive within {} s", REQUEST_WAIT.as_secs()),
             )
         })?
         .map_err(|_| Refusal::new(413, format!("a body has at most {BODY_BYTES_MAX} bytes")))?

@@ -1,4 +1,4 @@
-//! `fake-apiserver ctl`: steers a running server from another shell. Every verb is a request to its control API.
+//! `fake-apiserver ctl`: controls a running server from another shell. Every verb is a request to its control API.
 
 mod client;
 mod words;
@@ -15,32 +15,42 @@ use self::words::From;
 use crate::output::printable_lines;
 use crate::{Failure, state};
 
-/// Steer a running server from another shell: rules, faults, the trace.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   success
+  1   the server rejected the request, or a wait timed out
+  2   invalid command line or rule
+  3   no server found
+  70  system error";
+
+/// Control a running server: add faults, read the trace.
 ///
-/// Finds the server by the file it leaves while it runs. Where several run, KUBECONFIG, --pid, or --control and
-/// --control-token choose one.
+/// Finds the server by its state file. If several are running, KUBECONFIG, --pid, or --control with --control-token
+/// selects one.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 refused or never came, 2 the command line or a rule is wrong, 3 no server was found."
+    after_help = EXIT_CODES
 )]
 pub(crate) struct Ctl {
-    /// Where the control API is, e.g. http://127.0.0.1:41234.
+    /// URL of the control API, e.g. http://127.0.0.1:41234.
     #[arg(
         long,
         global = true,
+        value_name = "URL",
         env = "FAKE_APISERVER_CONTROL",
         requires = "control_token"
     )]
     control: Option<String>,
-    /// What the control API lets in.
+    /// Bearer token for the control API.
     #[arg(
         long,
         global = true,
+        value_name = "TOKEN",
         env = "FAKE_APISERVER_CONTROL_TOKEN",
         hide_env_values = true
     )]
     control_token: Option<String>,
-    /// The process of the server, where several run.
+    /// Process id of the server, if several are running.
     #[arg(long, global = true)]
     pid: Option<u32>,
     #[command(subcommand)]
@@ -49,153 +59,155 @@ pub(crate) struct Ctl {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Say what is running, and where.
+    /// Show version, URLs, kubeconfig and memory use of the server.
     Status,
-    /// List the answers that are not over.
+    /// List open responses.
     Streams,
-    /// Make a rule, in the words of a scenario's step: what happens to which requests.
+    /// Add a rule, written like a step of a scenario.
+    ///
+    /// A rule without `when` is carried out at once.
     ///
     /// Example: fake-apiserver ctl apply 'when: {list: next}, times: 3, do: {reply: {status: 503}}'
     #[command(alias = "rule")]
     Apply {
-        /// The rule, as YAML or JSON; the outer braces may be left out.
+        /// Rule as YAML or JSON; the outer braces are optional.
         #[arg(required_unless_present = "file", conflicts_with = "file")]
         rule: Option<String>,
-        /// A file with the rule; `-` is standard input.
+        /// Read the rule from this file; `-` is standard input.
         #[arg(short, long)]
         file: Option<PathBuf>,
     },
-    /// List the rules that stand.
+    /// List active rules.
     Rules,
-    /// Remove rules, by number.
+    /// Remove rules by number.
     Remove {
-        /// Their numbers.
+        /// Numbers of the rules.
         #[arg(required_unless_present = "all")]
         rules: Vec<u64>,
-        /// Every rule.
+        /// Remove all rules.
         #[arg(long)]
         all: bool,
     },
-    /// Answer the next requests with an HTTP status.
+    /// Answer the next requests with an HTTP error.
     ///
     /// Example: fake-apiserver ctl fail 429 --retry-after 2 --times 3 --resource pods
     Fail {
-        /// The status, e.g. 503.
+        /// HTTP status code, e.g. 503.
         status: u16,
-        /// `reason` of the Status, e.g. Expired.
+        /// `reason` of the Status object, e.g. Expired.
         #[arg(long)]
         reason: Option<String>,
-        /// `message` of the Status.
+        /// `message` of the Status object.
         #[arg(long)]
         message: Option<String>,
-        /// The Retry-After header: seconds or a date.
+        /// Retry-After header: seconds or an HTTP date.
         #[arg(long)]
         retry_after: Option<String>,
-        /// Only requests of this kind.
+        /// Requests to fail.
         #[arg(long, value_enum, default_value_t = words::Kind::Request)]
         kind: words::Kind,
-        /// How many requests.
+        /// Number of requests to fail.
         #[arg(long, default_value_t = 1)]
         times: u32,
         #[command(flatten)]
         from: From,
     },
-    /// Tell watches that their version is too old: 410, as an event now, or as a status to those that start.
+    /// Expire watches with 410 Gone: an ERROR event, or an HTTP status.
     Expire {
-        /// Answer the next watches with HTTP 410, instead of sending an ERROR event on those that are open.
+        /// Answer the next watches with HTTP 410; leave open watches alone.
         #[arg(long)]
         status: bool,
-        /// With --status: how many watches.
+        /// Number of watches to fail, with --status.
         #[arg(long, default_value_t = 1, requires = "status")]
         times: u32,
         #[command(flatten)]
         from: From,
     },
-    /// Forget history: older exact lists, continue tokens and watch starts are 410 from now on.
+    /// Compact the store: older resourceVersions and continue tokens expire.
     Compact,
-    /// Send a bookmark now, to every open watch that is meant.
+    /// Send a bookmark on open watches.
     Bookmark {
-        /// Its resourceVersion; the newest by default.
+        /// resourceVersion of the bookmark [default: latest].
         #[arg(long)]
         resource_version: Option<String>,
         #[command(flatten)]
         from: From,
     },
-    /// End open watches.
+    /// Close open watches.
     Cut {
-        /// How.
+        /// How to close them.
         #[arg(long, value_enum, default_value_t = words::How::Fin)]
         how: words::How,
         #[command(flatten)]
         from: From,
     },
-    /// Send nothing more on open watches, and leave them open.
+    /// Stop sending on open watches without closing them.
     Stall {
         #[command(flatten)]
         from: From,
     },
-    /// Refuse new connections for a while.
+    /// Refuse new connections for some time.
     Refuse {
-        /// For how long, e.g. 5s.
-        #[arg(value_name = "TIME")]
+        /// Duration, e.g. 5s.
+        #[arg(value_name = "DURATION")]
         lasts: String,
     },
-    /// Stop the watch cache from following the store: a stale apiserver.
+    /// Freeze the watch cache, which makes the apiserver stale.
     Freeze {
         #[command(flatten)]
         which: words::Cache,
     },
-    /// Let the watch cache see every write so much later: an apiserver that lags.
+    /// Delay updates of the watch cache.
     ///
     /// Example: fake-apiserver ctl lag 2s --door b
     Lag {
-        /// By how much, e.g. 500ms.
-        #[arg(value_name = "TIME")]
+        /// Delay, e.g. 500ms.
+        #[arg(value_name = "DURATION")]
         by: String,
         #[command(flatten)]
         which: words::Cache,
     },
-    /// Let the watch cache catch up, and follow at once again.
+    /// Undo `freeze` and `lag`; the watch cache catches up at once.
     Thaw {
         #[command(flatten)]
         which: words::Cache,
     },
-    /// Wait until something happens: the fence of a test.
+    /// Wait for a request, a sent event or the end of a response.
     ///
     /// Example: fake-apiserver ctl wait 'sent: {rv: "1005"}, timeout: 10s'
     Wait {
-        /// What for, as YAML or JSON; the outer braces may be left out.
+        /// Condition as YAML or JSON; the outer braces are optional.
         wait: String,
     },
-    /// Begin again: no rules, no stale caches, connections let in, and the objects of the beginning.
+    /// Remove all rules and faults, and restore the initial objects.
     Reset,
-    /// Show the trace.
+    /// Print the trace.
     Trace {
-        /// Go on as it grows.
+        /// Keep printing new records.
         #[arg(short, long)]
         follow: bool,
-        /// The first record's number.
+        /// Number of the first record.
         #[arg(long, default_value_t = 0)]
         since: u64,
-        /// How.
+        /// Output format.
         #[arg(long, value_enum, default_value_t = words::TraceFormat::Text)]
         format: words::TraceFormat,
     },
-    /// Say what the clients did wrong so far, as JSON.
+    /// Print the verdict so far, as JSON.
     Verdict,
     /// Print the OpenAPI description of the control API.
     Openapi,
 }
 
-/// Does what is asked, and prints the answer.
+/// Sends the request of a verb and prints the response.
 ///
 /// # Errors
-/// No server is found, it refuses, or the system does.
+/// No server is found, the request is rejected, or a system error.
 pub(crate) fn run(ctl: Ctl) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::System("no runtime".to_owned(), error))?;
+        .map_err(|error| Failure::System("cannot start the async runtime".to_owned(), error))?;
     runtime.block_on(steer(ctl))
 }
 
@@ -207,7 +219,7 @@ async fn steer(ctl: Ctl) -> Result<(), Failure> {
     match ctl.verb {
         Verb::Status => say(&words::status(&client.get("/v1").await?, client.token())),
         Verb::Streams => say(&words::streams(&client.get("/v1/streams").await?)),
-        Verb::Rules => say(&words::rules(&client.get("/v1/rules").await?["rules"], "stands")),
+        Verb::Rules => say(&words::rules(&client.get("/v1/rules").await?["rules"], "active")),
         Verb::Apply { rule, file } => {
             let rule = match (rule, file) {
                 (Some(rule), _) => words::braced(&rule),
@@ -313,12 +325,12 @@ async fn make(client: &Client, rule: &str) -> Result<(), Failure> {
     say(&words::made(&made))
 }
 
-/// The server that is meant.
+/// Returns the server to control.
 async fn found(ctl: &Ctl) -> Result<Client, Failure> {
     if let (Some(control), Some(token)) = (&ctl.control, &ctl.control_token) {
         return Client::to(control, token).ok_or_else(|| {
             Failure::Usage(format!(
-                "{control} is no address of a control API: http://127.0.0.1:PORT is one"
+                "{control} is not the URL of a control API; expected http://127.0.0.1:PORT"
             ))
         });
     }
@@ -336,7 +348,7 @@ async fn found(ctl: &Ctl) -> Result<Client, Failure> {
         && ctl.pid.is_none()
         && let Some(meant) = std::env::var_os("KUBECONFIG")
     {
-        // The shell already says which: the server its clients would talk to.
+        // KUBECONFIG selects the server that clients in this shell use.
         let is_meant = |state: &state::State| {
             let paths = std::env::split_paths(&meant).map(|path| path.display().to_string());
             paths.into_iter().any(|path| state.kubeconfigs.contains(&path))
@@ -356,13 +368,13 @@ async fn found(ctl: &Ctl) -> Result<Client, Failure> {
             );
         }
         return Err(Failure::Usage(format!(
-            "{} servers are running; say which:{list}",
+            "{} servers are running; select one:{list}",
             alive.len()
         )));
     }
     alive.pop().map(|(_, client)| client).ok_or_else(|| {
         Failure::NoServer(match ctl.pid {
-            Some(pid) => format!("no server runs as process {pid}"),
+            Some(pid) => format!("no server with process id {pid}"),
             None => "no server is running; start one: fake-apiserver serve".to_owned(),
         })
     })
@@ -385,13 +397,13 @@ fn say(text: &str) -> Result<(), Failure> {
 fn say_bytes(text: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text).and_then(|()| out.flush()) {
-        // Whoever read this has read enough.
+        // The reader closed the pipe, as `head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::Silent(0)),
         written => written.map_err(|error| Failure::System("cannot write".to_owned(), error)),
     }
 }
 
-/// What a refusal says, for people.
+/// Formats an error response of the control API.
 pub(crate) fn refusal(body: &Value) -> String {
     let text = |key: &str| body.get(key).and_then(Value::as_str);
     let mistakes = body.get("mistakes").and_then(Value::as_array);
@@ -410,7 +422,7 @@ pub(crate) fn refusal(body: &Value) -> String {
         );
     }
     if said.is_empty() {
-        said.push_str(text("error").unwrap_or("refused without a word"));
+        said.push_str(text("error").unwrap_or("rejected without an error message"));
         if let Some(hint) = text("hint") {
             let _ = write!(said, " ({})", in_verbs(hint));
         }

@@ -1,6 +1,6 @@
-//! The judge beside a running server: hears every record, says at once what it proves, and gives a verdict at the end.
+//! The judge of a running server: reads every record, logs violations at once, and prints a verdict at the end.
 //!
-//! What is right and wrong is decided in `judge::wire`; here it is put into words for people and files.
+//! Violations are decided in `judge::wire`; this file only formats them.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
@@ -18,32 +18,32 @@ use crate::Failure;
 use crate::output::{self, printable_lines};
 use crate::stop::Stop;
 
-/// How to judge the clients that come.
+/// Options of the verdict.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Judge")]
+#[command(next_help_heading = "Verdict")]
 pub(crate) struct JudgeArguments {
-    /// Print the verdict at the end: as text on standard error, or as JSON on standard output.
-    #[arg(long, value_enum, default_value_t = VerdictFormat::Text)]
+    /// Format of the verdict, which is printed on exit.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = VerdictFormat::Text)]
     verdict: VerdictFormat,
-    /// Write the verdict to a file, as JSON.
+    /// Also write the verdict to this file as JSON.
     #[arg(long, value_name = "PATH")]
     verdict_file: Option<PathBuf>,
-    /// End with code 1 if a client broke an invariant.
+    /// Exit with code 1 if a client violated an invariant.
     #[arg(long)]
     strict: bool,
 }
 
-/// How a verdict is printed.
+/// Format of a verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VerdictFormat {
-    /// For people.
+    /// Text on standard error.
     #[default]
     Text,
-    /// For programs.
+    /// JSON on standard output.
     Json,
 }
 
-/// The judge, shared with whoever asks for a verdict meanwhile.
+/// The judge, shared with the control API.
 #[derive(Clone)]
 pub(crate) struct Judge(Arc<Mutex<WireJudge>>);
 
@@ -154,7 +154,7 @@ fn text(verdict: &WireVerdict) -> String {
         }
     }
     if verdict.clients.is_empty() {
-        text.push_str("  no client came\n");
+        text.push_str("  no client connected\n");
     }
     let _ = writeln!(
         text,
@@ -175,7 +175,7 @@ fn told(client: &ClientVerdict) -> String {
         .map(|(check, times)| format!("{check} {times}×"))
         .collect();
     let broken = if broken.is_empty() {
-        "nothing wrong".to_owned()
+        "no violations".to_owned()
     } else {
         broken.join(", ")
     };

@@ -1,8 +1,7 @@
-//! The command line: serves the truth, or one scenario, to any client there is, lets a shell steer it, and judges what
-//! the wire alone can tell.
+//! The command line: arguments, exit codes, and the choice of subcommand.
 //!
-//! Reports come from clients in process only, so steps that wait for what a client emitted never come here; everything
-//! that waits for requests or for time does.
+//! Client events are reported in process only, so steps that wait for them are not reached here; steps that wait for
+//! requests or for time are.
 
 mod check;
 mod control;
@@ -28,12 +27,23 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// A Kubernetes apiserver that is truthful on the wire by default and lies on cue.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   success
+  1   a client failed, or the server rejected a request
+  2   invalid command line or file
+  3   no running server, or the command cannot be started
+  4   nothing was judged
+  70  system error, or a bug in the server
+
+Set RUST_LOG=fake_apiserver=debug to log every decision.";
+
+/// In-memory Kubernetes apiserver with scriptable LIST and WATCH failures.
 #[derive(Debug, Parser)]
 #[command(
+    name = "fake-apiserver",
     version,
-    about,
-    after_help = "Exit codes: 0 as expected, 1 a client did wrong or something was refused, 2 the command line or a file is wrong, 3 what was to be run or steered is not there, 4 nothing to judge, 70 the system refused something, or the server itself failed.\nRUST_LOG=fake_apiserver=debug shows every decision."
+    after_help = EXIT_CODES
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -52,19 +62,19 @@ enum Command {
 /// Why the command could not do its work.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A file is wrong; drawn already.
+    /// Invalid file; already rendered.
     Drawn(String),
-    /// The command line, or what it names, is wrong.
+    /// Invalid command line, or an invalid file it names.
     Usage(String),
-    /// A server refused what it was asked.
+    /// Request rejected by the control API.
     Refused(String),
-    /// There is no server to steer.
+    /// No running server, or a command that cannot be started.
     NoServer(String),
-    /// The system refused something.
+    /// System error.
     System(String, io::Error),
-    /// The server itself is at fault: it panicked, and said this.
+    /// Panic of the server, with its message.
     Broken(String),
-    /// Everything is said; this is the code to end with.
+    /// Exit code, when everything is printed already.
     Silent(u8),
 }
 
@@ -106,7 +116,7 @@ fn main() -> ExitCode {
 }
 
 impl Failure {
-    /// The exit code.
+    /// Returns the exit code.
     fn code(&self) -> ExitCode {
         match self {
             Self::Drawn(_) | Self::Usage(_) => ExitCode::from(2),
@@ -126,13 +136,49 @@ impl fmt::Display for Failure {
             Self::Usage(message) | Self::Refused(message) | Self::NoServer(message) => message.clone(),
             Self::System(what, error) => format!("{what}: {error}"),
             Self::Broken(message) => format!(
-                "{message}\n  This is a bug in fake-apiserver {}: what clients received proves nothing, and there is no \
-                 verdict.\n  Please report it, with the log of a run with RUST_BACKTRACE=1, at {}/issues",
+                "{message}\n  This is a bug in fake-apiserver {}: no verdict is given, because responses may be wrong.\n  Please report it, with the log of a run with RUST_BACKTRACE=1, at {}/issues",
                 env!("CARGO_PKG_VERSION"),
                 env!("CARGO_PKG_REPOSITORY"),
             ),
             Self::Silent(_) => String::new(),
         };
         f.write_str(&output::printable_lines(&text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// Returns the short help texts of a command and of everything below it that are missing or too long for `-h`.
+    fn unfit(command: &clap::Command, path: &str) -> Vec<String> {
+        let path = format!("{path} {}", command.get_name()).trim_start().to_owned();
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let arguments = command.get_arguments().filter(|argument| !argument.is_hide_set());
+        let arguments = arguments.map(|argument| {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            (format!("{path} {}", argument.get_id()), help)
+        });
+        let own = arguments.chain([(path.clone(), about)]);
+        let mut unfit: Vec<String> = own
+            .filter(|(_, help)| help.is_empty() || help.len() >= 80)
+            .map(|(of, help)| format!("{of}: {help}"))
+            .collect();
+        for below in command.get_subcommands() {
+            unfit.extend(self::unfit(below, &path));
+        }
+        unfit
+    }
+
+    #[test]
+    fn short_help_fits_a_line() {
+        assert_eq!(unfit(&Arguments::command(), ""), Vec::<String>::new());
+        let long = clap::Command::new("a").about("x".repeat(80));
+        assert_eq!(
+            unfit(&clap::Command::new("b").about("b").subcommand(long), "").len(),
+            1
+        );
     }
 }

@@ -50,7 +50,9 @@ pub(crate) fn put(
         count => format!("{count} mistakes"),
     };
     let lines: String = mistakes.iter().map(|mistake| format!("{mistake}\n")).collect();
-    Err(Failure::Drawn(format!("{lines}{many}, and nothing is served\n")))
+    Err(Failure::Drawn(format!(
+        "{lines}{many}; the server was not started\n"
+    )))
 }
 
 /// Definitions, then namespaces, then the rest in the order found.

@@ -17,24 +17,24 @@ use crate::serve::Listening;
 use crate::stage::{self, Running, Stage};
 use crate::{Failure, output};
 
-/// Serve one scenario on 127.0.0.1 until interrupted, for kubectl or any other client.
+/// Serve one scenario to any client until interrupted.
 ///
-/// Prints `export KUBECONFIG=…` on standard output once the server listens, and what happens, line by line, on
-/// standard error. The script runs once, from the start of the program; afterwards the server only tells the
-/// truth.
+/// Listens on 127.0.0.1. Prints `export KUBECONFIG=…` on standard output once it listens, and logs requests and
+/// responses on standard error. The steps run once, from the start of the program; after the last step the server
+/// injects no more faults.
 ///
 /// Example: fake-apiserver play scenarios/gone/http-410-at-watch-start-forces-a-relist.yaml --port 6443
 #[derive(Debug, Args)]
 pub(crate) struct Play {
-    /// The scenario file.
+    /// Scenario file.
     file: PathBuf,
-    /// Serve HTTPS, with an authority made for this run; the kubeconfig has it.
+    /// Serve HTTPS with a CA created at start; the kubeconfig trusts it.
     #[arg(long)]
     tls: bool,
     #[command(flatten)]
-    judging: JudgeArguments,
-    #[command(flatten)]
     listening: Listening,
+    #[command(flatten)]
+    judging: JudgeArguments,
 }
 
 /// Plays until interrupted.
@@ -48,7 +48,7 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
     if let Some(Needs::Adapter(words)) = needs(&scenario) {
         let words = printable(&words).into_owned();
         output::log(&format!(
-            "warning: the script of this scenario needs {words}; up to there it is played"
+            "warning: this scenario needs {words}; its steps run up to that point"
         ));
     }
     let listening = play.listening;

@@ -17,7 +17,9 @@ pub(crate) fn new_folder(parent: &Path, prefix: &str) -> Result<PathBuf, Failure
     std::fs::DirBuilder::new()
         .mode(0o700)
         .create(&folder)
-        .map_err(|error| Failure::System(format!("cannot make the folder {}", folder.display()), error))?;
+        .map_err(|error| {
+            Failure::System(format!("cannot create the directory {}", folder.display()), error)
+        })?;
     Ok(folder)
 }
 
@@ -49,7 +51,7 @@ pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     };
     if !metadata.is_dir() {
-        return refused("is no folder");
+        return refused("is not a directory");
     }
     if metadata.uid() != user() {
         return refused("belongs to another user");

@@ -4,18 +4,18 @@ use std::io;
 
 use crate::Failure;
 
-/// What nobody can guess.
+/// Returns random bytes of the system.
 ///
 /// # Errors
 /// The system gives none.
 pub(crate) fn bytes<const LENGTH: usize>() -> Result<[u8; LENGTH], Failure> {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::System("no randomness".to_owned(), io::Error::other(error)))?;
+        .map_err(|error| Failure::System("cannot read random bytes".to_owned(), io::Error::other(error)))?;
     Ok(bytes)
 }
 
-/// 32 hexadecimal digits that nobody can guess: a token, a file name.
+/// Returns 32 random hexadecimal digits: a token, a file name.
 ///
 /// # Errors
 /// The system gives no randomness.

@@ -1,4 +1,4 @@
-//! `fake-apiserver run`: plays scenarios to a command in any language, stops it, and says what the wire proves.
+//! `fake-apiserver run`: runs scenarios against a command in any language and judges its requests.
 
 mod aim;
 mod child;
@@ -41,6 +41,15 @@ use crate::stop::Stop;
 use crate::words::span;
 use crate::{Failure, output};
 
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   every scenario that was judged passed
+  1   a scenario failed
+  2   invalid command line or scenario file (the other files are run)
+  3   the command cannot be started
+  4   nothing was judged
+  70  system error, or a bug in the server";
+
 /// How long connections of a command that ended may take to be seen closed.
 const CLOSING: Duration = Duration::from_secs(2);
 
@@ -50,45 +59,50 @@ const ASTRAY: Duration = Duration::from_secs(10);
 /// How long after the end nothing more can be proven: the judge's longest wait.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
-/// Play scenarios to a command, stop it, and judge what it did: for controllers in any language.
+/// Run scenarios against a command and judge its requests.
 ///
-/// For each scenario a server of its own is started, and the command with KUBECONFIG set (also FAKE_APISERVER_SCENARIO,
-/// FAKE_APISERVER_CLIENT and FAKE_APISERVER_TARGET as JSON, FAKE_APISERVER_CONTROL and FAKE_APISERVER_CONTROL_TOKEN). It
-/// should list and watch what the scenario is about,
-/// ConfigMaps in namespace default unless the file says otherwise, until it gets SIGTERM. Only the wire is judged: what
-/// the command made of it needs an adapter.
+/// The command is a controller, operator or informer in any language. Each scenario starts one server and one process of
+/// the command, with KUBECONFIG set (also FAKE_APISERVER_SCENARIO, FAKE_APISERVER_CLIENT and FAKE_APISERVER_TARGET as
+/// JSON, FAKE_APISERVER_CONTROL and FAKE_APISERVER_CONTROL_TOKEN). The command must list and watch the target of the
+/// scenario, by default ConfigMaps in namespace default, until it receives SIGTERM. Only requests are judged; judging the
+/// client's cache requires an adapter.
 ///
 /// Example: fake-apiserver run scenarios/gone/ -- ./my-controller
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 all that was played passed, 1 something failed, 2 the command line or a scenario file is wrong (the others are played), 3 the command cannot be started, 4 nothing could be judged, 70 the system refused something."
+    after_help = EXIT_CODES
 )]
 pub(crate) struct Run {
-    /// Scenario files, and folders of them.
+    /// Scenario files or folders.
     #[arg(required = true, value_name = "SCENARIO|DIR")]
     scenarios: Vec<PathBuf>,
-    /// The command, and its arguments.
+    /// Command to test, with its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
     /// Seed for all randomness.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Longest time of a scenario, beside the time that its file lets pass or grants; a scenario that is cut is not judged.
-    /// In folders, scenarios whose script takes a third of it by itself, or that grant four times as much, are left out.
-    #[arg(long, default_value = "90s", value_parser = span)]
+    /// Time limit per scenario, in addition to the time that its steps take.
+    ///
+    /// A scenario that reaches the limit is not judged. In folders, scenarios whose steps take more than a third of it, or
+    /// that grant the client more than four times as much, are skipped (see --profile).
+    #[arg(long, value_name = "DURATION", default_value = "90s", value_parser = span)]
     timeout: Duration,
-    /// How long the command may take to end after SIGTERM, before it gets SIGKILL.
-    #[arg(long, default_value = "5s", value_parser = span)]
+    /// Time between SIGTERM and SIGKILL.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = span)]
     grace: Duration,
-    /// Scenarios played at a time, each with a command of its own: more than one only if commands do not get into each
-    /// other's way, by a port of their own for example.
-    #[arg(long, short, default_value = "1")]
+    /// Number of scenarios to run in parallel.
+    ///
+    /// Each has its own server and process: use more than one only if the processes do not conflict, e.g. on a port.
+    #[arg(long, short, value_name = "N", default_value = "1")]
     jobs: NonZeroUsize,
-    /// How results are printed on standard output.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Also play scenarios that need client settings: all of them, or those that need none but these, e.g.
-    /// --assume-configured=page_size,labels. FAKE_APISERVER_CLIENT gives the command the settings of each scenario.
+    /// Also run scenarios that need specific client settings.
+    ///
+    /// Without a value: all of them. With a list: those that need no other setting, e.g.
+    /// --assume-configured=page_size,labels. FAKE_APISERVER_CLIENT has the settings of the scenario as JSON.
     #[arg(
         long,
         value_name = "SETTING,…",
@@ -99,35 +113,36 @@ pub(crate) struct Run {
         value_parser = setting
     )]
     assume_configured: Vec<String>,
-    /// Resource that scenarios are moved to, e.g. deployments.apps: the same writes and lies, on objects of that kind. A
-    /// scenario that depends on its own kind is not judged.
+    /// Run scenarios on this resource instead, e.g. deployments.apps.
+    ///
+    /// The same writes and faults, on valid objects of that kind. A scenario that depends on its own kind is not judged.
     #[arg(long, value_parser = retarget::resource)]
     resource: Option<&'static Kind>,
-    /// Namespace that scenarios are moved to.
+    /// Run scenarios in this namespace instead.
     #[arg(long)]
     namespace: Option<String>,
-    /// Kubernetes minor to answer as, whatever the scenarios say: 1.33, 1.34, 1.35 or 1.36.
-    #[arg(long, value_parser = minor)]
+    /// Override the Kubernetes minor version: 1.33, 1.34, 1.35 or 1.36.
+    #[arg(long, value_name = "VERSION", value_parser = minor)]
     kubernetes_version: Option<Version>,
-    /// Which scenarios of folders are played.
+    /// Which scenarios of folders to run.
     #[arg(long, value_enum, default_value_t = Profile::Quick)]
     profile: Profile,
     /// Serve HTTPS.
     #[arg(long)]
     tls: bool,
-    /// Show what happens, line by line, on standard error, and what the command prints.
+    /// Log requests, responses and the command's output on standard error.
     #[arg(long)]
     trace: bool,
 }
 
-/// How results are printed.
+/// Format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text, with the reasons of every failure.
     Text,
-    /// A line a scenario and a footer.
+    /// One JSON object per scenario, and a footer with counts.
     Json,
-    /// For continuous integration.
+    /// JUnit XML, for continuous integration.
     Junit,
 }
 
@@ -138,16 +153,16 @@ fn setting(text: &str) -> Result<String, String> {
     if text == ALL || SETTINGS.contains(&text) {
         Ok(text.to_owned())
     } else {
-        Err(format!("known are all, {}", SETTINGS.join(", ")))
+        Err(format!("expected all, or one of {}", SETTINGS.join(", ")))
     }
 }
 
-/// Which scenarios of folders are played.
+/// Selection of scenarios in folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Profile {
-    /// Those that take little real time.
+    /// Skip scenarios that take minutes.
     Quick,
-    /// Also those that take minutes: backoff, silence, idle watches.
+    /// Include scenarios that take minutes: backoff, silence, idle watches.
     Full,
 }
 
@@ -156,12 +171,12 @@ enum Profile {
 pub(crate) struct Played {
     pub(crate) scenario: SharedScenario,
     pub(crate) result: Result<Verdict, Skipped>,
-    /// The requests that prove what was found, as the trace tells them, one for each contradiction; empty without one.
+    /// Trace line of the request that proves each contradiction; empty without one.
     pub(crate) proofs: Vec<String>,
     /// The end of what the command printed.
     pub(crate) last_words: Vec<String>,
     pub(crate) took: Duration,
-    /// Whoever looks on wants no more.
+    /// A stop was requested.
     pub(crate) interrupted: bool,
     /// When and how it ended.
     pub(crate) end: Option<(Duration, String)>,
@@ -171,7 +186,7 @@ pub(crate) struct Played {
     pub(crate) trace: Vec<String>,
 }
 
-/// Why nothing is said about a command.
+/// Why a scenario has no verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Skipped {
     /// The scenario was not played.
@@ -224,7 +239,7 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Plays them, as many at a time as is asked for, and tells of them in order.
+/// Runs scenarios, `--jobs` at a time, and reports them in order.
 async fn play_all(
     run: &Run,
     scenarios: Vec<Loaded>,
@@ -329,7 +344,7 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
     let mut running = Running::open(stage, judge.clone()).await?;
     #[expect(
         clippy::disallowed_methods,
-        reason = "the command is an edge, and tells how long a run took"
+        reason = "the command is an edge, and reports how long a run took"
     )]
     let began = Instant::now();
     let mut child = Child::start(&run.command, &running, &scenario, run.trace)?;
@@ -457,7 +472,7 @@ fn left(_: &Ended) -> RunEnd {
 /// The end of a run that was cut: what is merely missing by then proves nothing, also behind the last step.
 fn cut_short(scenario: &Scenario, waiting: Option<(usize, String)>, limit: Duration) -> RunEnd {
     let (step, waiting_for) =
-        waiting.unwrap_or_else(|| (scenario.steps.len(), "the client to come to rest".to_owned()));
+        waiting.unwrap_or_else(|| (scenario.steps.len(), "the client to become idle".to_owned()));
     RunEnd::Stuck {
         step,
         waited_ms: limit.as_millis() as u64,

@@ -1,4 +1,4 @@
-//! `fake-apiserver serve`: the truth alone, for kubectl or any other client.
+//! `fake-apiserver serve`: an in-memory apiserver without a scenario, for kubectl or any other client.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -20,71 +20,84 @@ use crate::{Failure, objects};
 /// watch caches grow with the traffic.
 const WATCH_CACHE_CAPACITY: usize = 10_000;
 
-/// Serve an apiserver that only tells the truth on 127.0.0.1 until interrupted, for kubectl or any other client.
+/// Run an in-memory apiserver (no faults until you add rules).
 ///
-/// Prints `export KUBECONFIG=…` on standard output once the server listens, and what happens, line by line, on
-/// standard error. Whatever is written is forgotten at the end.
+/// Listens on 127.0.0.1 until interrupted. Prints `export KUBECONFIG=…` on standard output once it listens, and logs
+/// requests and responses on standard error. State is in memory and is lost on exit. Add faults from another shell with
+/// `fake-apiserver ctl`.
 ///
 /// Example: fake-apiserver serve --objects pods.yaml --port 6443
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Objects that are there from the start: a file of YAML or JSON, or a folder of them. May be given several times.
-    /// Namespaces that they name are made.
+    /// Create the objects of this file or folder at start (repeatable).
+    ///
+    /// Files are YAML or JSON. Missing namespaces are created.
     #[arg(long, value_name = "FILE|DIR")]
     objects: Vec<PathBuf>,
-    /// CustomResourceDefinitions, served from the start: a file or a folder. May be given several times.
+    /// Create the CustomResourceDefinitions of this file or folder (repeatable).
     #[arg(long, value_name = "FILE|DIR")]
     crd: Vec<PathBuf>,
-    /// Start with namespaces only, without the objects that a kube-apiserver creates when it starts.
+    /// Start without the bootstrap objects of kube-apiserver, except namespaces.
     #[arg(long)]
     bare: bool,
     #[command(flatten)]
     listening: Listening,
-    /// The Kubernetes minor to answer as: 1.33, 1.34, 1.35 or 1.36.
-    #[arg(long, default_value = "1.36", value_parser = minor)]
+    /// Kubernetes minor version to emulate: 1.33, 1.34, 1.35 or 1.36.
+    #[arg(long, value_name = "VERSION", default_value = "1.36", value_parser = minor)]
     kubernetes_version: Version,
-    #[command(flatten)]
-    tokens: Tokens,
-    /// Serve HTTPS, with an authority made for this run; the kubeconfig has it.
+    /// Serve HTTPS with a CA created at start; the kubeconfig trusts it.
     #[arg(long)]
     tls: bool,
-    /// The address to listen on; beyond this machine only with --tls and --token.
+    /// Address to listen on; others than loopback require --tls and --token.
     #[arg(long, default_value = "127.0.0.1", value_name = "IP")]
     address: IpAddr,
-    /// Host names and addresses the certificate is for, beside the address and localhost.
+    /// Add a host name or address to the certificate (repeatable).
+    ///
+    /// The listen address and localhost are always included.
     #[arg(long, value_name = "NAME", requires = "tls")]
     tls_name: Vec<String>,
-    /// Open a second port: another apiserver over the same truth, with watch caches of its own that can be frozen.
+    /// Open a second port: a replica with separate watch caches.
+    ///
+    /// Both replicas serve the same store. `ctl freeze` and `ctl lag` make one of them stale.
     #[arg(long)]
     twin: bool,
-    #[command(flatten)]
-    judging: JudgeArguments,
-    /// Show nothing of what happens but what clients do wrong.
+    /// Log only violations by clients.
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    tokens: Tokens,
+    #[command(flatten)]
+    judging: JudgeArguments,
 }
 
-/// Where to listen, and how to be steered: the same for whatever is served.
+/// Options of the served API and the control API, shared by `serve` and `play`.
 #[derive(Debug, Args)]
 pub(crate) struct Listening {
-    /// The port to listen on; 0 takes a free one.
+    /// Port to listen on; 0 selects a free port.
     #[arg(long, default_value_t = 0)]
     pub(crate) port: u16,
-    /// Write the kubeconfig to this new file; it is removed at the end. A file that exists is never overwritten.
+    /// Write the kubeconfig to this new file; it is removed on exit.
+    ///
+    /// An existing file is never overwritten, except a kubeconfig left by a killed server.
     #[arg(long, value_name = "PATH")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The port of the control API; 0 takes a free one.
-    #[arg(long, default_value_t = 0)]
+    /// Port of the control API; 0 selects a free port.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) control_port: u16,
-    /// What the control API lets in; made up by default, and known to `ctl`.
-    #[arg(long, env = "FAKE_APISERVER_CONTROL_TOKEN", hide_env_values = true)]
+    /// Bearer token for the control API [default: random, shared with `ctl`].
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "FAKE_APISERVER_CONTROL_TOKEN",
+        hide_env_values = true
+    )]
     pub(crate) control_token: Option<String>,
-    /// What chance decides by: generated names, how long watches without a timeout live.
-    #[arg(long, default_value_t = 0)]
+    /// Seed for all randomness (generated names, watch timeouts).
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }
 
-/// Time since 1970, from the only clock this command reads: objects that people look at should be as old as they are.
+/// Returns the time since 1970, so that objects show their true age.
 #[expect(clippy::disallowed_methods, reason = "the edge hands in the time")]
 fn wall_clock() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
@@ -119,9 +132,9 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     let stage = Stage {
         server: server.keeping(stage::RECORDS_KEPT),
         what: match count {
-            0 => "the truth".to_owned(),
-            1 => "the truth, with 1 object".to_owned(),
-            count => format!("the truth, with {count} objects"),
+            0 => "no scenario".to_owned(),
+            1 => "no scenario, 1 object".to_owned(),
+            count => format!("no scenario, {count} objects"),
         },
         version: serve.kubernetes_version,
         wall_clock: Some(wall_clock),
@@ -161,6 +174,6 @@ pub(crate) fn minor(text: &str) -> Result<Version, String> {
         "1.34" => Ok(Version::V1_34),
         "1.35" => Ok(Version::V1_35),
         "1.36" => Ok(Version::V1_36),
-        _ => Err("known are 1.33, 1.34, 1.35 and 1.36".to_owned()),
+        _ => Err("expected 1.33, 1.34, 1.35 or 1.36".to_owned()),
     }
 }

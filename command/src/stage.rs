@@ -29,7 +29,7 @@ const RECORDS_AT_A_TIME: usize = 1_000;
 /// Turns that deliveries may take before what was recorded is heard: they may have no end.
 const DELIVERIES_FIRST: usize = 100;
 
-/// After so much silence whoever hears is told that time passed.
+/// Longest time without a call of the listener: it learns of the passing of time.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// A server about to be served.
@@ -45,9 +45,9 @@ pub(crate) struct Stage {
     pub(crate) serving: ServeOptions,
     pub(crate) control_port: u16,
     pub(crate) control_token: Option<String>,
-    /// What clients are told to use by default.
+    /// Default namespace of the kubeconfig.
     pub(crate) namespace: Option<String>,
-    /// Where the kubeconfig is to be; `None`: in a folder of its own.
+    /// Path of the kubeconfig; `None`: a new folder.
     pub(crate) kubeconfig: Option<PathBuf>,
 }
 
@@ -113,7 +113,7 @@ impl Running {
         let state = StateFile::write(&state)
             .inspect_err(|failure| {
                 output::log(&format!(
-                    "warning: ctl cannot find this server by itself: {failure}"
+                    "warning: ctl cannot find this server without --control: {failure}"
                 ));
             })
             .ok();
@@ -159,7 +159,7 @@ impl Running {
         }
         if let Some(control) = &self.control {
             output::log(&format!(
-                "serving Kubernetes {} at {}, steered at {}; from another shell: fake-apiserver ctl --help",
+                "serving Kubernetes {} at {}, control API at {}; add faults from another shell: fake-apiserver ctl --help",
                 self.about.kubernetes,
                 self.about.servers[0].1,
                 control.url()
@@ -173,7 +173,7 @@ impl Running {
         self.kubeconfigs[0].path()
     }
 
-    /// What a process is told so that it can steer.
+    /// Environment variables by which a process reaches the control API.
     pub(crate) fn control(&self) -> [(&'static str, String); 2] {
         let (url, token) = &self.steering;
         [
@@ -235,7 +235,7 @@ pub(crate) fn unbroken(edge: &Edge) -> Result<(), Failure> {
         .map_or(Ok(()), |message| Err(Failure::Broken(message)))
 }
 
-/// Runs `work` on a runtime of its own, with the signals that ask it to stop.
+/// Runs `work` on a new runtime, with a handle that completes on SIGINT and SIGTERM.
 ///
 /// # Errors
 /// Those of `work`, and if there is no runtime.
@@ -244,7 +244,7 @@ pub(crate) fn block_on<T>(work: impl AsyncFnOnce(Stop) -> Result<T, Failure>) ->
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::System("no runtime".to_owned(), error))?;
+        .map_err(|error| Failure::System("cannot start the async runtime".to_owned(), error))?;
     let done = runtime.block_on(async { work(Stop::listen()).await });
     // A write that nobody reads must not hold the program back.
     runtime.shutdown_background();
@@ -269,9 +269,9 @@ fn bear_many_connections() {
 
 async fn listen(options: ServeOptions) -> Result<Listening, Failure> {
     options.bind().await.map_err(|error| match error {
-        ServeError::NotLoopback(_) => {
-            Failure::Usage(format!("{error}: --tls and --token, or --address 127.0.0.1"))
-        }
+        ServeError::NotLoopback(_) => Failure::Usage(format!(
+            "{error}: add --tls and --token, or use --address 127.0.0.1"
+        )),
         ServeError::Bind(_, _) | ServeError::Address(_) | ServeError::Tls(_) => {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             Failure::System(error.to_string(), io::Error::other(cause.unwrap_or_default()))
@@ -308,7 +308,7 @@ async fn hear_all(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, 
     }
 }
 
-/// What is said of an event must not keep those waiting whom it is for.
+/// Deliveries take precedence over the log.
 async fn let_deliveries_go_first(edge: &Edge) {
     for _ in 0..DELIVERIES_FIRST {
         if !edge.is_delivering() {
@@ -333,7 +333,12 @@ fn hear_some(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Rec
 /// A certificate of someone who may do everything.
 fn admin(authority: &Authority) -> Result<Identity, Failure> {
     let identity = authority.client("admin", Some(ADMINS));
-    identity.map_err(|error| Failure::System("no client certificate".to_owned(), io::Error::other(error)))
+    identity.map_err(|error| {
+        Failure::System(
+            "cannot create a client certificate".to_owned(),
+            io::Error::other(error),
+        )
+    })
 }
 
 /// `1.36`.

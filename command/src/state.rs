@@ -26,7 +26,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// A process may serve several at a time, and each has a control API of its own.
+    /// One process may run several servers, each with its own control API.
     fn file_name(&self) -> String {
         let port = self.control.rsplit_once(':').map_or("", |(_, port)| port);
         format!("{}-{port}.json", self.pid)

@@ -15,19 +15,32 @@ const BYTES_MAX: usize = 64 << 10;
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Access")]
 pub(crate) struct Tokens {
-    /// Bearer token that clients must send; the kubeconfig has it. Visible in the list of processes: prefer --token-file
-    /// or the environment. Without one there is no authentication and no authorization: everybody may do everything.
-    /// With one, members of `system:masters` may do everything, others what every authenticated user may; roles and
-    /// bindings are stored and grant nothing.
-    #[arg(long, env = "FAKE_APISERVER_TOKEN", hide_env_values = true)]
+    /// Bearer token that clients must send; the kubeconfig contains it.
+    ///
+    /// Visible in the process list: prefer --token-file or the environment. Without a token there is no authentication and
+    /// no authorization. With one, members of `system:masters` may do everything, and others what every authenticated user
+    /// may do; roles and bindings are stored but grant nothing.
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "FAKE_APISERVER_TOKEN",
+        hide_env_values = true
+    )]
     token: Option<String>,
-    /// File with the bearer token; takes precedence over --token.
+    /// File with the bearer token; overrides --token.
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
-    /// Bearer token of the user `limited`, who may read discovery and ask for their own rights; needs a token too.
-    #[arg(long, env = "FAKE_APISERVER_LIMITED_TOKEN", hide_env_values = true)]
+    /// Bearer token of the unprivileged user `limited`; requires --token.
+    ///
+    /// This user may read discovery and query its own permissions.
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "FAKE_APISERVER_LIMITED_TOKEN",
+        hide_env_values = true
+    )]
     limited_token: Option<String>,
-    /// File with the bearer token of the user `limited`; takes precedence over --limited-token.
+    /// File with the token of the user `limited`; overrides --limited-token.
     #[arg(long, value_name = "PATH")]
     limited_token_file: Option<PathBuf>,
 }
@@ -47,7 +60,8 @@ impl Tokens {
         match (token, limited_token) {
             (None, None) => Ok(None),
             (None, Some(_)) => Err(Failure::Usage(
-                "--limited-token needs --token or --token-file: without one everybody is let in".to_owned(),
+                "--limited-token needs --token or --token-file: without them there is no authentication"
+                    .to_owned(),
             )),
             (Some(token), limited_token) => Ok(Some(Access {
                 token,
@@ -74,7 +88,7 @@ fn chosen(flag: &str, given: Option<String>, file: Option<&Path>) -> Result<Opti
     } else {
         // Never the token itself: it may be printed into a log.
         Err(Failure::Usage(format!(
-            "the token of --{flag} must be visible ASCII without spaces, and not empty: it goes into a header"
+            "the token of --{flag} must be visible ASCII without spaces, and not empty, because it is sent in a header"
         )))
     }
 }

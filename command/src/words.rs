@@ -21,11 +21,11 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(split);
     let number: u64 = number
         .parse()
-        .map_err(|_| "a time such as 5s belongs here".to_owned())?;
+        .map_err(|_| "expected a duration such as 5s".to_owned())?;
     match unit {
         "ms" => Ok(Duration::from_millis(number)),
         "s" => Ok(Duration::from_secs(number)),
         "m" => Ok(Duration::from_secs(number.saturating_mul(60))),
-        _ => Err("a time is a whole number and ms, s or m".to_owned()),
+        _ => Err("expected a whole number and a unit: ms, s or m".to_owned()),
     }
 }

@@ -29,7 +29,7 @@ impl Serving {
             .unwrap();
         let mut said = String::new();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
-        while !said.contains("steered at") {
+        while !said.contains("control API at") {
             said.clear();
             assert!(
                 errors.read_line(&mut said).unwrap() > 0,
@@ -46,7 +46,7 @@ impl Serving {
         Self {
             child,
             server: address(" at http://"),
-            control: address("steered at http://"),
+            control: address("control API at http://"),
         }
     }
 
@@ -121,7 +121,10 @@ fn a_rule_meets_the_next_requests_and_is_forgotten() {
         "--user-agent",
         "tester",
     ]);
-    assert_eq!(made, "rule 1 stands: reply on the next request; met 0, 2 left\n");
+    assert_eq!(
+        made,
+        "rule 1 active: reply on the next request; matched 0, 2 left\n"
+    );
     assert!(
         serving.get("/api/v1/configmaps").starts_with("HTTP/1.1 200"),
         "another resource"
@@ -305,7 +308,13 @@ fn a_reset_brings_back_the_objects_the_server_began_with() {
 )]
 #[case::no_such_rule("DELETE", "/v1/rules/7", "", 404, "there is no rule 7")]
 #[case::no_such_path("GET", "/v1/nothing", "", 404, "there is no /v1/nothing")]
-#[case::another_method("PUT", "/v1/rules", "", 405, "PUT is not answered here; GET, POST, DELETE is")]
+#[case::another_method(
+    "PUT",
+    "/v1/rules",
+    "",
+    405,
+    "method PUT is not allowed; allowed: GET, POST, DELETE"
+)]
 #[case::a_wait_for_nothing("POST", "/v1/wait", "timeout: 1s", 400, "1:1: this waits for nothing")]
 fn bad_input_is_told_what_is_wrong(
     #[case] method: &str,
@@ -353,7 +362,7 @@ fn every_mistake_in_the_objects_is_told_with_its_place() {
     objects.yaml:2:11: unclosed bracket '{' at line 2, column 11
     objects.yaml:4:1: "Nothing" of "v1" is not served
     objects.yaml:7:1: a Pod has no metadata.name
-    3 mistakes, and nothing is served
+    3 mistakes; the server was not started
     "#);
 }
 

@@ -20,7 +20,7 @@ fn run(arguments: &[&str]) -> Output {
 #[rstest]
 #[case::needs_telling(&[NEEDS_TELLING, "--", "true"], 4, "needs a client that is told `timeout: 10s`")]
 #[case::needs_time(&["scenarios/bookmark", "--timeout", "2ms", "--", "false"], 1, "needs 71 s of real time: name its file to play it")]
-#[case::ends_by_itself(&[PLAYABLE, "--", "false"], 1, "the command ended by itself with exit code 1 before the scenario was over")]
+#[case::ends_by_itself(&[PLAYABLE, "--", "false"], 1, "the command exited with code 1 before the scenario was over")]
 #[case::as_junit(&[PLAYABLE, "--format", "junit", "--", "false"], 1, "type=\"crash\"")]
 #[case::as_json(&[PLAYABLE, "--format", "json", "--", "false"], 1, "\"outcome\":\"crash\"")]
 fn what_came_of_it_is_said_with_a_code(#[case] arguments: &[&str], #[case] code: i32, #[case] said: &str) {
@@ -99,7 +99,7 @@ fn scenario(name: &str, text: &str) -> String {
 #[case::another_way(
     "another-way",
     "steps:\n  - when: {watch: 1, query: {limit: \"3\"}}\n    within: 1s\n    do: eof\n",
-    "the server told nothing but the truth by then: the client took another way: step 1 (line 6)"
+    "the server had injected no fault by then: the client took another way: step 1 (line 6)"
 )]
 fn a_lie_without_effect_proves_nothing(#[case] name: &str, #[case] text: &str, #[case] said: &str) {
     let ended = run(&[&scenario(name, text), "--", env!("CARGO_BIN_EXE_follow")]);

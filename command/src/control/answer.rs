@@ -59,7 +59,7 @@ impl Refusal {
                 first.message,
                 count - 1
             ),
-            (None, _) => "the text cannot be read".to_owned(),
+            (None, _) => "the text cannot be parsed".to_owned(),
         };
         Self {
             mistakes,
@@ -108,7 +108,7 @@ pub(super) fn allowed(method: &Method, methods: &[Method]) -> Result<(), Refusal
     let allow = allow.join(", ");
     Err(Refusal {
         allow: Some(allow.clone()),
-        ..Refusal::new(405, format!("{method} is not answered here; {allow} is"))
+        ..Refusal::new(405, format!("method {method} is not allowed; allowed: {allow}"))
     })
 }
 
@@ -127,7 +127,7 @@ pub(super) fn authenticated(headers: &HeaderMap, token: &str) -> Result<(), Refu
     if differs == 0 && sent.len() == token.len() {
         Ok(())
     } else {
-        Err(Refusal::new(401, "the control API lets nobody in without its token")
+        Err(Refusal::new(401, "the control API requires its bearer token")
             .hint("send `Authorization: Bearer TOKEN`; `fake-apiserver ctl status` shows the token of a running server"))
     }
 }

@@ -24,18 +24,18 @@ pub(crate) fn document() -> Value {
         "info": {
             "title": "fake-apiserver control API",
             "version": "1",
-            "description": "Steers a running fake-apiserver: rules, waits, the trace. docs/control-api.md has examples.",
+            "description": "Controls a running fake-apiserver: rules, waits, the trace. docs/control-api.md has examples.",
         },
         "security": [{"token": []}],
         "paths": {
-            "/v1": {"get": operation("What is running", ok("State"))},
-            "/v1/streams": {"get": operation("The answers that are not over", plain("streams: a list"))},
+            "/v1": {"get": operation("Version, URLs, kubeconfig and memory of the server", ok("State"))},
+            "/v1/streams": {"get": operation("Open responses", plain("streams: a list"))},
             "/v1/rules": {
-                "get": operation("The rules that stand", plain("rules: a list of Standing")),
-                "post": taking("Make a rule; without `when` it is done at once", "Rule", &json!({
-                    "201": {"description": "It stands: rule, nextRecord"},
-                    "200": {"description": "It was done at once: done, streams, nextRecord"},
-                    "409": refused("It can mean nothing that is served or open here"),
+                "get": operation("Active rules", plain("rules: a list of Standing")),
+                "post": taking("Add a rule; without `when` it is carried out at once", "Rule", &json!({
+                    "201": {"description": "The rule is active: rule, nextRecord"},
+                    "200": {"description": "Carried out at once: done, streams, nextRecord"},
+                    "409": refused("The rule matches nothing that is served or open"),
                 })),
                 "delete": operation("Remove every rule", plain("removed: a list of Standing")),
             },
@@ -43,12 +43,12 @@ pub(crate) fn document() -> Value {
                 "parameters": id,
                 "delete": operation("Remove a rule", plain("removed: a list of one Standing")),
             },
-            "/v1/wait": {"post": taking("Wait until the trace shows it", "Wait", &json!({
-                "200": {"description": "It came: record, line, stream, nextRecord"},
-                "504": refused("It did not come in time; says what came instead"),
+            "/v1/wait": {"post": taking("Wait for a record in the trace", "Wait", &json!({
+                "200": {"description": "The record was found: record, line, stream, nextRecord"},
+                "504": refused("The wait timed out; the error names the last request"),
             }))},
             "/v1/trace": {"get": {
-                "summary": "The records, one a line",
+                "summary": "The trace, one record per line",
                 "parameters": [
                     {"name": "since", "in": "query", "schema": {"type": "integer", "minimum": 0}},
                     {"name": "follow", "in": "query", "schema": {"type": "boolean"}},
@@ -56,8 +56,8 @@ pub(crate) fn document() -> Value {
                 ],
                 "responses": {"200": {"description": "NDJSON, or text"}},
             }},
-            "/v1/verdict": {"get": operation("What the clients did wrong so far", plain("the verdict"))},
-            "/v1/reset": {"post": operation("Begin again: no rules, no stale caches, the objects of the beginning", ok("State"))},
+            "/v1/verdict": {"get": operation("Verdict so far", plain("the verdict"))},
+            "/v1/reset": {"post": operation("Remove all rules and faults, and restore the initial objects", ok("State"))},
             "/v1/openapi.json": {"get": {
                 "summary": "This document",
                 "security": [],
@@ -151,10 +151,10 @@ fn standing() -> Value {
         "properties": {
             "id": {"type": "integer"},
             "name": {"type": "string"},
-            "waitsFor": {"type": "string", "description": "In words."},
-            "does": {"type": "string", "description": "In words."},
+            "waitsFor": {"type": "string", "description": "Condition as text."},
+            "does": {"type": "string", "description": "Action as text."},
             "met": {"type": "integer"},
-            "left": {"type": "integer", "description": "Absent where time decides."},
+            "left": {"type": "integer", "description": "Matches left. Absent for a rule with `for`."},
         },
     })
 }
@@ -171,12 +171,12 @@ fn state() -> Value {
             }},
             "kubeconfig": {"type": "string"},
             "resourceVersion": {"type": "string"},
-            "nextRecord": {"type": "integer", "description": "The number the next record of the trace will have."},
+            "nextRecord": {"type": "integer", "description": "Number of the next record of the trace."},
             "rules": {"type": "integer"},
             "openStreams": {"type": "integer"},
             "memory": {
                 "type": "object",
-                "description": "Bytes held beside the objects, and what all of it may take.",
+                "description": "Bytes used in addition to the objects, and the limit.",
                 "properties": {
                     "history": {"type": "integer"},
                     "events": {"type": "integer"},

@@ -32,15 +32,15 @@ pub(super) fn follow(edge: Edge, query: &str) -> Result<Answer, Refusal> {
             ("since", value) => {
                 since = value
                     .parse()
-                    .map_err(|_| Refusal::bad(format!("since={value}: a record's number belongs here")))?;
+                    .map_err(|_| Refusal::bad(format!("since={value}: expected the number of a record")))?;
             }
             ("follow", "true") => follows = true,
             ("follow", "false") => follows = false,
             ("format", "json") => format = Format::Json,
             ("format", "text") => format = Format::Text,
             _ => {
-                return Err(Refusal::bad(format!("{name}={value} means nothing here"))
-                    .hint("there are since=NUMBER, follow=true|false, format=json|text"));
+                return Err(Refusal::bad(format!("unknown parameter {name}={value}"))
+                    .hint("expected since=NUMBER, follow=true|false, format=json|text"));
             }
         }
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::answer::{Answer, Refusal, json_answer};
 
-/// Waits. Answers with the record that was waited for, or with 504 and what came nearest.
+/// Waits. Answers with the record that was waited for, or with 504 and the last request.
 pub(super) async fn wait(edge: Edge, text: &str) -> Result<Answer, Refusal> {
     match edge.wait_for(text).await {
         Ok(record) => Ok(met_by(&record)),

@@ -77,7 +77,10 @@ impl Client {
 
     async fn send(&self, method: Method, path: &str, body: &str) -> Result<Response<Incoming>, Failure> {
         let lost = |error: &dyn std::fmt::Display| {
-            Failure::NoServer(format!("nobody answers at http://{}: {error}", self.authority))
+            Failure::NoServer(format!(
+                "cannot reach the control API at http://{}: {error}",
+                self.authority
+            ))
         };
         let socket = TcpStream::connect(&self.authority)
             .await
@@ -98,11 +101,13 @@ impl Client {
 
     async fn read(&self, answer: Response<Incoming>) -> Result<Value, Failure> {
         let status = answer.status().as_u16();
-        let broke =
-            |error: hyper::Error| Failure::System("the answer broke off".to_owned(), io::Error::other(error));
+        let broke = |error: hyper::Error| {
+            Failure::System("the response ended early".to_owned(), io::Error::other(error))
+        };
         let bytes = answer.into_body().collect().await.map_err(broke)?.to_bytes();
-        let body: Value = serde_json::from_slice(&bytes)
-            .map_err(|error| Failure::System("the answer is no JSON".to_owned(), io::Error::other(error)))?;
+        let body: Value = serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::System("the response is not JSON".to_owned(), io::Error::other(error))
+        })?;
         match status {
             200..=299 => Ok(body),
             400 => Err(Failure::Usage(refusal(&body))),

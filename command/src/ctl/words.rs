@@ -8,32 +8,32 @@ use serde_json::{Map, Value, json};
 /// What a real apiserver says of a version it has forgotten.
 pub(super) const TOO_OLD: &str = "The resourceVersion for the provided watch is too old.";
 
-/// Whose requests and watches: all that is given must fit.
+/// Requests and watches to match: all given conditions must hold.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Whose")]
+#[command(next_help_heading = "Match")]
 pub(super) struct From {
-    /// A part of the User-Agent header.
+    /// Match requests whose User-Agent contains this text.
     #[arg(long)]
     user_agent: Option<String>,
-    /// A connection's number, as the trace shows it: c4 is 4.
+    /// Match a connection: 4 is c4 in the trace.
     #[arg(long)]
     connection: Option<u64>,
-    /// A request's number, as the trace shows it: #7 is 7.
+    /// Match a request: 7 is #7 in the trace.
     #[arg(long)]
     stream: Option<u64>,
-    /// The resource, e.g. pods, deployments.apps.
+    /// Match a resource, e.g. pods or deployments.apps.
     #[arg(long)]
     resource: Option<String>,
-    /// The namespace.
+    /// Match a namespace.
     #[arg(short, long)]
     namespace: Option<String>,
-    /// The HTTP method.
+    /// Match an HTTP method.
     #[arg(long)]
     method: Option<String>,
-    /// The beginning of the path.
+    /// Match paths with this prefix.
     #[arg(long)]
     path: Option<String>,
-    /// The port: a, or b for the twin.
+    /// Match a replica: a, or b (`serve --twin`).
     #[arg(long)]
     door: Option<String>,
 }
@@ -69,13 +69,13 @@ impl From {
     }
 }
 
-/// Which watch cache.
+/// Watch caches to change.
 #[derive(Debug, Args)]
 pub(super) struct Cache {
-    /// Of this resource; without it, of all.
+    /// Only the watch cache of this resource [default: all resources].
     #[arg(long)]
     resource: Option<String>,
-    /// Of this apiserver: a, or b for the twin; without it, of both.
+    /// Only this replica: a, or b (`serve --twin`) [default: both].
     #[arg(long)]
     door: Option<String>,
 }
@@ -95,9 +95,9 @@ impl Cache {
 /// A kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Kind {
-    /// A LIST.
+    /// LIST requests.
     List,
-    /// A WATCH.
+    /// WATCH requests.
     Watch,
     /// Any request.
     Request,
@@ -116,11 +116,11 @@ impl Kind {
 /// How a watch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum How {
-    /// Cleanly.
+    /// End the response cleanly.
     Eof,
-    /// The connection is closed inside the body.
+    /// Close the connection in mid-body.
     Fin,
-    /// The connection is reset.
+    /// Reset the connection.
     Rst,
 }
 
@@ -134,12 +134,12 @@ impl How {
     }
 }
 
-/// How a trace is written.
+/// Format of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum TraceFormat {
-    /// A line for people.
+    /// One readable line per record.
     Text,
-    /// A record a line.
+    /// One JSON object per record.
     Json,
 }
 
@@ -236,7 +236,7 @@ pub(super) fn made(made: &Value) -> String {
             format!("done: {done} on {}\n", on.join(", "))
         };
     }
-    rules(&Value::Array(vec![made["rule"].clone()]), "stands")
+    rules(&Value::Array(vec![made["rule"].clone()]), "active")
 }
 
 /// Rules, one a line.
@@ -259,7 +259,7 @@ pub(super) fn rules(rules: &Value, how: &str) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(
             lines,
-            "rule {}{name} {how}: {} on {}; met {}{left}",
+            "rule {}{name} {how}: {} on {}; matched {}{left}",
             rule["id"],
             word("does"),
             word("waitsFor"),
@@ -276,7 +276,7 @@ pub(super) fn streams(answer: &Value) -> String {
         .map(Vec::as_slice)
         .unwrap_or_default();
     if list.is_empty() {
-        return "nothing is open\n".to_owned();
+        return "no open responses\n".to_owned();
     }
     let mut lines = String::new();
     for stream in list {
@@ -293,7 +293,7 @@ pub(super) fn streams(answer: &Value) -> String {
             stream
                 .get("userAgent")
                 .and_then(Value::as_str)
-                .unwrap_or("somebody"),
+                .unwrap_or("an unnamed client"),
         );
     }
     lines

@@ -187,7 +187,7 @@ mod tests {
         "/apis/apps/v1/namespaces/shop/deployments",
         "--resource deployments.apps --namespace shop"
     )]
-    fn who_reads_something_else_is_told_how_to_move_the_scenario(#[case] path: &str, #[case] hint: &str) {
+    fn reads_of_something_else_name_the_options_to_use(#[case] path: &str, #[case] hint: &str) {
         let mut aim = Aim::new(configmaps(Some("default")));
         aim.take(&Named::by(path));
         let why = aim.missed().unwrap_or_default();

@@ -90,14 +90,14 @@ impl Ended {
     pub(super) fn crash(&self) -> Option<String> {
         let status = self.status.filter(|status| !self.told && !status.success())?;
         Some(match status.code() {
-            Some(code) => format!("ended by itself with exit code {code}"),
+            Some(code) => format!("exited with code {code}"),
             None => format!("died ({status})"),
         })
     }
 }
 
 impl Child {
-    /// Starts it, in a process group of its own, so that what it starts is stopped with it.
+    /// Starts the command in a new process group, so that its children are stopped with it.
     pub(super) fn start(
         command: &[String],
         running: &Running,
@@ -106,7 +106,7 @@ impl Child {
     ) -> Result<Self, Failure> {
         let (program, arguments) = command
             .split_first()
-            .ok_or_else(|| Failure::Usage("there is no command after --".to_owned()))?;
+            .ok_or_else(|| Failure::Usage("missing command after --".to_owned()))?;
         let mut started = Command::new(program);
         started
             .args(arguments)
@@ -189,7 +189,7 @@ impl Child {
     /// The end of what it printed, once it has ended.
     pub(super) async fn last_words(&mut self) -> Vec<String> {
         for listener in self.listeners.drain(..) {
-            // What came until then is kept, whoever still holds the pipe.
+            // The output so far is kept, even if another process still holds the pipe.
             let _ = timeout(LAST_OUTPUT, listener).await;
         }
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -106,7 +106,7 @@ impl Report {
                 let mut text = format!("– {id}   {took}   {}\n", printable(&skipped.to_string()));
                 for line in &played.last_words {
                     // Writing to a String cannot fail.
-                    let _ = writeln!(text, "  said   {line}");
+                    let _ = writeln!(text, "  output {line}");
                 }
                 text
             }
@@ -143,7 +143,7 @@ impl Report {
                     let _ = writeln!(text, "  also   {more} more");
                 }
                 for line in &played.last_words {
-                    let _ = writeln!(text, "  said   {line}");
+                    let _ = writeln!(text, "  output {line}");
                 }
                 let _ = writeln!(text, "  rerun  {}", again(run, &[played], true));
                 text
@@ -191,10 +191,10 @@ fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Ru
         why.push(format!("{} need an adapter", counts.need_adapter));
     }
     if counts.need_telling > 0 {
-        why.push(format!("{} a client that is told something", counts.need_telling));
+        why.push(format!("{} need client settings", counts.need_telling));
     }
     if counts.need_time > 0 {
-        why.push(format!("{} more time", counts.need_time));
+        why.push(format!("{} need more time", counts.need_time));
     }
     if !why.is_empty() {
         let _ = write!(text, " ({})", why.join(", "));
@@ -217,17 +217,17 @@ fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Ru
     if !failed.is_empty() {
         let _ = writeln!(text, "next: {}", again(run, &failed, true));
     } else if counts.not_judged > 0 {
-        text.push_str("next: mend what kept scenarios from being judged: each says why\n");
+        text.push_str("next: fix the reasons why scenarios were not judged, and run them again\n");
     } else if counts.passed == 0 {
         text.push_str(
-            "next: choose scenarios that need no adapter, or write one: CONTRIBUTING.md, \"Add a client\"\n",
+            "next: choose scenarios that need no adapter, or write one (CONTRIBUTING.md, \"Add a client\")\n",
         );
     } else if counts.need_telling > 0 && run.assume_configured.is_empty() {
         text.push_str(
-            "next: configure the command as FAKE_APISERVER_CLIENT says, and add --assume-configured\n",
+            "next: apply the settings of FAKE_APISERVER_CLIENT in the command, and add --assume-configured\n",
         );
     } else {
-        text.push_str("next: other seeds, e.g. --seed 1\n");
+        text.push_str("next: try other seeds, e.g. --seed 1\n");
     }
     text
 }

@@ -34,10 +34,10 @@ pub(super) fn resource(text: &str) -> Result<&'static Kind, String> {
     let mut served = catalog.kinds().iter().copied();
     let kind = served
         .find(|kind| kind.qualified() == text && kind.is_stored())
-        .ok_or("the fake serves no such resource: name it as in pods or deployments.apps")?;
+        .ok_or("unknown resource; expected a name such as pods or deployments.apps")?;
     match sample::object(kind) {
         Some(_) => Ok(kind),
-        None => Err(format!("known are {}", sample::known().join(", "))),
+        None => Err(format!("expected one of {}", sample::known().join(", "))),
     }
 }
 
@@ -433,7 +433,7 @@ expect: {cache: [default/b]}";
         "objects: [{configmap: {name: a, filler: 300000}}]",
         "larger than annotations may be"
     )]
-    #[case::unknown("unicorns", WORLD, "the fake serves no such resource")]
+    #[case::unknown("unicorns", WORLD, "unknown resource")]
     fn what_depends_on_its_kind_stays(#[case] resource: &str, #[case] part: &str, #[case] why: &str) {
         let said = moved(resource, None, part).err().unwrap_or_default();
         assert!(said.contains(why), "{said:?}");

@@ -93,10 +93,7 @@ pub(super) fn proven(
     let why = match (verdict.outcome, effects) {
         (Outcome::Crash | Outcome::HarnessError, _) => return Ok(verdict),
         (Outcome::Stuck, Effects { lied: false, .. }) => {
-            format!(
-                "the server told nothing but the truth by then: {}",
-                verdict.message()
-            )
+            format!("the server had injected no fault by then: {}", verdict.message())
         }
         (
             Outcome::Pass,
@@ -112,7 +109,7 @@ pub(super) fn proven(
                 ..
             },
         ) => format!(
-            "the `{word}` of step {} (line {}) never took effect, as the client gave no occasion for it",
+            "the `{word}` of step {} (line {}) never took effect",
             step + 1,
             line(step)
         ),
@@ -131,11 +128,11 @@ pub(super) fn proven(
 /// Why a run that was cut proves nothing.
 pub(super) fn cut_words(longest: Duration, waiting: Option<&(usize, String)>) -> String {
     let waiting = match waiting {
-        Some((step, words)) => format!("step {} still waited for {words}", step + 1),
-        None => "the command had not come to rest".to_owned(),
+        Some((step, words)) => format!("step {} was waiting for {words}", step + 1),
+        None => "the command was not idle yet".to_owned(),
     };
     format!(
-        "cut after {} s by --timeout, when {waiting}; a longer --timeout may show more",
+        "stopped by --timeout after {} s, when {waiting}; try a longer --timeout",
         longest.as_secs()
     )
 }
