@@ -2,6 +2,7 @@
 //! of the edge's crates, that every source file opens with its reason, that nothing committed names one machine.
 
 mod modules;
+mod phrases;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -82,6 +83,7 @@ fn checks() -> Result<Vec<String>, String> {
                 "{file}:1: a source file opens with `//!`: why it exists and what it must not know"
             ));
         }
+        found.extend(phrases::found(&file, &text));
         if file == "xtask/src/tidy.rs" {
             continue;
         }
