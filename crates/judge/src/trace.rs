@@ -477,6 +477,13 @@ impl<'a> Exchange<'a> {
         left.any(|left| left.at <= at)
     }
 
+    /// Was a body sent with its framing? One whose last chunk never came is as good as torn.
+    pub fn is_whole(&self) -> bool {
+        let is_sent = matches!(self.answer, Some(Answer::Page(_) | Answer::Body(_)));
+        let is_ended = |end: End| end.by == Side::Server && end.how == Ending::Eof;
+        is_sent && self.end.is_some_and(is_ended)
+    }
+
     /// Is it certain that the client read all of the answer? Only if the server ended it cleanly, while the client was
     /// still there: sent is not read.
     pub fn read_to_end(&self) -> bool {

@@ -25,6 +25,7 @@
 mod asked;
 mod chains;
 mod clients;
+mod dead;
 mod fit;
 mod ledger;
 mod open;
@@ -205,9 +206,10 @@ impl WireJudge {
                 stream,
                 resource_version,
                 continue_token,
+                scripted,
                 ..
             } => self.answer(*stream, record, |ledger| {
-                ledger.page(*stream, resource_version, continue_token);
+                ledger.page(*stream, resource_version, continue_token, *scripted);
             }),
             What::Body {
                 stream,

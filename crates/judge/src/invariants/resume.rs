@@ -136,11 +136,12 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
             .filter(|list| list.pinned() == Some(version))
             .filter(|list| match list.status() {
                 // One that was torn, or whose next page was refused, says nothing about the version.
-                Some(200) => {
-                    let mut sets = trace.snapshots.iter();
-                    !matches!(list.answer, Some(Answer::Torn { .. }) | None)
-                        && sets.any(|set| set.began.seq == list.asked.seq)
-                }
+                Some(200) => trace
+                    .snapshots
+                    .iter()
+                    .filter(|set| set.began.seq == list.asked.seq)
+                    .filter_map(|set| trace.exchange(set.stream))
+                    .any(|last| last.is_whole()),
                 status => status == Some(410),
             })
             .map(|list| list.asked.seq)

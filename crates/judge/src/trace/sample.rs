@@ -166,8 +166,21 @@ impl Sample {
 
     /// Head and body of a LIST.
     pub fn page(&mut self, version: &str, token: &str, items: &[(&str, &str)]) -> &mut Self {
+        self.head(200).items(version, token, items).eof()
+    }
+
+    /// Head and body of a LIST, whose answer goes on.
+    pub fn unended_page(&mut self, version: &str, items: &[(&str, &str)]) -> &mut Self {
+        self.head(200).items(version, "", items)
+    }
+
+    /// The rest of a LIST whose head was sent.
+    pub fn finish_page(&mut self, version: &str, items: &[(&str, &str)]) -> &mut Self {
+        self.items(version, "", items).eof()
+    }
+
+    fn items(&mut self, version: &str, token: &str, items: &[(&str, &str)]) -> &mut Self {
         let (stream, scripted) = (self.stream(), self.lied());
-        self.head(200);
         self.push(What::Page {
             stream,
             resource_version: version.to_owned(),
@@ -178,25 +191,7 @@ impl Sample {
                 .map(|(name, version)| object(name, &format!("u-{name}"), version))
                 .collect(),
             scripted,
-        });
-        self.eof()
-    }
-
-    /// The rest of a LIST whose head was sent.
-    pub fn finish_page(&mut self, version: &str, items: &[(&str, &str)]) -> &mut Self {
-        let stream = self.stream();
-        self.push(What::Page {
-            stream,
-            resource_version: version.to_owned(),
-            continue_token: String::new(),
-            remaining: None,
-            items: items
-                .iter()
-                .map(|(name, version)| object(name, &format!("u-{name}"), version))
-                .collect(),
-            scripted: false,
-        });
-        self.eof()
+        })
     }
 
     /// The client closes the connection of the newest request.

@@ -15,6 +15,7 @@ use ::trace::record::{ConnId, Frame, FrameType, Side, StreamId, Verb};
 
 use super::asked::{Asked, Suspicion};
 use super::chains::{Chains, List, Page};
+use super::dead::DeadVersions;
 use super::open::{Answered, Open};
 use super::position::{Position, Version};
 use super::rate::Rate;
@@ -30,7 +31,7 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// Places at which loops are idle; of more, the oldest are forgotten.
 const IDLE_MAX: usize = 256;
 
-/// Dead versions, and claims about lists, that are remembered.
+/// Claims about lists that are remembered.
 const REMEMBERED_MAX: usize = 64;
 
 /// Watches of one connection that may not have been read to their end.
@@ -55,13 +56,14 @@ pub(super) struct Ledger {
     settled: BTreeMap<ConnId, VecDeque<Position>>,
     chains: Chains,
     rate: Rate,
-    /// How often 410 was said of a version, and how often it was listed at since.
-    dead: BTreeMap<Version, (u64, u64)>,
+    dead: DeadVersions,
     /// What counts against the loop that began with the list of a version.
     claims: VecDeque<(Version, &'static [&'static str], u64)>,
     /// A loop began with `resourceVersion=0`, or may have.
     begins_from_zero: bool,
     has_set: bool,
+    /// A page was no truth. Who believed it may not be able to read what is true, as of another kind.
+    is_misled: bool,
     /// The newest version anybody was given.
     newest: Option<Version>,
     /// A watch failed since the last list that was answered.
@@ -83,10 +85,11 @@ impl Ledger {
             watching: 0,
             settled: BTreeMap::new(),
             rate: Rate::new(alone),
-            dead: BTreeMap::new(),
+            dead: DeadVersions::default(),
             claims: VecDeque::new(),
             begins_from_zero: false,
             has_set: false,
+            is_misled: false,
             newest: None,
             watch_failed: false,
             news: Vec::new(),
@@ -115,7 +118,7 @@ impl Ledger {
             read: Position::OneOf(from.into_iter().collect()),
             kept: Position::OneOf(from.into_iter().collect()),
             started: from.is_some() && asked.verb == Verb::Watch,
-            truthful: true,
+            truthful: !self.is_misled,
             expired: false,
             is_readable: true,
             troubled: false,
@@ -170,23 +173,19 @@ impl Ledger {
         self.list_at(asked);
     }
 
-    /// A list at a version was answered whole. More of them than it takes to learn of a 410 lead nowhere.
+    /// A list at a version was refused with 410, or sent to its end.
     fn list_at(&mut self, asked: Option<(Option<Version>, u64)>) {
         if let Some((Some(version), seq)) = asked
-            && let Some((deaths, lists)) = self.dead.get_mut(&version)
+            && self.dead.list(version)
         {
-            *lists += 1;
-            if *lists > *deaths * 2 {
-                self.suspect(&["INV-04"], Some(seq));
-            }
+            self.suspect(&["INV-04"], Some(seq));
         }
     }
 
     /// A page was sent whole.
-    pub(super) fn page(&mut self, stream: StreamId, version: &str, token: &str) {
+    pub(super) fn page(&mut self, stream: StreamId, version: &str, token: &str, scripted: bool) {
         self.see(Version::of(version));
-        let asked = self.open.get(&stream).map(|open| (open.from, open.asked.seq));
-        self.list_at(asked.filter(|_| token.is_empty()));
+        self.is_misled |= scripted;
         let Some(open) = self.open.get_mut(&stream) else {
             return;
         };
@@ -291,6 +290,9 @@ impl Ledger {
         if lossy {
             self.rate.lose(stream);
         }
+        let is_set = open.verb == Verb::List && open.answered == Answered::Page && open.list.is_none();
+        let is_whole = by == Side::Server && how == Ending::Eof;
+        self.list_at((is_set && is_whole).then_some((open.from, open.asked.seq)));
         self.close(open, by, lossy, clean, now);
     }
 
@@ -435,7 +437,7 @@ impl Ledger {
             && self.waiting.is_empty()
             && self.forgotten.is_none()
             && self.open.values().all(|open| open.expired)
-            && (!self.dead.is_empty() || !self.open.is_empty())
+            && (self.dead.len() > 0 || !self.open.is_empty())
     }
 
     /// A watch starts from a version.
@@ -552,10 +554,8 @@ impl Ledger {
             self.begins_from_zero = true;
         }
         if open.expired && !lossy && open.answered != Answered::Torn {
-            if let Some(version) = open.from
-                && (self.dead.len() < REMEMBERED_MAX || self.dead.contains_key(&version))
-            {
-                self.dead.entry(version).or_default().0 += 1;
+            if let Some(version) = open.from {
+                self.dead.expire(version);
             }
             return;
         }

@@ -29,7 +29,7 @@ pub(super) struct Open {
     /// The same if nothing is lost.
     pub(super) kept: Position,
     pub(super) started: bool,
-    /// Everything on it so far was the truth, and readable.
+    /// Everything on it so far was the truth, and readable for all who were sent the truth before.
     pub(super) truthful: bool,
     /// It said 410 where it could be read.
     pub(super) expired: bool,

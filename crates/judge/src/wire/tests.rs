@@ -101,6 +101,10 @@ impl Story {
     }
 
     fn paged(&mut self, version: &str, token: &str) -> &mut Self {
+        self.paged_as(version, token, false)
+    }
+
+    fn paged_as(&mut self, version: &str, token: &str, scripted: bool) -> &mut Self {
         let stream = StreamId(self.streams);
         self.push(What::Page {
             stream,
@@ -108,7 +112,7 @@ impl Story {
             continue_token: token.to_owned(),
             remaining: None,
             items: Vec::new(),
-            scripted: false,
+            scripted,
         })
     }
 
@@ -230,6 +234,7 @@ fn two_loops(story: &mut Story) -> &mut Story {
 #[rstest]
 #[case::as_it_should(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).eof().watch("k", 1, "11"); })]
 #[case::goes_back(&["k INV-02"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).eof().watch("k", 1, "10"); })]
+#[case::goes_back_after_a_page_that_was_no_truth(&[], |s: &mut Story| { s.ask("k", 1, Verb::List, &[]).head(200).paged_as("10", "", true).eof().watch("k", 1, "10").modified(11).eof().watch("k", 1, "10"); })]
 #[case::makes_a_version_up(&["k INV-01"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "77"); })]
 #[case::watches_without_a_list(&["k INV-03"], |s: &mut Story| { s.watch("k", 1, "10"); })]
 #[case::polls_the_cache(&[], |s: &mut Story| { s.list("k", 1, "10").ask("k", 1, Verb::List, &[("resourceVersion", "0")]); })]
@@ -254,6 +259,7 @@ fn two_loops(story: &mut Story) -> &mut Story {
 #[case::ignores_410_behind_a_late_head(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").ask("k", 1, Verb::Watch, &[("watch", "1"), ("resourceVersion", "10")]).after(5000).head(200).after(200).expired().after(900).watch("k", 1, "10"); })]
 #[case::ignores_410_though_it_comes_again(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").after(5000).expired().after(900).watch("k", 1, "10").expired().after(900).watch("k", 1, "10"); })]
 #[case::lists_are_torn_at_the_dead_version(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").expired(); for _ in 0..4 { s.after(900).ask("k", 1, Verb::List, &[("resourceVersion", "10")]).head(200); let stream = StreamId(s.streams); s.push(What::Torn { stream, sent: 1, bytes: 9 }); s.push(What::End { stream, how: Ending::Rst, by: Side::Server }); } s.list_at("k", 1, &[("resourceVersion", "10")], "12").watch("k", 1, "12"); })]
+#[case::ends_no_list_at_the_dead_version(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").expired(); for _ in 0..4 { s.after(2000).ask("k", 1, Verb::List, &[("resourceVersion", "10")]).head(200).paged("10", ""); let stream = StreamId(s.streams); s.push(What::End { stream, how: Ending::Fin, by: Side::Server }); } })]
 #[case::finishes_no_list_at_the_dead_version(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").expired(); for token in ["t", "u", "v", "w"] { s.after(2000).ask("k", 1, Verb::List, &[("limit", "1"), ("resourceVersion", "10")]).head(200).paged("10", token).eof().ask("k", 1, Verb::List, &[("limit", "1"), ("continue", token)]).head(410).body().eof(); } })]
 #[case::lists_again_and_again_at_the_dead_version(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").expired(); for _ in 0..3 { s.after(900).list_at("k", 1, &[("resourceVersion", "10")], "10"); } })]
 #[case::gives_a_watch_up_and_keeps_it(&["k INV-17"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).watch("k", 2, "11").after(3000); })]
