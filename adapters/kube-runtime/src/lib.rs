@@ -176,28 +176,41 @@ fn reports<K: Resource>(
 }
 
 /// `watch_object` yields the whole state of the one object each time: the first state is the first set, and a state
-/// after it is a change.
+/// after it is a change. A state under another key takes the place of the last.
 fn states_of_one<K: Watched>(
     states: impl Stream<Item = watcher::Result<Option<K>>>,
     namespace: Option<String>,
     name: String,
 ) -> impl Stream<Item = Report> {
     let mut known = false;
+    let mut last: Option<ReportedObject> = None;
+    // The library does not say what was deleted, only that it is no more.
+    let absent = move |last: Option<ReportedObject>| {
+        let (namespace, name) = match last {
+            Some(last) => (last.namespace, last.name),
+            None => (namespace.clone(), name.clone()),
+        };
+        Report::Delete(ReportedObject {
+            namespace,
+            name,
+            uid: None,
+            resource_version: None,
+            content: None,
+        })
+    };
     states.flat_map(move |state| {
         let reports = match state {
             Err(error) => vec![failure(&error)],
             Ok(state) => {
                 let object = state.map(|object| reported(&object, content(&object)));
+                let before = std::mem::replace(&mut last, object.clone());
                 match (std::mem::replace(&mut known, true), object) {
-                    (true, Some(object)) => vec![Report::Apply(object)],
-                    // The library does not say what was deleted, only that it is no more.
-                    (true, None) => vec![Report::Delete(ReportedObject {
-                        namespace: namespace.clone(),
-                        name: name.clone(),
-                        uid: None,
-                        resource_version: None,
-                        content: None,
-                    })],
+                    (true, Some(object)) => {
+                        let other = before.filter(|before| before.key() != object.key());
+                        let gone = other.map(|other| absent(Some(other))).into_iter();
+                        gone.chain([Report::Apply(object)]).collect()
+                    }
+                    (true, None) => vec![absent(before)],
                     (false, Some(object)) => vec![Report::Init, Report::InitApply(object), Report::InitDone],
                     (false, None) => vec![Report::Init, Report::InitDone],
                 }

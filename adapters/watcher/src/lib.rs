@@ -150,8 +150,8 @@ fn report<K: Resource>(
 }
 
 /// `watch_object` knows one object, or none, and tells each change of that. Its first word is therefore a complete set
-/// of one or none; later, `Some` is an apply, and `None` after `Some` a delete of the last state it told. `None` after
-/// `None` changes nothing and is reported as the empty set it is.
+/// of one or none; later, `Some` is an apply, and `None` after `Some` a delete of the last state it told, as is `Some`
+/// under another key before its apply. `None` after `None` changes nothing and is reported as the empty set it is.
 fn one_object<K>(
     objects: impl Stream<Item = Result<Option<K>, watcher::Error>> + Send + 'static,
 ) -> impl Stream<Item = Report> + Send + 'static
@@ -168,9 +168,11 @@ where
             }],
             Ok(Some(object)) => {
                 let object = reported(&object, content(&object));
-                last = Some(object.clone());
+                let before = last.replace(object.clone());
                 if std::mem::replace(&mut is_in_step, true) {
-                    vec![Report::Apply(object)]
+                    let other = before.filter(|before| before.key() != object.key());
+                    let gone = other.map(Report::Delete).into_iter();
+                    gone.chain([Report::Apply(object)]).collect()
                 } else {
                     vec![Report::Init, Report::InitApply(object), Report::InitDone]
                 }
@@ -259,6 +261,17 @@ mod tests {
                 "init@",
                 "init_done@"
             ]
+        );
+    }
+
+    #[tokio::test]
+    async fn an_object_under_another_key_takes_the_place_of_the_last() {
+        let mut elsewhere = map("2");
+        elsewhere.metadata.namespace = Some("elsewhere".to_owned());
+        let told = vec![Ok(None), Ok(Some(elsewhere)), Ok(Some(map("3")))];
+        assert_eq!(
+            words(told).await,
+            ["init@", "init_done@", "apply@2", "delete@2", "apply@3"]
         );
     }
 
