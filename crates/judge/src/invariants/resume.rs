@@ -135,11 +135,11 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
             .take_while(is_pinned)
             .filter(|list| list.pinned() == Some(version))
             .filter(|list| match list.status() {
-                // One that was torn, or whose next page was refused, says nothing about the version.
+                // One that was torn, whose next page was refused, that was no list or got past the version shows nothing.
                 Some(200) => trace
                     .snapshots
                     .iter()
-                    .filter(|set| set.began.seq == list.asked.seq)
+                    .filter(|set| set.began.seq == list.asked.seq && set.resume.contains(&version))
                     .filter_map(|set| trace.exchange(set.stream))
                     .any(|last| last.is_whole()),
                 status => status == Some(410),

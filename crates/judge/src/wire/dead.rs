@@ -1,5 +1,5 @@
 //! Versions of which the server said 410, and the lists at them since. More lists than it takes to learn of a 410 lead
-//! nowhere: each may be answered at the dead version itself.
+//! nowhere, if each is answered at the dead version itself.
 //!
 //! It must not know loops, streams or words.
 
@@ -24,7 +24,7 @@ impl DeadVersions {
         }
     }
 
-    /// A list at a version was refused with 410, or sent to its end. Returns `true` if it is one too many.
+    /// A list at a version was refused with 410, or brought that version again. Returns `true` if it is one too many.
     pub(super) fn list(&mut self, version: Version) -> bool {
         self.counts.get_mut(&version).is_some_and(|(deaths, lists)| {
             *lists += 1;

@@ -125,6 +125,7 @@ impl Ledger {
             status: None,
             answered: Answered::Nothing,
             list: None,
+            set: None,
             list_forgotten: false,
             token: token.map(str::to_owned),
             from_zero: version == Some("0"),
@@ -173,7 +174,7 @@ impl Ledger {
         self.list_at(asked);
     }
 
-    /// A list at a version was refused with 410, or sent to its end.
+    /// A list at a version was refused with 410, or brought that version again.
     fn list_at(&mut self, asked: Option<(Option<Version>, u64)>) {
         if let Some((Some(version), seq)) = asked
             && self.dead.list(version)
@@ -208,9 +209,8 @@ impl Ledger {
         let Some(list) = open.list.take() else { return };
         let rewinds = open.rewinds.then_some(open.asked.seq);
         let mut position = Position::OneOf(Vec::new());
-        for version in &list.versions {
-            position.add(*version);
-        }
+        list.versions.iter().for_each(|version| position.add(*version));
+        open.set = list.versions.first().copied();
         if let Some(version) = list.versions.first() {
             for (checks, seq) in [
                 (&["INV-05"] as &'static [_], rewinds),
@@ -290,9 +290,8 @@ impl Ledger {
         if lossy {
             self.rate.lose(stream);
         }
-        let is_set = open.verb == Verb::List && open.answered == Answered::Page && open.list.is_none();
-        let is_whole = by == Side::Server && how == Ending::Eof;
-        self.list_at((is_set && is_whole).then_some((open.from, open.asked.seq)));
+        let is_back = by == Side::Server && how == Ending::Eof && open.set.is_some() && open.set == open.from;
+        self.list_at(is_back.then_some((open.from, open.asked.seq)));
         self.close(open, by, lossy, clean, now);
     }
 

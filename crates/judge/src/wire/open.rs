@@ -40,6 +40,8 @@ pub(super) struct Open {
     pub(super) status: Option<u16>,
     pub(super) answered: Answered,
     pub(super) list: Option<List>,
+    /// The version of the list that it completed.
+    pub(super) set: Option<Version>,
     /// It goes on with a list that nobody remembers.
     pub(super) list_forgotten: bool,
     pub(super) token: Option<String>,
