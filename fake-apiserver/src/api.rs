@@ -77,8 +77,8 @@ impl HttpRequest {
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// Headers, but for `Date`, framing and the ones every answer has ([`common_headers`]). An empty one of those says that
-    /// this answer has it not.
+    /// Headers, but for `Date`, framing and the ones every answer has ([`common_headers`]). An empty value
+    /// suppresses the default header.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Bytes,

@@ -103,7 +103,7 @@ pub struct Model {
     lags: Lags,
 }
 
-/// Which resource of a model: whoever asks for one at every event looks it up once.
+/// Index of a resource: callers that need it at every event look it up once.
 #[derive(Debug, Clone, Copy)]
 struct Place(usize);
 
@@ -137,7 +137,7 @@ impl Resource {
         self.cache.bytes() + self.twin.as_ref().map_or(0, WatchCache::bytes)
     }
 
-    /// The watch caches begin anew from a list at `revision`.
+    /// Refills the watch caches from a list at `revision`.
     fn relist(&mut self, revision: u64) {
         let objects = self.store.current().clone();
         self.caches(None)

@@ -183,7 +183,7 @@ struct Answer {
     waiting: Option<Waiting>,
 }
 
-/// Whoever waits for more of an answer.
+/// The task that waits for more of an answer.
 struct Waiting {
     waker: Waker,
     /// Where data may be written to as well, instead of waking anybody: nothing else is on its way there.
@@ -312,7 +312,7 @@ impl Edge {
         });
     }
 
-    /// Whoever is at the other end of a connection has shown a certificate.
+    /// The client of a connection presented a certificate.
     pub(crate) fn authenticated(&self, conn: ConnId, user: User) {
         self.hand_in(|_, _| Input::Authenticated { conn, user });
     }
@@ -452,7 +452,7 @@ impl Edge {
         self.milestone(|state| state.broken.is_some()).await;
     }
 
-    /// Is an event on its way to idle connections? Whoever reads the trace meanwhile keeps them waiting.
+    /// Is an event on its way to idle connections? Readers of the trace keep them waiting meanwhile.
     pub fn is_delivering(&self) -> bool {
         self.lock().deliveries.is_under_way()
     }

@@ -157,7 +157,7 @@ impl Script {
         self.active
     }
 
-    /// Either side did something (bookmarks do not count): the quiet begins anew.
+    /// Either side did something (bookmarks do not count): the quiet period restarts.
     pub fn on_activity(&mut self, now: Duration) {
         self.active = now;
     }

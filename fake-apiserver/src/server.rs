@@ -70,7 +70,7 @@ pub enum Input {
         /// The port it came from; `None` where it is no socket.
         peer: Option<u16>,
     },
-    /// Whoever is at the other end of a connection has shown a certificate.
+    /// The client of a connection presented a certificate.
     Authenticated {
         /// The connection.
         conn: ConnId,
@@ -241,7 +241,7 @@ pub struct Server {
     rules: Rules,
     /// Connections that came to the twin.
     at_the_twin: BTreeSet<ConnId>,
-    /// `None`: whoever comes may do everything.
+    /// `None`: no authentication and no authorization.
     access: Option<Access>,
     /// Who signs the tokens of service accounts.
     issuer: Issuer,
@@ -512,7 +512,7 @@ impl Server {
         self.decide(now, stream);
     }
 
-    /// Is it a collection the scenario is about? A script counts no others: whoever plays it may read other resources too.
+    /// Is it a collection the scenario is about? A script counts no others: a client may read other resources too.
     pub(super) fn is_of_target(&self, collection: &Collection) -> bool {
         let target = &self.scenario.target;
         collection.kind.group == target.group && collection.kind.plural == target.plural

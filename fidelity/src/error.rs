@@ -10,7 +10,7 @@ pub enum Error {
     Author(String),
     /// The server could not be reached or broke HTTP.
     Server(String),
-    /// A file or argument of whoever called the program.
+    /// A file or argument of the caller.
     Caller(String),
 }
 
@@ -24,7 +24,7 @@ impl Error {
         Error::Server(why.into())
     }
 
-    /// The fault of whoever called the program.
+    /// The fault of the caller.
     pub fn caller(why: impl Into<String>) -> Self {
         Error::Caller(why.into())
     }

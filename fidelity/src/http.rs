@@ -291,7 +291,7 @@ where
     I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
 {
     let (sender, connection) = http1::handshake(io).await?;
-    // The connection's own error is told to whoever waits for the answer.
+    // The connection's own error reaches the task that waits for the answer.
     tokio::spawn(async move {
         let _ = connection.with_upgrades().await;
     });

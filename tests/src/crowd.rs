@@ -2,7 +2,7 @@
 //!
 //! Loops share what loops share in clusters: a User-Agent (replicas of one controller), a process and its pool of
 //! connections (informers of one program), a collection. Clients come and go, write what they watch, and read objects by
-//! name. The wire judge hears every record, as beside `fake-apiserver serve`, and whoever is right must not be accused.
+//! name. The wire judge hears every record, as beside `fake-apiserver serve`, and a right client must not be accused.
 //! Nothing here decides who is right.
 
 use std::sync::Arc;

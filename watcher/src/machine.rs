@@ -120,7 +120,7 @@ enum State<O> {
 /// Where the way goes on after a pause.
 #[derive(Debug)]
 enum Then {
-    /// Read the set anew.
+    /// Relist.
     Empty,
     /// Ask for the same page again.
     Listing(Box<Listing>),
@@ -308,7 +308,7 @@ impl<O> Machine<O> {
         self.state = State::BackingOff { until, then };
     }
 
-    /// Reads the set anew.
+    /// Relists.
     fn relist(&mut self, now: Duration, pause: Pause) {
         self.pause(now, pause, Then::Empty);
     }

@@ -307,7 +307,7 @@ impl<K> Watcher<K> {
         let timer = self
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
-        // Deadlines move with every chunk, and mostly later: the timer is not set anew for that, but when it fires.
+        // Deadlines move with every chunk, and mostly later: the timer is reset only when it fires.
         if timer.deadline() > at {
             timer.as_mut().reset(at);
         }

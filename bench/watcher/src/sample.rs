@@ -97,7 +97,7 @@ pub(crate) struct Taken {
     pub(crate) peak: u64,
 }
 
-/// One step of a watcher, whoever's it is.
+/// One step of either watcher.
 enum Told<K> {
     Init,
     Listed(K),

@@ -1,7 +1,7 @@
 //! Byte pipes in memory that behave as a TCP connection does: bounded, ordered, and ended by FIN or RST.
 //!
 //! Every wake-up stays inside the runtime, so that a paused clock never jumps over bytes on their way. One write is
-//! one read, unless the reader's buffer is smaller: how an answer was cut is seen by whoever reads it. A pipe must not
+//! one read, unless the reader's buffer is smaller: the reader sees how an answer was cut. A pipe must not
 //! know what it carries.
 
 use std::collections::VecDeque;

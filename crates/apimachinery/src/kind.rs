@@ -55,7 +55,7 @@ impl SelectableField {
 pub enum Deletion {
     /// Nothing.
     AtOnce,
-    /// Once it is placed on a node, the grace period: whoever runs it deletes it for good.
+    /// Once it is placed on a node, the grace period: the kubelet deletes it for good.
     AfterGrace,
     /// `spec.finalizers`: it holds other objects, and is finalized when they are gone.
     WhenEmpty,

@@ -89,7 +89,7 @@ pub fn patched(
     Ok((object, warnings))
 }
 
-/// What a patch reaches is written anew, and so sorted; the rest stays as it was.
+/// What a patch reaches is rewritten, and so sorted; the rest stays as it was.
 fn sort_touched(object: &mut Value, change: &Value) {
     if let Value::Object(fields) = object {
         fields.sort_keys();

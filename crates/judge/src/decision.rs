@@ -112,19 +112,17 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
                 && contradictions.is_empty()
                 && scenario.expect.not_converged_because.is_none()
             {
-                let peace = words::span(*waited_ms);
+                let quiet = words::span(*waited_ms);
                 let (sentence, expected, actual) = if reports {
                     (
-                        format!(
-                            "the client never came to hold what the server holds, though it was left in peace for {peace}"
-                        ),
+                        format!("the client did not hold what the server holds after {quiet} without faults"),
                         "the cache equals the truth",
                         "it does not",
                     )
                 } else {
                     (
                         format!(
-                            "the client never came to rest with an open watch, though it was left in peace for {peace}"
+                            "the client had no open watch, or kept sending requests, after {quiet} without faults"
                         ),
                         "an open watch and no further requests",
                         "none",
@@ -179,10 +177,7 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
             contradictions.extend(broken(scenario, &trace));
             if !contradictions.iter().any(|found| found.check == "INV-16") {
                 let mut runaway = run(
-                    format!(
-                        "the client span: {requests} requests came within {}",
-                        words::time(ended.at)
-                    ),
+                    format!("retry storm: {requests} requests in {}", words::time(ended.at)),
                     "retries that keep to the budget",
                     &format!("{requests} requests"),
                     vec![ended.seq],
@@ -312,7 +307,7 @@ mod tests {
     #[case::not_converged(
         RunEnd::NotConverged { waited_ms: 180_000 },
         Outcome::Mismatch,
-        "the client never came to hold what the server holds, though it was left in peace for 3 min"
+        "the client did not hold what the server holds after 3 min without faults"
     )]
     #[case::stuck(
         RunEnd::Stuck { step: 0, waited_ms: 300_000, waiting_for: "a WATCH".to_owned() },
@@ -332,7 +327,7 @@ mod tests {
     #[case::runaway(
         RunEnd::Runaway { requests: 9000 },
         Outcome::Mismatch,
-        "the client span: 9000 requests came within 0.800s"
+        "retry storm: 9000 requests in 0.800s"
     )]
     #[case::harness(
         RunEnd::Harness { message: "no socket".to_owned() },

@@ -110,7 +110,7 @@ struct Reader {
 #[derive(Debug)]
 struct Assumed {
     of_collections: Arc<Scenario>,
-    /// Whoever watches one object may know its version from reading it.
+    /// A watch of one object may start from the version that a GET returned.
     of_objects: Arc<Scenario>,
 }
 

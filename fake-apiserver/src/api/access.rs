@@ -36,10 +36,10 @@ pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 /// Whom tokens for this server are meant for, and who signs them.
 pub(crate) const API_AUDIENCE: &str = "https://kubernetes.default.svc";
 
-/// The group of whoever does not.
+/// The group of anonymous requests.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// The name of whoever does not.
+/// The name of anonymous requests.
 const ANONYMOUS: &str = "system:anonymous";
 
 /// The group of all service accounts.

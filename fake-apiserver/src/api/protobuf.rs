@@ -1,6 +1,6 @@
 //! The protobuf there is: the envelope of every body, what typed Go clients send in it (objects of built-in kinds, whose
 //! messages `model::types` knows, and the options of a deletion), and a Status for who takes nothing else. Objects are
-//! not written in it: whoever takes it takes JSON too.
+//! not written in it: clients that accept it accept JSON too.
 //!
 //! Source: apimachinery `runtime/serializer/protobuf`, `runtime/generated.proto`, `meta/v1/generated.proto`.
 

@@ -70,7 +70,7 @@ pub trait LongList: Iterator<Item = Bytes> {
     /// The list without its items, in the order of the wire, and the key of the empty array that they belong into.
     fn envelope(&self) -> (Map<String, Value>, &'static str);
 
-    /// The next item. Whoever takes items takes no pieces.
+    /// The next item. Items and pieces are never mixed.
     fn next_item(&mut self) -> Option<Value>;
 }
 

@@ -29,7 +29,7 @@ const ITSELF: &str = "kube-apiserver";
 pub(crate) struct Installed {
     group: String,
     plural: String,
-    /// `spec` and accepted names: when they change, everything begins anew.
+    /// `spec` and accepted names: a change reinstalls the definition.
     said: Value,
 }
 
@@ -208,7 +208,7 @@ impl Model {
         if let (Some(before), Some(kind)) = (before, served.first())
             && before.said != said
         {
-            tracing::debug!(resource = kind.plural, "defined anew");
+            tracing::debug!(resource = kind.plural, "definition reinstalled");
             let revision = self.revision;
             self.resource_mut(kind).relist(revision);
         }

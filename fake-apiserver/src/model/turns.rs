@@ -123,7 +123,7 @@ impl Model {
         }
     }
 
-    /// Every watch cache starts anew from a list at the current revision, as when the apiserver restarts: all watches
+    /// Every watch cache is refilled from a list at the current revision, as when the apiserver restarts: all watches
     /// end, and older starts are too old. Where there is no watch cache, watches end and can go on from where they
     /// were.
     pub fn restart_watch_caches(&mut self) {

@@ -83,7 +83,7 @@ impl Event {
         })
     }
 
-    /// The object this event shows to a watch for which it is `change`: whoever loses sight of an object is shown what
+    /// The object this event shows to a watch for which it is `change`: a watch that loses sight of an object gets what
     /// it last saw, under the revision of the write.
     pub(super) fn shown(&self, change: Change) -> &Arc<Stored> {
         match (change, self.op, &self.previous) {
@@ -263,7 +263,7 @@ impl WatchCache {
         Some(*at + self.lag)
     }
 
-    /// Starts anew from a list of `objects` at `revision`: every watch ends once it has what the cache already had.
+    /// Refills the cache from a list of `objects` at `revision`: every watch ends once it has what the cache already had.
     pub(super) fn relist(&mut self, revision: u64, objects: &Objects) {
         self.end_watches();
         self.behind = self.frozen.then(|| objects.clone());
@@ -332,7 +332,7 @@ impl WatchCache {
 
     /// Position of the first event after `revision` that can still be replayed.
     pub(super) fn position_after(&self, revision: u64) -> u64 {
-        // Revisions ascend within the window; before it they may not, because a restored store counts anew.
+        // Revisions ascend within the window; before it they may not, because a restored store reuses revisions.
         let (mut low, mut high) = (self.window, self.visible);
         while low < high {
             let middle = low + (high - low) / 2;

@@ -1,6 +1,6 @@
 //! The answer to one request as a response body: one frame a piece, each flushed before the next is given.
 //!
-//! It must not know sockets: how a connection is ended is told to [`Flow`] and done by whoever holds the bytes.
+//! It must not know sockets: how a connection is ended is stored in [`Flow`] and carried out by the wire.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -121,7 +121,7 @@ impl Body for AnswerBody {
     }
 }
 
-/// Tells whoever holds the bytes how the connection ends.
+/// Stores how the wire has to end the connection.
 pub(crate) fn end_connection(flow: &Flow, how: Ending, cx: &mut Context<'_>) {
     let how = match how {
         Ending::Stall => return,

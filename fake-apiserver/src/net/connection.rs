@@ -58,7 +58,7 @@ pub(crate) async fn serve_flow<T: Transport>(
     settings: ConnectionSettings,
     stop: impl Future<Output = ()>,
 ) {
-    // Whoever drops this future without polling it to its end ends the connection on the server's behalf.
+    // Dropping this future before it completes ends the connection on the server's behalf.
     let mut open = Open {
         edge: edge.clone(),
         conn,

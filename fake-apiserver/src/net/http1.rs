@@ -257,7 +257,7 @@ async fn respond(
             closes,
         };
         put_aside(Aside::Streamed(streaming, ticket));
-        // Whoever polls this takes the connection away.
+        // Polling this takes the connection out.
         return std::future::pending().await;
     }
     Ok(response(head, Either::Left(AnswerBody::new(ticket))))

@@ -39,7 +39,7 @@ pub(crate) fn begin_chunk(out: &mut Vec<u8>, length: usize) {
 pub(crate) enum Streamed {
     /// As it should.
     Whole,
-    /// With the connection, whoever ended it.
+    /// With the connection, by either side.
     Broken,
 }
 

@@ -83,7 +83,7 @@ impl Ticket {
     pub(crate) fn poll_leaving(&mut self, cx: &mut Context<'_>, outlet: Option<Outlet>) -> Poll<Leaving> {
         let mut reached = false;
         let leaving = self.poll(cx, outlet, |answer| {
-            // Whoever asks for the next piece has taken the ones before.
+            // A request for the next piece confirms the ones before.
             reached = answer.fence.take_if(|left| *left == 0).is_some();
             let piece = answer.pieces.take()?;
             if let Some(left) = &mut answer.fence {

@@ -63,7 +63,7 @@ const READ_AHEAD_MAX: usize = 16 * 1024;
 /// on unread bytes would be a reset (Go `net/http`, `rstAvoidanceDelay`).
 const LINGER: Duration = Duration::from_secs(1);
 
-/// What the answers of a connection, the bytes under it and whoever drives it tell each other.
+/// State shared by the answers of a connection, its byte stream, and the task that drives it.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     state: Mutex<FlowState>,
@@ -242,14 +242,14 @@ impl Unread {
 pub(crate) enum Settles {
     /// Every flush: what is written is written through (HTTP/1.1).
     AtEveryFlush,
-    /// Whoever drives the connection: a flush may come between two pieces (HTTP/2).
+    /// The task that drives the connection: a flush may come between two pieces (HTTP/2).
     WhenToldSo,
 }
 
 /// A connection that can be ended in every way of [`Ending`].
 #[derive(Debug)]
 pub(crate) struct Wire<T> {
-    /// Shared with whoever delivers to it while it is idle.
+    /// Shared with the task that delivers to it while it is idle.
     transport: Arc<Mutex<T>>,
     /// What was read before it was known what to make of it.
     read_before: Bytes,
@@ -279,7 +279,7 @@ impl<T> Wire<T> {
 }
 
 impl<T: Transport> Wire<T> {
-    /// The way out, for whoever writes while nothing is on its way.
+    /// The outlet, for writes while the connection is idle.
     pub(crate) fn outlet(&self) -> Outlet {
         self.transport.clone()
     }

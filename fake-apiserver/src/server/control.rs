@@ -34,7 +34,7 @@ const NAMESPACES_OF: &str = "namespaces";
 pub enum Control {
     /// etcd is compacted: exact lists and continue tokens of before are 410 at once. Watch caches keep what they have.
     Compact,
-    /// The apiserver restarts: every watch ends, and every watch cache begins anew at the current resourceVersion.
+    /// The apiserver restarts: every watch ends, and every watch cache is refilled at the current resourceVersion.
     RestartWatchCaches,
 }
 
@@ -141,7 +141,7 @@ impl Server {
         self.touch_all();
     }
 
-    /// A server that tells the truth to whoever comes, for as long as it is asked. It has the namespaces every cluster
+    /// A server without a script, for any client and any time. It has the namespaces every cluster
     /// has, and takes nothing into one that is not there. `seed` decides what chance decides on a real server.
     pub fn standalone(settings: ServerSettings, seed: u64) -> Self {
         let scenario = Arc::new(Scenario::empty(settings));

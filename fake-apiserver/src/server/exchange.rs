@@ -433,7 +433,7 @@ impl Exchange {
             == 2
     }
 
-    /// Takes the lines that are due off the queue, as one write: whoever is sent the same lines is sent the same bytes.
+    /// Takes the lines that are due off the queue, as one write: watches that get the same lines share its bytes.
     fn join(&mut self, now: Duration, log: &mut Log, joined: &mut Joined) -> Bytes {
         let (mut lines, mut length) = (Vec::new(), 0);
         while let Some(piece) = self.queue.front()

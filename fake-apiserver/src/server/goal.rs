@@ -27,7 +27,7 @@ pub struct Limits {
     /// and neither side did anything for the settle time; and what a step waits for is taken as reported soon after the
     /// bytes have left that tell it.
     pub reports: bool,
-    /// Does a run end at all? False while serving a scenario to whoever comes.
+    /// Does the run end by itself? False while a scenario is served to any client.
     pub ends: bool,
 }
 

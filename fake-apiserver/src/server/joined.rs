@@ -1,4 +1,4 @@
-//! Lines that leave together, and the bytes they become: whoever is sent the same lines in a turn is sent the same bytes.
+//! Lines that leave together, and the bytes they become: watches that get the same lines in a turn share the same bytes.
 //!
 //! It must not know whom they are for.
 

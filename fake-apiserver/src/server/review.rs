@@ -49,7 +49,7 @@ impl Server {
     /// Whose token it is, and for which of these audiences it is meant; or why that cannot be said.
     pub(super) fn user_of_token(&self, token: &str, audiences: &[&str]) -> Known {
         let user = self.access.as_ref().and_then(|access| access.user_of(token));
-        // A token that is written down is meant for the server, whoever asks.
+        // A token in the review is issued for the server by default.
         let meant = audiences.is_empty() || audiences.contains(&API_AUDIENCE);
         match user.filter(|_| meant) {
             Some(user) => Ok((user.clone(), vec![API_AUDIENCE.to_owned()])),

@@ -1,4 +1,4 @@
-//! What actions do to the truth: writes, history, watch caches, backups; and what is told of a write, whoever made it.
+//! What actions do to the truth: writes, history, watch caches, backups; and what is recorded of every write.
 //!
 //! It must not know of answers.
 

@@ -9,7 +9,7 @@ use crate::api::{self, Answer, WriteRequest};
 use crate::model::Written;
 
 impl Server {
-    /// Does the write and answers it; whoever waits or watches is looked at next.
+    /// Does the write and answers it; waiting reads and watches are served next.
     pub(super) fn decide_write(&mut self, now: Duration, stream: StreamId, request: WriteRequest) {
         let kind = request.collection.kind;
         let seed = self.draw();

@@ -104,7 +104,7 @@ pub(super) async fn follow(library: Arc<dyn Client + Send>, process: Arc<Process
                 }
             }
         };
-        // Whoever left or gave up comes back.
+        // Members that left or gave up come back.
         let _left = tokio::time::timeout(stay, read).await;
     }
 }

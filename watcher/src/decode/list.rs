@@ -280,7 +280,7 @@ impl ListDecoder {
     fn gather(&mut self) {
         self.begun.extend_from_slice(&self.chunk);
         // Not cleared but let go: an empty chunk still holds the buffer of the connection, which could not be read into
-        // again but would be allocated anew for each read.
+        // again but would be allocated again for each read.
         self.chunk = Bytes::new();
     }
 

@@ -1,5 +1,5 @@
 //! Where a JSON value ends, found without reading it: only brackets and strings count, and no grammar: what lies between
-//! is checked by whoever decodes it.
+//! is checked by the decoder.
 
 use wide::u8x16;
 

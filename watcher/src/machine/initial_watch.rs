@@ -226,7 +226,7 @@ impl<O> Machine<O> {
                 self.emit(Event::InitApply(payload));
             }
             (Initial::Told, Change::Deleted) => {
-                // No event takes back an InitApply, so the set is read anew.
+                // No event takes back an InitApply, so the machine relists.
                 tracing::debug!("an object of a streaming list was deleted before the marker");
                 self.cancel(initial.request);
                 return self.unmarked(now);
@@ -342,7 +342,7 @@ impl<O> Machine<O> {
         }
     }
 
-    /// What came is no set: it is thrown away and read anew, and after a few times by LIST.
+    /// The initial set was unusable: it is dropped and requested again, after a few times by LIST.
     fn unmarked(&mut self, now: Duration) {
         self.memory.unmarked += 1;
         if self.memory.unmarked >= UNMARKED_MAX {

@@ -37,9 +37,9 @@ pub(super) struct Watching {
 
 /// A watch that ended earlier than this after it opened ended "at once": client-go's very short watch.
 const LIVED: Duration = Duration::from_secs(1);
-/// Failed watches of one version, in a row, before the set is read anew.
+/// Failed watches of one version, in a row, before a relist.
 const SETBACKS_MAX: u32 = 3;
-/// Starts answered by 5xx before the set is read anew. Many, since a LIST is the dearer request for a server in
+/// Starts answered by 5xx before a relist. Many, since a LIST is the dearer request for a server in
 /// trouble; not endless, since some servers answer 500 to a version they cannot read.
 const SERVER_ERRORS_MAX: u32 = 10;
 /// Times a watch may go back in time before this server's versions are taken for unordered text.

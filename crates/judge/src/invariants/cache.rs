@@ -348,14 +348,14 @@ pub(super) fn convergence(ground: &Ground<'_, '_>) -> Vec<Finding> {
         .iter()
         .map(|(key, held)| (*key, held.resource_version()))
         .collect();
-    let peace = match trace.ended {
+    let quiet = match trace.ended {
         Some((_, RunEnd::NotConverged { waited_ms })) => {
-            format!(", though it was left in peace for {}", words::span(*waited_ms))
+            format!(", after {} without faults", words::span(*waited_ms))
         }
         Some(_) | None => String::new(),
     };
     vec![Finding {
-        sentence: format!("the client does not hold what the server holds at the end{peace}: {wrong}"),
+        sentence: format!("the client does not hold what the server holds at the end{quiet}: {wrong}"),
         expected: format!("{{{}}}", words::few(&right, 12, state)),
         actual: format!("{{{}}}", words::few(&held, 12, state)),
         evidence: vec![ended.seq],

@@ -127,7 +127,7 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 evidence: vec![at.seq, next.asked.seq],
             });
         }
-        // A list without a version begins anew: what it brings may be that version again.
+        // A list without a version is a fresh start: it may return that version again.
         let is_pinned = |list: &&Exchange<'_>| list.pinned().is_some() || list.query("continue").is_some();
         let pinned: Vec<u64> = trace
             .lists()

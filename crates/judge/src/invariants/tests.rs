@@ -218,7 +218,7 @@ fn failing(times: usize, every_ms: u64) -> Sample {
     s
 }
 
-/// Whoever goes back behind what it was sent, and then does not, was wrong once.
+/// A client that goes back once is accused once.
 #[rstest]
 #[case::and_comes_back(1, |s: &mut Sample| { s.watch("20"); })]
 #[case::and_stays(2, |s: &mut Sample| { s.watch("20").bookmark("30", None).eof().watch("20"); })]

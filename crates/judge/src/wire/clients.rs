@@ -126,7 +126,7 @@ impl Clients {
         }
     }
 
-    /// An object was written, by whoever is writing.
+    /// An object was written by any client.
     pub(super) fn write(&mut self, truth: &Truth) {
         let version = Version::of(&truth.object.resource_version);
         self.written

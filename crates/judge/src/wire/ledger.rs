@@ -346,7 +346,7 @@ impl Ledger {
         closing.into_iter().chain(patience).min()
     }
 
-    /// Whoever reads was told to stop: nobody comes back any more.
+    /// The clients were stopped: none reconnects.
     pub(super) fn stop(&mut self) {
         for seq in self.rate.conclude() {
             self.suspect(&["INV-16"], Some(seq));

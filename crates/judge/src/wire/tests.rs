@@ -440,7 +440,7 @@ fn the_verdict_names_every_client() {
     insta::assert_snapshot!(bad.proof, @"0.000s client > #4 c2 WATCH /api/v1/namespaces/default/pods?watch=1&resourceVersion=77");
 }
 
-/// Its judgement is that of all of them together: whoever reconnects has another port.
+/// All of them are judged together: a client that reconnects has another port.
 #[test]
 fn a_client_without_a_user_agent_is_shown_by_its_port() {
     let mut story = Story::told(Loops::Many);

@@ -10,7 +10,7 @@ use super::{ADMINS, AUTHENTICATED, Attributes, HttpRequest, SERVICE_ACCOUNTS, UN
 /// Who decides what may be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Authorizer {
-    /// Nobody: whoever comes may do everything.
+    /// No authorization: everything is allowed.
     AlwaysAllow,
     /// The roles below.
     Roles,

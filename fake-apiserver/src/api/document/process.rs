@@ -56,7 +56,7 @@ pub(super) fn statusz(version: Version) -> Answer {
     plain("text/plain; charset=utf-8", text)
 }
 
-/// `/.well-known/openid-configuration`: whoever verifies tokens learns who signs them.
+/// `/.well-known/openid-configuration`: where verifiers of tokens find the issuer.
 pub(super) fn issuer(request: &HttpRequest) -> Answer {
     let authority = request.header("host").unwrap_or("kubernetes.default.svc");
     let document = json!({

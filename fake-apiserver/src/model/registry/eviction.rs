@@ -1,6 +1,6 @@
 //! Evictions: deletions of pods that a PodDisruptionBudget can forbid, and that take from its budget.
 //!
-//! What a budget allows, its controller writes into its status; where there is none, whoever writes it.
+//! What a budget allows, its controller writes into its status; without a controller any client may.
 //!
 //! Source: kubernetes `pkg/registry/core/pod/storage/eviction.go`.
 

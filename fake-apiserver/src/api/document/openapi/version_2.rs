@@ -14,7 +14,7 @@ use super::custom::{self, Draft};
 use super::{bare, contents, customs, hash, schemas_of, tag, takes_json, whole};
 use crate::api::{Answer, HttpRequest};
 
-/// `/openapi/v2`: in protobuf for whoever asks for it, else in JSON.
+/// `/openapi/v2`: in protobuf if the client accepts it, else in JSON.
 pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
     let vary = ("Vary".to_owned(), "Accept".to_owned());
     let accept = request.header("accept").unwrap_or_default();
