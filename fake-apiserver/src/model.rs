@@ -46,7 +46,7 @@ pub use list::{GetOutcome, ListOutcome, Page, PageText};
 pub use registry::{Done, Refused};
 use store::{Objects, Store};
 use turns::Lags;
-pub use turns::{CacheTurn, RestoreError};
+pub use turns::{RestoreError, WatchCacheOp};
 pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
 use watch_cache::{Event, WatchCache};
 use write::Outcome;

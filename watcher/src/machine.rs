@@ -8,7 +8,7 @@
 //!        `--streaming list--> InitialWatch -------------------initial-events-end------------'
 //!
 //!   Expired (410 by code or reason, at any door), too large RV, n failed starts on one RV -> Empty
-//!   ten minutes without a sign of the version watched -> Asking -> Watching, or Empty if the server went back
+//!   ten minutes without a sign of the version watched -> Probing -> Watching, or Empty if the server went back
 //!   eof or fault inside InitialWatch -> Empty; refused or never marked -> list-watch
 //!   any error, and a watch that ended at once -> BackingOff{until, then}
 //! ```
@@ -49,25 +49,25 @@
 //!
 //! No counter counts a late answer: a request that is late but answered in time fails nothing.
 
-mod asking;
 mod clock;
 mod initial_watch;
 mod input;
 mod listing;
 mod memory;
 mod output;
+mod probing;
 mod watching;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use self::asking::Asking;
 use self::clock::{Clock, Listened};
 use self::initial_watch::InitialWatch;
 pub use self::input::{Answer, Change, Input, PageMeta, RequestId};
 use self::listing::Listing;
 use self::memory::Memory;
 pub use self::output::Output;
+use self::probing::Probing;
 use self::watching::{Listed, Watching};
 use crate::backoff::DefaultBackoff;
 use crate::config::Config;
@@ -112,7 +112,7 @@ enum State<O> {
     /// The watch is open.
     Watching(Watching),
     /// The server is asked whether it is still there.
-    Asking(Box<Asking<O>>),
+    Probing(Box<Probing<O>>),
     /// Nothing is asked for until then.
     BackingOff { until: Duration, then: Then },
 }
@@ -127,7 +127,7 @@ enum Then {
     /// Watch from this version.
     Listed(ResourceVersion),
     /// Ask whether the server is still at this version, and watch from there if it is.
-    Asking(ResourceVersion),
+    Probing(ResourceVersion),
 }
 
 /// How long to pause.
@@ -207,7 +207,7 @@ impl<O> Machine<O> {
             State::InitialWatch(initial) => initial.deadline(),
             State::Listed(listed) => listed.deadline,
             State::Watching(watching) => watching.deadline,
-            State::Asking(asking) => asking.deadline,
+            State::Probing(probing) => probing.deadline,
         };
         self.clock.due(silent_at)
     }
@@ -217,9 +217,9 @@ impl<O> Machine<O> {
         match &self.state {
             State::Listed(listed) => Some(&listed.resume),
             State::Watching(watching) => Some(&watching.resume),
-            State::Asking(asking) => Some(&asking.resume),
+            State::Probing(probing) => Some(&probing.resume),
             State::BackingOff {
-                then: Then::Listed(resume) | Then::Asking(resume),
+                then: Then::Listed(resume) | Then::Probing(resume),
                 ..
             } => Some(resume),
             State::BackingOff {
@@ -242,7 +242,7 @@ impl<O> Machine<O> {
             State::InitialWatch(initial) => self.initial_watch_silent(now, &initial),
             State::Listed(listed) => self.watch_start_silent(now, listed),
             State::Watching(watching) => self.watch_silent(now, watching),
-            State::Asking(asking) => self.asking_silent(now, *asking),
+            State::Probing(probing) => self.probing_silent(now, *probing),
             State::BackingOff { then, .. } => self.proceed(now, then),
         }
     }
@@ -260,7 +260,7 @@ impl<O> Machine<O> {
             State::InitialWatch(initial) => self.initial_watch_answered(now, initial, answer),
             State::Listed(listed) => self.watch_start_answered(now, listed, answer),
             State::Watching(watching) => self.watch_answered(now, watching, answer),
-            State::Asking(asking) => self.version_answered(now, asking, answer),
+            State::Probing(probing) => self.version_answered(now, probing, answer),
             // Neither has a request, so no answer gets here.
             state @ (State::Empty | State::BackingOff { .. }) => self.state = state,
         }
@@ -280,7 +280,7 @@ impl<O> Machine<O> {
             Then::Empty => self.start(now),
             Then::Listing(listing) => self.ask_for_page(now, listing),
             Then::Listed(resume) => self.start_watch(now, resume),
-            Then::Asking(resume) => self.start_asking(now, resume),
+            Then::Probing(resume) => self.start_probing(now, resume),
         }
     }
 
@@ -384,7 +384,7 @@ impl<O> State<O> {
             Self::InitialWatch(initial) => Some(initial.request),
             Self::Listed(listed) => Some(listed.request),
             Self::Watching(watching) => Some(watching.request),
-            Self::Asking(asking) => Some(asking.request),
+            Self::Probing(probing) => Some(probing.request),
         }
     }
 
@@ -396,7 +396,7 @@ impl<O> State<O> {
             Self::InitialWatch(initial) => initial.heard_at(now),
             Self::Listed(listed) => listed.deadline = now.after(listed.idle),
             Self::Watching(watching) => watching.deadline = now.after(watching.idle),
-            Self::Asking(asking) => asking.deadline = now.after(config.list_timeout),
+            Self::Probing(probing) => probing.deadline = now.after(config.list_timeout),
         }
     }
 
@@ -407,7 +407,7 @@ impl<O> State<O> {
             Self::Listing(listing) => listing.deadline = Listened::NEVER,
             Self::InitialWatch(initial) => initial.wait_for_body(),
             Self::Listed(listed) => listed.deadline = Listened::NEVER,
-            Self::Asking(asking) => asking.deadline = Listened::NEVER,
+            Self::Probing(probing) => probing.deadline = Listened::NEVER,
         }
     }
 }
@@ -418,7 +418,7 @@ impl Then {
             Self::Empty => "read the set",
             Self::Listing(_) => "ask for the page again",
             Self::Listed(_) => "watch",
-            Self::Asking(_) => "ask for the version",
+            Self::Probing(_) => "ask for the version",
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn problems(rule: NameRule, version: Version, name: &str) -> Vec<Stri
         NameRule::Subdomain => subdomain(name),
         NameRule::Label => label(name),
         NameRule::ServiceName if version >= Version::V1_36 => label(name),
-        NameRule::ServiceName => letter_label(name),
+        NameRule::ServiceName => dns1035_label(name),
         NameRule::Short => {
             let mut why = subdomain(name);
             why.extend(too_long(name, SHORT));
@@ -87,7 +87,7 @@ pub(crate) fn label(name: &str) -> Vec<String> {
 }
 
 /// What is wrong with a DNS label that begins with a letter (RFC 1035).
-pub(crate) fn letter_label(name: &str) -> Vec<String> {
+pub(crate) fn dns1035_label(name: &str) -> Vec<String> {
     let mut why: Vec<String> = too_long(name, 63).into_iter().collect();
     if !is_label(name, true) {
         why.push(

@@ -12,7 +12,7 @@ use apimachinery::status::Cause;
 use apimachinery::write::Subresource;
 use serde_json::Value;
 
-use super::found::Found;
+use super::error_list::ErrorList;
 use super::types;
 
 mod amounts;
@@ -42,7 +42,7 @@ use place::Place;
 
 /// What is wrong with a new object of this name; empty: it can be stored.
 pub fn new_faults(kind: &Kind, object: &Value, name: &str, version: Version) -> Vec<Cause> {
-    let mut found = Found::default();
+    let mut found = ErrorList::default();
     metadata::new(kind, &object["metadata"], name, version, &mut found);
     if let Some(known) = types::of(kind) {
         let indexes = Indexes::default();
@@ -58,7 +58,7 @@ pub fn new_faults(kind: &Kind, object: &Value, name: &str, version: Version) -> 
 
 /// What is wrong with a review of access; empty: it can be answered.
 pub fn review_faults(review: Review, object: &Value, version: Version) -> Vec<Cause> {
-    let mut found = Found::default();
+    let mut found = ErrorList::default();
     reviews::check(review, object, version, &mut found);
     found.into_causes()
 }
@@ -73,13 +73,13 @@ pub fn changed_faults(
     part: Option<Subresource>,
     version: Version,
 ) -> Vec<Cause> {
-    let mut found = Found::default();
+    let mut found = ErrorList::default();
     metadata::changed(kind, &object["metadata"], &old["metadata"], version, &mut found);
     let Some(known) = types::of(kind) else {
         return found.into_causes();
     };
     let all = |object: &Value| {
-        let mut found = Found::default();
+        let mut found = ErrorList::default();
         match part {
             None | Some(Subresource::EphemeralContainers | Subresource::Resize) => {
                 let indexes = Indexes::default();

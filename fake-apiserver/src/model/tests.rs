@@ -12,7 +12,7 @@ use scenario::{Manifest, ObjectName, Place, ServerSettings};
 use serde_json::{Value, json};
 use trace::record::{Door, FrameType};
 
-use super::{CacheTurn, GetOutcome, ListOutcome, Model, Page, WatchPoll, WatchSession, Written};
+use super::{GetOutcome, ListOutcome, Model, Page, WatchCacheOp, WatchPoll, WatchSession, Written};
 use crate::api::{Answer, HttpRequest, Request, parse};
 
 mod beginning;
@@ -48,7 +48,7 @@ struct World {
 
 impl World {
     /// Turns the watch cache of the ConfigMaps.
-    fn turn(&mut self, turn: CacheTurn) {
+    fn turn(&mut self, turn: WatchCacheOp) {
         self.model
             .turn_watch_caches(self.now, turn, Some(("", "configmaps")), None);
     }

@@ -13,7 +13,7 @@ use apimachinery::kind::Kind;
 use apimachinery::object::Stored;
 use apimachinery::options::Collection;
 use apimachinery::status::Status;
-use builtin_kinds::found::Found;
+use builtin_kinds::error_list::ErrorList;
 use serde_json::{Map, Value, json};
 
 use super::review::Known;
@@ -243,7 +243,7 @@ fn check_request(kind: &Kind, account: &Stored, request: &Value) -> Result<(), S
     let sent = |field: &str| request["metadata"][field].as_str().unwrap_or_default();
     let (name, uid) = (sent("name"), sent("uid"));
     let invalid = |of: &str, field: &str, value: &Value, why: &str| {
-        let mut found = Found::default();
+        let mut found = ErrorList::default();
         found.invalid(field, value, why);
         Err(Status::invalid_object(kind, of, &found.into_causes()))
     };

@@ -13,7 +13,7 @@ use super::{Model, Resource};
 
 /// What is done to a watch cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CacheTurn {
+pub enum WatchCacheOp {
     /// It relists: its open watches end, older starts are too old.
     Clear,
     /// It stops following the store: what is read from it is stale, and watches are still.
@@ -143,14 +143,14 @@ impl Model {
     pub fn turn_watch_caches(
         &mut self,
         now: Duration,
-        turn: CacheTurn,
+        turn: WatchCacheOp,
         resource: Option<(&str, &str)>,
         door: Option<Door>,
     ) {
         let lag = match turn {
-            CacheTurn::Lag(lag) => Some(lag),
-            CacheTurn::Thaw => Some(Duration::ZERO),
-            CacheTurn::Clear | CacheTurn::Freeze => None,
+            WatchCacheOp::Lag(lag) => Some(lag),
+            WatchCacheOp::Thaw => Some(Duration::ZERO),
+            WatchCacheOp::Clear | WatchCacheOp::Freeze => None,
         };
         if let (Some(lag), None) = (lag, resource) {
             let doors = [Door::A, Door::B].into_iter();
@@ -166,10 +166,10 @@ impl Model {
             let objects = held.store.current().clone();
             for cache in held.caches(door) {
                 match turn {
-                    CacheTurn::Clear => cache.relist(revision, &objects),
-                    CacheTurn::Freeze => cache.freeze(revision, &objects),
-                    CacheTurn::Lag(lag) => cache.lag(now, lag),
-                    CacheTurn::Thaw => cache.thaw(now, (revision, &objects), compacted),
+                    WatchCacheOp::Clear => cache.relist(revision, &objects),
+                    WatchCacheOp::Freeze => cache.freeze(revision, &objects),
+                    WatchCacheOp::Lag(lag) => cache.lag(now, lag),
+                    WatchCacheOp::Thaw => cache.thaw(now, (revision, &objects), compacted),
                 }
             }
         }

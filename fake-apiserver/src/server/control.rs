@@ -21,7 +21,7 @@ use super::{Limits, Server, header};
 use crate::api::access::Issuer;
 use crate::api::write::WriteAction;
 use crate::api::{Access, WriteRequest};
-use crate::model::{CacheTurn, Model};
+use crate::model::{Model, WatchCacheOp};
 
 /// Namespaces every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -130,7 +130,7 @@ impl Server {
     pub fn reset(&mut self, now: Duration) {
         self.rules = Rules::default();
         self.refused_until = Duration::ZERO;
-        self.model.turn_watch_caches(now, CacheTurn::Thaw, None, None);
+        self.model.turn_watch_caches(now, WatchCacheOp::Thaw, None, None);
         for open in self.open.values_mut() {
             open.exchange.release();
         }

@@ -15,7 +15,7 @@ use trace::report::Version;
 
 use super::Server;
 use super::names::Binding;
-use crate::model::{CacheTurn, Written};
+use crate::model::{WatchCacheOp, Written};
 
 impl Server {
     /// Carries out an action on the truth, or on the watch caches of `target` at `door`.
@@ -53,13 +53,13 @@ impl Server {
                 self.model.compact();
                 self.turned(now, format!("compacted up to {}", self.model.revision()));
             }
-            TruthAction::ClearWatchCache => self.turn_caches(now, CacheTurn::Clear, target, door),
-            TruthAction::FreezeWatchCache => self.turn_caches(now, CacheTurn::Freeze, target, door),
+            TruthAction::ClearWatchCache => self.turn_caches(now, WatchCacheOp::Clear, target, door),
+            TruthAction::FreezeWatchCache => self.turn_caches(now, WatchCacheOp::Freeze, target, door),
             TruthAction::LagWatchCache { by_ms } => {
-                let turn = CacheTurn::Lag(Duration::from_millis(*by_ms));
+                let turn = WatchCacheOp::Lag(Duration::from_millis(*by_ms));
                 self.turn_caches(now, turn, target, door);
             }
-            TruthAction::ThawWatchCache => self.turn_caches(now, CacheTurn::Thaw, target, door),
+            TruthAction::ThawWatchCache => self.turn_caches(now, WatchCacheOp::Thaw, target, door),
             TruthAction::Restore { to } => self.restore(now, to),
         }
     }
@@ -67,16 +67,16 @@ impl Server {
     fn turn_caches(
         &mut self,
         now: Duration,
-        turn: CacheTurn,
+        turn: WatchCacheOp,
         target: Option<&(String, String)>,
         door: Option<Door>,
     ) {
         let resource = target.map(|(group, plural)| (group.as_str(), plural.as_str()));
         let done = match turn {
-            CacheTurn::Clear => "cleared".to_owned(),
-            CacheTurn::Freeze => "frozen".to_owned(),
-            CacheTurn::Lag(by) => format!("lags by {} ms", by.as_millis()),
-            CacheTurn::Thaw => "thawed".to_owned(),
+            WatchCacheOp::Clear => "cleared".to_owned(),
+            WatchCacheOp::Freeze => "frozen".to_owned(),
+            WatchCacheOp::Lag(by) => format!("lags by {} ms", by.as_millis()),
+            WatchCacheOp::Thaw => "thawed".to_owned(),
         };
         self.model.turn_watch_caches(now, turn, resource, door);
         let of = match target {

@@ -193,7 +193,7 @@ impl Bench {
                 | State::InitialWatch(_)
                 | State::Listed(_)
                 | State::Watching(_)
-                | State::Asking(_) => return,
+                | State::Probing(_) => return,
             }
         }
     }
@@ -571,6 +571,6 @@ fn an_early_timeout_does_nothing() {
     assert_eq!(bench.machine.poll_timeout(), Some(Duration::from_secs(65)));
 }
 
-mod asking;
 mod pace;
+mod probing;
 mod time;

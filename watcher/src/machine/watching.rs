@@ -36,14 +36,14 @@ pub(super) struct Watching {
 }
 
 /// A watch that ended earlier than this after it opened ended "at once": client-go's very short watch.
-const LIVED: Duration = Duration::from_secs(1);
+const MIN_WATCH_LIFETIME: Duration = Duration::from_secs(1);
 /// Failed watches of one version, in a row, before a relist.
-const SETBACKS_MAX: u32 = 3;
+const MAX_FAILED_RESUMES: u32 = 3;
 /// Starts answered by 5xx before a relist. Many, since a LIST is the dearer request for a server in
 /// trouble; not endless, since some servers answer 500 to a version they cannot read.
 const SERVER_ERRORS_MAX: u32 = 10;
 /// Times a watch may go back in time before this server's versions are taken for unordered text.
-const DISORDERS_MAX: u32 = 3;
+const MAX_RV_REGRESSIONS: u32 = 3;
 
 /// How a stream came to its end, without a word from the server.
 enum End {
@@ -205,7 +205,7 @@ impl<O> Machine<O> {
 
     fn changed(&mut self, now: Duration, mut watching: Watching, change: Change, payload: O) {
         let object = (self.identify)(&payload);
-        let is_ordered = self.memory.disorders < DISORDERS_MAX;
+        let is_ordered = self.memory.disorders < MAX_RV_REGRESSIONS;
         if is_ordered && watching.resume.is_newer_than(&object.resource_version) {
             self.cancel(watching.request);
             let (object, newest) = (object.to_id(change.word()), watching.resume.to_string());
@@ -261,7 +261,7 @@ impl<O> Machine<O> {
             confirmed,
             ..
         } = watching;
-        let lived = now.saturating_sub(opened) >= LIVED;
+        let lived = now.saturating_sub(opened) >= MIN_WATCH_LIFETIME;
         if moved || confirmed {
             self.memory.confirmed = self.clock.listened(now);
         }
@@ -298,7 +298,7 @@ impl<O> Machine<O> {
     fn then_on(&self, now: Duration, resume: ResourceVersion) -> Then {
         let silence = self.clock.listened(now).since(self.memory.confirmed);
         match self.config.staleness_probe_after {
-            Some(longest) if silence > longest => Then::Asking(resume),
+            Some(longest) if silence > longest => Then::Probing(resume),
             Some(_) | None => Then::Listed(resume),
         }
     }
@@ -392,7 +392,7 @@ impl<O> Machine<O> {
     /// The same version again, a few times; then the version itself is in doubt.
     fn setback(&mut self, now: Duration, resume: ResourceVersion, pause: Pause) {
         self.memory.setbacks += 1;
-        if self.memory.setbacks >= SETBACKS_MAX {
+        if self.memory.setbacks >= MAX_FAILED_RESUMES {
             self.memory.setbacks = 0;
             self.memory.saw(resume);
             self.relist(now, pause);

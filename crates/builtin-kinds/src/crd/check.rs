@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use super::schema_check;
 use super::structural::texts;
-use crate::found::Found;
-use crate::naming::{letter_label, subdomain};
+use crate::error_list::ErrorList;
+use crate::naming::{dns1035_label, subdomain};
 
 /// Types a printer column can have.
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 
-fn legal_name(found: &mut Found, field: &str, value: &Value, faults: fn(&str) -> Vec<String>) {
+fn legal_name(found: &mut ErrorList, field: &str, value: &Value, faults: fn(&str) -> Vec<String>) {
     for why in faults(value.as_str().unwrap_or_default()) {
         found.invalid(field, value, &why);
     }
@@ -26,7 +26,7 @@ fn legal_name(found: &mut Found, field: &str, value: &Value, faults: fn(&str) ->
 
 /// What is wrong with a definition, once it is prepared.
 pub(crate) fn faults(definition: &Value) -> Vec<Cause> {
-    let mut found = Found::default();
+    let mut found = ErrorList::default();
     let spec = &definition["spec"];
     let (group, names) = (text(&spec["group"]), &spec["names"]);
     let name = text(&definition["metadata"]["name"]);
@@ -78,13 +78,13 @@ fn text(json: &Value) -> &str {
     json.as_str().unwrap_or_default()
 }
 
-fn versions(found: &mut Found, spec: &Value) {
+fn versions(found: &mut ErrorList, spec: &Value) {
     let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     // What all versions have alike is checked, and told, as if it stood once.
     let alone = versions.len() == 1;
     for (index, version) in versions.iter().enumerate() {
         let at = format!("spec.versions[{index}]");
-        legal_name(found, &format!("{at}.name"), &version["name"], letter_label);
+        legal_name(found, &format!("{at}.name"), &version["name"], dns1035_label);
         let place = |of_version: &str, of_spec: &str| {
             if alone {
                 format!("spec.{of_spec}")
@@ -150,8 +150,8 @@ fn versions(found: &mut Found, spec: &Value) {
             "must have exactly one version marked as storage version",
         );
     }
-    if let Some(first) = listed.first().filter(|first| !letter_label(first).is_empty()) {
-        legal_name(found, "spec.version", &(*first).into(), letter_label);
+    if let Some(first) = listed.first().filter(|first| !dns1035_label(first).is_empty()) {
+        legal_name(found, "spec.version", &(*first).into(), dns1035_label);
     }
 }
 
@@ -176,7 +176,7 @@ fn go_versions(versions: &[Value]) -> Value {
     shown.collect()
 }
 
-fn printer_column(found: &mut Found, column: &Value, at: &str) {
+fn printer_column(found: &mut ErrorList, column: &Value, at: &str) {
     if text(&column["name"]).is_empty() {
         found.required(&format!("{at}.name"), "");
     }
@@ -196,7 +196,7 @@ fn printer_column(found: &mut Found, column: &Value, at: &str) {
 
 const SIMPLE: &str = "must be a simple json path starting with .";
 
-fn scale(found: &mut Found, scale: &Value, at: &str) {
+fn scale(found: &mut ErrorList, scale: &Value, at: &str) {
     if !scale.is_object() {
         return;
     }
@@ -228,7 +228,7 @@ fn scale(found: &mut Found, scale: &Value, at: &str) {
     }
 }
 
-fn selectable_field(found: &mut Found, schema: &Value, path: &Value, at: &str) {
+fn selectable_field(found: &mut ErrorList, schema: &Value, path: &Value, at: &str) {
     let mut here = Some(schema);
     for name in text(path).split('.').filter(|name| !name.is_empty()) {
         here = here.and_then(|schema| schema["properties"].get(name));
@@ -247,19 +247,19 @@ fn selectable_field(found: &mut Found, schema: &Value, path: &Value, at: &str) {
     }
 }
 
-fn names_of(found: &mut Found, names: &Value) {
+fn names_of(found: &mut ErrorList, names: &Value) {
     for field in ["plural", "singular", "kind", "listKind"] {
         let (at, value) = (format!("spec.names.{field}"), text(&names[field]));
         let is_kind = matches!(field, "kind" | "listKind");
         if value.is_empty() {
             found.required(&at, "");
         } else if is_kind {
-            for why in letter_label(&value.to_lowercase()) {
+            for why in dns1035_label(&value.to_lowercase()) {
                 let why = format!("may have mixed case, but should otherwise match: {why}");
                 found.invalid(&at, &names[field], &why);
             }
         } else {
-            legal_name(found, &at, &names[field], letter_label);
+            legal_name(found, &at, &names[field], dns1035_label);
         }
     }
     for field in ["shortNames", "categories"] {
@@ -268,7 +268,7 @@ fn names_of(found: &mut Found, names: &Value) {
                 found,
                 &format!("spec.names.{field}[{index}]"),
                 &name.into(),
-                letter_label,
+                dns1035_label,
             );
         }
     }
@@ -283,7 +283,7 @@ fn names_of(found: &mut Found, names: &Value) {
 }
 
 /// Only `None` is carried out here; a webhook is nothing this server could call.
-fn conversion(found: &mut Found, conversion: &Value) {
+fn conversion(found: &mut ErrorList, conversion: &Value) {
     let at = "spec.conversion";
     match text(&conversion["strategy"]) {
         "None" => {}
@@ -300,7 +300,7 @@ fn conversion(found: &mut Found, conversion: &Value) {
     }
 }
 
-fn stored(found: &mut Found, definition: &Value) {
+fn stored(found: &mut ErrorList, definition: &Value) {
     let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
     let storage: Vec<&Value> = versions.filter(|version| version["storage"] == true).collect();
     let stored = &definition["status"]["storedVersions"];
@@ -322,7 +322,7 @@ fn stored(found: &mut Found, definition: &Value) {
 
 /// The faults of what may not change once there are objects: scope, group and plural.
 pub(crate) fn changes(definition: &Value, old: &Value) -> Vec<Cause> {
-    let mut found = Found::default();
+    let mut found = ErrorList::default();
     let established = super::names::is_true(old, "Established");
     for (field, fixed) in [
         ("group", true),

@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::prune::fill;
 use super::structural::{Schema, members};
 use super::{patterns, validate};
-use crate::found::Found;
+use crate::error_list::ErrorList;
 
 /// Types a value can have.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
 /// Checks a schema of whole objects.
-pub(super) fn root(found: &mut Found, schema: &Value, at: &str) {
+pub(super) fn root(found: &mut ErrorList, schema: &Value, at: &str) {
     match schema["type"].as_str().unwrap_or_default() {
         "" => found.required(&format!("{at}.type"), "must not be empty at the root"),
         "object" => {}
@@ -27,7 +27,7 @@ pub(super) fn root(found: &mut Found, schema: &Value, at: &str) {
     below(found, schema, at);
 }
 
-fn below(found: &mut Found, schema: &Value, at: &str) {
+fn below(found: &mut ErrorList, schema: &Value, at: &str) {
     own(found, schema, at);
     for (name, property) in members(&schema["properties"]) {
         let at = format!("{at}.properties[{name}]");
@@ -65,7 +65,7 @@ fn below(found: &mut Found, schema: &Value, at: &str) {
 }
 
 /// Whatever is specified says its type, unless it says that it may be anything.
-fn typed(found: &mut Found, schema: &Value, at: &str, why: &str) {
+fn typed(found: &mut ErrorList, schema: &Value, at: &str, why: &str) {
     let is_free = [
         "x-kubernetes-preserve-unknown-fields",
         "x-kubernetes-int-or-string",
@@ -77,7 +77,7 @@ fn typed(found: &mut Found, schema: &Value, at: &str, why: &str) {
     }
 }
 
-fn own(found: &mut Found, schema: &Value, at: &str) {
+fn own(found: &mut ErrorList, schema: &Value, at: &str) {
     let kind = schema["type"].as_str().unwrap_or_default();
     if !kind.is_empty() && !TYPES.contains(&kind) {
         found.unsupported(&format!("{at}.type"), &schema["type"], &TYPES);

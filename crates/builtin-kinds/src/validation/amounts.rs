@@ -11,7 +11,7 @@ use super::fields::list;
 use super::formats::qualified_name;
 use super::place::Place;
 use super::pods;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::types;
 
 /// What is counted, in whole numbers.
@@ -42,7 +42,7 @@ const MEASURED: [&str; 10] = [
 ];
 
 /// One line of a LimitRange.
-pub(super) fn limit(place: &Place<'_>, found: &mut Found) {
+pub(super) fn limit(place: &Place<'_>, found: &mut ErrorList) {
     let (kind, version) = (place.text("type"), place.version);
     let at = place.at("type");
     let why = qualified_name(kind, version);
@@ -88,7 +88,7 @@ pub(super) fn limit(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn named(place: &Place<'_>, field: &str, found: &mut Found) {
+fn named(place: &Place<'_>, field: &str, found: &mut ErrorList) {
     for name in place.value[field]
         .as_object()
         .into_iter()
@@ -104,7 +104,7 @@ fn named(place: &Place<'_>, field: &str, found: &mut Found) {
     }
 }
 
-fn standard_name(name: &str, at: &str, version: Version, found: &mut Found) -> bool {
+fn standard_name(name: &str, at: &str, version: Version, found: &mut ErrorList) -> bool {
     let mut why = qualified_name(name, version);
     let known = name == "storage" || is_quota(name);
     if why.is_empty() && !name.contains('/') && !known {
@@ -124,7 +124,7 @@ fn is_quota(name: &str) -> bool {
 }
 
 /// The least, what is given, and the most of one resource.
-fn in_order(place: &Place<'_>, name: &str, found: &mut Found) {
+fn in_order(place: &Place<'_>, name: &str, found: &mut ErrorList) {
     let said = |field: &str| {
         let pod = place.text("type") == "Pod" && field.starts_with("default");
         place.value[field][name].as_str().filter(|_| !pod)
@@ -180,7 +180,7 @@ fn in_order(place: &Place<'_>, name: &str, found: &mut Found) {
 }
 
 /// What a ResourceQuota allows.
-pub(super) fn quota(place: &Place<'_>, found: &mut Found) {
+pub(super) fn quota(place: &Place<'_>, found: &mut ErrorList) {
     for (name, amount) in place.value["hard"].as_object().into_iter().flatten() {
         let at = place.at(&format!("hard[{name}]"));
         standard_name(name, &at, place.version, found);

@@ -6,7 +6,7 @@ use apimachinery::Version;
 use serde_json::Value;
 
 use super::place::Place;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::types;
 
 /// Types of metrics, and the field with the rest.
@@ -19,7 +19,7 @@ const SOURCES: [(&str, &str); 5] = [
 ];
 
 /// What is scaled is of a group, and says which.
-pub(super) fn target_version(place: &Place<'_>, found: &mut Found) {
+pub(super) fn target_version(place: &Place<'_>, found: &mut ErrorList) {
     let target = &place.value["scaleTargetRef"];
     let version = target["apiVersion"].as_str().unwrap_or_default();
     let of_core = target["kind"] == "ReplicationController";
@@ -30,7 +30,7 @@ pub(super) fn target_version(place: &Place<'_>, found: &mut Found) {
 }
 
 /// A metric says how it is meant, and nothing else.
-pub(super) fn metric(place: &Place<'_>, found: &mut Found) {
+pub(super) fn metric(place: &Place<'_>, found: &mut ErrorList) {
     let kind = place.text("type");
     let types = SOURCES.map(|(kind, _)| kind);
     if kind.is_empty() {
@@ -57,7 +57,7 @@ pub(super) fn metric(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn source(field: &str, source: &Value, path: &str, found: &mut Found) {
+fn source(field: &str, source: &Value, path: &str, found: &mut ErrorList) {
     let target = &source["target"];
     let at = |field: &str| format!("{path}.target.{field}");
     match field {
@@ -132,7 +132,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// How fast it goes in one direction.
-pub(super) fn pace(place: &Place<'_>, found: &mut Found) {
+pub(super) fn pace(place: &Place<'_>, found: &mut ErrorList) {
     within(
         place,
         "stabilizationWindowSeconds",
@@ -143,13 +143,13 @@ pub(super) fn pace(place: &Place<'_>, found: &mut Found) {
 }
 
 /// One step of it.
-pub(super) fn step(place: &Place<'_>, found: &mut Found) {
+pub(super) fn step(place: &Place<'_>, found: &mut ErrorList) {
     let positive = (1, "must be greater than zero");
     within(place, "value", positive, i64::MAX, found);
     within(place, "periodSeconds", positive, 1800, found);
 }
 
-fn within(place: &Place<'_>, field: &str, (least, why): (i64, &str), most: i64, found: &mut Found) {
+fn within(place: &Place<'_>, field: &str, (least, why): (i64, &str), most: i64, found: &mut ErrorList) {
     let value = &place.value[field];
     match value.as_i64() {
         Some(number) if number < least => found.invalid(&place.at(field), value, why),

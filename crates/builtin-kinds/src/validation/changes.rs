@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::fields::list;
 use super::metadata::IMMUTABLE;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::types;
 use crate::types::Struct;
 
 /// Checks `object`, which is to replace `old`; both are complete.
-pub(super) fn check(known: &Struct, object: &Value, old: &Value, found: &mut Found) {
+pub(super) fn check(known: &Struct, object: &Value, old: &Value, found: &mut ErrorList) {
     let (spec, old_spec) = (&object["spec"], &old["spec"]);
     match known.name {
         "core/v1.Pod" => pod(spec, old_spec, found),
@@ -50,14 +50,14 @@ pub(super) fn check(known: &Struct, object: &Value, old: &Value, found: &mut Fou
     }
 }
 
-fn immutable(path: &str, value: &Value, old: &Value, found: &mut Found) {
+fn immutable(path: &str, value: &Value, old: &Value, found: &mut ErrorList) {
     if value != old {
         found.invalid(path, value, IMMUTABLE);
     }
 }
 
 /// What calls itself immutable stays so, and as it is.
-fn sealed(object: &Value, old: &Value, fields: &[&str], found: &mut Found) {
+fn sealed(object: &Value, old: &Value, fields: &[&str], found: &mut ErrorList) {
     if old["immutable"] != true {
         return;
     }
@@ -70,7 +70,7 @@ fn sealed(object: &Value, old: &Value, fields: &[&str], found: &mut Found) {
     }
 }
 
-fn pod(spec: &Value, old: &Value, found: &mut Found) {
+fn pod(spec: &Value, old: &Value, found: &mut ErrorList) {
     for field in ["containers", "initContainers"] {
         if list(spec, field).len() != list(old, field).len() {
             found.forbidden(
@@ -106,7 +106,7 @@ fn pod(spec: &Value, old: &Value, found: &mut Found) {
 }
 
 /// A container that came later stays as it came.
-pub(super) fn ephemeral_containers(object: &Value, old: &Value, found: &mut Found) {
+pub(super) fn ephemeral_containers(object: &Value, old: &Value, found: &mut ErrorList) {
     let containers = list(&object["spec"], "ephemeralContainers");
     for before in list(&old["spec"], "ephemeralContainers") {
         let name = before["name"].as_str().unwrap_or_default();
@@ -152,7 +152,7 @@ fn fixed(spec: &Value, old: &Value) -> Map<String, Value> {
 }
 
 /// A claim is what it is from its creation on, but for the volume it gets, and for what a bound one may ask for more.
-fn claim(object: &Value, old: &Value, found: &mut Found) {
+fn claim(object: &Value, old: &Value, found: &mut ErrorList) {
     let (spec, was) = (&object["spec"], &old["spec"]);
     let bound = object["status"]["phase"] == "Bound";
     let fixed = |spec: &Value| {
@@ -189,7 +189,7 @@ fn claim(object: &Value, old: &Value, found: &mut Found) {
 }
 
 /// A service keeps its first address as long as it has one of its own.
-fn addresses(spec: &Value, old: &Value, found: &mut Found) {
+fn addresses(spec: &Value, old: &Value, found: &mut ErrorList) {
     let named = |spec: &Value| spec["type"] == "ExternalName";
     let first = |spec: &Value| spec["clusterIPs"][0].as_str().unwrap_or_default().to_owned();
     if named(spec) || named(old) || first(old).is_empty() {
@@ -204,7 +204,7 @@ fn addresses(spec: &Value, old: &Value, found: &mut Found) {
     }
 }
 
-fn stateful_set(spec: &Value, old: &Value, found: &mut Found) {
+fn stateful_set(spec: &Value, old: &Value, found: &mut ErrorList) {
     const MUTABLE: [&str; 7] = [
         "replicas",
         "ordinals",
@@ -230,7 +230,7 @@ fn stateful_set(spec: &Value, old: &Value, found: &mut Found) {
     }
 }
 
-fn job(spec: &Value, old: &Value, found: &mut Found) {
+fn job(spec: &Value, old: &Value, found: &mut ErrorList) {
     // An indexed job may grow and shrink along with its parallelism.
     let elastic = spec["completionMode"] == "Indexed" && spec["completions"] == spec["parallelism"];
     if !elastic {

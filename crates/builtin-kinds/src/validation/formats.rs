@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{schedule, zones};
-use crate::found::Found;
-use crate::naming::{label, letter_label, path_segment, subdomain};
+use crate::error_list::ErrorList;
+use crate::naming::{dns1035_label, label, path_segment, subdomain};
 
 /// The words of `is` in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -74,7 +74,7 @@ const A_NAME_PART: &str = "name part must consist of alphanumeric characters, '-
                            validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
 /// Says what is wrong with a value.
-pub(super) fn check(format: Format, value: &Value, path: &str, version: Version, found: &mut Found) {
+pub(super) fn check(format: Format, value: &Value, path: &str, version: Version, found: &mut ErrorList) {
     let text = value.as_str().unwrap_or_default();
     let number = value.as_i64().unwrap_or_default();
     let unless =
@@ -140,7 +140,12 @@ pub(super) fn check(format: Format, value: &Value, path: &str, version: Version,
 }
 
 /// A map of labels.
-pub(super) fn labels(labels: Option<&Map<String, Value>>, path: &str, version: Version, found: &mut Found) {
+pub(super) fn labels(
+    labels: Option<&Map<String, Value>>,
+    path: &str,
+    version: Version,
+    found: &mut ErrorList,
+) {
     for (key, value) in labels.into_iter().flatten() {
         for why in qualified_name(key, version) {
             found.invalid(path, &key.as_str().into(), &why);
@@ -159,7 +164,7 @@ pub(super) fn annotations(
     annotations: Option<&Map<String, Value>>,
     path: &str,
     version: Version,
-    found: &mut Found,
+    found: &mut ErrorList,
 ) {
     let mut total = 0;
     for (key, value) in annotations.into_iter().flatten() {
@@ -357,6 +362,6 @@ pub(super) fn service_name(text: &str, version: Version) -> Vec<String> {
     if version >= Version::V1_36 {
         label(text)
     } else {
-        letter_label(text)
+        dns1035_label(text)
     }
 }

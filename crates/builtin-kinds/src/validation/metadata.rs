@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::fields::list;
 use super::formats::{annotations, labels, qualified_name};
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::naming;
 
 /// Fields that nobody can set.
 const SERVER_OWNED: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds"];
 
 /// Checks the metadata of a new object of this name.
-pub(super) fn new(kind: &Kind, metadata: &Value, name: &str, version: Version, found: &mut Found) {
+pub(super) fn new(kind: &Kind, metadata: &Value, name: &str, version: Version, found: &mut ErrorList) {
     let prefix = metadata["generateName"].as_str().unwrap_or_default();
     if !prefix.is_empty() {
         // What is added to it begins with a letter.
@@ -46,7 +46,7 @@ pub(super) fn new(kind: &Kind, metadata: &Value, name: &str, version: Version, f
 }
 
 /// Checks metadata that replace others.
-pub(super) fn changed(kind: &Kind, metadata: &Value, old: &Value, version: Version, found: &mut Found) {
+pub(super) fn changed(kind: &Kind, metadata: &Value, old: &Value, version: Version, found: &mut ErrorList) {
     let uid = &metadata["uid"];
     if uid.as_str().is_some_and(|uid| !uid.is_empty()) && uid != &old["uid"] {
         found.invalid("metadata.uid", uid, IMMUTABLE);
@@ -58,10 +58,10 @@ pub(super) fn changed(kind: &Kind, metadata: &Value, old: &Value, version: Versi
             found.invalid(&format!("metadata.{field}"), value, IMMUTABLE);
         }
     }
-    let mut fresh = Found::default();
+    let mut fresh = ErrorList::default();
     common(metadata, version, &mut fresh);
     finalizers(kind, metadata, version, &mut fresh);
-    let mut before = Found::default();
+    let mut before = ErrorList::default();
     common(old, version, &mut before);
     finalizers(kind, old, version, &mut before);
     found.extend_with_new(fresh.into_causes(), &before.into_causes());
@@ -70,7 +70,7 @@ pub(super) fn changed(kind: &Kind, metadata: &Value, old: &Value, version: Versi
 /// What is said of fields that must not change.
 pub(super) const IMMUTABLE: &str = "field is immutable";
 
-fn common(metadata: &Value, version: Version, found: &mut Found) {
+fn common(metadata: &Value, version: Version, found: &mut ErrorList) {
     labels(metadata["labels"].as_object(), "metadata.labels", version, found);
     annotations(
         metadata["annotations"].as_object(),
@@ -109,7 +109,7 @@ fn common(metadata: &Value, version: Version, found: &mut Found) {
             let this = format!("{}/{}", text("kind"), text("name"));
             if let Some(first) = &controller {
                 let why = format!(
-                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
+                    "Only one reference can have Controller set to true. ErrorList \"true\" in references for {first} and \
                      {this}"
                 );
                 found.invalid(at, &metadata["ownerReferences"], &why);
@@ -120,7 +120,7 @@ fn common(metadata: &Value, version: Version, found: &mut Found) {
     }
 }
 
-fn finalizers(kind: &Kind, metadata: &Value, version: Version, found: &mut Found) {
+fn finalizers(kind: &Kind, metadata: &Value, version: Version, found: &mut ErrorList) {
     let names: Vec<&str> = list(metadata, "finalizers")
         .iter()
         .filter_map(Value::as_str)

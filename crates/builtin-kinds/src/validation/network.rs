@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::fields::list;
 use super::formats::{self, Format, cidr, service_name};
 use super::place::Place;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::naming::{label, subdomain};
 
 const AN_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 /// What a type of service needs, or cannot have.
-pub(super) fn service_addresses(place: &Place<'_>, found: &mut Found) {
+pub(super) fn service_addresses(place: &Place<'_>, found: &mut ErrorList) {
     let spec = &place.value["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
     let headless = is_headless(spec);
@@ -58,7 +58,7 @@ fn is_headless(spec: &Value) -> bool {
 }
 
 /// How long a client stays with a pod, and under which addresses.
-pub(super) fn cluster_ips(place: &Place<'_>, found: &mut Found) {
+pub(super) fn cluster_ips(place: &Place<'_>, found: &mut ErrorList) {
     let timeout = &place.value["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"];
     if place.text("sessionAffinity") == "ClientIP"
         && timeout
@@ -94,7 +94,7 @@ pub(super) fn cluster_ips(place: &Place<'_>, found: &mut Found) {
 }
 
 /// What goes with which type.
-pub(super) fn service_types(place: &Place<'_>, found: &mut Found) {
+pub(super) fn service_types(place: &Place<'_>, found: &mut ErrorList) {
     let spec = &place.value["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
     let ports = list(spec, "ports");
@@ -182,7 +182,7 @@ pub(super) fn service_types(place: &Place<'_>, found: &mut Found) {
 }
 
 /// Several ports are told apart by their names.
-pub(super) fn service_port(place: &Place<'_>, found: &mut Found) {
+pub(super) fn service_port(place: &Place<'_>, found: &mut ErrorList) {
     let name = place.text("name");
     let at = place.at("name");
     if name.is_empty() {
@@ -199,7 +199,7 @@ pub(super) fn service_port(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn routed(place: &Place<'_>, found: &mut Found) {
+pub(super) fn routed(place: &Place<'_>, found: &mut ErrorList) {
     if place.list("rules").is_empty() && place.value["defaultBackend"].is_null() {
         found.invalid(
             place.path,
@@ -209,7 +209,7 @@ pub(super) fn routed(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn ingress_path(place: &Place<'_>, found: &mut Found) {
+pub(super) fn ingress_path(place: &Place<'_>, found: &mut ErrorList) {
     let path = place.text("path");
     let kind = place.text("pathType");
     let at = place.at("path");
@@ -244,13 +244,13 @@ pub(super) fn ingress_path(place: &Place<'_>, found: &mut Found) {
     backend_at(&place.value["backend"], &place.at("backend"), place, found);
 }
 
-pub(super) fn backend(place: &Place<'_>, found: &mut Found) {
+pub(super) fn backend(place: &Place<'_>, found: &mut ErrorList) {
     if place.value.is_object() {
         backend_at(place.value, place.path, place, found);
     }
 }
 
-fn backend_at(backend: &Value, path: &str, place: &Place<'_>, found: &mut Found) {
+fn backend_at(backend: &Value, path: &str, place: &Place<'_>, found: &mut ErrorList) {
     let service = &backend["service"];
     match (service.is_null(), backend["resource"].is_null()) {
         (true, true) => found.invalid(path, &"".into(), "resource or service backend is required"),
@@ -291,7 +291,7 @@ fn backend_at(backend: &Value, path: &str, place: &Place<'_>, found: &mut Found)
 }
 
 /// A peer of a policy is somebody.
-pub(super) fn peer(place: &Place<'_>, found: &mut Found) {
+pub(super) fn peer(place: &Place<'_>, found: &mut ErrorList) {
     if place.value.as_object().is_none_or(serde_json::Map::is_empty) {
         found.required(place.path, "must specify a peer");
     }
@@ -302,7 +302,7 @@ pub(super) fn peer(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn excepted(place: &Place<'_>, block: &Value, found: &mut Found) {
+fn excepted(place: &Place<'_>, block: &Value, found: &mut ErrorList) {
     let Some((address, length)) = block["cidr"].as_str().and_then(cidr) else {
         return;
     };
@@ -321,7 +321,7 @@ fn excepted(place: &Place<'_>, block: &Value, found: &mut Found) {
 }
 
 /// A port of a policy, or the first of some.
-pub(super) fn policy_port(place: &Place<'_>, found: &mut Found) {
+pub(super) fn policy_port(place: &Place<'_>, found: &mut ErrorList) {
     let (port, last) = (&place.value["port"], &place.value["endPort"]);
     let at = place.at("endPort");
     if !port.is_null() && !port.is_string() {
@@ -348,7 +348,7 @@ pub(super) fn policy_port(place: &Place<'_>, found: &mut Found) {
 }
 
 /// Who carries out the ingresses of a class.
-pub(super) fn controller(place: &Place<'_>, found: &mut Found) {
+pub(super) fn controller(place: &Place<'_>, found: &mut ErrorList) {
     let (at, name) = (place.at("controller"), place.text("controller"));
     if name.is_empty() {
         return found.required(&at, "");
@@ -363,7 +363,7 @@ pub(super) fn controller(place: &Place<'_>, found: &mut Found) {
 }
 
 /// An endpoint of a slice has addresses of its type.
-pub(super) fn endpoint(place: &Place<'_>, found: &mut Found) {
+pub(super) fn endpoint(place: &Place<'_>, found: &mut ErrorList) {
     let at = place.at("addresses");
     let addresses = place.list("addresses");
     if addresses.is_empty() {
@@ -392,7 +392,7 @@ fn contains(network: IpAddr, length: u8, address: IpAddr) -> bool {
 }
 
 /// The addresses and ports of Endpoints.
-pub(super) fn subset(place: &Place<'_>, found: &mut Found) {
+pub(super) fn subset(place: &Place<'_>, found: &mut ErrorList) {
     let fields = ["addresses", "notReadyAddresses"];
     if fields.iter().all(|field| place.list(field).is_empty()) {
         found.required(place.path, "must specify `addresses` or `notReadyAddresses`");
@@ -418,7 +418,7 @@ pub(super) fn subset(place: &Place<'_>, found: &mut Found) {
 }
 
 /// What a load balancer says of itself; a service that has none says nothing.
-pub(super) fn balancer(place: &Place<'_>, found: &mut Found) {
+pub(super) fn balancer(place: &Place<'_>, found: &mut ErrorList) {
     let ingress = place.list("ingress");
     if place.root["spec"]["type"] != "LoadBalancer" && !ingress.is_empty() {
         found.forbidden(
@@ -457,7 +457,7 @@ pub(super) fn balancer(place: &Place<'_>, found: &mut Found) {
 }
 
 /// Where a load balancer is reached by name.
-pub(super) fn balanced_host(place: &Place<'_>, found: &mut Found) {
+pub(super) fn balanced_host(place: &Place<'_>, found: &mut ErrorList) {
     let host = &place.value["hostname"];
     let text = place.text("hostname");
     if text.is_empty() {

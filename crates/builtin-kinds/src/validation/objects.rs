@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::fields::list;
 use super::formats::{self, Format, config_key, label_value, qualified_name};
 use super::place::Place;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::naming::subdomain;
 
 /// The most bytes the values of a ConfigMap or Secret may have.
 const VALUES_MAX: usize = 1024 * 1024;
 
-pub(super) fn config_map(place: &Place<'_>, found: &mut Found) {
+pub(super) fn config_map(place: &Place<'_>, found: &mut ErrorList) {
     let (data, binary) = (&place.value["data"], &place.value["binaryData"]);
     let mut total = 0;
     for (key, value) in data.as_object().into_iter().flatten() {
@@ -49,7 +49,7 @@ fn decoded_length(value: &Value) -> usize {
     (text.len() / 4 * 3).saturating_sub(padding)
 }
 
-pub(super) fn secret(place: &Place<'_>, found: &mut Found) {
+pub(super) fn secret(place: &Place<'_>, found: &mut ErrorList) {
     let data = &place.value["data"];
     let mut total = 0;
     for (key, value) in data.as_object().into_iter().flatten() {
@@ -89,7 +89,7 @@ pub(super) fn secret(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn policy_rule(place: &Place<'_>, found: &mut Found) {
+pub(super) fn policy_rule(place: &Place<'_>, found: &mut ErrorList) {
     if place.list("verbs").is_empty() {
         found.required(&place.at("verbs"), "verbs must contain at least one value");
     }
@@ -125,7 +125,7 @@ pub(super) fn policy_rule(place: &Place<'_>, found: &mut Found) {
 
 const RIGHTS: &str = "rbac.authorization.k8s.io";
 
-pub(super) fn role_ref(place: &Place<'_>, found: &mut Found) {
+pub(super) fn role_ref(place: &Place<'_>, found: &mut ErrorList) {
     let role = &place.value["roleRef"];
     if role["apiGroup"] != RIGHTS {
         found.unsupported("roleRef.apiGroup", &role["apiGroup"], &[RIGHTS]);
@@ -152,7 +152,7 @@ pub(super) fn role_ref(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn subject(place: &Place<'_>, found: &mut Found) {
+pub(super) fn subject(place: &Place<'_>, found: &mut ErrorList) {
     let (kind, name, group) = (place.text("kind"), place.text("name"), place.text("apiGroup"));
     if name.is_empty() {
         found.required(&place.at("name"), "");
@@ -183,7 +183,7 @@ pub(super) fn subject(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn taints(place: &Place<'_>, found: &mut Found) {
+pub(super) fn taints(place: &Place<'_>, found: &mut ErrorList) {
     let taints = list(&place.value["spec"], "taints");
     let mut known = HashSet::new();
     for (nth, taint) in taints.iter().enumerate() {
@@ -210,7 +210,7 @@ pub(super) fn taints(place: &Place<'_>, found: &mut Found) {
 }
 
 /// What a taint does, or a toleration is for.
-pub(super) fn effect(effect: &str, path: &str, found: &mut Found) {
+pub(super) fn effect(effect: &str, path: &str, found: &mut ErrorList) {
     const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
     match effect {
         "" => found.required(path, ""),
@@ -219,7 +219,7 @@ pub(super) fn effect(effect: &str, path: &str, found: &mut Found) {
     }
 }
 
-pub(super) fn event(place: &Place<'_>, found: &mut Found) {
+pub(super) fn event(place: &Place<'_>, found: &mut ErrorList) {
     let involved = place.value["involvedObject"]["namespace"]
         .as_str()
         .unwrap_or_default();
@@ -237,7 +237,7 @@ pub(super) fn event(place: &Place<'_>, found: &mut Found) {
 /// The highest priority that is not the system's own.
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 
-pub(super) fn priority(place: &Place<'_>, found: &mut Found) {
+pub(super) fn priority(place: &Place<'_>, found: &mut ErrorList) {
     let name = place.root["metadata"]["name"].as_str().unwrap_or_default();
     let known = ["system-cluster-critical", "system-node-critical"].contains(&name);
     if name.starts_with("system-") && !known {

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::fields::{below, list};
 use super::indexes::Indexes;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::types::Struct;
 
 /// Checks a struct and everything below it.
-pub(super) type Walk = fn(&'static Struct, &Place<'_>, &mut Found);
+pub(super) type Walk = fn(&'static Struct, &Place<'_>, &mut ErrorList);
 
 /// A struct somewhere in an object.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ impl<'a> Place<'a> {
     }
 
     /// Checks this struct and everything below it.
-    pub(super) fn check(&self, known: &'static Struct, found: &mut Found) {
+    pub(super) fn check(&self, known: &'static Struct, found: &mut ErrorList) {
         (self.walk)(known, self, found);
     }
 

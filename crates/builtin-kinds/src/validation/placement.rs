@@ -4,9 +4,9 @@ use super::formats::{label_value, qualified_name};
 use super::objects::effect;
 use super::place::Place;
 use super::workloads::{key, operator_and_key};
-use crate::found::Found;
+use crate::error_list::ErrorList;
 
-pub(super) fn scheduling_gate(place: &Place<'_>, found: &mut Found) {
+pub(super) fn scheduling_gate(place: &Place<'_>, found: &mut ErrorList) {
     let name = place.text("name");
     let why = qualified_name(name, place.version);
     for why in &why {
@@ -17,7 +17,7 @@ pub(super) fn scheduling_gate(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn spread_once(place: &Place<'_>, found: &mut Found) {
+pub(super) fn spread_once(place: &Place<'_>, found: &mut ErrorList) {
     // The first of two is told of: the list is read on from there.
     let at = place.path.rsplit_once('[').map_or(place.path, |(list, _)| list);
     if place.is_repeated(&["topologyKey", "whenUnsatisfiable"]) {
@@ -30,7 +30,7 @@ pub(super) fn spread_once(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn toleration(place: &Place<'_>, found: &mut Found) {
+pub(super) fn toleration(place: &Place<'_>, found: &mut ErrorList) {
     let (key, operator, value) = (place.text("key"), place.text("operator"), place.text("value"));
     let at = place.at("operator");
     if key.is_empty() {
@@ -72,7 +72,7 @@ pub(super) fn toleration(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn node_requirement(place: &Place<'_>, found: &mut Found) {
+pub(super) fn node_requirement(place: &Place<'_>, found: &mut ErrorList) {
     if !matches!(place.text("operator"), "Gt" | "Lt") {
         return operator_and_key(place, found);
     }
@@ -85,7 +85,7 @@ pub(super) fn node_requirement(place: &Place<'_>, found: &mut Found) {
     key(place, found);
 }
 
-pub(super) fn topology_key(place: &Place<'_>, found: &mut Found) {
+pub(super) fn topology_key(place: &Place<'_>, found: &mut ErrorList) {
     let (key, at) = (place.text("topologyKey"), place.at("topologyKey"));
     if key.is_empty() {
         found.required(&at, "can not be empty");

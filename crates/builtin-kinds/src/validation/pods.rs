@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::fields::list;
 use super::formats::{is_port, qualified_name};
 use super::place::Place;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::naming::subdomain;
 use crate::types;
 use crate::types::Struct;
 
 /// What only a new pod must not have.
-pub(super) fn created(known: &Struct, object: &Value, found: &mut Found) {
+pub(super) fn created(known: &Struct, object: &Value, found: &mut ErrorList) {
     if known.name != "core/v1.Pod" {
         return;
     }
@@ -32,7 +32,7 @@ pub(super) fn created(known: &Struct, object: &Value, found: &mut Found) {
 }
 
 /// In templates spaces may stand for something; in pods they may not.
-pub(super) fn images(place: &Place<'_>, found: &mut Found) {
+pub(super) fn images(place: &Place<'_>, found: &mut ErrorList) {
     for field in ["containers", "initContainers"] {
         for (nth, container) in list(&place.value["spec"], field).iter().enumerate() {
             let image = container["image"].as_str().unwrap_or_default();
@@ -56,7 +56,7 @@ fn ports(spec: &Value) -> impl Iterator<Item = (String, &Value)> {
 }
 
 /// A port of the node can be given once.
-pub(super) fn host_ports(place: &Place<'_>, found: &mut Found) {
+pub(super) fn host_ports(place: &Place<'_>, found: &mut ErrorList) {
     let mut taken = HashSet::new();
     for (at, port) in ports(place.value) {
         let Some(number) = port["hostPort"].as_i64().filter(|number| *number != 0) else {
@@ -70,7 +70,7 @@ pub(super) fn host_ports(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn host_network(place: &Place<'_>, found: &mut Found) {
+pub(super) fn host_network(place: &Place<'_>, found: &mut ErrorList) {
     if place.value["hostNetwork"] != true {
         return;
     }
@@ -87,7 +87,7 @@ pub(super) fn host_network(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn shared_processes(place: &Place<'_>, found: &mut Found) {
+pub(super) fn shared_processes(place: &Place<'_>, found: &mut ErrorList) {
     let is = |field: &str| place.value[field] == true;
     if is("shareProcessNamespace") && is("hostPID") {
         found.invalid(
@@ -98,7 +98,7 @@ pub(super) fn shared_processes(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn dns_config(place: &Place<'_>, found: &mut Found) {
+pub(super) fn dns_config(place: &Place<'_>, found: &mut ErrorList) {
     if place.text("dnsPolicy") == "None" && place.value["dnsConfig"].is_null() {
         found.required(
             &place.at("dnsConfig"),
@@ -107,7 +107,7 @@ pub(super) fn dns_config(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn resources(place: &Place<'_>, found: &mut Found) {
+pub(super) fn resources(place: &Place<'_>, found: &mut ErrorList) {
     let resources = &place.value["resources"];
     let (limits, requests) = (&resources["limits"], &resources["requests"]);
     for (field, amounts) in [("limits", limits), ("requests", requests)] {
@@ -130,7 +130,7 @@ pub(super) fn resources(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn resource_name(name: &str, at: &str, version: Version, found: &mut Found) {
+pub(super) fn resource_name(name: &str, at: &str, version: Version, found: &mut ErrorList) {
     let mut why = qualified_name(name, version);
     let known = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
     if !name.contains('/') && !known {
@@ -144,7 +144,7 @@ pub(super) fn resource_name(name: &str, at: &str, version: Version, found: &mut 
     }
 }
 
-pub(super) fn liveness(place: &Place<'_>, found: &mut Found) {
+pub(super) fn liveness(place: &Place<'_>, found: &mut ErrorList) {
     for probe in ["livenessProbe", "startupProbe"] {
         let threshold = &place.value[probe]["successThreshold"];
         if threshold.as_i64().is_some_and(|number| number > 1) {
@@ -158,7 +158,7 @@ pub(super) fn liveness(place: &Place<'_>, found: &mut Found) {
 }
 
 /// Only a pod that is stopped for it is given time.
-pub(super) fn readiness(place: &Place<'_>, found: &mut Found) {
+pub(super) fn readiness(place: &Place<'_>, found: &mut ErrorList) {
     let seconds = &place.value["readinessProbe"]["terminationGracePeriodSeconds"];
     if !seconds.is_null() {
         let at = place.at("readinessProbe.terminationGracePeriodSeconds");
@@ -167,7 +167,7 @@ pub(super) fn readiness(place: &Place<'_>, found: &mut Found) {
 }
 
 /// The resources of a container that it can be told of.
-pub(super) fn resource_field(place: &Place<'_>, found: &mut Found) {
+pub(super) fn resource_field(place: &Place<'_>, found: &mut ErrorList) {
     const KNOWN: [&str; 6] = [
         "limits.cpu",
         "limits.ephemeral-storage",
@@ -185,7 +185,7 @@ pub(super) fn resource_field(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn init_container(place: &Place<'_>, found: &mut Found) {
+pub(super) fn init_container(place: &Place<'_>, found: &mut ErrorList) {
     let name = place.text("name");
     let regular = list(place.pod, "containers");
     let is_regular = place.has(regular, "name", &place.value["name"]);
@@ -206,7 +206,7 @@ pub(super) fn init_container(place: &Place<'_>, found: &mut Found) {
 }
 
 /// What only comes to look into a pod has no part in it.
-pub(super) fn ephemeral_container(place: &Place<'_>, found: &mut Found) {
+pub(super) fn ephemeral_container(place: &Place<'_>, found: &mut ErrorList) {
     const WHY: &str = "cannot be set for an Ephemeral Container";
     const FIELDS: [&str; 9] = [
         "ports",
@@ -249,7 +249,7 @@ pub(super) fn ephemeral_container(place: &Place<'_>, found: &mut Found) {
 }
 
 /// The name a pod calls itself, if not its own.
-pub(super) fn host_name(place: &Place<'_>, found: &mut Found) {
+pub(super) fn host_name(place: &Place<'_>, found: &mut ErrorList) {
     let name = &place.value["hostnameOverride"];
     let Some(text) = name.as_str() else { return };
     let at = place.at("hostnameOverride");
@@ -268,7 +268,7 @@ pub(super) fn host_name(place: &Place<'_>, found: &mut Found) {
 }
 
 /// Parameters of the kernel: well named, once, and not those of the node.
-pub(super) fn sysctls(place: &Place<'_>, found: &mut Found) {
+pub(super) fn sysctls(place: &Place<'_>, found: &mut ErrorList) {
     const LONGEST: usize = 253;
     const SHARED: [&str; 6] = [
         "kernel.sem",
@@ -339,7 +339,7 @@ fn with_dots(name: &str) -> String {
     }
 }
 
-pub(super) fn host_port(place: &Place<'_>, found: &mut Found) {
+pub(super) fn host_port(place: &Place<'_>, found: &mut ErrorList) {
     let port = &place.value["hostPort"];
     if port.as_i64().is_some_and(|number| number != 0) && !is_port(port) {
         found.invalid(
@@ -350,7 +350,7 @@ pub(super) fn host_port(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn value_source(place: &Place<'_>, found: &mut Found) {
+pub(super) fn value_source(place: &Place<'_>, found: &mut ErrorList) {
     let source = &place.value["valueFrom"];
     let Some(sources) = source.as_object() else { return };
     let at = place.at("valueFrom");
@@ -374,7 +374,7 @@ pub(super) fn value_source(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn field_path(place: &Place<'_>, found: &mut Found) {
+pub(super) fn field_path(place: &Place<'_>, found: &mut ErrorList) {
     const FIELDS: [&str; 10] = [
         "metadata.name",
         "metadata.namespace",
@@ -398,7 +398,7 @@ pub(super) fn field_path(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn variables_source(place: &Place<'_>, found: &mut Found) {
+pub(super) fn variables_source(place: &Place<'_>, found: &mut ErrorList) {
     let sources = ["configMapRef", "secretRef"];
     let sources: Vec<&str> = sources
         .into_iter()
@@ -426,7 +426,7 @@ pub(super) fn variables_source(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn mount(place: &Place<'_>, found: &mut Found) {
+pub(super) fn mount(place: &Place<'_>, found: &mut ErrorList) {
     let (name, path) = (place.text("name"), place.text("mountPath"));
     if name.is_empty() {
         found.required(&place.at("name"), "");
@@ -467,7 +467,7 @@ pub(super) fn mount(place: &Place<'_>, found: &mut Found) {
 }
 
 /// A probe or a hook does one thing.
-pub(super) fn handler(place: &Place<'_>, found: &mut Found) {
+pub(super) fn handler(place: &Place<'_>, found: &mut ErrorList) {
     let kinds = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
     let mut done = kinds.into_iter().filter(|kind| !place.value[*kind].is_null());
     let Some(first) = done.next() else {
@@ -495,7 +495,7 @@ pub(super) fn handler(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn port_of(action: &Value, path: &str, version: Version, found: &mut Found) {
+fn port_of(action: &Value, path: &str, version: Version, found: &mut ErrorList) {
     super::formats::check(
         super::formats::Format::Port,
         &action["port"],

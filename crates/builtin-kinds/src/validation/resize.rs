@@ -6,14 +6,14 @@ use apimachinery::Version;
 use serde_json::{Value, json};
 
 use super::fields::list;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::quality;
 
 /// The lists of containers, each with what it is called.
 const LISTS: [(&str, &str); 2] = [("containers", "containers"), ("initContainers", "initContainers")];
 
 /// Checks `object`, which is to replace `old`; both are complete.
-pub(super) fn check(object: &Value, old: &Value, version: Version, found: &mut Found) {
+pub(super) fn check(object: &Value, old: &Value, version: Version, found: &mut ErrorList) {
     let (spec, before) = (&object["spec"], &old["spec"]);
     let class = old["status"]["qosClass"].as_str();
     if class.unwrap_or_else(|| quality::of(old)) != quality::of(object) {
@@ -77,7 +77,7 @@ fn may_be_resized(container: &Value, version: Version) -> bool {
     container["restartPolicy"] == "Always" || version >= Version::V1_36
 }
 
-fn same_containers(spec: &Value, before: &Value, found: &mut Found) -> bool {
+fn same_containers(spec: &Value, before: &Value, found: &mut ErrorList) -> bool {
     let mut same = true;
     for (field, what) in LISTS {
         let (now, was) = (list(spec, field), list(before, field));
@@ -99,7 +99,7 @@ fn same_containers(spec: &Value, before: &Value, found: &mut Found) -> bool {
 }
 
 /// What was wanted is wanted still, more of it or less.
-fn removed(now: &Value, was: &Value, at: &str, found: &mut Found) {
+fn removed(now: &Value, was: &Value, at: &str, found: &mut ErrorList) {
     for field in ["requests", "limits"] {
         let of = |container: &Value| {
             container["resources"][field]

@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::indexes::Indexes;
 use super::place::Place;
 use super::workloads::{fits_operator, key, label_values};
-use crate::found::Found;
+use crate::error_list::ErrorList;
 
 const SPEC_OF_RESOURCE: &str = "spec.resourceAttributes";
 const SPEC_OF_PATH: &str = "spec.nonResourceAttributes";
 
 /// What is wrong with a review of access, its namespace and owners included.
-pub(super) fn check(review: Review, object: &Value, version: Version, found: &mut Found) {
+pub(super) fn check(review: Review, object: &Value, version: Version, found: &mut ErrorList) {
     let spec = &object["spec"];
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     match (resource.is_object(), path.is_object()) {
@@ -77,14 +77,14 @@ pub(super) fn check(review: Review, object: &Value, version: Version, found: &mu
 }
 
 /// What is asked of one requirement of a selector.
-type Requirement = fn(&Place<'_>, &mut Found);
+type Requirement = fn(&Place<'_>, &mut ErrorList);
 
 const SELECTORS: [(&str, Requirement); 2] = [
     ("fieldSelector", field_requirement),
     ("labelSelector", label_requirement),
 ];
 
-fn selector(value: &Value, path: &str, requirement: Requirement, version: Version, found: &mut Found) {
+fn selector(value: &Value, path: &str, requirement: Requirement, version: Version, found: &mut ErrorList) {
     if !value.is_object() {
         return;
     }
@@ -116,7 +116,7 @@ fn selector(value: &Value, path: &str, requirement: Requirement, version: Versio
     }
 }
 
-fn field_requirement(place: &Place<'_>, found: &mut Found) {
+fn field_requirement(place: &Place<'_>, found: &mut ErrorList) {
     if place.text("key").is_empty() {
         found.required(&place.at("key"), "must be specified");
     }
@@ -124,14 +124,14 @@ fn field_requirement(place: &Place<'_>, found: &mut Found) {
 }
 
 /// An operator nobody knows is for the authorizer to judge.
-fn label_requirement(place: &Place<'_>, found: &mut Found) {
+fn label_requirement(place: &Place<'_>, found: &mut ErrorList) {
     fits_operator(place, found);
     key(place, found);
     label_values(place, found);
 }
 
 /// The attributes are shown by the names they have inside of the server.
-fn refuse_path(attributes: &Value, why: &str, version: Version, found: &mut Found) {
+fn refuse_path(attributes: &Value, why: &str, version: Version, found: &mut ErrorList) {
     let of = |field: &str| attributes[field].as_str().unwrap_or_default();
     let (path, verb) = (of("path"), of("verb"));
     if version == Version::V1_33 {

@@ -10,11 +10,11 @@ use super::fields::below;
 use super::formats::{self, Format};
 use super::place::Place;
 use super::{amounts, autoscaling, network, objects, placement, pods, status, volumes, webhooks, workloads};
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::types::{Struct, Type};
 
 /// Asks all there is to ask of a struct and what is below it.
-pub(super) fn check(known: &'static Struct, place: &Place<'_>, found: &mut Found) {
+pub(super) fn check(known: &'static Struct, place: &Place<'_>, found: &mut ErrorList) {
     let mut place = *place;
     if known.name == "core/v1.PodSpec" {
         place.pod = place.value;
@@ -22,7 +22,7 @@ pub(super) fn check(known: &'static Struct, place: &Place<'_>, found: &mut Found
     check_by(known.name, known, &place, found);
 }
 
-fn check_by(name: &str, known: &'static Struct, place: &Place<'_>, found: &mut Found) {
+fn check_by(name: &str, known: &'static Struct, place: &Place<'_>, found: &mut ErrorList) {
     for rule in rules().get(name).into_iter().flatten() {
         rule.apply(known, place, found);
     }
@@ -71,7 +71,7 @@ struct AtMost {
 }
 
 impl Rule {
-    fn apply(&self, known: &'static Struct, place: &Place<'_>, found: &mut Found) {
+    fn apply(&self, known: &'static Struct, place: &Place<'_>, found: &mut ErrorList) {
         if let Some(check) = self.check {
             return check.run(place, found);
         }
@@ -92,8 +92,8 @@ impl Rule {
         self.check_below(known, value, &path, place, found);
     }
 
-    fn check_value(&self, value: &Value, path: &str, place: &Place<'_>, found: &mut Found) {
-        let one = |value: &Value, path: &str, found: &mut Found| {
+    fn check_value(&self, value: &Value, path: &str, place: &Place<'_>, found: &mut ErrorList) {
+        let one = |value: &Value, path: &str, found: &mut ErrorList| {
             for format in &self.is {
                 formats::check(*format, value, path, place.version, found);
             }
@@ -127,12 +127,12 @@ impl Rule {
         value: &Value,
         path: &str,
         place: &Place<'_>,
-        found: &mut Found,
+        found: &mut ErrorList,
     ) {
         let Some(of) = type_of(known, &self.field) else {
             return;
         };
-        let into = |of: &'static Struct, inner: &Place<'_>, found: &mut Found| {
+        let into = |of: &'static Struct, inner: &Place<'_>, found: &mut ErrorList| {
             check(of, inner, found);
             if let Some(then) = &self.then {
                 check_by(then, of, inner, found);
@@ -196,7 +196,7 @@ macro_rules! checks {
         }
 
         impl Check {
-            fn run(self, place: &Place<'_>, found: &mut Found) {
+            fn run(self, place: &Place<'_>, found: &mut ErrorList) {
                 match self {
                     $(Self::$word => $function(place, found),)+
                 }

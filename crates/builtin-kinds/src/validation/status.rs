@@ -15,11 +15,17 @@ use super::formats::{self, Format, qualified_name};
 use super::indexes::Indexes;
 use super::metadata::IMMUTABLE;
 use super::place::{Place, Walk};
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::types::{Struct, Type};
 
 /// Asks what there is to ask of the status of an object.
-pub(super) fn check(known: &'static Struct, object: &Value, version: Version, walk: Walk, found: &mut Found) {
+pub(super) fn check(
+    known: &'static Struct,
+    object: &Value,
+    version: Version,
+    walk: Walk,
+    found: &mut ErrorList,
+) {
     let of = known.field("status").map(|field| &field.holds);
     if let Some(of) = of.and_then(Type::as_struct) {
         let indexes = Indexes::default();
@@ -34,7 +40,7 @@ pub(super) fn check(known: &'static Struct, object: &Value, version: Version, wa
 }
 
 /// Checks what the status of `object` makes of that of `old`.
-pub(super) fn check_change(known: &Struct, object: &Value, old: &Value, found: &mut Found) {
+pub(super) fn check_change(known: &Struct, object: &Value, old: &Value, found: &mut ErrorList) {
     let (status, before) = (&object["status"], &old["status"]);
     match known.name {
         "core/v1.Pod" => {
@@ -59,7 +65,7 @@ pub(super) fn check_change(known: &Struct, object: &Value, old: &Value, found: &
 }
 
 /// The type of a condition of a pod.
-pub(super) fn condition_type(place: &Place<'_>, found: &mut Found) {
+pub(super) fn condition_type(place: &Place<'_>, found: &mut ErrorList) {
     let name = place.text("type");
     for why in qualified_name(name, place.version) {
         found.invalid(&place.at("Type"), &name.into(), &why);
@@ -67,7 +73,7 @@ pub(super) fn condition_type(place: &Place<'_>, found: &mut Found) {
 }
 
 /// Where a pod is reached, and where its node is: an address of each family.
-pub(super) fn addresses(place: &Place<'_>, found: &mut Found) {
+pub(super) fn addresses(place: &Place<'_>, found: &mut ErrorList) {
     for (field, one) in [("podIPs", None), ("hostIPs", Some("hostIP"))] {
         let (at, addresses) = (place.at(field), place.list(field));
         let text = |address: &Value| address["ip"].as_str().unwrap_or_default().to_owned();
@@ -98,7 +104,7 @@ pub(super) fn addresses(place: &Place<'_>, found: &mut Found) {
 }
 
 /// A container that is not to run again does not.
-fn containers(object: &Value, before: &Value, found: &mut Found) {
+fn containers(object: &Value, before: &Value, found: &mut ErrorList) {
     let policy = &object["spec"]["restartPolicy"];
     if policy == "Always" {
         return;
@@ -123,7 +129,7 @@ fn containers(object: &Value, before: &Value, found: &mut Found) {
     }
 }
 
-fn not_less(field: &str, why: &str, status: &Value, before: &Value, found: &mut Found) {
+fn not_less(field: &str, why: &str, status: &Value, before: &Value, found: &mut ErrorList) {
     let count = |status: &Value| status[field].as_i64().unwrap_or_default();
     if count(status) < count(before) {
         found.invalid(&format!("status.{field}"), &count(status).into(), why);

@@ -3,7 +3,7 @@
 //! Source: kubernetes `pkg/apis/core/validation/validation.go`.
 
 use super::place::Place;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::types;
 
 /// What the sources of volumes cannot be without.
@@ -14,7 +14,7 @@ const NEEDED: [(&str, &str); 4] = [
     ("persistentVolumeClaim", "claimName"),
 ];
 
-pub(super) fn volume_source(place: &Place<'_>, found: &mut Found) {
+pub(super) fn volume_source(place: &Place<'_>, found: &mut ErrorList) {
     let fields = place.value.as_object().into_iter().flatten();
     let mut sources: Vec<&String> = fields
         .map(|(field, _)| field)
@@ -36,7 +36,7 @@ pub(super) fn volume_source(place: &Place<'_>, found: &mut Found) {
 }
 
 /// Who may use it at once.
-pub(super) fn access_modes(place: &Place<'_>, found: &mut Found) {
+pub(super) fn access_modes(place: &Place<'_>, found: &mut ErrorList) {
     const MODES: [&str; 4] = [
         "ReadOnlyMany",
         "ReadWriteMany",
@@ -55,7 +55,7 @@ pub(super) fn access_modes(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn claim(place: &Place<'_>, found: &mut Found) {
+pub(super) fn claim(place: &Place<'_>, found: &mut ErrorList) {
     let storage = &place.value["resources"]["requests"]["storage"];
     let at = place.at("resources[storage]");
     match storage.as_str() {
@@ -68,7 +68,7 @@ pub(super) fn claim(place: &Place<'_>, found: &mut Found) {
 }
 
 /// How much a volume holds.
-pub(super) fn capacity(place: &Place<'_>, found: &mut Found) {
+pub(super) fn capacity(place: &Place<'_>, found: &mut ErrorList) {
     let (at, capacity) = (place.at("capacity"), &place.value["capacity"]);
     let amounts = capacity.as_object();
     if amounts.is_none_or(|amounts| amounts.len() != 1 || !amounts.contains_key("storage")) {
@@ -95,7 +95,7 @@ const NO_SOURCES: [&str; 9] = [
 ];
 
 /// A volume is in one place.
-pub(super) fn lasting_source(place: &Place<'_>, found: &mut Found) {
+pub(super) fn lasting_source(place: &Place<'_>, found: &mut ErrorList) {
     let fields = place.value.as_object().into_iter().flatten();
     let sources: Vec<&String> = fields
         .map(|(field, _)| field)

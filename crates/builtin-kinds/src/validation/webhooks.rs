@@ -5,11 +5,11 @@
 use serde_json::Value;
 
 use super::place::Place;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::naming::subdomain;
 
 /// Its name, which is a domain.
-pub(super) fn webhook_name(place: &Place<'_>, found: &mut Found) {
+pub(super) fn webhook_name(place: &Place<'_>, found: &mut ErrorList) {
     let (at, name) = (place.at("name"), place.text("name"));
     let why = subdomain(name);
     if name.is_empty() {
@@ -24,7 +24,7 @@ pub(super) fn webhook_name(place: &Place<'_>, found: &mut Found) {
 }
 
 /// What it is told of.
-pub(super) fn webhook_rule(place: &Place<'_>, found: &mut Found) {
+pub(super) fn webhook_rule(place: &Place<'_>, found: &mut ErrorList) {
     let others = [
         ("operations", "operations"),
         ("apiGroups", "API groups"),
@@ -56,7 +56,7 @@ pub(super) fn webhook_rule(place: &Place<'_>, found: &mut Found) {
 }
 
 /// How it is called, and in which words.
-pub(super) fn webhook_call(place: &Place<'_>, found: &mut Found) {
+pub(super) fn webhook_call(place: &Place<'_>, found: &mut ErrorList) {
     let seconds = &place.value["timeoutSeconds"];
     if seconds
         .as_i64()
@@ -94,7 +94,7 @@ pub(super) fn webhook_call(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn is_https(url: &str, at: &str, found: &mut Found) {
+fn is_https(url: &str, at: &str, found: &mut ErrorList) {
     const FORM: &str = "; desired format: https://host[/path]";
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     if scheme != "https" {

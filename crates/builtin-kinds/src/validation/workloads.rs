@@ -7,17 +7,17 @@ use super::fields::list;
 use super::formats::{annotations, label_value, labels, percent, qualified_name};
 use super::indexes::Indexes;
 use super::place::Place;
-use crate::found::Found;
+use crate::error_list::ErrorList;
 use crate::types;
 
 /// One requirement of a label selector.
-pub(super) fn requirement(place: &Place<'_>, found: &mut Found) {
+pub(super) fn requirement(place: &Place<'_>, found: &mut ErrorList) {
     operator_and_key(place, found);
     label_values(place, found);
 }
 
 /// The values it is about.
-pub(super) fn label_values(place: &Place<'_>, found: &mut Found) {
+pub(super) fn label_values(place: &Place<'_>, found: &mut ErrorList) {
     for (nth, value) in place.list("values").iter().enumerate() {
         for why in label_value(value.as_str().unwrap_or_default(), place.version) {
             found.invalid(&place.at(&format!("values[{nth}]")), value, &why);
@@ -26,7 +26,7 @@ pub(super) fn label_values(place: &Place<'_>, found: &mut Found) {
 }
 
 /// What requirements of labels and of nodes have in common.
-pub(super) fn operator_and_key(place: &Place<'_>, found: &mut Found) {
+pub(super) fn operator_and_key(place: &Place<'_>, found: &mut ErrorList) {
     if !fits_operator(place, found) {
         found.invalid(
             &place.at("operator"),
@@ -39,7 +39,7 @@ pub(super) fn operator_and_key(place: &Place<'_>, found: &mut Found) {
 
 /// Are there values where the operator of a requirement needs them, and none where it takes none? False: nobody knows
 /// that operator.
-pub(super) fn fits_operator(place: &Place<'_>, found: &mut Found) -> bool {
+pub(super) fn fits_operator(place: &Place<'_>, found: &mut ErrorList) -> bool {
     let values = place.list("values");
     match place.text("operator") {
         "In" | "NotIn" => {
@@ -64,7 +64,7 @@ pub(super) fn fits_operator(place: &Place<'_>, found: &mut Found) -> bool {
 }
 
 /// What a requirement is about.
-pub(super) fn key(place: &Place<'_>, found: &mut Found) {
+pub(super) fn key(place: &Place<'_>, found: &mut ErrorList) {
     for why in qualified_name(place.text("key"), place.version) {
         found.invalid(&place.at("key"), &place.text("key").into(), &why);
     }
@@ -74,7 +74,7 @@ pub(super) fn key(place: &Place<'_>, found: &mut Found) {
 fn is_readable(selector: &Value, version: Version) -> bool {
     let requirements = list(selector, "matchExpressions");
     let wanted = selector["matchLabels"].as_object().into_iter().flatten();
-    let mut faults = Found::default();
+    let mut faults = ErrorList::default();
     let indexes = Indexes::default();
     for (nth, value) in requirements.iter().enumerate() {
         let path = format!("[{nth}]");
@@ -118,7 +118,7 @@ fn is_empty_selector(selector: &Value) -> bool {
 const UNSELECTED: &str = "`selector` does not match template `labels`";
 
 /// A selector, and a template whose pods it selects, which always run.
-pub(super) fn selected_template(place: &Place<'_>, found: &mut Found) {
+pub(super) fn selected_template(place: &Place<'_>, found: &mut ErrorList) {
     let (name, shown, unreadable) = match place.kind {
         "apps/v1.StatefulSet" => ("statefulset", "StatefulSet", ""),
         "apps/v1.DaemonSet" => ("daemonset", "DaemonSet", ""),
@@ -170,7 +170,7 @@ pub(super) fn selected_template(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn selector_faults(selector: &Value, at: &str, place: &Place<'_>, found: &mut Found) {
+fn selector_faults(selector: &Value, at: &str, place: &Place<'_>, found: &mut ErrorList) {
     let known = types::named("meta/v1.LabelSelector").expect("the table has what selects by labels");
     let selector = Place {
         value: selector,
@@ -182,7 +182,7 @@ fn selector_faults(selector: &Value, at: &str, place: &Place<'_>, found: &mut Fo
     selector.check(known, found);
 }
 
-fn template(place: &Place<'_>, found: &mut Found) {
+fn template(place: &Place<'_>, found: &mut ErrorList) {
     let known = types::named("core/v1.PodTemplateSpec").expect("the table has the template of pods");
     let path = place.at("template");
     let template = Place {
@@ -195,7 +195,7 @@ fn template(place: &Place<'_>, found: &mut Found) {
     template.check(known, found);
 }
 
-fn template_metadata(place: &Place<'_>, found: &mut Found) {
+fn template_metadata(place: &Place<'_>, found: &mut ErrorList) {
     let metadata = &place.value["template"]["metadata"];
     let at = |field: &str| place.at(&format!("template.{field}"));
     labels(
@@ -212,7 +212,7 @@ fn template_metadata(place: &Place<'_>, found: &mut Found) {
     );
 }
 
-pub(super) fn deployment_strategy(place: &Place<'_>, found: &mut Found) {
+pub(super) fn deployment_strategy(place: &Place<'_>, found: &mut ErrorList) {
     let strategy = &place.value["strategy"];
     let rolling = &strategy["rollingUpdate"];
     let at = place.at("strategy");
@@ -230,7 +230,7 @@ pub(super) fn deployment_strategy(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-fn rolling_update(rolling: &Value, at: &str, found: &mut Found) {
+fn rolling_update(rolling: &Value, at: &str, found: &mut ErrorList) {
     let (surge, missing) = (&rolling["maxSurge"], &rolling["maxUnavailable"]);
     let at = |field: &str| format!("{at}.{field}");
     for (field, value) in [("maxUnavailable", missing), ("maxSurge", surge)] {
@@ -269,7 +269,7 @@ fn count_fault(value: &Value) -> Option<&'static str> {
     }
 }
 
-pub(super) fn progress_deadline(place: &Place<'_>, found: &mut Found) {
+pub(super) fn progress_deadline(place: &Place<'_>, found: &mut ErrorList) {
     let deadline = &place.value["progressDeadlineSeconds"];
     let ready = place.value["minReadySeconds"].as_i64().unwrap_or_default();
     if deadline.as_i64().is_some_and(|deadline| deadline <= ready) {
@@ -281,7 +281,7 @@ pub(super) fn progress_deadline(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn set_policies(place: &Place<'_>, found: &mut Found) {
+pub(super) fn set_policies(place: &Place<'_>, found: &mut ErrorList) {
     let policy = place.text("podManagementPolicy");
     if !matches!(policy, "" | "OrderedReady" | "Parallel") {
         found.invalid(
@@ -311,7 +311,7 @@ pub(super) fn set_policies(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn daemon_strategy(place: &Place<'_>, found: &mut Found) {
+pub(super) fn daemon_strategy(place: &Place<'_>, found: &mut ErrorList) {
     let strategy = &place.value["updateStrategy"];
     if !matches!(strategy["type"].as_str(), Some("RollingUpdate" | "OnDelete")) {
         let shown = json!({ "Type": strategy["type"], "RollingUpdate": strategy["rollingUpdate"] });
@@ -324,7 +324,7 @@ pub(super) fn daemon_strategy(place: &Place<'_>, found: &mut Found) {
 }
 
 /// A job's pods are selected by its uid, unless its author sees to it.
-pub(super) fn job_selector(place: &Place<'_>, found: &mut Found) {
+pub(super) fn job_selector(place: &Place<'_>, found: &mut ErrorList) {
     let spec = &place.value["spec"];
     let selector = &spec["selector"];
     let labels = &spec["template"]["metadata"]["labels"];
@@ -346,7 +346,7 @@ pub(super) fn job_selector(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn job_indexes(place: &Place<'_>, found: &mut Found) {
+pub(super) fn job_indexes(place: &Place<'_>, found: &mut ErrorList) {
     if place.text("completionMode") == "Indexed" {
         if place.value["completions"].is_null() {
             found.required(&place.at("completions"), "when completion mode is Indexed");
@@ -364,7 +364,7 @@ pub(super) fn job_indexes(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn job_restarts(place: &Place<'_>, found: &mut Found) {
+pub(super) fn job_restarts(place: &Place<'_>, found: &mut ErrorList) {
     let policy = &place.value["template"]["spec"]["restartPolicy"];
     let at = place.at("template.spec.restartPolicy");
     match policy.as_str().unwrap_or_default() {
@@ -374,7 +374,7 @@ pub(super) fn job_restarts(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn budget(place: &Place<'_>, found: &mut Found) {
+pub(super) fn budget(place: &Place<'_>, found: &mut ErrorList) {
     let (least, most) = (&place.value["minAvailable"], &place.value["maxUnavailable"]);
     if !least.is_null() && !most.is_null() {
         let shown = json!({
@@ -391,7 +391,7 @@ pub(super) fn budget(place: &Place<'_>, found: &mut Found) {
     }
 }
 
-pub(super) fn replica_range(place: &Place<'_>, found: &mut Found) {
+pub(super) fn replica_range(place: &Place<'_>, found: &mut ErrorList) {
     let (least, most) = (&place.value["minReplicas"], &place.value["maxReplicas"]);
     let at = place.at("maxReplicas");
     if least.as_i64().is_some_and(|number| number < 1) {

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 use apimachinery::status::Status;
-use builtin_kinds::found::Found;
+use builtin_kinds::error_list::ErrorList;
 use builtin_kinds::{quality, types};
 use serde_json::{Value, json};
 
@@ -209,8 +209,8 @@ impl Writer<'_> {
 }
 
 /// What is wrong with the ports and the address a service asks for, having those of `old`: `others` have them, or nobody can.
-fn asked_in_vain(service: &Value, old: &Value, others: &[Value]) -> Found {
-    let mut found = Found::default();
+fn asked_in_vain(service: &Value, old: &Value, others: &[Value]) -> ErrorList {
+    let mut found = ErrorList::default();
     let (address, before) = (&service["spec"]["clusterIP"], &old["spec"]["clusterIP"]);
     let text = address.as_str().unwrap_or_default();
     let has = |other: &Value| other["spec"]["clusterIP"] == *address;

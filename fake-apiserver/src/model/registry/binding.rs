@@ -5,7 +5,7 @@
 use apimachinery::Version;
 use apimachinery::kind::Kind;
 use apimachinery::status::Status;
-use builtin_kinds::found::Found;
+use builtin_kinds::error_list::ErrorList;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -96,7 +96,7 @@ impl Writer<'_> {
 /// 500 for what is no node, or has no name.
 fn check_target(target: &Value) -> Result<(), Status> {
     let text = |field: &str| target[field].as_str().unwrap_or_default();
-    let mut found = Found::default();
+    let mut found = ErrorList::default();
     if !matches!(text("kind"), "" | "Node") {
         found.unsupported("target.kind", &target["kind"], &["Node", "<empty>"]);
     }

@@ -104,7 +104,7 @@ fn a_relist_ends_open_watches_of_its_resource_only() {
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     let mut other = world.watch(&format!("{WD}?watch=1&resourceVersion=1009"));
     world.put("cm-1", "2", None);
-    world.turn(CacheTurn::Clear);
+    world.turn(WatchCacheOp::Clear);
     let mut after = world.watch(&format!("{CM}?watch=1&resourceVersion=1010"));
     world.put("cm-1", "3", None);
     assert_eq!(world.drain(&mut watch), ["MODIFIED probe/cm-1@1010", "end"]);
@@ -124,7 +124,7 @@ fn a_frozen_cache_lags_and_what_must_be_fresh_passes_it_by() {
     let mut watch = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1009&allowWatchBookmarks=1"
     ));
-    world.turn(CacheTurn::Freeze);
+    world.turn(WatchCacheOp::Freeze);
     world.put("cm-1", "2", None);
     world.delete("cm-5");
     let one = format!("{CM}?fieldSelector=metadata.name%3Dcm-5");
@@ -156,7 +156,7 @@ fn a_frozen_cache_lags_and_what_must_be_fresh_passes_it_by() {
         "{CM}?watch=1&allowWatchBookmarks=1&fieldSelector=metadata.name%3Dcm-5"
     ));
     assert_eq!(world.drain(&mut fresh), [""; 0], "waits for the newest state");
-    world.turn(CacheTurn::Thaw);
+    world.turn(WatchCacheOp::Thaw);
     assert_eq!(
         world.drain(&mut watch),
         ["MODIFIED probe/cm-1@1010", "DELETED probe/cm-5@1011"]
@@ -170,7 +170,7 @@ fn a_cache_that_lags_shows_every_write_so_much_later() {
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     let any = format!("{CM}?fieldSelector=metadata.name%3Dcm-5&resourceVersion=0");
     let newest = format!("{CM}?fieldSelector=metadata.name%3Dcm-5");
-    world.turn(CacheTurn::Lag(seconds(2.0)));
+    world.turn(WatchCacheOp::Lag(seconds(2.0)));
     world.delete("cm-5");
     assert_eq!(world.list(&any), "1009: probe/cm-5");
     assert_eq!(world.list(&newest), "wait 3s", "for the cache, as long as it may");
@@ -195,9 +195,9 @@ fn a_cache_that_lags_shows_every_write_so_much_later() {
     );
     assert_eq!(world.model.poll_timeout(), Some(seconds(3.0)));
 
-    world.turn(CacheTurn::Lag(seconds(60.0)));
+    world.turn(WatchCacheOp::Lag(seconds(60.0)));
     assert_eq!(world.drain(&mut watch), [""; 0], "and now even later");
-    world.turn(CacheTurn::Thaw);
+    world.turn(WatchCacheOp::Thaw);
     assert_eq!(world.drain(&mut watch), ["MODIFIED probe/cm-1@1011"]);
     assert_eq!(world.list(&any), "1011: ");
     world.put("cm-1", "3", None);
@@ -209,7 +209,7 @@ fn a_cache_that_lags_shows_every_write_so_much_later() {
 fn a_lag_is_one_doors_own_and_that_of_resources_to_come() {
     let mut world = World::fixture(Version::V1_36);
     world.model.open_twin();
-    let lag = CacheTurn::Lag(seconds(1.0));
+    let lag = WatchCacheOp::Lag(seconds(1.0));
     world.model.turn_watch_caches(world.now, lag, None, Some(Door::B));
     world.delete("cm-1");
     let one = format!("{CM}?fieldSelector=metadata.name%3Dcm-1&resourceVersion=0");
@@ -235,10 +235,10 @@ fn a_lag_is_one_doors_own_and_that_of_resources_to_come() {
 fn a_cache_that_thaws_behind_a_compaction_relists() {
     let mut world = World::fixture(Version::V1_36);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
-    world.turn(CacheTurn::Freeze);
+    world.turn(WatchCacheOp::Freeze);
     world.put("cm-1", "2", None);
     world.model.compact();
-    world.turn(CacheTurn::Thaw);
+    world.turn(WatchCacheOp::Thaw);
     assert_eq!(world.drain(&mut watch), ["end"]);
     assert_eq!(
         start(&world, 1009),
@@ -254,9 +254,9 @@ fn a_cache_that_thaws_behind_a_compaction_relists() {
 #[test]
 fn a_cleared_cache_that_is_frozen_stands_where_it_relisted() {
     let mut world = World::fixture(Version::V1_36);
-    world.turn(CacheTurn::Freeze);
+    world.turn(WatchCacheOp::Freeze);
     world.delete("cm-1");
-    world.turn(CacheTurn::Clear);
+    world.turn(WatchCacheOp::Clear);
     world.delete("cm-2");
     assert_eq!(
         world.list(&format!("{CM}?resourceVersion=0")),

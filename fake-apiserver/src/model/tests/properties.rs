@@ -159,8 +159,8 @@ fn play(world: &mut World, history: &[Happening]) -> BTreeMap<u64, State> {
                     json!({}),
                 );
             }
-            Happening::Freeze => world.turn(CacheTurn::Freeze),
-            Happening::Thaw => world.turn(CacheTurn::Thaw),
+            Happening::Freeze => world.turn(WatchCacheOp::Freeze),
+            Happening::Thaw => world.turn(WatchCacheOp::Thaw),
         }
         states.insert(world.model.revision(), state.clone());
     }
@@ -220,7 +220,7 @@ proptest! {
     ) {
         let mut world = World::empty(&ServerSettings::default());
         let states = play(&mut world, &history);
-        world.turn(CacheTurn::Thaw);
+        world.turn(WatchCacheOp::Thaw);
         for (revision, state) in &states {
             let exact = format!("{}&resourceVersion={revision}&resourceVersionMatch=Exact", asked.target());
             let whole = world.page(&exact);
@@ -255,7 +255,7 @@ proptest! {
             watches.iter_mut().map(|(_, watch)| world.drain(watch)).collect();
         let mut streamed = world.drain(&mut streaming);
         play_on(&mut world, &later);
-        world.turn(CacheTurn::Thaw);
+        world.turn(WatchCacheOp::Thaw);
         let newest = shown(&world.page(&asked.target()));
         for ((revision, watch), said) in watches.iter_mut().zip(&mut said) {
             said.extend(world.drain(watch));

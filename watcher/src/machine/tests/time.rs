@@ -3,7 +3,7 @@
 
 use rstest::rstest;
 
-use super::asking::SILENT;
+use super::probing::SILENT;
 use super::*;
 
 /// `timeoutSeconds` of 100, which makes 115 s of silence.
@@ -64,7 +64,7 @@ fn a_probe_counts_what_was_listened() {
     for step in [&SYNC[..], &SILENT, &[Pass(5), Busy(1000)]].concat() {
         bench.step(step);
     }
-    assert!(matches!(bench.machine.state, State::Asking(_)));
+    assert!(matches!(bench.machine.state, State::Probing(_)));
     let left = |bench: &Bench| bench.machine.poll_timeout().map(|at| at - bench.now);
     assert_eq!(left(&bench), Some(Duration::from_secs(59)));
     bench.step(Bytes);

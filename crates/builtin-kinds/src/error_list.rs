@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Faults, in the order they are found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct ErrorList {
     causes: Vec<Cause>,
     bytes: usize,
 }
@@ -19,7 +19,7 @@ pub struct Found {
 /// Text that faults have together; what is found beyond it is not told. As much as a request can have.
 const TEXT_MAX: usize = apimachinery::BODY_BYTES_MAX;
 
-impl Found {
+impl ErrorList {
     /// All of them.
     pub fn into_causes(self) -> Vec<Cause> {
         self.causes

@@ -16,7 +16,7 @@ use crate::version::ResourceVersion;
 
 /// A LIST of one item, for its version.
 #[derive(Debug)]
-pub(super) struct Asking<O> {
+pub(super) struct Probing<O> {
     pub(super) request: RequestId,
     pub(super) deadline: Listened,
     /// Where the watch goes on if all is well.
@@ -25,12 +25,12 @@ pub(super) struct Asking<O> {
 }
 
 impl<O> Machine<O> {
-    pub(super) fn start_asking(&mut self, now: Duration, resume: ResourceVersion) {
+    pub(super) fn start_probing(&mut self, now: Duration, resume: ResourceVersion) {
         let request = self.ask(Request::List {
             limit: Some(1),
             from: ListFrom::Start(At::MostRecent),
         });
-        self.state = State::Asking(Box::new(Asking {
+        self.state = State::Probing(Box::new(Probing {
             request,
             deadline: self.clock.listened(now).after(self.config.list_timeout),
             resume,
@@ -41,21 +41,21 @@ impl<O> Machine<O> {
     pub(super) fn version_answered(
         &mut self,
         now: Duration,
-        mut asking: Box<Asking<O>>,
+        mut probing: Box<Probing<O>>,
         answer: Answer<'_, O>,
     ) {
         let during = During::List;
         let (error, retry_after) = match answer {
             Answer::Progress | Answer::Refusing | Answer::Opened => {
-                return self.state = State::Asking(asking);
+                return self.state = State::Probing(probing);
             }
             Answer::Item { payload } => {
-                asking.item = Some(payload);
-                return self.state = State::Asking(asking);
+                probing.item = Some(payload);
+                return self.state = State::Probing(probing);
             }
             // The version counts; if the set must be read, this is met again.
-            Answer::Undecodable { .. } => return self.state = State::Asking(asking),
-            Answer::PageEnd(meta) => return self.version_read(now, *asking, &meta),
+            Answer::Undecodable { .. } => return self.state = State::Probing(probing),
+            Answer::PageEnd(meta) => return self.version_read(now, *probing, &meta),
             Answer::Rejected {
                 http,
                 status,
@@ -76,26 +76,26 @@ impl<O> Machine<O> {
                 (Error::Malformed { during, why }, None)
             }
         };
-        self.not_told(now, *asking, error, retry_after);
+        self.not_told(now, *probing, error, retry_after);
     }
 
-    pub(super) fn asking_silent(&mut self, now: Duration, asking: Asking<O>) {
+    pub(super) fn probing_silent(&mut self, now: Duration, probing: Probing<O>) {
         let error = Error::Silence {
             during: During::List,
             after: self.config.list_timeout,
         };
-        self.not_told(now, asking, error, None);
+        self.not_told(now, probing, error, None);
     }
 
     /// The watch goes on, and the next one that ends is followed by the question again.
-    fn not_told(&mut self, now: Duration, asking: Asking<O>, error: Error, retry_after: Option<Duration>) {
-        self.cancel(asking.request);
+    fn not_told(&mut self, now: Duration, probing: Probing<O>, error: Error, retry_after: Option<Duration>) {
+        self.cancel(probing.request);
         self.report(error);
-        self.pause(now, Pause::Step { retry_after }, Then::Listed(asking.resume));
+        self.pause(now, Pause::Step { retry_after }, Then::Listed(probing.resume));
     }
 
-    fn version_read(&mut self, now: Duration, asking: Asking<O>, meta: &PageMeta<'_>) {
-        let Asking { resume, item, .. } = asking;
+    fn version_read(&mut self, now: Duration, probing: Probing<O>, meta: &PageMeta<'_>) {
+        let Probing { resume, item, .. } = probing;
         let Some(listed) = ResourceVersion::new(&*meta.resource_version) else {
             return self.start_watch(now, resume);
         };
