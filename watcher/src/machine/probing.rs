@@ -22,6 +22,8 @@ pub(super) struct Probing<O> {
     /// Where the watch goes on if all is well.
     pub(super) resume: ResourceVersion,
     item: Option<O>,
+    /// Of the set, more came than `item`, or something that does not decode: `item` is not the whole set.
+    is_partial: bool,
 }
 
 impl<O> Machine<O> {
@@ -35,6 +37,7 @@ impl<O> Machine<O> {
             deadline: self.clock.listened(now).after(self.config.list_timeout),
             resume,
             item: None,
+            is_partial: false,
         }));
     }
 
@@ -50,11 +53,15 @@ impl<O> Machine<O> {
                 return self.state = State::Probing(probing);
             }
             Answer::Item { payload } => {
-                probing.item = Some(payload);
+                // Some servers ignore `limit`.
+                probing.is_partial |= probing.item.replace(payload).is_some();
                 return self.state = State::Probing(probing);
             }
             // The version counts; if the set must be read, this is met again.
-            Answer::Undecodable { .. } => return self.state = State::Probing(probing),
+            Answer::Undecodable { .. } => {
+                probing.is_partial = true;
+                return self.state = State::Probing(probing);
+            }
             Answer::PageEnd(meta) => return self.version_read(now, *probing, &meta),
             Answer::Rejected {
                 http,
@@ -95,7 +102,12 @@ impl<O> Machine<O> {
     }
 
     fn version_read(&mut self, now: Duration, probing: Probing<O>, meta: &PageMeta<'_>) {
-        let Probing { resume, item, .. } = probing;
+        let Probing {
+            resume,
+            item,
+            is_partial,
+            ..
+        } = probing;
         let Some(listed) = ResourceVersion::new(&*meta.resource_version) else {
             return self.start_watch(now, resume);
         };
@@ -109,7 +121,7 @@ impl<O> Machine<O> {
             return self.relist(now, Pause::Skip);
         }
         self.memory.confirmed = self.clock.listened(now);
-        if !meta.continue_token.is_empty() {
+        if is_partial || !meta.continue_token.is_empty() {
             return self.start_watch(now, resume);
         }
         // One item or none is the whole set, and newer than what was told.
