@@ -48,10 +48,11 @@ pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
 }
 
 /// INV-02 (etcd: Resumable, Bookmarkable). Streams that were reset, given up, or followed by a reported error may have
-/// lost their last lines, and lines after the first lie of a stream need not have been read.
+/// lost their last lines, and lines after the first lie of a stream need not have been read. A streaming list resumes
+/// nothing: it reads the set again, not older than its version.
 pub(super) fn from_the_latest(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (watch, version) in pinned_watches(ground) {
+    for (watch, version) in pinned_watches(ground).filter(|(watch, _)| watch.verb == Verb::Watch) {
         let Some(standing) = Standing::before(ground, watch) else {
             continue;
         };

@@ -61,6 +61,7 @@ fn stop_late(mut s: Sample) -> Vec<::trace::record::Record> {
 #[case::resumes_early_after_a_reset("", { let mut s = watching(); s.after(1).bookmark("20", None).rst().watch("11"); s })]
 #[case::ignores_a_bookmark_that_goes_back("", { let mut s = watching(); s.lie().bookmark("3", None).eof().watch("11"); s })]
 #[case::follows_a_bookmark_that_goes_back("", { let mut s = watching(); s.lie().bookmark("3", None).eof().watch("3"); s })]
+#[case::lists_by_stream_not_older_than_it_knew("", { let mut s = watching(); s.lie().bookmark("3", None).eof().watch("3").error(410, "Expired").eof().after(900).watch_list("11"); s })]
 #[case::watches_before_any_list("INV-03", { let mut s = Sample::new(); s.watch("10").eof(); s.list(&[LIMIT]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::watches_in_the_middle_of_a_list("INV-03 INV-12", { let mut s = Sample::new(); s.wrote("a", "5"); s.list(&[LIMIT]).page("10", "t", &[("a", "5")]).emit_init(&[("a", "5")]).watch("10").lie().bookmark("10", None); s })]
 #[case::watches_again_after_410("INV-04", { let mut s = watching(); s.error(410, "Expired").eof().after(900).watch("11"); s })]
