@@ -13,7 +13,10 @@ use crate::words;
 
 mod matching;
 
-use matching::{Names, any_of, emitted, emitted_words, matches, of_kind, query_words, resumed, same_name};
+use matching::{
+    Names, any_of, emitted, emitted_words, header_values, header_words, matches, of_kind, query_words,
+    resumed, same_name,
+};
 
 /// Everything the scenario expects and the trace does not show, or shows though it must not.
 pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
@@ -148,7 +151,8 @@ impl<'t, 'a> Check<'t, 'a> {
             ""
         };
         let answered = expected.answered.map(|status| format!(" answered with {status}"));
-        let wanted = wanted + relisted + &answered.unwrap_or_default();
+        let headers = header_words(names, &expected.headers);
+        let wanted = wanted + relisted + &answered.unwrap_or_default() + &headers;
         let after = match before {
             Some(before) => format!(
                 " after {} at {}",
@@ -165,7 +169,12 @@ impl<'t, 'a> Check<'t, 'a> {
             })
             .or(rest.first());
         let actual = match nearest {
-            Some(nearest) => format!("{} at {}", words::request(nearest), words::time(nearest.asked.at)),
+            Some(nearest) => format!(
+                "{} at {}{}",
+                words::request(nearest),
+                words::time(nearest.asked.at),
+                header_values(&expected.headers, nearest)
+            ),
             None => "no further request".to_owned(),
         };
         let evidence = nearest.map_or(vec![seq], |nearest| vec![nearest.asked.seq]);

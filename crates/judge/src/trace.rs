@@ -86,6 +86,10 @@ pub struct Exchange<'a> {
     pub path: &'a str,
     /// Query, decoded.
     pub query: &'a [(String, String)],
+    /// `Accept`.
+    pub accept: Option<&'a str>,
+    /// `User-Agent`.
+    pub user_agent: Option<&'a str>,
     /// Option rules broken.
     pub violations: &'a [String],
     /// Which LIST attempt this is or was made after, from 1; 0 before the first.

@@ -492,6 +492,8 @@ pub struct RequestExpect {
     pub or_relist: bool,
     /// The HTTP status it was answered with; `None`: any, or no answer at all.
     pub answered: Option<u16>,
+    /// Headers it must have: `Accept`, `User-Agent`.
+    pub headers: Vec<QueryMatch>,
     /// At least so many milliseconds after the request expected before it.
     pub at_least_after_ms: Option<u64>,
     /// At most so many milliseconds after the request expected before it.

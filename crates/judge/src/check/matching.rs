@@ -109,6 +109,39 @@ pub(super) fn any_of(names: &Names<'_, '_>, expected: &RequestExpect, exchange: 
     let status = exchange.head.map(|head| head.status);
     alternatives.any(|request| of_kind(exchange, request.kind) && matches(names, &request.query, exchange))
         && expected.answered.is_none_or(|wanted| status == Some(wanted))
+        && expected.headers.iter().all(|header| {
+            let value = header_of(exchange, &header.name);
+            is(names, &header.value, value, exchange.asked.seq)
+        })
+}
+
+/// A request header that a trace has.
+fn header_of<'a>(exchange: &Exchange<'a>, name: &str) -> Option<&'a str> {
+    match name {
+        "Accept" => exchange.accept,
+        "User-Agent" => exchange.user_agent,
+        _ => None,
+    }
+}
+
+/// ` with header Accept=application/json`; empty where none is expected.
+pub(super) fn header_words(names: &Names<'_, '_>, headers: &[QueryMatch]) -> String {
+    let words = headers.iter().map(|header| {
+        let value = expected_words(names, &header.value, u64::MAX);
+        format!(" with header {}{value}", header.name)
+    });
+    words.collect()
+}
+
+/// What the headers of a request are, as far as an expectation names them.
+pub(super) fn header_values(headers: &[QueryMatch], exchange: &Exchange<'_>) -> String {
+    let words = headers
+        .iter()
+        .map(|header| match header_of(exchange, &header.name) {
+            Some(value) => format!(", {}={value}", header.name),
+            None => format!(", no {}", header.name),
+        });
+    words.collect()
 }
 
 /// The next WATCH, if it starts where it should, or the client relisted: by a LIST before it, or by itself.

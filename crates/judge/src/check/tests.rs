@@ -27,6 +27,7 @@ fn watch_from(value: Expected) -> RequestExpect {
         any_of: vec![asked(RequestKind::Watch, query("resourceVersion", value))],
         or_relist: false,
         answered: None,
+        headers: Vec::new(),
         at_least_after_ms: None,
         at_most_after_ms: None,
         name: None,
@@ -46,6 +47,7 @@ fn list_named(name: &str) -> RequestExpect {
         any_of: vec![asked(RequestKind::List, Vec::new())],
         or_relist: false,
         answered: None,
+        headers: Vec::new(),
         at_least_after_ms: None,
         at_most_after_ms: None,
         name: Some(name.to_owned()),
@@ -102,6 +104,9 @@ fn run() -> Sample {
 #[case::alternatives(Expect { requests: vec![RequestExpect { any_of: vec![asked(RequestKind::List, Vec::new()), asked(RequestKind::Watch, query("resourceVersion", is("10")))], ..watch_from(is("")) }], ..Expect::default() }, "")]
 #[case::only(Expect { requests: vec![list_named("l"), watch_from(is("10"))], only: true, ..Expect::default() }, "the client sent a request too many: WATCH resourceVersion=11 at 2.000s")]
 #[case::answered(Expect { requests: vec![RequestExpect { answered: Some(200), ..watch_from(is("10")) }], ..Expect::default() }, "")]
+#[case::with_its_header(Expect { requests: vec![RequestExpect { headers: query("User-Agent", is("probe/1")), ..watch_from(is("10")) }], ..Expect::default() }, "")]
+#[case::with_another_header(Expect { requests: vec![RequestExpect { headers: query("User-Agent", is("probe/2")), ..watch_from(is("10")) }], ..Expect::default() }, "the client never sent WATCH resourceVersion=10 with header User-Agent=probe/2; what came nearest: WATCH resourceVersion=10 at 0.000s, User-Agent=probe/1")]
+#[case::without_the_header(Expect { requests: vec![RequestExpect { headers: query("Accept", Expected::Present), ..watch_from(is("10")) }], ..Expect::default() }, "the client never sent WATCH resourceVersion=10 with header Accept present; what came nearest: WATCH resourceVersion=10 at 0.000s, no Accept")]
 #[case::answered_otherwise(Expect { requests: vec![RequestExpect { answered: Some(410), ..watch_from(is("10")) }], ..Expect::default() }, "the client never sent WATCH resourceVersion=10 answered with 410; what came nearest: WATCH resourceVersion=10 at 0.000s")]
 #[case::too_early(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_least_after_ms: Some(3000), ..watch_from(is("11")) }], ..Expect::default() }, "the client sent WATCH resourceVersion=11 too early: 2 s after the request before it, expected at least 3 s later")]
 #[case::too_late(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_most_after_ms: Some(1500), ..watch_from(is("11")) }], ..Expect::default() }, "the client sent WATCH resourceVersion=11 too late: 2 s after the request before it, expected at most 1500 ms later")]

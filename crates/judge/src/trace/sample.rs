@@ -118,7 +118,7 @@ impl Sample {
                 .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                 .collect(),
             accept: None,
-            user_agent: None,
+            user_agent: Some("probe/1".to_owned()),
             door: Default::default(),
             violations: Vec::new(),
         })

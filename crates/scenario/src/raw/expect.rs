@@ -83,11 +83,23 @@ pub(crate) struct ExpectedKeys {
     /// The HTTP status it was answered with.
     #[schemars(range(min = 100, max = 599))]
     pub(crate) answered: Option<At<u64>>,
+    /// Headers it must have, verbatim.
+    pub(crate) headers: Option<At<Headers>>,
     /// Time since the request expected before it.
     pub(crate) gap: Option<At<Gap>>,
     /// A name for the list it reads: `$name` and `$name.continue` in later expectations.
     #[serde(rename = "as")]
     pub(crate) name: Option<At<String>>,
+}
+
+/// Conditions on the request headers that a trace has. Headers not named here are free.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Headers {
+    /// `Accept`.
+    pub(crate) accept: Option<At<First<Condition>>>,
+    /// `User-Agent`.
+    pub(crate) user_agent: Option<At<First<Condition>>>,
 }
 
 /// Bounds on the time between two requests.

@@ -130,6 +130,11 @@ impl Validator<'_> {
                 }]
             }
         };
+        let headers = keys.headers.as_ref().map(|headers| {
+            let raw::Headers { accept, user_agent } = &headers.value;
+            self.conditions([("Accept", accept), ("User-Agent", user_agent)])
+        });
+        let headers = headers.unwrap_or_default();
         let gap = keys.gap.as_ref();
         let at_least_after_ms = gap.and_then(|gap| self.ms(gap.value.at_least.as_ref()));
         let at_most_after_ms = gap.and_then(|gap| self.ms(gap.value.at_most.as_ref()));
@@ -167,6 +172,7 @@ impl Validator<'_> {
                 .answered
                 .as_ref()
                 .and_then(|status| u16::try_from(status.value).ok()),
+            headers,
             at_least_after_ms,
             at_most_after_ms,
             name,

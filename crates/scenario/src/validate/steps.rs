@@ -7,8 +7,8 @@ use super::names::Named;
 use super::reach::{Awaited, Reach};
 use super::world::World;
 use crate::problem::{Code, Problem};
-use crate::raw::{ActionKeys, Query, When};
-use crate::read::{At, Both, WordOr};
+use crate::raw::{ActionKeys, Condition, Query, When};
+use crate::read::{At, Both, First, WordOr};
 use crate::span::Span;
 use crate::{QueryMatch, RequestKind, RequestTrigger, Step, Times, Trigger, raw};
 
@@ -346,8 +346,16 @@ impl Validator<'_> {
             ("labelSelector", label_selector),
             ("fieldSelector", field_selector),
         ];
+        self.conditions(parameters)
+    }
+
+    /// The conditions that are given, in order.
+    pub(super) fn conditions<'r>(
+        &mut self,
+        given: impl IntoIterator<Item = (&'r str, &'r Option<At<First<Condition>>>)>,
+    ) -> Vec<QueryMatch> {
         let mut matches = Vec::new();
-        for (name, condition) in parameters {
+        for (name, condition) in given {
             if let Some(condition) = condition {
                 let value = self.condition(condition);
                 matches.push(QueryMatch {
