@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use fake_apiserver::scenario::duration;
+
 /// A word as a shell takes it.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
@@ -12,20 +14,21 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Parses a time such as `250ms`, `5s`, `2m`.
+/// Parses a duration as scenario files have it: `250ms`, `5s`, `2m`, `1h`.
 ///
 /// # Errors
 /// It is none.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let number: u64 = number
-        .parse()
-        .map_err(|_| "expected a duration such as 5s".to_owned())?;
-    match unit {
-        "ms" => Ok(Duration::from_millis(number)),
-        "s" => Ok(Duration::from_secs(number)),
-        "m" => Ok(Duration::from_secs(number.saturating_mul(60))),
-        _ => Err("expected a whole number and a unit: ms, s or m".to_owned()),
+    duration(text).ok_or_else(|| "expected a whole number and a unit (ms, s, m or h), such as 5s".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_those_of_scenario_files() {
+        assert_eq!(span("1h"), Ok(Duration::from_secs(3_600)));
+        assert!(span("5").is_err_and(|error| error.contains("ms, s, m or h")));
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! It must not know where they are used.
 
+use std::time::Duration;
+
 /// `100ms`, `5s`, `2m`, `1h` in milliseconds.
 pub(crate) fn duration_ms(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -14,6 +16,11 @@ pub(crate) fn duration_ms(text: &str) -> Option<u64> {
         _ => return None,
     };
     number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// A duration: a whole number and `ms`, `s`, `m` or `h`. `None`: it is none, or too long for milliseconds of 64 bits.
+pub fn duration(text: &str) -> Option<Duration> {
+    duration_ms(text).map(Duration::from_millis)
 }
 
 /// A DNS label (RFC 1123), as a namespace must be.
