@@ -299,14 +299,14 @@ impl Faults {
             0 => {
                 self.nowhere(
                     path,
-                    "must validate one and only one schema (oneOf). ErrorList none valid",
+                    "must validate one and only one schema (oneOf). Found none valid",
                 );
                 self.tell_first(&rules.one_of, value, path);
             }
             1 => {}
             several => {
                 let why = format!(
-                    "must validate one and only one schema (oneOf). ErrorList {several} valid alternatives"
+                    "must validate one and only one schema (oneOf). Found {several} valid alternatives"
                 );
                 self.nowhere(path, &why);
             }

@@ -109,7 +109,7 @@ fn common(metadata: &Value, version: Version, found: &mut ErrorList) {
             let this = format!("{}/{}", text("kind"), text("name"));
             if let Some(first) = &controller {
                 let why = format!(
-                    "Only one reference can have Controller set to true. ErrorList \"true\" in references for {first} and \
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                      {this}"
                 );
                 found.invalid(at, &metadata["ownerReferences"], &why);
