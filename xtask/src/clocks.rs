@@ -100,8 +100,14 @@ const SUITES: [Suite; 14] = [
     suite("conformance", "tls", &[]),
     suite("conformance", "edge", &[]),
     suite("tests", "credentials", &[]),
-    suite("tests", "ctl", &[]),
-    suite("tests", "cli", &[]),
+    Suite {
+        slow: true,
+        ..suite("tests", "ctl", &[])
+    },
+    Suite {
+        slow: true,
+        ..suite("tests", "cli", &[])
+    },
     suite("e2e", "e2e", &[]),
     // The chapters whose manifests hold dates, certificates or tokens.
     suite(
