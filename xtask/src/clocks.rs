@@ -23,7 +23,7 @@ struct Clock {
     shift: Shift,
     /// POSIX form: works without a time zone database.
     zone: &'static str,
-    /// The whole of [`SUITES`], or only those that run in seconds.
+    /// Also run the suites that take long, as far as [`Takes`] says.
     thorough: bool,
 }
 
@@ -78,10 +78,28 @@ struct Suite {
     target: &'static str,
     /// As given to the test harness; none runs all.
     filters: &'static [&'static str],
-    /// Runs under thorough clocks only.
-    slow: bool,
-    /// Runs under thorough clocks only where `--quick` is given.
-    takes_a_minute: bool,
+    takes: Takes,
+}
+
+/// How long a suite takes, which decides under which clocks it runs.
+#[derive(Clone, Copy)]
+enum Takes {
+    /// Runs under every clock.
+    Seconds,
+    /// Runs under every clock; with `--quick`, under thorough ones only.
+    AMinute,
+    /// Runs under thorough clocks only, and not with `--quick`.
+    Minutes,
+}
+
+impl Takes {
+    fn runs(self, thorough: bool, quick: bool) -> bool {
+        match self {
+            Self::Seconds => true,
+            Self::AMinute => thorough || !quick,
+            Self::Minutes => thorough && !quick,
+        }
+    }
 }
 
 const fn suite(package: &'static str, target: &'static str, filters: &'static [&'static str]) -> Suite {
@@ -89,8 +107,7 @@ const fn suite(package: &'static str, target: &'static str, filters: &'static [&
         package,
         target,
         filters,
-        slow: false,
-        takes_a_minute: false,
+        takes: Takes::Seconds,
     }
 }
 
@@ -104,17 +121,17 @@ const SUITES: [Suite; 14] = [
     suite("conformance", "edge", &[]),
     suite("tests", "credentials", &[]),
     Suite {
-        slow: true,
+        takes: Takes::Minutes,
         ..suite("tests", "ctl", &[])
     },
     Suite {
-        slow: true,
+        takes: Takes::Minutes,
         ..suite("tests", "cli", &[])
     },
     suite("e2e", "e2e", &[]),
     // The chapters whose manifests hold dates, certificates or tokens.
     Suite {
-        takes_a_minute: true,
+        takes: Takes::AMinute,
         ..suite(
             "e2e",
             "clients",
@@ -130,7 +147,7 @@ const SUITES: [Suite; 14] = [
     // kubectl keeps the real time. Discovery from a server that is ahead has a negative age, which its cache takes for
     // fresh (gregjones/httpcache `getFreshness`): it does not see a new definition, as with a real server.
     Suite {
-        slow: true,
+        takes: Takes::Minutes,
         ..suite(
             "e2e",
             "clients",
@@ -138,7 +155,7 @@ const SUITES: [Suite; 14] = [
         )
     },
     Suite {
-        slow: true,
+        takes: Takes::Minutes,
         ..suite("fidelity", "recordings", &[])
     },
 ];
@@ -177,9 +194,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         let suites = SUITES.iter().filter(|suite| {
             let wanted =
                 arguments.package.is_empty() || arguments.package.iter().any(|name| name == suite.package);
-            wanted
-                && !(suite.slow && (arguments.quick || !clock.thorough))
-                && !(suite.takes_a_minute && arguments.quick && !clock.thorough)
+            wanted && suite.takes.runs(clock.thorough, arguments.quick)
         });
         say(format_args!("{}", clock.name));
         for suite in suites {

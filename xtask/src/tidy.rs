@@ -67,11 +67,11 @@ fn checks() -> Result<Vec<String>, String> {
         }
         found.extend(modules::circles(name, folder)?);
     }
-    for (room, bare, forbidden) in FORBIDDEN {
-        let dependencies = dependencies(room, bare)?;
+    for (name, bare, forbidden) in FORBIDDEN {
+        let dependencies = dependencies(name, bare)?;
         let features = if bare { " without its default features" } else { "" };
-        for name in forbidden.iter().filter(|name| dependencies.contains(**name)) {
-            found.push(format!("{room}{features} must not depend on {name}"));
+        for other in forbidden.iter().filter(|other| dependencies.contains(**other)) {
+            found.push(format!("{name}{features} must not depend on {other}"));
         }
     }
     for file in tracked_files()? {
@@ -99,7 +99,7 @@ fn checks() -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-fn dependencies(room: &str, bare: bool) -> Result<BTreeSet<String>, String> {
+fn dependencies(name: &str, bare: bool) -> Result<BTreeSet<String>, String> {
     let mut arguments = vec![
         "tree",
         "--quiet",
@@ -108,7 +108,7 @@ fn dependencies(room: &str, bare: bool) -> Result<BTreeSet<String>, String> {
         "--prefix",
         "none",
         "--package",
-        room,
+        name,
     ];
     if bare {
         arguments.push("--no-default-features");
@@ -119,11 +119,11 @@ fn dependencies(room: &str, bare: bool) -> Result<BTreeSet<String>, String> {
         .filter_map(|line| line.split_whitespace().next())
         .map(str::to_owned)
         .collect();
-    // A misspelt room would depend on nothing and pass.
-    if names.contains(room) {
+    // A misspelt crate would depend on nothing and pass.
+    if names.contains(name) {
         Ok(names)
     } else {
-        Err(format!("`cargo tree` does not know {room}"))
+        Err(format!("`cargo tree` does not know {name}"))
     }
 }
 
