@@ -1,8 +1,8 @@
 //! Runs a watch client through a scenario and says what it got wrong, and why.
 //!
-//! [`client`] is the door for clients, `drive` joins client and fake and lets them play, [`trace`] is what both did,
-//! [`judge`](mod@judge) reads a [`verdict::Verdict`] off the trace alone, and [`report`] prints. [`suite`] does all of it for many
-//! scenarios at once; [`baseline`] knows which failures are old news.
+//! [`client`] is the trait for clients, `drive` joins client and fake and lets them play, [`trace`] is what both did,
+//! [`judge`](mod@judge) reads a [`verdict::Verdict`] off the trace alone, and [`report`] prints. [`suite`] does all of it
+//! for many scenarios at once; [`baseline`] knows which failures are known.
 
 pub mod baseline;
 pub mod client;

@@ -12,7 +12,6 @@ pub mod manifests;
 pub mod model;
 #[cfg(feature = "net")]
 pub mod net;
-
 pub mod script;
 pub mod server;
 

@@ -418,7 +418,7 @@ impl Then {
             Self::Empty => "read the set",
             Self::Listing(_) => "ask for the page again",
             Self::Listed(_) => "watch",
-            Self::Probing(_) => "ask for the version",
+            Self::Probing(_) => "check the version",
         }
     }
 }

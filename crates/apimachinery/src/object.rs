@@ -187,7 +187,7 @@ impl Stored {
         decode(&self.full)
     }
 
-    /// Was it told to go?
+    /// Is it marked for deletion (`metadata.deletionTimestamp`)?
     pub fn is_terminating(&self) -> bool {
         self.terminating
     }

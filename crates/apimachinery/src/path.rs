@@ -40,7 +40,7 @@ impl<'p> ResourcePath<'p> {
             _ => (None, below),
         };
         let (within, below) = match below {
-            // A namespace has parts of its own; all else below it is in it.
+            // A namespace has subresources; anything else below it is an object in it.
             ["namespaces", _, "status" | "finalize", ..] => (None, below),
             ["namespaces", namespace, below @ ..] if !below.is_empty() => (Some(*namespace), below),
             _ => (None, below),

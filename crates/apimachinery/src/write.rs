@@ -13,7 +13,7 @@ pub enum Patch {
     Strategic(Map<String, Value>),
 }
 
-/// A part of an object with a path of its own.
+/// A subresource that writes part of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subresource {
     /// `status`.

@@ -1,7 +1,7 @@
 //! The kinds that are served, as one table: everything that differs from kind to kind is a column here.
 //!
 //! The rows of a stock apiserver stand in the files below; rows of custom resources come from their definitions (`crd`).
-//! Nothing else in the model may ask for a kind by name.
+//! The rest of the server asks a row for what differs and need not know the kind.
 
 mod builtin;
 #[cfg(test)]

@@ -239,7 +239,7 @@ const VERBS: &[&str] = &[
 /// What is left of them while its definition goes.
 const LAST_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 
-/// Was it told to go?
+/// Is it marked for deletion (`metadata.deletionTimestamp`)?
 pub fn terminating(definition: &Value) -> bool {
     definition["metadata"].get("deletionTimestamp").is_some()
 }

@@ -8,6 +8,7 @@ use trace::fault::Ending;
 use trace::record::{ConnId, Door, Frame, FrameType, Record, StreamId, Verb, What};
 
 use super::{Action, QueryMatch, RequestKind, RequestTrigger, Times};
+use crate::matching;
 
 /// A rule.
 #[derive(Debug, Clone)]
@@ -272,7 +273,7 @@ impl Waiting {
     pub fn words(&self) -> String {
         let wait = &self.wait;
         match (&wait.when, &wait.sent, &wait.closed) {
-            (Some(when), _, _) => crate::matching::words_for_request(when),
+            (Some(when), _, _) => matching::words_for_request(when),
             (None, Some(sent), _) => {
                 let kind = sent.kind.unwrap_or("anything");
                 let name = sent.name.as_ref().map(|name| format!(" of {name}"));
@@ -312,7 +313,7 @@ pub fn query_meets(wanted: &[QueryMatch], query: &[(String, String)]) -> bool {
             .iter()
             .find(|(name, value)| *name == wanted.name && !value.is_empty())
             .map(|(_, value)| value.as_str());
-        crate::matching::value_meets(&wanted.value, value, &|expected| match expected {
+        matching::value_meets(&wanted.value, value, &|expected| match expected {
             super::Expected::Is(text) => Some(text.clone()),
             super::Expected::Ref(_)
             | super::Expected::Not(_)

@@ -79,7 +79,7 @@ fn tell(line: &Value) {
     println!("{line}");
 }
 
-/// Ends the program when whoever started it lets go of its standard input.
+/// Exits when standard input is closed by the parent process.
 fn end_with_stdin() {
     std::thread::spawn(|| {
         // An error is an end too.

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use apimachinery::go_text;
 use granit_parser::{Event, Parser, ScalarStyle};
 
 /// A collection that is being read.
@@ -100,11 +101,7 @@ pub(super) fn strict_error(duplicates: &[String]) -> String {
 fn shown(key: &str, style: ScalarStyle) -> String {
     let bare = style == ScalarStyle::Plain
         && (matches!(key, "true" | "false") || key.parse::<i64>().is_ok() || key.parse::<f64>().is_ok());
-    if bare {
-        key.to_owned()
-    } else {
-        apimachinery::go_text::quote(key)
-    }
+    if bare { key.to_owned() } else { go_text::quote(key) }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use apimachinery::object::Stored;
+use apimachinery::time::timestamp;
 
 use super::{Model, Written, write};
 
@@ -77,7 +78,7 @@ struct Metadata<'a> {
 
 /// The bytes of an object created at `epoch`.
 fn filled(json: &str, uid: &str, revision: u64, epoch: Duration) -> Vec<u8> {
-    let time = apimachinery::time::timestamp(epoch);
+    let time = timestamp(epoch);
     let revision = revision.to_string();
     let mut bytes = Vec::with_capacity(json.len() + 2 * uid.len() + 8 * time.len());
     let mut rest = json;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use apimachinery::kind::Kind;
 use apimachinery::object::Stored;
+use apimachinery::time::timestamp;
 use builtin_kinds::crd::names::Taken;
 use builtin_kinds::crd::{names, rows, terminating};
 use builtin_kinds::ownership::Ownership;
@@ -36,7 +37,7 @@ pub(crate) struct Installed {
 impl Model {
     /// A definition that is told to go: it waits for its objects.
     pub(in crate::model) fn definition_marked(&self, now: Duration, definition: &mut Value) {
-        let now = apimachinery::time::timestamp(self.epoch + now);
+        let now = timestamp(self.epoch + now);
         definition["metadata"]["deletionTimestamp"] = now.as_str().into();
         let finalizers = &mut definition["metadata"]["finalizers"];
         match finalizers.as_array_mut() {
@@ -90,7 +91,7 @@ impl Model {
         written: &mut Vec<Written>,
     ) {
         let was = stored.json();
-        let time = apimachinery::time::timestamp(self.epoch + now);
+        let time = timestamp(self.epoch + now);
         if terminating(&was) {
             return self.clean_up(now, kind, stored, was, written);
         }
@@ -127,7 +128,7 @@ impl Model {
                 "InstanceDeletionInProgress",
                 "CustomResource deletion is in progress",
             ),
-            &apimachinery::time::timestamp(self.epoch + now),
+            &timestamp(self.epoch + now),
         );
         if definition["status"] != last.json()["status"] {
             last = self.put(now, kind, &last, definition.clone(), written);
@@ -264,12 +265,12 @@ impl Model {
                     "status": { "conditions": [{
                         "type": "Available",
                         "status": "True",
-                        "lastTransitionTime": apimachinery::time::timestamp(self.epoch + now),
+                        "lastTransitionTime": timestamp(self.epoch + now),
                         "reason": "Local",
                         "message": "Local APIServices are always available",
                     }] },
                 });
-                let time = apimachinery::time::timestamp(self.epoch + now);
+                let time = timestamp(self.epoch + now);
                 let nothing = json!({ "metadata": {}, "spec": {} });
                 Ownership::new(kind, self.version, ITSELF, "", time).note_update(&nothing, &mut service);
                 written.push(self.replace(now, kind, key, &service));
@@ -297,7 +298,7 @@ impl Model {
         mut definition: Value,
         written: &mut Vec<Written>,
     ) -> Arc<Stored> {
-        let time = apimachinery::time::timestamp(self.epoch + now);
+        let time = timestamp(self.epoch + now);
         Ownership::new(kind, self.version, ITSELF, "status", time).note_update(&last.json(), &mut definition);
         let done = self.carry_out(
             now,

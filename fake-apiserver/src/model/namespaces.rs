@@ -3,6 +3,7 @@
 //!
 //! It must not know which there are.
 
+use apimachinery::time::timestamp;
 use scenario::{Manifest, Place};
 use serde_json::json;
 
@@ -16,7 +17,7 @@ impl Model {
             "manager": "kube-apiserver",
             "operation": "Update",
             "apiVersion": "v1",
-            "time": apimachinery::time::timestamp(self.epoch),
+            "time": timestamp(self.epoch),
             "fieldsType": "FieldsV1",
             "fieldsV1": { "f:metadata": { "f:labels": { ".": {}, "f:kubernetes.io/metadata.name": {} } } },
         });

@@ -15,6 +15,7 @@ use apimachinery::kind::Kind;
 use apimachinery::object::Stored;
 use apimachinery::options::{Collection, Form};
 use apimachinery::status::{Cause, Status};
+use apimachinery::time::timestamp;
 use apimachinery::write::Subresource;
 use apimachinery::{go_text, object};
 use builtin_kinds::ownership::Ownership;
@@ -211,7 +212,7 @@ impl Writer<'_> {
             self.model.version,
             &self.manager,
             part,
-            apimachinery::time::timestamp(self.time()),
+            timestamp(self.time()),
         )
     }
 
@@ -350,7 +351,7 @@ impl Writer<'_> {
         if let Ok(Some(conformed)) = types::conform(kind, &object, version) {
             object = conformed;
         }
-        let time = apimachinery::time::timestamp(self.time());
+        let time = timestamp(self.time());
         Ownership::new(kind, version, SERVER, "status", time).note_update(&live, &mut object);
         let key = current.key.clone();
         let outcome = write::replace(kind, &key, Some(current), object, self.time(), String::new());

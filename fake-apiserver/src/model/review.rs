@@ -12,6 +12,7 @@ use apimachinery::kind::Review;
 use apimachinery::object::Stored;
 use apimachinery::options::Form;
 use apimachinery::status::Status;
+use apimachinery::time::timestamp;
 use builtin_kinds::ownership::Ownership;
 use builtin_kinds::{ownership, types, validation};
 use bytes::Bytes;
@@ -50,7 +51,7 @@ impl Model {
         reviewer: &Reviewer<'_>,
     ) -> Result<Bytes, Status> {
         let kind = request.collection.kind;
-        let time = apimachinery::time::timestamp(self.epoch + now);
+        let time = timestamp(self.epoch + now);
         let form = request.form;
         let mut answer = match request.review {
             Review::Asker => json!({

@@ -9,10 +9,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::go_text;
 use apimachinery::kind::Kind;
 use apimachinery::object::Stored;
 use apimachinery::options::Collection;
 use apimachinery::status::Status;
+use apimachinery::time::timestamp;
 use builtin_kinds::error_list::ErrorList;
 use serde_json::{Map, Value, json};
 
@@ -92,12 +94,11 @@ impl Model {
             "nbf": time.as_secs(),
             "sub": format!("system:serviceaccount:{namespace}:{name}"),
         });
-        request["status"] =
-            json!({ "token": sign(&claims), "expirationTimestamp": apimachinery::time::timestamp(end) });
+        request["status"] = json!({ "token": sign(&claims), "expirationTimestamp": timestamp(end) });
         let metadata = &mut request["metadata"];
         metadata["name"] = name.into();
         metadata["uid"] = account.uid.as_str().into();
-        metadata["creationTimestamp"] = apimachinery::time::timestamp(time).into();
+        metadata["creationTimestamp"] = timestamp(time).into();
         Ok(request)
     }
 
@@ -276,9 +277,6 @@ fn claimed(name: &str, uid: Option<&str>) -> Value {
 
 /// As Go's `%q` prints a list of texts.
 fn quoted(texts: &[&str]) -> String {
-    let texts: Vec<String> = texts
-        .iter()
-        .map(|text| apimachinery::go_text::quote(text))
-        .collect();
+    let texts: Vec<String> = texts.iter().map(|text| go_text::quote(text)).collect();
     format!("[{}]", texts.join(" "))
 }

@@ -2,8 +2,8 @@
 //!
 //! After a restore from a backup a server may be at an older version than its clients. It takes their watches, which then
 //! bring nothing until it has come back to that version: what happened in between is never told (kubernetes#107457). A
-//! quiet collection on a server without bookmarks looks the same, so that silence is no reason to read the set anew; it
-//! is one to ask for the version, by a LIST of one item.
+//! quiet collection on a server without bookmarks looks the same, so silence is no reason for a relist; it is
+//! a reason to check the version, with a LIST of one item.
 
 use std::time::Duration;
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use apimachinery::go_text;
 use serde_json::{Map, Value};
 
 use super::set::Fields;
@@ -46,14 +47,11 @@ impl Owner {
 
     /// As a conflict names it.
     pub(super) fn described(&self) -> String {
-        let manager = apimachinery::go_text::quote(&self.manager);
+        let manager = go_text::quote(&self.manager);
         let with = if self.subresource.is_empty() {
             manager
         } else {
-            format!(
-                "{manager} with subresource {}",
-                apimachinery::go_text::quote(&self.subresource)
-            )
+            format!("{manager} with subresource {}", go_text::quote(&self.subresource))
         };
         match self.operation {
             Operation::Apply => with,

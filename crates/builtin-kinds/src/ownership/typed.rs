@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use apimachinery::go_text;
 use serde_json::Value;
 
 use super::fields::{self, Parts};
@@ -74,7 +75,7 @@ fn look(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<String>) {
 }
 
 fn misfit(shape: Shape, value: &Value) -> String {
-    let shown = apimachinery::go_text::value(value);
+    let shown = go_text::value(value);
     let inner = format!("&value.valueUnstructured{{Value:{shown}}}");
     match shape {
         Shape::Text => format!("expected string, got {inner}"),

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use apimachinery::depth::is_deeper_than;
 use serde_json::Value;
 
 /// Place of a node in [`Tree::nodes`].
@@ -92,9 +93,7 @@ impl Tree {
     /// A copy of a node as a value; `None`: it has more levels than these.
     pub(super) fn copied(&self, id: Id, levels: usize) -> Option<Value> {
         match &self.nodes[id] {
-            Node::Whole(value) => {
-                (!apimachinery::depth::is_deeper_than(value, levels)).then(|| value.clone())
-            }
+            Node::Whole(value) => (!is_deeper_than(value, levels)).then(|| value.clone()),
             Node::Object(fields) => {
                 let levels = levels.checked_sub(1)?;
                 let fields = fields
@@ -117,7 +116,7 @@ impl Tree {
 
     fn taken(&mut self, id: Id, levels: usize) -> Option<Value> {
         match std::mem::replace(&mut self.nodes[id], Node::Whole(Value::Null)) {
-            Node::Whole(value) => (!apimachinery::depth::is_deeper_than(&value, levels)).then_some(value),
+            Node::Whole(value) => (!is_deeper_than(&value, levels)).then_some(value),
             Node::Object(fields) => {
                 let levels = levels.checked_sub(1)?;
                 let fields = fields

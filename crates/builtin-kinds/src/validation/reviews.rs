@@ -2,8 +2,8 @@
 //!
 //! Source: kubernetes `pkg/apis/authorization/validation`.
 
-use apimachinery::Version;
 use apimachinery::kind::Review;
+use apimachinery::{Version, go_text};
 use serde_json::Value;
 
 use super::indexes::Indexes;
@@ -135,7 +135,7 @@ fn refuse_path(attributes: &Value, why: &str, version: Version, found: &mut Erro
     let of = |field: &str| attributes[field].as_str().unwrap_or_default();
     let (path, verb) = (of("path"), of("verb"));
     if version == Version::V1_33 {
-        let quote = apimachinery::go_text::quote;
+        let quote = go_text::quote;
         let shown = format!(
             "authorization.NonResourceAttributes{{Path:{}, Verb:{}}}",
             quote(path),

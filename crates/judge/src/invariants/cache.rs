@@ -271,7 +271,7 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
             .snapshots
             .iter()
             .filter(|set| set.done.seq < until && (is_counted || set.done.seq > from));
-        // Behind a slow consumer the next set may be complete before the last one is told: there they are counted. Of one
+        // Behind a slow consumer the next list may be complete before the consumer has read the last one: there they are counted. Of one
         // object they are counted too: that it is gone is the whole set, an empty one, where there was none before.
         let gone = if is_object { gone_before(ground, until) } else { 0 };
         if sets.count() + gone <= if is_counted { index } else { 0 } {

@@ -70,8 +70,8 @@ impl Open {
     }
 
     /// Does it come while its reader surely waits for it? After a silence the reader may be giving up, and what follows at
-    /// once crosses its leaving too; of a stream of HTTP/2 that ends meanwhile no record shows that. Whoever ignores a 410
-    /// is sent another, promptly.
+    /// once crosses its leaving too; of a stream of HTTP/2 that ends meanwhile no record shows that. A client that
+    /// ignores a 410 gets another promptly.
     pub(super) fn is_prompt(&self, now: Duration) -> bool {
         now.saturating_sub(self.heard) < PATIENCE
             && self.late.is_none_or(|late| now.saturating_sub(late) >= CROSSING)

@@ -6,6 +6,7 @@ use crate::problem::{Code, Problem};
 use crate::raw::Emitted;
 use crate::read::{At, OrNothing, Text};
 use crate::span::Span;
+use crate::words::nearest;
 use crate::{EmittedKind, EmittedMatch};
 
 impl Validator<'_> {
@@ -107,7 +108,7 @@ impl Validator<'_> {
         if world.knows(name) {
             return;
         }
-        let hint = match crate::words::nearest(name, world.names_of_target()) {
+        let hint = match nearest(name, world.names_of_target()) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => String::from("write it under `objects:` or with `apply:` in an earlier step"),
         };

@@ -7,7 +7,7 @@ use crate::problem::{Code, Problem};
 use crate::raw::Condition;
 use crate::read::{At, First, Text, WordOr};
 use crate::span::Span;
-use crate::words::{is_name, suggest};
+use crate::words::{is_name, nearest, suggest};
 use crate::{Expected, Ref, raw};
 
 /// What a name is given to.
@@ -223,7 +223,7 @@ impl Validator<'_> {
                 .map(String::as_str)
                 .chain(["start"])
                 .collect();
-            let hint = match crate::words::nearest(name, known.iter().copied()) {
+            let hint = match nearest(name, known.iter().copied()) {
                 Some(meant) => format!("did you mean `${meant}`?"),
                 None => format!("name what it should stand for: `as: {name}`"),
             };

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 use apimachinery::status::Status;
+use apimachinery::time::timestamp;
 use builtin_kinds::error_list::ErrorList;
 use builtin_kinds::{quality, types};
 use serde_json::{Value, json};
@@ -95,7 +96,7 @@ impl Writer<'_> {
             pod["status"]["conditions"] = json!([{
                 "type": "PodScheduled",
                 "status": "False",
-                "lastTransitionTime": apimachinery::time::timestamp(self.time()),
+                "lastTransitionTime": timestamp(self.time()),
                 "reason": "SchedulingGated",
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
             }]);

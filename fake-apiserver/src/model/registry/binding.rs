@@ -5,6 +5,7 @@
 use apimachinery::Version;
 use apimachinery::kind::Kind;
 use apimachinery::status::Status;
+use apimachinery::time::timestamp;
 use builtin_kinds::error_list::ErrorList;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -82,7 +83,7 @@ impl Writer<'_> {
         let same = place.filter(|place| conditions[*place]["status"] == condition["status"]);
         condition["lastTransitionTime"] = match same {
             Some(place) => conditions[place]["lastTransitionTime"].clone(),
-            None => apimachinery::time::timestamp(self.time()).into(),
+            None => timestamp(self.time()).into(),
         };
         match place {
             Some(place) => conditions[place] = condition,

@@ -10,6 +10,7 @@ use apimachinery::Version;
 use apimachinery::object::Stored;
 use apimachinery::selector::LabelSelector;
 use apimachinery::status::Status;
+use apimachinery::time::timestamp;
 use builtin_kinds::scale;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -125,7 +126,7 @@ impl Writer<'_> {
         }
         if !self.dry_run {
             let pod = text(pod, "name");
-            status["disruptedPods"][pod] = apimachinery::time::timestamp(self.time()).into();
+            status["disruptedPods"][pod] = timestamp(self.time()).into();
             self.note_status(budget, status);
         }
         Ok(())

@@ -33,7 +33,7 @@ pub(super) fn written(kind: &Kind, part: Option<Subresource>, current: &Value, o
     }
 }
 
-/// What an update of an object itself may change: not its status, where that has a path of its own.
+/// What an update of an object itself may change: not its status, where that is a subresource.
 fn main_part(kind: &Kind, current: &Value, mut object: Value) -> Value {
     if kind.status {
         match current.get("status") {

@@ -1,6 +1,7 @@
 //! What a live watch shows of each write, its bookmarks, and its end.
 
 use rstest::rstest;
+use trace::record::WriteOp;
 
 use super::*;
 
@@ -92,7 +93,7 @@ fn an_object_with_finalizers_is_marked_first_and_deleted_by_the_write_that_takes
     );
     assert_eq!(marked.json()["metadata"]["deletionGracePeriodSeconds"], 0);
     let gone = world.apply("", "configmaps", Some("probe"), "held", object(json!([])));
-    assert_eq!(gone.op, Some(trace::record::WriteOp::Delete));
+    assert_eq!(gone.op, Some(WriteOp::Delete));
     assert_eq!(gone.stored.json()["metadata"]["finalizers"], json!(["f"]));
     assert_eq!(
         world.drain(&mut watch),
