@@ -6,10 +6,8 @@
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::LazyLock;
-
-use serde_json::Value;
 
 /// Why a program cannot be had on this machine.
 pub type Missing = String;
@@ -41,32 +39,13 @@ pub fn repository() -> &'static Path {
         .expect("a member lies in its workspace")
 }
 
-/// `fake-apiserver`, built like the tests. It belongs to another package, so Cargo builds it for no test of this one.
+/// `fake-apiserver`, built like the tests.
 ///
 /// # Panics
 /// When it does not build.
 pub fn fake_apiserver() -> &'static Path {
-    static BUILT: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
-        let mut build = Command::new(env!("CARGO"));
-        build
-            .args(["build", "--quiet", "--message-format", "json"])
-            .args(["--package", "fake-apiserver-cli"])
-            .current_dir(repository())
-            // Tests may run under a shifted clock, for which a library is preloaded; compilers stand still under it.
-            .env_remove("LD_PRELOAD")
-            .stderr(Stdio::inherit());
-        if !cfg!(debug_assertions) {
-            build.arg("--release");
-        }
-        let output = build.output().expect("Cargo ran these tests, it runs");
-        String::from_utf8_lossy(&output.stdout)
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-            .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
-    });
-    BUILT
-        .as_deref()
-        .expect("fake-apiserver does not build; Cargo has said why")
+    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| tests::programs::path("fake-apiserver"));
+    &BUILT
 }
 
 /// A program of `clients/go`: `kubectl` or `informer`.

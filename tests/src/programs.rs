@@ -3,22 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::Value;
 
 use crate::repository;
 
-/// The programs by name. They belong to other packages, so Cargo builds them for no test; where it put them, it says.
-static PROGRAMS: LazyLock<BTreeMap<&str, PathBuf>> = LazyLock::new(|| {
-    [("fake-apiserver", "fake-apiserver-cli"), ("xtask", "xtask")]
-        .map(|(name, package)| (name, built(package)))
-        .into()
-});
-
-/// Where a program is, built.
-pub fn path(name: &str) -> &'static PathBuf {
-    &PROGRAMS[name]
+/// Where a program is, built the first time it is asked for. It belongs to another package, so Cargo builds it for no test.
+///
+/// # Panics
+/// If Cargo does not build it; Cargo has said why.
+pub fn path(name: &str) -> PathBuf {
+    static BUILT: LazyLock<Mutex<BTreeMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
+    // The lock is held over the build: tests that run at once do not build at once.
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    built
+        .entry(name.to_owned())
+        .or_insert_with(|| build(name))
+        .clone()
 }
 
 /// A program, to be run in the repository.
@@ -28,7 +30,8 @@ pub fn program(name: &str) -> Command {
     command
 }
 
-fn built(package: &str) -> PathBuf {
+/// Builds it with the features the whole workspace selects: alone it would have its dependencies compiled again.
+fn build(name: &str) -> PathBuf {
     let mut build = Command::new(env!("CARGO"));
     build
         .args([
@@ -36,8 +39,9 @@ fn built(package: &str) -> PathBuf {
             "--quiet",
             "--message-format",
             "json",
-            "--package",
-            package,
+            "--workspace",
+            "--bin",
+            name,
         ])
         .current_dir(repository::root())
         // Tests may run under a shifted clock, for which a library is preloaded; compilers stand still under it.
@@ -50,6 +54,10 @@ fn built(package: &str) -> PathBuf {
     String::from_utf8_lossy(&built.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
-        .unwrap_or_else(|| panic!("{package} does not build"))
+        .find_map(|message| {
+            let is_it = message.pointer("/target/name")? == name;
+            let program = message.get("executable")?.as_str()?;
+            is_it.then(|| PathBuf::from(program))
+        })
+        .unwrap_or_else(|| panic!("{name} does not build"))
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use e2e::attacks::{cpu_time, neighbour, peak_memory};
 use e2e::server::Server;
 
-use crate::served;
+use crate::cargo::{self, Build};
 
 mod sieges;
 
@@ -66,8 +66,8 @@ struct Cost {
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let built = arguments.binary.clone().map_or_else(
         || {
-            let built = served::programs(!arguments.smoke, &["fake-apiserver-cli"]);
-            built.and_then(|find| find("fake-apiserver"))
+            let how = Build::of_benchmark(arguments.smoke);
+            cargo::programs(how, [("fake-apiserver-cli", "fake-apiserver")]).map(|[program]| program)
         },
         Ok,
     );

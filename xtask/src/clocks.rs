@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
-
+use crate::cargo::{self, Executable};
 use crate::clients;
 
 /// Where Debian's package `faketime` installs the library, below the folder of the architecture.
@@ -241,70 +240,23 @@ fn library() -> Result<PathBuf, String> {
         .ok_or_else(|| "libfaketime is missing: install Debian's package `faketime`".to_owned())
 }
 
-/// A test binary, and the folder of its package.
-struct Binary {
-    package: String,
-    target: String,
-    executable: PathBuf,
-    folder: PathBuf,
-}
-
 /// Builds every test of the workspace, as `cargo test --workspace` does: built before, it is not built again.
-fn build() -> Result<Vec<Binary>, String> {
-    let output = Command::new("cargo")
-        .args([
-            "test",
-            "--workspace",
-            "--no-run",
-            "--quiet",
-            "--message-format",
-            "json",
-        ])
-        .current_dir(clients::root())
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|why| format!("cargo: {why}"))?;
-    if !output.status.success() {
-        return Err(format!("the tests do not build: {}", output.status));
-    }
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let messages = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    Ok(messages.filter_map(|message| binary(&message)).collect())
-}
-
-/// The test binary a message of Cargo announces.
-fn binary(message: &Value) -> Option<Binary> {
-    let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
-    message.pointer("/profile/test")?.as_bool().filter(|test| *test)?;
-    let folder = Path::new(text("/manifest_path")?).parent()?;
-    Some(Binary {
-        // `path+file:///…/tests#0.1.0`, or `…/command#fake-apiserver-cli@0.1.0` where the folder is named otherwise.
-        package: package(text("/package_id")?)?.to_owned(),
-        target: text("/target/name")?.to_owned(),
-        executable: PathBuf::from(text("/executable")?),
-        folder: folder.to_owned(),
-    })
-}
-
-/// The name of a package in its id: before the version, or the last folder.
-fn package(id: &str) -> Option<&str> {
-    let (source, named) = id.split_once('#')?;
-    match named.split_once('@') {
-        Some((name, _)) => Some(name),
-        None => source.rsplit('/').next(),
-    }
+fn build() -> Result<Vec<Executable>, String> {
+    let mut cargo = cargo::cargo();
+    cargo
+        .args(["test", "--workspace", "--no-run", "--quiet"])
+        .current_dir(clients::root());
+    let built = cargo::executables(cargo)?;
+    Ok(built.into_iter().filter(|built| built.is_test).collect())
 }
 
 /// How many tests passed; none is a failure.
-fn under(library: &Path, clock: &Clock, suite: &Suite, binaries: &[Binary]) -> Result<u64, String> {
+fn under(library: &Path, clock: &Clock, suite: &Suite, binaries: &[Executable]) -> Result<u64, String> {
     let binary = binaries
         .iter()
         .find(|binary| binary.package == suite.package && binary.target == suite.target)
         .ok_or("there is no such test binary")?;
-    let output = Command::new(&binary.executable)
+    let output = Command::new(&binary.path)
         .args(suite.filters)
         .current_dir(&binary.folder)
         .env("CARGO_MANIFEST_DIR", &binary.folder)
@@ -321,7 +273,7 @@ fn under(library: &Path, clock: &Clock, suite: &Suite, binaries: &[Binary]) -> R
         .env("TZ", clock.zone)
         .stdin(Stdio::null())
         .output()
-        .map_err(|why| format!("{}: {why}", binary.executable.display()))?;
+        .map_err(|why| format!("{}: {why}", binary.path.display()))?;
     verdict(&output)
 }
 
@@ -402,16 +354,6 @@ mod tests {
             Some(0)
         );
         assert_eq!(passed("error"), None);
-    }
-
-    #[test]
-    fn packages_have_names_whatever_their_folder() {
-        assert_eq!(package("path+file:///w/tests#0.1.0"), Some("tests"));
-        assert_eq!(
-            package("path+file:///w/command#fake-apiserver-cli@0.1.0"),
-            Some("fake-apiserver-cli")
-        );
-        assert_eq!(package("nothing"), None);
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! `cargo xtask bench watcher`: builds the bench of the watcher, which knows how to measure, and lets it.
 
-use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use clap::ValueEnum;
 
-use crate::clients;
+use crate::cargo::{self, Build};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -28,9 +27,9 @@ enum Format {
 
 /// Measures. Exit code 0: every must is met, or nothing is judged; 1: one is not; 3: something could not run.
 pub(crate) fn watcher(arguments: &Arguments) -> ExitCode {
-    // A smoke run judges nothing: what the tests built will do.
-    let program = match build(!arguments.smoke) {
-        Ok(program) => program,
+    let how = Build::of_benchmark(arguments.smoke);
+    let program = match cargo::programs(how, [("bench-watcher", "bench-watcher")]) {
+        Ok([program]) => program,
         Err(problem) => {
             eprintln!("bench: {problem}");
             return ExitCode::from(3);
@@ -56,27 +55,4 @@ pub(crate) fn watcher(arguments: &Arguments) -> ExitCode {
             ExitCode::from(3)
         }
     }
-}
-
-fn build(release: bool) -> Result<PathBuf, String> {
-    let output = Command::new("cargo")
-        .args(["build", "--message-format", "json-render-diagnostics"])
-        .args(release.then_some("--release"))
-        .args(["-p", "bench-watcher"])
-        .current_dir(clients::root())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|problem| format!("cannot run cargo: {problem}"))?;
-    if !output.status.success() {
-        return Err("the build failed".to_owned());
-    }
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .find_map(|message| {
-            let is_it = message.pointer("/target/name")? == "bench-watcher";
-            let program = message.get("executable")?.as_str()?;
-            is_it.then(|| PathBuf::from(program))
-        })
-        .ok_or_else(|| "cargo built no bench-watcher".to_owned())
 }

@@ -11,6 +11,7 @@ use tracing_subscriber::filter::LevelFilter;
 mod attacks;
 mod bench;
 mod bootstrap;
+mod cargo;
 mod clients;
 mod clocks;
 mod columns;

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::ValueEnum;
 
+use crate::cargo::{self, Build};
 use crate::clients;
 
 #[derive(clap::Args)]
@@ -56,7 +57,7 @@ struct Built {
 /// Measures. Exit code 0: every row that is judged meets its must; 1: one does not; 3: something could not run.
 pub(crate) fn server(arguments: &Server) -> ExitCode {
     // A smoke run judges nothing: what the tests built will do.
-    run(!arguments.smoke, |built| {
+    run(Build::of_benchmark(arguments.smoke), |built| {
         let mut rest: Vec<OsString> = vec!["server".into(), "--binary".into(), built.server.into()];
         rest.extend(["--format".into(), arguments.format.word().into()]);
         if !arguments.only.is_empty() {
@@ -74,7 +75,7 @@ pub(crate) fn server(arguments: &Server) -> ExitCode {
 
 /// Soaks. Exit code 0: memory stays flat; 1: it grows; 3: something could not run.
 pub(crate) fn soak(arguments: &Soak) -> ExitCode {
-    run(true, |built| {
+    run(Build::Release, |built| {
         let minutes = arguments.minutes.to_string();
         vec![
             "soak".into(),
@@ -88,8 +89,8 @@ pub(crate) fn soak(arguments: &Soak) -> ExitCode {
     })
 }
 
-fn run(release: bool, arguments: impl FnOnce(Built) -> Vec<OsString>) -> ExitCode {
-    let built = match build(release) {
+fn run(how: Build, arguments: impl FnOnce(Built) -> Vec<OsString>) -> ExitCode {
+    let built = match build(how) {
         Ok(built) => built,
         Err(problem) => {
             eprintln!("bench: {problem}");
@@ -125,46 +126,10 @@ fn run(release: bool, arguments: impl FnOnce(Built) -> Vec<OsString>) -> ExitCod
     }
 }
 
-fn build(release: bool) -> Result<Built, String> {
-    let find = programs(release, &["fake-apiserver-cli", "bench"])?;
-    Ok(Built {
-        bench: find("bench")?,
-        server: find("fake-apiserver")?,
-    })
-}
-
-/// Builds packages, and finds their programs by name.
-pub(crate) fn programs(
-    release: bool,
-    packages: &[&str],
-) -> Result<impl Fn(&str) -> Result<PathBuf, String>, String> {
-    let output = Command::new("cargo")
-        .args(["build", "--message-format", "json-render-diagnostics"])
-        .args(release.then_some("--release"))
-        .args(packages.iter().flat_map(|package| ["-p", package]))
-        .current_dir(clients::root())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|problem| format!("cannot run cargo: {problem}"))?;
-    if !output.status.success() {
-        return Err("the build failed".to_owned());
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let messages = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let programs: Vec<(String, PathBuf)> = messages
-        .filter_map(|message| {
-            let name = message.pointer("/target/name")?.as_str()?.to_owned();
-            Some((name, PathBuf::from(message.get("executable")?.as_str()?)))
-        })
-        .collect();
-    Ok(move |name: &str| {
-        let found = programs.iter().find(|(other, _)| other == name);
-        found
-            .map(|(_, path)| path.clone())
-            .ok_or_else(|| format!("cargo built no {name}"))
-    })
+fn build(how: Build) -> Result<Built, String> {
+    let wanted = [("bench", "bench"), ("fake-apiserver-cli", "fake-apiserver")];
+    let [bench, server] = cargo::programs(how, wanted)?;
+    Ok(Built { bench, server })
 }
 
 /// Installs the programs to compare with under `target/peers`; warns about those that cannot be installed.

@@ -10,8 +10,8 @@ use clap::ValueEnum;
 use e2e::suites::expected::{Against, KnownFailures, Verdict, judge, known_failures};
 use e2e::suites::{SUITES, Suite, page};
 
+use crate::cargo::{self, Build};
 use crate::clients::{USAGE, root};
-use crate::served;
 
 mod beside;
 mod crates;
@@ -83,9 +83,8 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         (Server::Real, _) => None,
         (Server::Fake, Some(binary)) => Some(binary.clone()),
         (Server::Fake, None) => {
-            let built = served::programs(false, &["fake-apiserver-cli"]);
-            match built.and_then(|find| find("fake-apiserver")) {
-                Ok(program) => Some(program),
+            match cargo::programs(Build::Debug, [("fake-apiserver-cli", "fake-apiserver")]) {
+                Ok([program]) => Some(program),
                 Err(why) => return failed(&why, NOT_RUN),
             }
         }

@@ -74,6 +74,7 @@ fn checks() -> Result<Vec<String>, String> {
             found.push(format!("{name}{features} must not depend on {other}"));
         }
     }
+    found.extend(features_apart()?);
     for file in tracked_files()? {
         let Ok(text) = std::fs::read_to_string(&file) else {
             continue;
@@ -97,6 +98,36 @@ fn checks() -> Result<Vec<String>, String> {
         }
     }
     Ok(found)
+}
+
+/// The dependencies that `cargo xtask` compiles with other features than `cargo test --workspace` does: twice, then, and all
+/// that depends on them.
+fn features_apart() -> Result<Vec<String>, String> {
+    let of = |edges: &str, packages: &[&str]| -> Result<BTreeSet<String>, String> {
+        let arguments = [
+            "tree",
+            "--quiet",
+            "--prefix",
+            "none",
+            "--format",
+            "{p} with {f}",
+            "--edges",
+            edges,
+        ];
+        let tree = output("cargo", &[&arguments, packages].concat())?;
+        Ok(tree
+            .lines()
+            .map(|line| line.trim_end_matches(" (*)").to_owned())
+            .collect())
+    };
+    let all = of("normal,build,dev", &["--workspace"])?;
+    let ours = of("normal,build", &["--package", "xtask"])?;
+    Ok(ours
+        .difference(&all)
+        .map(|apart| {
+            format!("xtask/Cargo.toml: {apart}: the workspace and its tests select other features; select them there as well")
+        })
+        .collect())
 }
 
 fn dependencies(name: &str, bare: bool) -> Result<BTreeSet<String>, String> {

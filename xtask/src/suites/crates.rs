@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use e2e::suites::Suite;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::running::listened;
 use super::target::Target;
+use crate::cargo;
 
 /// After so long a test binary is ended. On a server without containers those of kube-rs take 35 s.
 const TIME_LIMIT: Duration = Duration::from_mins(5);
@@ -30,20 +31,6 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// A line of `cargo test --message-format json`.
-#[derive(Deserialize)]
-struct Message {
-    #[serde(default)]
-    executable: Option<PathBuf>,
-    #[serde(default)]
-    target: Option<Named>,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
 /// Builds the unit tests of `crates` in `folder`. Gives the test binaries in their order.
 ///
 /// # Errors
@@ -53,23 +40,14 @@ pub(super) fn build(suite: &Suite, crates: &[&str], folder: &Path) -> Result<Vec
     unpack(suite, crates, &workspace)?;
     let mut cargo = cargo();
     cargo
-        .args([
-            "test",
-            "--lib",
-            "--workspace",
-            "--no-run",
-            "--message-format",
-            "json",
-        ])
+        .args(["test", "--lib", "--workspace", "--no-run"])
         .arg("--manifest-path")
         .arg(workspace.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(folder.join("target"));
-    let built = output(cargo)?;
-    let mut programs: BTreeMap<String, PathBuf> = built
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        .filter_map(|message| Some((message.target?.name, message.executable?)))
+    let mut programs: BTreeMap<String, PathBuf> = cargo::executables(cargo)?
+        .into_iter()
+        .map(|built| (built.target, built.path))
         .collect();
     let mut program = |name: &&str| {
         let program = programs.remove(&name.replace('-', "_"));
@@ -145,15 +123,10 @@ fn unpack(suite: &Suite, crates: &[&str], workspace: &Path) -> Result<(), String
     write(&complete, &wanted)
 }
 
-/// Cargo, without what makes it build otherwise here.
+/// Cargo, which builds these crates in the folder it is given.
 fn cargo() -> Command {
-    let mut cargo = Command::new("cargo");
-    cargo
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .env_remove("CARGO_TARGET_DIR")
-        // Compilers stand still under a shifted clock, for which a library is preloaded.
-        .env_remove("LD_PRELOAD");
+    let mut cargo = cargo::cargo();
+    cargo.env_remove("CARGO_TARGET_DIR");
     cargo
 }
 
