@@ -4,6 +4,7 @@
 //! [`judge`](mod@judge) reads a [`verdict::Verdict`] off the trace alone, and [`report`] prints. [`suite`] does all of it
 //! for many scenarios at once; [`baseline`] knows which failures are known.
 
+pub mod adapter;
 pub mod baseline;
 pub mod client;
 pub mod coverage;
