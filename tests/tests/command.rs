@@ -11,7 +11,8 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 
 use rstest::rstest;
 use serde_json::Value;
-use tests::programs::program;
+use tests::programs::{self, program};
+use tests::repository;
 
 /// Waits for a list; nothing in it needs reports.
 const PLAYABLE: &str = "scenarios/auth/a-forbidden-list-is-surfaced-and-retried.yaml";
@@ -316,7 +317,11 @@ fn a_hangup_ends_the_command_too() {
         "echo $$ $KUBECONFIG > '{0}.new'; mv '{0}.new' '{0}'; exec sleep 1000",
         facts.display()
     );
-    let mut running = program("fake-apiserver")
+    // Tests may themselves have been started by `nohup`, and what is ignored stays so in children.
+    let mut running = Command::new("env")
+        .arg("--default-signal=HUP")
+        .arg(programs::path("fake-apiserver"))
+        .current_dir(repository::root())
         .args(["run", PLAYABLE, "--trace", "--", "sh", "-c"])
         .arg(format!("echo started; {script}"))
         .stdout(Stdio::null())
