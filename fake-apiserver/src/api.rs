@@ -144,9 +144,10 @@ impl From<Status> for Answer {
 pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Result<Request, Answer> {
     let route = path::route(&request.path, catalog);
     let deprecation = match &route {
-        Route::Collection { kind, .. } | Route::Object { kind, .. } => kind.deprecation,
-        Route::Unstored { .. }
-        | Route::Document(_)
+        Route::Collection { kind, .. } | Route::Object { kind, .. } | Route::Unstored { kind, .. } => {
+            kind.deprecation
+        }
+        Route::Document(_)
         | Route::Incomplete(_)
         | Route::Nameless(_)
         | Route::Unknown
@@ -180,8 +181,9 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
         Route::Unstored {
             kind,
             namespace,
-            whole,
+            name,
         } => {
+            let whole = name.is_none();
             if !whole && !kind.allows("get") {
                 Err(Status::unknown_path())
             } else if !kind.allows(verb(&request.method, whole)) {
@@ -201,7 +203,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                     Err(status) => Err(status),
                 }
             } else {
-                Err(Status::not_served(&kind.qualified()))
+                read_unstored(request, Collection { kind, namespace }, name, version)
             }
         }
         Route::Collection {
@@ -474,10 +476,7 @@ fn read_collection(
     let kind = collection.kind;
     let shape = if watch { Shape::Watch } else { Shape::List };
     let form = accept::form(request, shape, kind)?;
-    let selector = Selector {
-        labels: LabelSelector::parse(&options.label_selector).map_err(Status::bad_request)?,
-        fields: FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?,
-    };
+    let selector = selector(&options)?;
     options.set_defaults(version);
     let faults = options.faults(version);
     if !faults.is_empty() {
@@ -561,6 +560,52 @@ fn read_object(
         resource_version,
         form,
     }))
+}
+
+/// Reads what is made for every read: it has neither versions nor pages, and nobody asks which are wanted.
+fn read_unstored(
+    request: &HttpRequest,
+    collection: Collection,
+    name: Option<String>,
+    version: Version,
+) -> Result<Request, Status> {
+    let (kind, any) = (collection.kind, RequestedVersion::Any);
+    if let Some(name) = name {
+        return Ok(Request::Get(GetRequest {
+            scale: false,
+            name,
+            resource_version: any,
+            form: accept::form(request, Shape::Object, kind)?,
+            collection,
+        }));
+    }
+    let mut options = ListOptions::read(&query_pairs(&request.query)).map_err(Status::bad_request)?;
+    if options.watch {
+        return Err(Status::not_supported(kind, "watch"));
+    }
+    let form = accept::form(request, Shape::List, kind)?;
+    let selector = selector(&options)?;
+    options.set_defaults(version);
+    let faults = options.faults(version);
+    if !faults.is_empty() {
+        return Err(Status::invalid_list_options(&faults));
+    }
+    Ok(Request::List(ListRequest {
+        selector: restricted_to(selector, None, kind)?,
+        collection,
+        resource_version: any,
+        version_match: None,
+        limit: None,
+        continue_token: None,
+        form,
+    }))
+}
+
+fn selector(options: &ListOptions) -> Result<Selector, Status> {
+    Ok(Selector {
+        labels: LabelSelector::parse(&options.label_selector).map_err(Status::bad_request)?,
+        fields: FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?,
+    })
 }
 
 /// `resourceVersion`, or the server's words for one that is no number.

@@ -18,6 +18,7 @@ use crate::api::WriteRequest;
 
 mod beginning;
 mod bootstrap;
+mod components;
 mod definitions;
 mod kubelet;
 pub mod list;

@@ -370,8 +370,16 @@ impl Status {
         }))
     }
 
-    /// 404: no such object.
+    /// 404: no such object. What is not stored is called by its singular.
     pub fn not_found(kind: &Kind, name: &str) -> Self {
+        if !kind.is_stored() {
+            let message = format!("{} \"{name}\" not found", kind.singular);
+            return Self::new(404, "NotFound", message).with_details(details_of(
+                name,
+                kind.group,
+                kind.singular,
+            ));
+        }
         Self::new(
             404,
             "NotFound",

@@ -28,12 +28,12 @@ pub(super) enum Route {
         /// Below the deprecated `/watch/` prefix.
         watch: bool,
     },
-    /// To something that discovery shows and no object is of: reviews, bindings.
+    /// To something that discovery shows and nothing is stored of: reviews, bindings, component statuses.
     Unstored {
         kind: &'static Kind,
         namespace: Option<String>,
-        /// A collection, not one of its objects.
-        whole: bool,
+        /// `None`: the collection.
+        name: Option<String>,
     },
     /// To no object.
     Document(Document),
@@ -152,7 +152,7 @@ fn below_version(path: &ResourcePath<'_>, catalog: &Catalog) -> Route {
         return Route::Unstored {
             kind,
             namespace,
-            whole,
+            name: path.name.map(str::to_owned),
         };
     }
     match path.name {

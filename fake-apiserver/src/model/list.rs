@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use trace::record::Door;
 
 use super::store::{self, Mark, Objects, Store};
-use super::{Model, Resource, table};
+use super::{Model, Resource, components, table};
 use crate::api::LongList;
 
 /// How long the watch cache waits for a revision before it gives up (apiserver `watch_cache.go`, `blockTimeout`).
@@ -71,7 +71,7 @@ pub struct Page {
     pub kind: &'static Kind,
     /// How much of each object.
     pub form: Form,
-    /// `metadata.resourceVersion`.
+    /// `metadata.resourceVersion`; 0: what is not stored has none.
     pub resource_version: u64,
     /// `metadata.continue`.
     pub continue_token: Option<String>,
@@ -145,10 +145,10 @@ impl Page {
     fn metadata(&self) -> Map<String, Value> {
         let custom = self.kind.custom && self.form == Form::Full;
         let mut metadata = Map::new();
-        metadata.insert(
-            "resourceVersion".to_owned(),
-            self.resource_version.to_string().into(),
-        );
+        if self.resource_version > 0 {
+            let version = self.resource_version.to_string();
+            metadata.insert("resourceVersion".to_owned(), version.into());
+        }
         match &self.continue_token {
             Some(token) => drop(metadata.insert("continue".to_owned(), token.as_str().into())),
             // An unstructured list has the key even where it is empty.
@@ -302,6 +302,17 @@ struct State {
     cached: bool,
 }
 
+impl State {
+    /// Objects that are not stored, and have no versions.
+    fn unversioned(objects: Objects) -> Self {
+        Self {
+            objects,
+            revision: 0,
+            cached: false,
+        }
+    }
+}
+
 /// Why there is no state.
 enum NoState {
     Wait(Duration),
@@ -316,6 +327,11 @@ pub(super) fn list(
     request: &ListRequest,
 ) -> ListOutcome {
     let kind = request.collection.kind;
+    if !kind.is_stored() {
+        let state = State::unversioned(components::statuses(kind));
+        let store = Store::new(0);
+        return ListOutcome::Page(page(model, now, request, &store, &state, None, None));
+    }
     // One object by name is a read of its key: it is not paged.
     let single = request.continue_token.is_none()
         && request.selector.fields.exact_name().is_some()
@@ -527,7 +543,6 @@ pub(super) fn get(
     request: &GetRequest,
 ) -> GetOutcome {
     let kind = request.collection.kind;
-    let resource = model.resource(kind);
     let key = kind.key(request.collection.namespace.as_deref(), &request.name);
     let wanted = match request.resource_version {
         // Read from etcd, cache or not.
@@ -535,10 +550,12 @@ pub(super) fn get(
         RequestedVersion::Any => Wanted::Any,
         RequestedVersion::At(revision) => Wanted::NotOlderThan(revision),
     };
-    let state = if kind.watch_cached && !matches!(wanted, Wanted::Latest) {
-        from_watch_cache(model, resource, door, &wanted, now, arrived)
+    let state = if !kind.is_stored() {
+        Ok(State::unversioned(components::statuses(kind)))
+    } else if kind.watch_cached && !matches!(wanted, Wanted::Latest) {
+        from_watch_cache(model, model.resource(kind), door, &wanted, now, arrived)
     } else {
-        from_etcd(model, resource, &wanted)
+        from_etcd(model, model.resource(kind), &wanted)
     };
     match state {
         Err(NoState::Wait(until)) => GetOutcome::Wait { until },

@@ -27,7 +27,11 @@ pub(super) fn shown(stored: &Stored, form: Form, version: Version, now: Duration
     };
     let printer = Printer::new(stored.kind, table, version, now);
     let object = printed(stored);
-    let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
+    let version = object["metadata"].get("resourceVersion");
+    let metadata: Map<_, _> = version
+        .map(|version| ("resourceVersion".to_owned(), version.clone()))
+        .into_iter()
+        .collect();
     let mut out = printer.begin(&metadata, named);
     printer.row(&object, &stored.encoded(form), &mut out);
     out.extend_from_slice(b"]}");

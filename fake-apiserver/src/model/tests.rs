@@ -17,6 +17,7 @@ use crate::api::{Answer, HttpRequest, Request, parse};
 
 mod beginning;
 mod bytes;
+mod components;
 mod custom;
 mod events;
 mod history;

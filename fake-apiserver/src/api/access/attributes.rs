@@ -178,7 +178,7 @@ mod tests {
             let (kind, within, named, part) = match route(&request.path, &catalog) {
                 Route::Collection { kind, namespace, .. } => (kind, namespace, String::new(), None),
                 Route::Object { kind, namespace, name, subresource, .. } => (kind, namespace, name, subresource),
-                Route::Unstored { kind, namespace, .. } => (kind, namespace, String::new(), None),
+                Route::Unstored { kind, namespace, name } => (kind, namespace, name.unwrap_or_default(), None),
                 Route::Document(_) => {
                     let attributes = Attributes::of(&request);
                     let is_path = matches!(attributes, Attributes::Path { .. });

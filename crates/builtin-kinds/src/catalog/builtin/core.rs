@@ -29,6 +29,8 @@ pub(super) static ROWS: &[Kind] = &[
         list_kind: "ComponentStatusList",
         short_names: &["cs"],
         verbs: &["get", "list"],
+        deprecation: "v1 ComponentStatus is deprecated in v1.19+",
+        fields: &["conditions"],
         namespaced: false,
         ..CORE
     },
