@@ -1,7 +1,7 @@
-//! The truth: what a real apiserver would answer. Pure and clock-free; knows nothing of scripts, faults or sockets.
+//! The model: what a real apiserver would answer. Pure and clock-free; knows nothing of scripts, faults or sockets.
 //!
-//! One global revision counts every write. Each resource keeps its objects as of every revision (`store`) and its
-//! newest events (`watch_cache`); `list` and `watch` decide which of the two answers a read.
+//! One global revision counts every write. Each resource keeps its objects as of every revision (`store`) and its newest
+//! events (`watch_cache`); `list` and `watch` decide which of the two answers a read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -52,12 +52,12 @@ pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
 use watch_cache::{Event, WatchCache};
 use write::Outcome;
 
-/// A write, done.
+/// Result of a write.
 #[derive(Debug, Clone)]
 pub struct Written {
-    /// What it did; `None`: nothing changed and no revision was used.
+    /// What changed; `None`: nothing did, and no revision was used.
     pub op: Option<WriteOp>,
-    /// Whom it concerns: `namespace/name`, or `name`.
+    /// Object key: `namespace/name`, or `name`.
     pub key: String,
     /// `metadata.uid`.
     pub uid: String,
@@ -69,34 +69,34 @@ pub struct Written {
     pub previous: Option<Arc<Stored>>,
 }
 
-/// The truth.
+/// The model of an apiserver with its etcd.
 #[derive(Debug)]
 pub struct Model {
     version: Version,
     catalog: Catalog,
     revision: u64,
-    /// The oldest revision that is left.
+    /// Oldest revision that is not compacted.
     compacted: u64,
-    /// Writes ever made; unlike revisions, never taken back.
+    /// Number of writes ever made; unlike revisions, it never goes down.
     writes: u64,
-    /// Those that only pretended: who they create has a uid nobody else gets.
+    /// Number of dry-run writes, so that the objects they return have unique uids.
     dry_runs: u64,
     bookmark_interval: Duration,
     watch_cache_capacity: usize,
-    /// From 1970 to the start.
+    /// Time from 1970 to the start.
     epoch: Duration,
     progress_notify: bool,
-    /// Must a namespace be there before anything is written into it?
+    /// Must a namespace exist before anything is written into it?
     namespaces_enforced: bool,
-    /// Definitions that are served, by name.
+    /// Served definitions, by name.
     installed: BTreeMap<String, Installed>,
-    /// Definitions that changed, and were not looked at yet.
+    /// Definitions that changed and are not processed yet.
     unsettled: BTreeSet<String>,
-    /// In the order in which room was made for them; none is ever taken back.
+    /// In the order of registration; never removed.
     resources: Vec<Resource>,
-    /// Which of them, by group and plural: all versions of a resource show the same objects.
+    /// Their index by group and plural: all versions of a resource share their objects.
     places: BTreeMap<(&'static str, &'static str), Place>,
-    /// The same by the address of the kind: asked some times at every write.
+    /// The same by the address of the kind, because every write looks it up several times.
     places_of_kinds: BTreeMap<usize, Place>,
     /// Does every resource have the watch cache of a second apiserver?
     twin: bool,
@@ -104,7 +104,7 @@ pub struct Model {
     lags: Lags,
 }
 
-/// Index of a resource: callers that need it at every event look it up once.
+/// Index of a resource, for callers that need it at every event.
 #[derive(Debug, Clone, Copy)]
 struct Place(usize);
 
@@ -114,7 +114,7 @@ struct Resource {
     watch_cached: bool,
     store: Store,
     cache: WatchCache,
-    /// That of a second apiserver over the same store.
+    /// Watch cache of a second apiserver on the same store.
     twin: Option<WatchCache>,
 }
 
@@ -126,14 +126,14 @@ impl Resource {
         }
     }
 
-    /// The watch caches of `door`, or of both.
+    /// Returns the watch caches of `door`, or of both.
     fn caches(&mut self, door: Option<Door>) -> impl Iterator<Item = &mut WatchCache> {
         let first = (door != Some(Door::B)).then_some(&mut self.cache);
         let second = self.twin.as_mut().filter(|_| door != Some(Door::A));
         first.into_iter().chain(second)
     }
 
-    /// About how many bytes of memory the events of its watch caches take.
+    /// Returns the approximate memory of the watch cache's events, in bytes.
     fn event_bytes(&self) -> usize {
         self.cache.bytes() + self.twin.as_ref().map_or(0, WatchCache::bytes)
     }
@@ -147,21 +147,20 @@ impl Resource {
 }
 
 impl Model {
-    /// An empty store that knows the kinds scenarios speak of. The first write gets `settings.revision + 1`.
+    /// Returns an empty store with the kinds that scenarios use. The first write gets `settings.revision + 1`.
     pub fn new(settings: &ServerSettings) -> Self {
         Self::with_catalog(settings, Catalog::of_scenarios(settings.version))
     }
 
-    /// The empty store of a stock apiserver: custom resources need a definition, and nothing that a client writes is
-    /// taken into a namespace that is not there.
+    /// Returns the empty store of a stock apiserver: custom resources need a definition, and a write into a namespace that
+    /// does not exist is refused.
     pub fn standalone(settings: &ServerSettings) -> Self {
         let mut model = Self::with_catalog(settings, Catalog::builtin(settings.version));
         model.enforce_namespaces();
         model
     }
 
-    /// From now on nothing that a client writes is taken into a namespace that is not there. A scenario's own writes
-    /// always are.
+    /// From now on, clients cannot write into a namespace that does not exist. Writes of the scenario still can.
     pub fn enforce_namespaces(&mut self) {
         self.namespaces_enforced = true;
     }
@@ -195,10 +194,10 @@ impl Model {
         model
     }
 
-    /// Sees to it that there is a place for the objects of this kind.
+    /// Registers the resource of this kind, if it is new.
     fn make_room(&mut self, kind: &'static Kind) {
         let revision = self.revision;
-        // Where there is no watch cache, etcd itself has all events since compaction.
+        // Without a watch cache, etcd has all events since compaction.
         let capacity = if kind.watch_cached {
             self.watch_cache_capacity
         } else {
@@ -218,12 +217,12 @@ impl Model {
         self.places_of_kinds.insert(address(kind), *place);
     }
 
-    /// Is there a second apiserver over the same truth?
+    /// Is there a second apiserver on the same store?
     pub fn has_twin(&self) -> bool {
         self.twin
     }
 
-    /// From now on there is: its watch caches begin at the current revision.
+    /// Adds a second apiserver, whose watch caches begin at the current revision.
     pub fn open_twin(&mut self) {
         let (revision, capacity) = (self.revision, self.watch_cache_capacity);
         self.twin = true;
@@ -237,29 +236,29 @@ impl Model {
         }
     }
 
-    /// The kinds that are served.
+    /// Returns the served kinds.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// The newest revision.
+    /// Returns the newest revision.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The oldest revision an exact list can still show.
+    /// Returns the oldest revision that an exact list can return.
     pub fn compacted(&self) -> u64 {
         self.compacted
     }
 
-    /// The oldest revision a watch of this resource can start from.
+    /// Returns the oldest revision from which a watch of this resource can start.
     pub fn oldest_watchable(&self, group: &str, plural: &str) -> Option<u64> {
         let kind = self.catalog.find(group, plural)?;
         let oldest = self.resource(kind).cache.oldest_start();
         Some(if kind.watch_cached { oldest } else { self.compacted })
     }
 
-    /// Creates the object, or replaces it.
+    /// Creates or replaces the object.
     ///
     /// # Errors
     /// 404 for a kind that is not served.
@@ -273,10 +272,11 @@ impl Model {
         Ok(self.replace(now, kind, key, &manifest.json))
     }
 
-    /// Deletes the object. One with finalizers is only marked; the write that takes its last finalizer deletes it.
+    /// Deletes the object. One with finalizers is only marked for deletion; the write that removes its last finalizer
+    /// deletes it.
     ///
     /// # Errors
-    /// 404 for a kind that is not served and for an object that is not there.
+    /// 404 for a kind that is not served and for an object that does not exist.
     pub fn delete(&mut self, now: Duration, name: &ObjectName) -> Result<Written, Status> {
         let (kind, current) = self.existing(name)?;
         let outcome = if kind.defines {
@@ -289,15 +289,15 @@ impl Model {
         Ok(self.carry_out(now, kind, current.key.clone(), Some(current), outcome))
     }
 
-    /// Is there such an object?
+    /// Does this object exist?
     pub fn has(&self, name: &ObjectName) -> bool {
         self.existing(name).is_ok()
     }
 
-    /// Changes labels; `None` removes one.
+    /// Sets labels; `None` removes one.
     ///
     /// # Errors
-    /// 404 for a kind that is not served and for an object that is not there.
+    /// 404 for a kind that is not served and for an object that does not exist.
     pub fn relabel(
         &mut self,
         now: Duration,
@@ -309,23 +309,23 @@ impl Model {
         Ok(self.replace(now, kind, current.key.clone(), &manifest))
     }
 
-    /// Does what a client asks for. `seed` decides over generated names.
+    /// Carries out a write of a client. `seed` decides generated names.
     ///
     /// # Errors
-    /// What a real apiserver refuses it with: 403, 404, 409, 422, 500.
+    /// The refusal of a real apiserver: 403, 404, 409, 422, 500.
     pub fn write(&mut self, now: Duration, request: WriteRequest, seed: u64) -> Result<Done, Refused> {
         let mut done = registry::write(self, now, request, seed)?;
         done.written.extend(self.settle(now));
         Ok(done)
     }
 
-    /// Does what an apiserver does by itself about definitions that were written: their names are accepted, they are
-    /// established and served, or cleaned up. To be called after every write of a scenario; gives what was written.
+    /// Processes definitions that were written, as an apiserver's controllers do: their names are accepted, they are
+    /// established and served, or cleaned up. Call it after every write of a scenario; returns what it wrote.
     pub fn settle(&mut self, now: Duration) -> Vec<Written> {
         self.settle_definitions(now)
     }
 
-    /// The objects of a resource as of `revision`, in key order; none where that state is not kept.
+    /// Returns the objects of a resource as of `revision`, in key order; none if that revision is compacted.
     pub fn objects_at(
         &self,
         group: &str,
@@ -341,7 +341,7 @@ impl Model {
         })
     }
 
-    /// The object as it is now.
+    /// Returns the current object.
     pub fn object(&self, name: &ObjectName) -> Option<Arc<Stored>> {
         self.existing(name).ok().map(|(_, object)| object)
     }
@@ -351,7 +351,7 @@ impl Model {
         self.list_at(Door::A, now, arrived, request)
     }
 
-    /// The same, at one of two apiservers.
+    /// Like [`Model::list`], at one of two apiservers.
     pub fn list_at(
         &self,
         door: Door,
@@ -367,16 +367,16 @@ impl Model {
         self.get_at(Door::A, now, arrived, request)
     }
 
-    /// The same, at one of two apiservers.
+    /// Like [`Model::get`], at one of two apiservers.
     pub fn get_at(&self, door: Door, now: Duration, arrived: Duration, request: &GetRequest) -> GetOutcome {
         list::get(self, door, now, arrived, request)
     }
 
-    /// Opens a watch. `lifetime` is how long it lasts if the request does not say; a real server draws it from
+    /// Opens a watch. `lifetime` is how long it lasts if the request has no `timeoutSeconds`; a real server draws it from
     /// 30 to 60 minutes.
     ///
     /// # Errors
-    /// None for the kinds served now: whatever is wrong with a legal watch is said in the stream, as an ERROR event.
+    /// None for the kinds served now: errors of a valid watch request are sent in the stream, as an ERROR event.
     pub fn open_watch(
         &self,
         now: Duration,
@@ -386,7 +386,7 @@ impl Model {
         self.open_watch_at(Door::A, now, request, lifetime)
     }
 
-    /// The same, at one of two apiservers.
+    /// Like [`Model::open_watch`], at one of two apiservers.
     ///
     /// # Errors
     /// As [`Model::open_watch`].
@@ -400,7 +400,7 @@ impl Model {
         Ok(WatchSession::open(self, door, now, request, lifetime))
     }
 
-    /// A bookmark of this collection. `resource_version` is written as is (empty: left out).
+    /// Returns a bookmark of this collection. `resource_version` is written verbatim (empty: left out).
     pub fn bookmark_frame(
         &self,
         collection: &Collection,
@@ -418,7 +418,7 @@ impl Model {
         )
     }
 
-    /// Revision and objects that reads from the watch cache see.
+    /// Returns the revision and the objects that reads from the watch cache see.
     fn cached<'a>(&'a self, resource: &'a Resource, door: Door) -> (u64, &'a Objects) {
         let cache = resource.cache(door);
         match cache.behind() {
@@ -428,8 +428,8 @@ impl Model {
         }
     }
 
-    /// A read needs the watch cache to be at `revision`: a cache that is behind asks etcd how far it is, and so learns
-    /// of writes to other resources. Gives the revision it is at then.
+    /// Requests `revision` of the watch cache: a cache that is behind asks etcd for its revision (a progress request),
+    /// and so learns of writes to other resources. Returns the revision that the cache has reached.
     fn catch_up(&self, resource: &Resource, door: Door, revision: u64) -> u64 {
         let cache = resource.cache(door);
         if self.cached(resource, door).0 < revision {
@@ -528,7 +528,7 @@ impl Model {
         }
     }
 
-    /// Creates what is ready to be stored under the next revision.
+    /// Creates an object that is complete, under the next revision.
     fn create(&mut self, now: Duration, stored: Stored) -> Written {
         let stored = Arc::new(stored);
         self.commit(now, WriteOp::Create, &stored, None);
@@ -542,7 +542,7 @@ impl Model {
         }
     }
 
-    /// Stores a version, or the last one of what goes, and gives it to the watch caches.
+    /// Stores a version, or the last one of a deleted object, and passes it to the watch caches.
     fn commit(&mut self, now: Duration, op: WriteOp, stored: &Arc<Stored>, previous: Option<Arc<Stored>>) {
         let (kind, key, revision) = (stored.kind, stored.key.as_str(), stored.revision);
         self.revision = revision;

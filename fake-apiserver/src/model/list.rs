@@ -1,4 +1,4 @@
-//! LIST and GET: which state answers a read, and which part of it.
+//! LIST and GET: which state answers a read, and which part of it is returned.
 //!
 //! The decision is the table in "Resource versions" of the API concepts page (`resourceVersion` ×
 //! `resourceVersionMatch` × paging), as the apiserver's cacher and etcd3 store carry it out.
@@ -25,21 +25,21 @@ use crate::api::LongList;
 /// How long the watch cache waits for a revision before it gives up (apiserver `watch_cache.go`, `blockTimeout`).
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(3);
 
-/// What becomes of a LIST.
+/// Outcome of a LIST.
 #[derive(Debug)]
 pub enum ListOutcome {
     /// A page.
     Page(Page),
     /// A refusal.
     Refused(Status),
-    /// Not yet: ask again after every change of the model (a write, a thaw, a relist, a restore), and at `until`.
+    /// Not yet: try again after every change of the model (a write, a thaw, a relist, a restore), and at `until`.
     Wait {
         /// When the server gives up waiting.
         until: Duration,
     },
 }
 
-/// What becomes of a GET.
+/// Outcome of a GET.
 #[derive(Debug)]
 pub enum GetOutcome {
     /// The object and its body.
@@ -51,27 +51,27 @@ pub enum GetOutcome {
     },
     /// A refusal.
     Refused(Status),
-    /// Not yet: ask again after every change of the model (a write, a thaw, a relist, a restore), and at `until`.
+    /// Not yet: try again after every change of the model (a write, a thaw, a relist, a restore), and at `until`.
     Wait {
         /// When the server gives up waiting.
         until: Duration,
     },
 }
 
-/// Bytes of items above which a page is long.
+/// Size of the items, in bytes, above which a page is encoded piecemeal.
 const LONG: usize = 1024 * 1024;
 
-/// Bytes of a piece of a long page, about.
+/// Approximate size of a piece, in bytes.
 const PIECE: usize = 64 * 1024;
 
 /// One page of a list.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// Of which kind.
+    /// Kind of the items.
     pub kind: &'static Kind,
-    /// How much of each object.
+    /// Representation of the items.
     pub form: Form,
-    /// `metadata.resourceVersion`; 0: what is not stored has none.
+    /// `metadata.resourceVersion`; 0: none, because the kind is not stored.
     pub resource_version: u64,
     /// `metadata.continue`.
     pub continue_token: Option<String>,
@@ -79,14 +79,14 @@ pub struct Page {
     pub remaining: Option<i64>,
     /// The items, in order.
     pub items: Vec<Arc<Stored>>,
-    /// Which version prints it, if it is a table.
+    /// Kubernetes version whose printer columns apply, for a table.
     pub version: Version,
-    /// When it was read: what ages are counted up to.
+    /// Time of the read, from which ages are counted.
     pub read_at: Duration,
 }
 
 impl Page {
-    /// The body, with its newline.
+    /// Encodes the body, with its newline.
     pub fn encode(&self) -> Bytes {
         if let Form::Table(table) = self.form {
             let mut out = table::page(self, table, &self.metadata());
@@ -104,12 +104,12 @@ impl Page {
         out.into()
     }
 
-    /// Is it so long that it is better made while it leaves?
+    /// Is it large enough to be encoded while it is sent?
     pub fn is_long(&self) -> bool {
         self.items.iter().map(|item| item.length()).sum::<usize>() > LONG
     }
 
-    /// The same bytes as [`Page::encode`], made while they are taken.
+    /// Returns the bytes of [`Page::encode`] piecemeal.
     pub fn into_text(self) -> PageText {
         let printer = match self.form {
             Form::Table(table) => Some(table::Printer::new(self.kind, table, self.version, self.read_at)),
@@ -128,8 +128,8 @@ impl Page {
         }
     }
 
-    /// As JSON value, in the order of the wire, for a script that edits it; [`encode_json`] and a newline make the
-    /// body of it.
+    /// Returns the list as JSON in the key order of the wire, for a script that edits it; [`encode_json`] and a newline make
+    /// the body of it.
     pub fn to_json(&self) -> Value {
         if let Form::Table(_) = self.form {
             return decode(&self.encode());
@@ -161,7 +161,7 @@ impl Page {
         metadata
     }
 
-    /// The list with `items` in its place, but empty.
+    /// Returns the list with empty `items`.
     fn envelope(&self) -> Map<String, Value> {
         let custom = self.kind.custom && self.form == Form::Full;
         let metadata = self.metadata();
@@ -184,7 +184,7 @@ impl Page {
         }
     }
 
-    /// What stands before and behind the items.
+    /// Returns the bytes before and after the items.
     fn frame(&self) -> (Vec<u8>, Vec<u8>) {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut out = &mut before;
@@ -197,7 +197,7 @@ impl Page {
                 continue;
             }
             if matches!(self.form, Form::Metadata(_)) && self.items.is_empty() {
-                // Nothing was appended to the Go slice.
+                // A nil slice in Go.
                 out.extend_from_slice(b"null");
             } else {
                 out.push(b'[');
@@ -217,15 +217,15 @@ impl Page {
     }
 }
 
-/// A page on its way out.
+/// A page that is encoded piecemeal.
 #[derive(Debug)]
 pub struct PageText {
     page: Page,
-    /// Of a table.
+    /// For a table.
     printer: Option<table::Printer<'static>>,
-    /// Items that are written.
+    /// Number of items that are encoded.
     written: usize,
-    /// What is written and not taken.
+    /// Encoded bytes that are not taken yet.
     out: Vec<u8>,
     after: Vec<u8>,
 }
@@ -281,21 +281,21 @@ impl LongList for PageText {
     }
 }
 
-/// Which state a list wants.
+/// State that a list requires.
 enum Wanted {
-    /// At least what is current when it arrives.
+    /// The newest one at the arrival of the request.
     Newest,
-    /// Whatever is at hand.
+    /// Any.
     Any,
-    /// At least this revision.
+    /// This revision or a later one.
     NotOlderThan(u64),
-    /// This revision.
+    /// Exactly this revision.
     Exact(u64),
-    /// What etcd has now: the rest of a list whose own state is gone.
+    /// What etcd has now: the rest of a list whose snapshot is compacted.
     Latest,
 }
 
-/// A state to read a page from.
+/// State from which a page is read.
 struct State {
     objects: Objects,
     revision: u64,
@@ -303,7 +303,7 @@ struct State {
 }
 
 impl State {
-    /// Objects that are not stored, and have no versions.
+    /// Objects without storage, which have no versions.
     fn unversioned(objects: Objects) -> Self {
         Self {
             objects,
@@ -313,7 +313,7 @@ impl State {
     }
 }
 
-/// Why there is no state.
+/// Why no state can be read.
 enum NoState {
     Wait(Duration),
     Refused(Status),
@@ -332,7 +332,7 @@ pub(super) fn list(
         let store = Store::new(0);
         return ListOutcome::Page(page(model, now, request, &store, &state, None, None));
     }
-    // One object by name is a read of its key: it is not paged.
+    // A LIST of one object by name reads its key: it is not paged.
     let single = request.continue_token.is_none()
         && request.selector.fields.exact_name().is_some()
         && (request.collection.namespace.is_some() || !kind.namespaced);
@@ -352,15 +352,15 @@ pub(super) fn list(
         (None, RequestedVersion::At(revision), None) if limit.is_some() => Wanted::Exact(revision),
         (None, RequestedVersion::At(revision), None) => Wanted::NotOlderThan(revision),
     };
-    // Before 1.34 the watch cache knew one state only: exact reads and all pages but the first went to etcd.
+    // Before 1.34 the watch cache had one snapshot only: exact reads and all pages but the first went to etcd.
     let snapshots = model.version > Version::V1_33;
     let exact = matches!(wanted, Wanted::Exact(_));
-    // A limit makes a cache pass a read at a revision on, for etcd to show that one; but etcd pages no single object.
+    // With a limit the cache delegates a read at a revision to etcd, but etcd does not page a single object.
     let passed_on = single
         && request.limit.is_some()
         && request.version_match.is_none()
         && matches!(wanted, Wanted::NotOlderThan(_));
-    // The states a cache remembers are of whole collections: one object of the past is read from etcd.
+    // The cache has snapshots of whole collections: a single object at a past revision is read from etcd.
     let from_cache =
         kind.watch_cached && (snapshots || !(token.is_some() || exact)) && !(single && (exact || passed_on));
     if from_cache && matches!(request.resource_version, RequestedVersion::Any) {
@@ -423,7 +423,7 @@ fn from_watch_cache(
             exactly(model, resource, revision, Some(door))
         }
         Wanted::Newest | Wanted::Latest => match wait_for(model.revision) {
-            // A cache that does not catch up is passed by.
+            // A cache that does not catch up is bypassed.
             Err(NoState::Refused(_)) => from_etcd(model, resource, wanted),
             fresh => fresh.map(|()| newest()),
         },
@@ -462,7 +462,7 @@ fn exactly(
         Some(objects) => Ok(State {
             objects,
             revision,
-            // What was before the cache began, or left it, only etcd still knows.
+            // Only etcd still has what precedes the cache.
             cached: cached_at.is_some_and(|door| revision >= resource.cache(door).oldest_start()),
         }),
         None => Err(NoState::Refused(Status::expired_list())),
@@ -497,7 +497,7 @@ fn page(
         namespace: namespace.map(str::to_owned),
         start: start.to_owned(),
     };
-    // The page is full, and there are keys behind it, whether or not they match.
+    // The page is full and more keys follow, whether or not they match.
     let more = if !full(&items) {
         0
     } else if namespace.is_none() && token.is_none() {
@@ -545,7 +545,7 @@ pub(super) fn get(
     let kind = request.collection.kind;
     let key = kind.key(request.collection.namespace.as_deref(), &request.name);
     let wanted = match request.resource_version {
-        // Read from etcd, cache or not.
+        // Read from etcd, with or without a cache.
         RequestedVersion::Newest => Wanted::Latest,
         RequestedVersion::Any => Wanted::Any,
         RequestedVersion::At(revision) => Wanted::NotOlderThan(revision),

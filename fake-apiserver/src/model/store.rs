@@ -1,8 +1,7 @@
-//! What etcd keeps of one resource: the objects now, and what undoes every write that is not compacted.
+//! etcd's part for one resource: the current objects, and what undoes every write that is not compacted.
 //!
-//! A state of the past is asked for rarely, and then again and again, page by page: it is made by undoing writes, and
-//! the newest few that were made are remembered. A snapshot is a clone of a persistent map, so it costs what changes
-//! after it.
+//! Past snapshots are requested rarely, and then repeatedly, page by page: they are built by undoing writes, and the most
+//! recent ones are kept. A snapshot is a clone of a persistent map, so it costs what changes after it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,39 +11,39 @@ use std::sync::Arc;
 use apimachinery::object::Stored;
 use imbl::OrdMap;
 
-/// States of the past that are remembered.
+/// Number of past snapshots kept.
 const REMEMBERED_MAX: usize = 8;
 
-/// The objects of a resource at one moment, in key order.
+/// Objects of a resource at one revision, in key order.
 pub(super) type Objects = OrdMap<Arc<str>, Arc<Stored>>;
 
-/// One resource's objects and their history.
+/// Objects of one resource and their history.
 #[derive(Debug)]
 pub(super) struct Store {
     current: Objects,
-    /// Nothing before this revision is known.
+    /// Oldest revision that can be rebuilt.
     since: u64,
-    /// What undoes each write after `since`, ascending.
+    /// Undo entries of the writes after `since`, ascending.
     writes: VecDeque<Write>,
-    /// Bytes of the objects that only `writes` holds.
+    /// Bytes of objects that only `writes` holds.
     superseded: usize,
-    /// States of the past by revision, the one asked for last at the end. Asking is part of reading, hence the cell.
+    /// Past snapshots by revision, the most recently used last. A cell, because reads fill it.
     remembered: RefCell<VecDeque<(u64, Objects)>>,
-    /// How many keys are behind the pages that were given out last.
+    /// Number of keys that follow the most recent pages.
     behind: RefCell<VecDeque<(Mark, usize)>>,
 }
 
-/// Where a page ended.
+/// End of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// Of which state it was.
+    /// Revision of the snapshot.
     pub(super) revision: u64,
     pub(super) namespace: Option<String>,
-    /// Where the next one starts.
+    /// Start key of the next page.
     pub(super) start: String,
 }
 
-/// One write, from behind.
+/// Undo entry of one write.
 #[derive(Debug)]
 struct Write {
     revision: u64,
@@ -59,7 +58,7 @@ impl Write {
 }
 
 impl Store {
-    /// Empty since `revision`.
+    /// Returns an empty store whose history begins at `revision`.
     pub(super) fn new(revision: u64) -> Self {
         Self {
             current: Objects::new(),
@@ -88,7 +87,7 @@ impl Store {
         }
     }
 
-    /// The objects as of `revision`; `None` when nothing so old is kept.
+    /// Returns the objects as of `revision`; `None` if it is compacted.
     pub(super) fn at(&self, revision: u64) -> Option<Objects> {
         if revision < self.since {
             return None;
@@ -108,7 +107,7 @@ impl Store {
         Some(objects)
     }
 
-    /// Forgets what was before `revision`.
+    /// Drops the history before `revision`.
     pub(super) fn compact(&mut self, revision: u64) {
         while let Some(write) = self.writes.front()
             && write.revision <= revision
@@ -122,17 +121,17 @@ impl Store {
             .retain(|(known, _)| *known >= revision);
     }
 
-    /// Goes back to `revision`, which must still be kept, and forgets what was after it.
+    /// Goes back to `revision`, which must not be compacted, and drops what came after it.
     pub(super) fn rewind(&mut self, revision: u64) {
         self.current = self.undone(revision);
         self.writes.truncate(self.after(revision));
         self.superseded = self.writes.iter().map(Write::weight).sum();
         self.remembered.borrow_mut().clear();
-        // The same revisions will be given to other states.
+        // The same revisions will denote other states.
         self.behind.borrow_mut().clear();
     }
 
-    /// How many keys there are from `mark` on, if the page before it is remembered: counting them page by page would cost
+    /// Returns the number of keys from `mark` on, if the page before it is remembered: counting at every page would cost
     /// more than the pages.
     pub(super) fn behind(&self, mark: &Mark) -> Option<usize> {
         let behind = self.behind.borrow();
@@ -140,7 +139,7 @@ impl Store {
         known.map(|(_, count)| *count)
     }
 
-    /// A page was given out, and there are `count` keys from `mark` on.
+    /// Remembers that `count` keys follow from `mark` on.
     pub(super) fn remember_behind(&self, mark: Mark, count: usize) {
         let mut behind = self.behind.borrow_mut();
         if behind.len() == REMEMBERED_MAX {
@@ -149,7 +148,7 @@ impl Store {
         behind.push_back((mark, count));
     }
 
-    /// Bytes that would be free if all history were forgotten.
+    /// Returns the bytes that dropping all history would free.
     pub(super) fn superseded(&self) -> usize {
         self.superseded
     }
@@ -164,7 +163,7 @@ impl Store {
         self.writes.push_back(write);
     }
 
-    /// Index of the first write after `revision`.
+    /// Returns the index of the first write after `revision`.
     fn after(&self, revision: u64) -> usize {
         self.writes.partition_point(|write| write.revision <= revision)
     }
@@ -181,7 +180,7 @@ impl Store {
     }
 }
 
-/// The objects of `namespace` (of all, if `None`) whose key, relative to it, is not before `start`.
+/// Returns the objects of `namespace` (of all, if `None`) whose key, relative to it, is not before `start`.
 pub(super) fn range<'a>(
     objects: &'a Objects,
     namespace: Option<&str>,
@@ -189,7 +188,7 @@ pub(super) fn range<'a>(
 ) -> impl Iterator<Item = &'a Arc<Stored>> {
     let (lower, upper) = match namespace {
         Some(namespace) => {
-            // '0' is the byte after '/': the first key behind all of the namespace.
+            // '0' is the byte after '/': the first key after the namespace.
             (
                 format!("{namespace}/{start}"),
                 Bound::Excluded(format!("{namespace}0")),

@@ -1,7 +1,6 @@
-//! What is done to the store and to watch caches from outside: compaction, restarts, caches that stop or go on, and
-//! backups that are restored.
+//! Operations on the store and on watch caches from outside: compaction, restart, freeze, lag, and restore from a backup.
 //!
-//! It must not know who does it, or why.
+//! It knows nothing of who requests them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,25 +10,25 @@ use trace::record::Door;
 use super::watch_cache::WatchCache;
 use super::{Model, Resource};
 
-/// What is done to a watch cache.
+/// Operation on a watch cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchCacheOp {
-    /// It relists: its open watches end, older starts are too old.
+    /// Relist: open watches end, and older starts are too old.
     Clear,
-    /// It stops following the store: what is read from it is stale, and watches are still.
+    /// Freeze: reads are stale, and watches receive nothing.
     Freeze,
-    /// It follows the store, but sees every write so much later.
+    /// Lag: every write arrives with this delay.
     Lag(Duration),
-    /// It follows at once again. If what it missed is compacted, it relists, which ends its watches.
+    /// Thaw. If a write it missed is compacted, it relists, which ends its watches.
     Thaw,
 }
 
-/// How late watch caches see what is written.
+/// Delays of watch caches.
 #[derive(Debug, Default)]
 pub(super) struct Lags {
-    /// Of resources that come later: as was said of all at a door.
+    /// Delay of resources that are registered later, by replica.
     by_door: BTreeMap<Door, Duration>,
-    /// Is any cache late?
+    /// Does any cache lag?
     any: bool,
 }
 
@@ -39,21 +38,21 @@ impl Lags {
     }
 }
 
-/// Why the store cannot go back.
+/// Why the store cannot be restored to a revision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
     /// The revision is compacted.
     #[error("revision {to} is compacted (the oldest left is {oldest})")]
     Compacted {
-        /// Where to.
+        /// The requested revision.
         to: u64,
-        /// The oldest revision left.
+        /// The oldest revision that is not compacted.
         oldest: u64,
     },
-    /// The revision is not written yet.
+    /// The revision is in the future.
     #[error("revision {to} is in the future (the store is at {current})")]
     Future {
-        /// Where to.
+        /// The requested revision.
         to: u64,
         /// The store's revision.
         current: u64,
@@ -61,7 +60,7 @@ pub enum RestoreError {
 }
 
 impl Model {
-    /// Forgets all history before the current revision, in the store and in every watch cache. Open watches go on.
+    /// Drops all history before the current revision, in the store and in every watch cache. Open watches continue.
     pub fn compact(&mut self) {
         self.compacted = self.revision;
         tracing::debug!(revision = self.revision, "compacted");
@@ -73,17 +72,17 @@ impl Model {
         }
     }
 
-    /// Forgets all history before the current revision in the store alone, as etcd does when it is compacted: exact
-    /// lists and continue tokens of before are too old, and so are watches where there is no watch cache.
+    /// Drops all history before the current revision in the store alone, as a compaction of etcd does: older exact lists
+    /// and continue tokens are too old, and so are watches of resources without a watch cache.
     pub fn compact_store(&mut self) {
         self.compact_store_to(self.revision);
     }
 
-    /// The same for the history before `revision`, as far as it is written yet.
+    /// The same for the history before `revision`, capped at the current one.
     pub fn compact_store_to(&mut self, revision: u64) {
         self.compacted = self.compacted.max(revision.min(self.revision));
         tracing::debug!(revision = self.compacted, "store compacted");
-        // The apiserver writes down what it compacted.
+        // The apiserver records its compactions in etcd.
         self.revision += 1;
         for resource in &mut self.resources {
             resource.store.compact(self.compacted);
@@ -95,24 +94,24 @@ impl Model {
         }
     }
 
-    /// About how many bytes of memory would be free if all history were forgotten.
+    /// Returns the approximate memory that dropping all history would free, in bytes.
     pub fn history_bytes(&self) -> usize {
         let of = |resource: &Resource| {
-            // Without a watch cache it is compaction that lets events go.
+            // Without a watch cache, events are dropped by compaction.
             let events = (!resource.watch_cached).then(|| resource.event_bytes());
             resource.store.superseded() + events.unwrap_or_default()
         };
         self.resources.iter().map(of).sum()
     }
 
-    /// About how many bytes of memory the events in the watch caches take.
+    /// Returns the approximate memory of the events in the watch caches, in bytes.
     pub fn event_bytes(&self) -> usize {
         let cached = self.resources.iter().filter(|resource| resource.watch_cached);
         cached.map(Resource::event_bytes).sum()
     }
 
-    /// Lets the oldest events leave the watch caches until they take about so many `bytes`, each cache its share: what
-    /// they can no longer replay is too old for them (410), and watches that are so far behind end.
+    /// Drops the oldest events from the watch caches until they take about `bytes`, each cache its share: a watch from
+    /// before them is too old (410), and open watches that lag so far behind end.
     pub fn evict_events(&mut self, bytes: usize) {
         let all = self.event_bytes().max(1) as u128;
         for resource in self.resources.iter_mut().filter(|resource| resource.watch_cached) {
@@ -123,9 +122,8 @@ impl Model {
         }
     }
 
-    /// Every watch cache is refilled from a list at the current revision, as when the apiserver restarts: all watches
-    /// end, and older starts are too old. Where there is no watch cache, watches end and can go on from where they
-    /// were.
+    /// Refills every watch cache from a list at the current revision, as a restart of the apiserver does: all watches
+    /// end, and older starts are too old. Without a watch cache, watches end and can resume from their last revision.
     pub fn restart_watch_caches(&mut self) {
         let revision = self.revision;
         tracing::debug!(revision, "watch caches restarted");
@@ -138,8 +136,8 @@ impl Model {
         }
     }
 
-    /// Turns the watch cache of a resource, or of all; nothing where there is no watch cache. Those of one door, or of
-    /// both.
+    /// Applies the operation to the watch cache of a resource, or to all, of one replica or both. Resources without a watch
+    /// cache are unaffected.
     pub fn turn_watch_caches(
         &mut self,
         now: Duration,
@@ -177,8 +175,8 @@ impl Model {
         self.lags.any = caches.any(|cache| cache.lags());
     }
 
-    /// Lets watch caches that lag see what is due at `now`: to be called before anything else is done at that time. True
-    /// if one saw something.
+    /// Processes writes that are due at `now` in lagging watch caches. Call it before anything else at that time.
+    /// Returns true if there were any.
     pub fn follow(&mut self, now: Duration) -> bool {
         if !self.lags.any {
             return false;
@@ -187,7 +185,7 @@ impl Model {
         caches.fold(false, |seen, cache| cache.see(now) | seen)
     }
 
-    /// When a watch cache that lags will see something more.
+    /// Returns when a lagging watch cache processes its next write.
     pub fn poll_timeout(&self) -> Option<Duration> {
         if !self.lags.any {
             return None;
@@ -197,11 +195,11 @@ impl Model {
         caches.flatten().filter_map(WatchCache::next_sight).min()
     }
 
-    /// The store goes back to an earlier state and revision, as from a backup that was restored without raising the
-    /// revision (kubernetes#107457); every watch cache relists, which ends all watches.
+    /// Restores the store to an earlier state and revision, as from a backup that is restored without raising the revision
+    /// (kubernetes#107457); every watch cache relists, which ends all watches.
     ///
     /// # Errors
-    /// When that state is not there: compacted, or not written yet.
+    /// If that revision is compacted or in the future.
     pub fn restore(&mut self, to_revision: u64) -> Result<(), RestoreError> {
         if to_revision > self.revision {
             return Err(RestoreError::Future {

@@ -1,12 +1,11 @@
-//! One watch, from its start to its end: what it begins with, which writes it shows and as what, when it sends a
-//! bookmark, and when it is over.
+//! A watch session: its initial events, which writes it sends and as which event type, its bookmarks, and its end.
 //!
 //! ```text
 //!   Waiting{for a revision} --cache got there--> Initial{objects, end marker} --all sent--> Live{position}
 //!      \                                                                                       |
 //!       `--3 s--> Refused{status} --ERROR sent--> Over <---deadline, relist, overrun-----------+
 //! ```
-//! It is pulled: a session is a cursor into its resource's events and owns none of them.
+//! It is polled: a session is a cursor into its resource's events and owns none of them.
 //!
 //! Sources: "Efficient detection of changes", "Streaming lists" and "Watch bookmarks" in the API concepts page;
 //! KEP-956, KEP-3157; apiserver `storage/cacher`.
@@ -31,10 +30,10 @@ use super::list::FRESH_WAIT;
 use super::watch_cache::{Change, Event, line};
 use super::{Model, Place, store, table};
 
-/// The annotation of the bookmark that ends the initial events (KEP-3157).
+/// Annotation of the bookmark that ends the initial events (KEP-3157).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// The longest a watch lasts, whatever its `timeoutSeconds`.
+/// Longest lifetime of a watch, whatever its `timeoutSeconds`.
 const LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// How long before its deadline a watch gets its last bookmark (apiserver `cache_watcher.go`, `nextBookmarkTime`).
@@ -43,25 +42,25 @@ const BOOKMARK_BEFORE_DEADLINE: Duration = Duration::from_secs(2);
 /// One line of a watch stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchFrame {
-    /// Its type.
+    /// Event type.
     pub kind: FrameType,
-    /// Whom it concerns; `None` for ERROR.
+    /// Object key; `None` for ERROR.
     pub object: Option<Arc<ObjectRef>>,
     /// The line, with its newline.
     pub line: Bytes,
 }
 
-/// What a watch has to say.
+/// Result of polling a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchPoll {
     /// A line. Poll again.
     Frame(WatchFrame),
-    /// Nothing before the model changes, or before `wake`.
+    /// Nothing until the model changes, or until `wake`.
     Pending {
-        /// When to poll again at the latest.
+        /// Latest time of the next poll.
         wake: Option<Duration>,
     },
-    /// The stream ends here, cleanly.
+    /// The stream ends cleanly.
     End,
 }
 
@@ -69,48 +68,48 @@ pub enum WatchPoll {
 #[derive(Debug)]
 pub struct WatchSession {
     door: Door,
-    /// Where the events are.
+    /// Index of the resource.
     place: Place,
     collection: Collection,
     selector: Selector,
     form: Form,
-    /// Has an event of this watch named the columns of its tables?
+    /// Did an event of this watch already carry the column definitions of its table?
     named: bool,
-    /// A bookmark and the end marker are sent only if the request allows them.
+    /// Does the request allow bookmarks and the end marker?
     bookmarks: bool,
-    /// When the next periodic bookmark is due.
+    /// Time of the next periodic bookmark.
     next_bookmark: Duration,
     deadline: Duration,
     generation: usize,
-    /// Nothing of this revision or before is ever sent.
+    /// Events up to this revision are never sent.
     start_revision: u64,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    /// The state it begins with is not reached yet.
+    /// Waits for the revision of its initial state.
     Waiting {
         revision: u64,
         until: Duration,
         marked: bool,
     },
-    /// The objects it begins with, and whether a marker ends them.
+    /// Sends the initial objects; the flag says whether a marker ends them.
     Initial {
         objects: VecDeque<Arc<Stored>>,
         marked: bool,
         position: u64,
     },
-    /// Changes, from a position in the log.
+    /// Sends changes, from a position in the log.
     Live { position: u64 },
-    /// Refused after the head was sent.
+    /// Sends a refusal after the response head.
     Refused(Status),
-    /// Nothing more.
+    /// Ended.
     Over,
 }
 
 impl WatchSession {
-    /// Starts a watch at `now` that ends after the request's `timeoutSeconds`, or after `lifetime` if it names none.
+    /// Starts a watch at `now` that ends after the request's `timeoutSeconds`, or after `lifetime` if it has none.
     pub(super) fn open(
         model: &Model,
         door: Door,
@@ -123,7 +122,7 @@ impl WatchSession {
         let resource = model.at(place);
         let lifetime = match request.timeout_seconds {
             None | Some(0) => lifetime,
-            // A negative timeout is a deadline that has passed.
+            // A negative timeout is a deadline in the past.
             Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)).min(LIFETIME_MAX),
         };
         let deadline = now.saturating_add(lifetime);
@@ -161,33 +160,33 @@ impl WatchSession {
         session
     }
 
-    /// Does it still wait for the state it begins with? Nothing is sent until then, not even the head of the answer.
+    /// Does it still wait for the revision of its initial state? Until then nothing is sent, not even the response head.
     pub fn is_waiting(&self) -> bool {
         matches!(self.state, State::Waiting { .. })
     }
 
-    /// What is watched.
+    /// Returns the watched collection.
     pub fn collection(&self) -> &Collection {
         &self.collection
     }
 
-    /// Which objects of it.
+    /// Returns the selector.
     pub fn selector(&self) -> &Selector {
         &self.selector
     }
 
-    /// How much of each object.
+    /// Returns the representation of the objects.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Nothing of this revision or before is ever sent, once the initial events are. 0 while those wait.
+    /// Returns the revision up to which events are never sent, once the initial events were sent; 0 before.
     pub fn start_revision(&self) -> u64 {
         self.start_revision
     }
 
-    /// The revision up to which everything was sent: the server's, unless the watch cache or the reader is behind. Before
-    /// the initial events are sent, and once the watch is over, the server's.
+    /// Returns the revision up to which everything was sent: the server's, unless the watch cache or the reader lags. Before
+    /// the initial events are sent, and after the end of the watch, it is the server's.
     pub fn shown(&self, model: &Model) -> u64 {
         let State::Live { position } = self.state else {
             return model.revision;
@@ -202,13 +201,13 @@ impl WatchSession {
         }
     }
 
-    /// When the stream ends by itself.
+    /// Returns the time at which the stream ends by itself.
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// Is there nothing more to say to a client that could not take it in time: has the watch's own time passed, or is
-    /// it so far behind that what it missed is forgotten?
+    /// Is there nothing left to send to a client that did not read in time: did the lifetime pass, or does the watch lag so
+    /// far behind that its events are dropped?
     pub fn is_past(&self, model: &Model, now: Duration) -> bool {
         let behind = match self.state {
             State::Live { position } | State::Initial { position, .. } => {
@@ -220,7 +219,7 @@ impl WatchSession {
         behind || now >= self.deadline
     }
 
-    /// The next line, if there is one. Call until it is pending or over, after every change of the model and at
+    /// Returns the next line, if there is one. Call it until it is pending or over, after every change of the model and at
     /// `wake`.
     pub fn poll(&mut self, model: &Model, now: Duration) -> WatchPoll {
         loop {
@@ -284,7 +283,7 @@ impl WatchSession {
         }
     }
 
-    /// One step of a live watch: `None` when the step had nothing to show and there may be more.
+    /// Takes one step of a live watch. `None`: the step sent nothing, and more events may follow.
     fn live(&mut self, model: &Model, now: Duration, position: u64) -> Option<WatchPoll> {
         let resource = model.at(self.place);
         let cache = resource.cache(self.door);
@@ -318,7 +317,7 @@ impl WatchSession {
         Some(WatchPoll::Pending { wake: Some(wake) })
     }
 
-    /// What a write is to this watch.
+    /// Classifies a write for this watch: added, modified, deleted or not selected.
     fn show(&mut self, model: &Model, now: Duration, event: &Event) -> Option<WatchFrame> {
         let selects = |object: &Arc<Stored>| self.in_namespace(object) && self.selector.matches(object);
         let converted = event.as_kind(self.collection.kind);
@@ -346,7 +345,7 @@ impl WatchSession {
         })
     }
 
-    /// The line that shows this watch an object.
+    /// Returns the line that sends an object.
     fn line(&mut self, model: &Model, now: Duration, change: Change, object: &Stored) -> Bytes {
         let named = !std::mem::replace(&mut self.named, true);
         let shown = table::shown(object, self.form, model.version, model.epoch + now, named);
@@ -357,7 +356,7 @@ impl WatchSession {
         self.collection.namespace.is_none() || self.collection.namespace.as_deref() == object.namespace()
     }
 
-    /// Begins with the state at `revision` or later, as soon as it is reached.
+    /// Starts from the state at `revision` or later, as soon as the watch cache reaches it.
     fn wait(&mut self, model: &Model, now: Duration, revision: u64) -> State {
         let cached = model.catch_up(model.at(self.place), self.door, revision);
         if cached >= revision {
@@ -373,7 +372,7 @@ impl WatchSession {
         }
     }
 
-    /// Begins with the objects as they are.
+    /// Starts from the current objects.
     fn initial(&mut self, model: &Model, marked: bool) -> State {
         let resource = model.at(self.place);
         let (revision, objects) = model.cached(resource, self.door);
@@ -390,7 +389,7 @@ impl WatchSession {
         }
     }
 
-    /// Begins after `revision`, without objects.
+    /// Starts after `revision`, without initial objects.
     fn replay(&mut self, model: &Model, revision: u64) -> State {
         let resource = model.at(self.place);
         self.start_revision = revision;
@@ -422,7 +421,7 @@ impl WatchSession {
         )
     }
 
-    /// A while from now, or shortly before the deadline if that comes first and has not passed.
+    /// Returns a bookmark period from now, or the time shortly before the deadline if that is earlier and not past.
     fn bookmark_after(&self, model: &Model, now: Duration) -> Duration {
         let periodic = now.saturating_add(model.bookmark_interval);
         let last = self.deadline.saturating_sub(BOOKMARK_BEFORE_DEADLINE);
@@ -430,7 +429,7 @@ impl WatchSession {
     }
 }
 
-/// An ERROR event.
+/// Returns an ERROR event.
 pub fn error_frame(status: &Status) -> WatchFrame {
     WatchFrame {
         kind: FrameType::Error {
@@ -442,7 +441,7 @@ pub fn error_frame(status: &Status) -> WatchFrame {
     }
 }
 
-/// A bookmark: a zero value of the kind that has nothing but a revision and perhaps the marker. A table names its columns
+/// Returns a bookmark: a zero value of the kind with a revision and perhaps the marker. A table has its column definitions
 /// if `named`.
 pub(super) fn bookmark_frame(
     version: Version,
@@ -466,7 +465,7 @@ pub(super) fn bookmark_frame(
             let carried = match form.object {
                 RowObject::Full => zero.full(),
                 RowObject::Metadata => zero.metadata_only(form.version),
-                // The marker is shown even to who wants no objects.
+                // The marker is sent even if the request excludes all objects.
                 RowObject::None if initial_events_end.is_some() => zero.metadata_only(form.version),
                 RowObject::None => b"null".to_vec(),
             };
@@ -486,7 +485,7 @@ pub(super) fn bookmark_frame(
     }
 }
 
-/// A zero value of a kind, but for its version and the marker.
+/// Returns a zero value of the kind with its version and the marker.
 struct Zero<'a> {
     version: Version,
     kind: &'a Kind,

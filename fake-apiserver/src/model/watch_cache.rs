@@ -1,10 +1,9 @@
-//! The watch cache of one resource: its events in order, of which the newest can still be replayed.
+//! Watch cache of one resource: its events in order, the newest of which can be replayed.
 //!
-//! An event that left the window can no longer be *started* from, but a watch that is already open reads on behind the
-//! window, as a real watcher drains its own queue. A watch that falls further behind than [`LAG_MAX`] events is
-//! ended.
+//! A watch cannot *start* from an event before the window, but an open watch still reads events before it, as a real
+//! watcher drains its own queue. A watch that lags by more than [`LAG_MAX`] events is ended.
 //!
-//! A cache may stand still or lag: then it answers from the objects as they were, and knows what it has not seen yet.
+//! A frozen or lagging cache answers from an older snapshot and keeps the events it has not processed yet.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -21,11 +20,11 @@ use trace::record::WriteOp;
 
 use super::store::Objects;
 
-/// Events an open watch may lag behind before it is ended. A real server gives a watch two queues of 10 to 1000 events
-/// and the socket's buffers; a test that stalls a reader on purpose must be able to lag by a few hundred.
+/// Number of events by which an open watch may lag before it is ended. A real server has two queues of 10 to 1000 events
+/// per watch and the socket's buffers; a test that stalls a reader on purpose lags by a few hundred.
 const LAG_MAX: usize = 10_000;
 
-/// Bytes of events that are kept for open watches that lag behind the window.
+/// Bytes of events before the window that are kept for lagging watches.
 const LAG_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// One write, as watches see it.
@@ -33,7 +32,7 @@ const LAG_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub(super) struct Event {
     pub(super) revision: u64,
     pub(super) op: WriteOp,
-    /// The new version; for a delete the last one, under the revision of the delete.
+    /// New version; for a delete the last one, at the revision of the delete.
     pub(super) object: Arc<Stored>,
     pub(super) previous: Option<Arc<Stored>>,
     departed: OnceLock<Arc<Stored>>,
@@ -41,7 +40,7 @@ pub(super) struct Event {
     lines: [OnceLock<Bytes>; 6],
 }
 
-/// What a write is to one watch.
+/// Effect of a write on one watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Added,
@@ -72,7 +71,7 @@ impl Event {
         }
     }
 
-    /// The event as another kind than the object's own shows it; `None`: as it is.
+    /// Returns the event converted to another kind than the stored one; `None`: no conversion is needed.
     pub(super) fn as_kind(&self, kind: &'static Kind) -> Option<Self> {
         (self.object.kind != kind).then(|| {
             let previous = self
@@ -83,8 +82,8 @@ impl Event {
         })
     }
 
-    /// The object this event shows to a watch for which it is `change`: a watch that loses sight of an object gets what
-    /// it last saw, under the revision of the write.
+    /// Returns the object that this event carries for `change`: a watch whose selector no longer matches receives the last
+    /// version it saw, at the revision of the write.
     pub(super) fn shown(&self, change: Change) -> &Arc<Stored> {
         match (change, self.op, &self.previous) {
             (Change::Deleted, WriteOp::Update, Some(previous)) => self
@@ -94,17 +93,17 @@ impl Event {
         }
     }
 
-    /// About how many bytes of memory it takes: the object, and a line that shows it.
+    /// Returns its approximate memory in bytes: the object, and an encoded line.
     fn weight(&self) -> usize {
         2 * self.object.weight()
     }
 
-    /// Whom it concerns, in the version of the write: the same whatever it is to a watch.
+    /// Returns the object key in the version of the write, the same for every watch.
     pub(super) fn object_ref(&self) -> &Arc<ObjectRef> {
         self.object_ref.get_or_init(|| Arc::new(self.object.object_ref()))
     }
 
-    /// The line that shows it, made once; `None` for a form in which it is another for every watch.
+    /// Returns the encoded line, which is cached; `None` for a representation that differs from watch to watch.
     pub(super) fn line(&self, change: Change, form: Form) -> Option<Bytes> {
         let column = match form {
             Form::Full => 0,
@@ -128,40 +127,40 @@ pub(super) fn line(word: &str, object: &[u8]) -> Bytes {
     line.into()
 }
 
-/// The watch cache.
+/// Watch cache of one resource.
 #[derive(Debug)]
 pub(super) struct WatchCache {
     log: VecDeque<Arc<Event>>,
-    /// About how many bytes of memory `log` takes.
+    /// Approximate memory of `log` in bytes.
     bytes: usize,
-    /// Position of `log[0]`; positions count all events ever.
+    /// Position of `log[0]`. Positions count all events ever.
     first: u64,
-    /// Position of the oldest event a watch can start from.
+    /// Position of the oldest event from which a watch can start.
     window: u64,
-    /// Position after the newest event the cache has seen.
+    /// Position after the newest event that the cache has processed.
     visible: u64,
     capacity: usize,
-    /// The revision of the last (re)list.
+    /// Revision of the last (re)list.
     listed: u64,
     /// Did an event leave the window since then?
     evicted: bool,
-    /// The revision the cache knows it has seen everything up to: that of its last event or list, or what etcd told it
-    /// when it asked. Asking is part of reading, hence the cell.
+    /// Revision up to which the cache is current: that of its last event or list, or of etcd's last progress
+    /// notification. A cell, because reads request progress.
     revision: Cell<u64>,
-    /// The objects it answers from, while they are not the store's.
+    /// Snapshot that it answers from, if it differs from the store's.
     behind: Option<Objects>,
-    /// What it has not seen yet: when it was written, and the objects after it. The first is at `visible`.
+    /// Pending writes: the time, and the objects after it. The first is at `visible`.
     missed: VecDeque<(Duration, Objects)>,
-    /// Does it stand still?
+    /// Is it frozen?
     frozen: bool,
-    /// How late it sees a write.
+    /// Delay of each write.
     lag: Duration,
-    /// Where each generation of watches ended: one entry a relist.
+    /// Last position of each generation of watches: one entry per relist.
     generation_ends: Vec<u64>,
 }
 
 impl WatchCache {
-    /// Listed at `revision`. `capacity` events can be replayed; a write is seen after `lag`.
+    /// Returns a cache listed at `revision`, with a window of `capacity` events and a delay of `lag`.
     pub(super) fn new(revision: u64, capacity: usize, lag: Duration) -> Self {
         Self {
             log: VecDeque::new(),
@@ -181,7 +180,7 @@ impl WatchCache {
         }
     }
 
-    /// Takes in a write, made at `now`, that left these `objects`.
+    /// Adds a write at `now` that left these `objects`.
     pub(super) fn push(&mut self, now: Duration, event: Arc<Event>, objects: &Objects) {
         self.bytes += event.weight();
         if self.frozen || !self.lag.is_zero() {
@@ -194,32 +193,32 @@ impl WatchCache {
         }
     }
 
-    /// Everything up to this revision has been seen.
+    /// Marks everything up to this revision as seen.
     pub(super) fn revision(&self) -> u64 {
         self.revision.get()
     }
 
-    /// etcd says that there is nothing more up to `revision`. A cache that is behind does not hear it: it comes after
-    /// what is not seen yet.
+    /// Handles etcd's progress notification for `revision`. A cache that is behind ignores it, because it arrives after the
+    /// pending events.
     pub(super) fn progress(&self, revision: u64) {
         if self.behind.is_none() {
             self.revision.set(self.revision.get().max(revision));
         }
     }
 
-    /// The objects the cache answers from, if they are not the store's.
+    /// Returns the snapshot the cache answers from, if it differs from the store's.
     pub(super) fn behind(&self) -> Option<&Objects> {
         self.behind.as_ref()
     }
 
-    /// Stands still at `revision`, or where it is.
+    /// Freezes the cache at `revision`, or where it is.
     pub(super) fn freeze(&mut self, revision: u64, objects: &Objects) {
         self.progress(revision);
         self.behind.get_or_insert_with(|| objects.clone());
         self.frozen = true;
     }
 
-    /// From now on it sees a write so much later.
+    /// Sets the delay of each write.
     pub(super) fn lag(&mut self, now: Duration, lag: Duration) {
         self.lag = lag;
         self.see(now);
@@ -230,8 +229,8 @@ impl WatchCache {
         !self.lag.is_zero()
     }
 
-    /// Follows the store at once again. If what it missed while it stood still is compacted (`compacted`), it can only
-    /// relist at `revision`, as a real cache does when its own watch on etcd is refused.
+    /// Thaws the cache. If a write it missed is compacted (`compacted`), it can only relist at `revision`, as a real
+    /// cache whose own watch on etcd is refused.
     pub(super) fn thaw(&mut self, now: Duration, (revision, objects): (u64, &Objects), compacted: u64) {
         let stood_still = std::mem::take(&mut self.frozen);
         if stood_still && self.revision() < compacted {
@@ -240,7 +239,7 @@ impl WatchCache {
         self.lag(now, Duration::ZERO);
     }
 
-    /// Sees what is due at `now`. True if that was something.
+    /// Processes what is due at `now`. Returns true if anything was.
     pub(super) fn see(&mut self, now: Duration) -> bool {
         if self.frozen || self.behind.is_none() {
             return false;
@@ -257,13 +256,13 @@ impl WatchCache {
         due > 0
     }
 
-    /// When there will be something to see, if it is a matter of time.
+    /// Returns when the next pending write is due, if it is a matter of time.
     pub(super) fn next_sight(&self) -> Option<Duration> {
         let (at, _) = self.missed.front().filter(|_| !self.frozen)?;
         Some(*at + self.lag)
     }
 
-    /// Refills the cache from a list of `objects` at `revision`: every watch ends once it has what the cache already had.
+    /// Refills the cache from a list of `objects` at `revision`: every watch ends after the events the cache already had.
     pub(super) fn relist(&mut self, revision: u64, objects: &Objects) {
         self.end_watches();
         self.behind = self.frozen.then(|| objects.clone());
@@ -271,12 +270,12 @@ impl WatchCache {
         self.forget(revision);
     }
 
-    /// Every open watch ends once it has what is there by now.
+    /// Ends every open watch after the events the cache has now.
     pub(super) fn end_watches(&mut self) {
         self.generation_ends.push(self.visible);
     }
 
-    /// Everything up to `revision` can no longer be started from; open watches go on.
+    /// Drops events up to `revision` from the window; open watches continue.
     pub(super) fn evict_all(&mut self, revision: u64) {
         if self.behind.is_some() {
             self.listed = revision;
@@ -287,7 +286,7 @@ impl WatchCache {
         }
     }
 
-    /// The events of `revision` and before can no longer be started from; open watches go on.
+    /// Drops the events of `revision` and before from the window; open watches continue.
     pub(super) fn evict_until(&mut self, revision: u64) {
         self.window = self.position_after(revision);
         self.listed = self.listed.max(revision);
@@ -295,13 +294,13 @@ impl WatchCache {
         self.trim();
     }
 
-    /// About how many bytes of memory its events take.
+    /// Returns the approximate memory of its events in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Keeps about so many bytes of the newest events: older ones can no longer be started from, and a watch that still
-    /// has to read them is ended. The newest event stays.
+    /// Keeps about `bytes` of the newest events: a watch cannot start from older ones, and an open watch that needs them is
+    /// ended. The newest event stays.
     pub(super) fn evict_down_to(&mut self, bytes: usize) {
         while self.bytes > bytes && self.first + 1 < self.visible {
             self.drop_oldest();
@@ -312,7 +311,7 @@ impl WatchCache {
         }
     }
 
-    /// The oldest revision a watch can start from.
+    /// Returns the oldest revision from which a watch can start.
     pub(super) fn oldest_start(&self) -> u64 {
         match self.event(self.window) {
             Some(event) if self.evicted => event.revision - 1,
@@ -320,17 +319,17 @@ impl WatchCache {
         }
     }
 
-    /// The generation a watch opened now belongs to.
+    /// Returns the generation of a watch that is opened now.
     pub(super) fn generation(&self) -> usize {
         self.generation_ends.len()
     }
 
-    /// Where a watch of this generation ends, if it must.
+    /// Returns the position at which watches of this generation end, if they do.
     pub(super) fn end_of(&self, generation: usize) -> Option<u64> {
         self.generation_ends.get(generation).copied()
     }
 
-    /// Position of the first event after `revision` that can still be replayed.
+    /// Returns the position of the first event after `revision` that can be replayed.
     pub(super) fn position_after(&self, revision: u64) -> u64 {
         // Revisions ascend within the window; before it they may not, because a restored store reuses revisions.
         let (mut low, mut high) = (self.window, self.visible);
@@ -345,18 +344,18 @@ impl WatchCache {
         low
     }
 
-    /// Position after the newest event the cache has seen.
+    /// Returns the position after the newest event that the cache has processed.
     pub(super) fn visible(&self) -> u64 {
         self.visible
     }
 
-    /// The event at a position; `None` when it is forgotten or not there yet.
+    /// Returns the event at a position; `None` if it was dropped or is yet to come.
     pub(super) fn event(&self, position: u64) -> Option<&Arc<Event>> {
         let index = usize::try_from(position.checked_sub(self.first)?).ok()?;
         self.log.get(index)
     }
 
-    /// Is an open watch at `position` so far behind that its events are gone?
+    /// Does an open watch at `position` need events that were dropped?
     pub(super) fn overran(&self, position: u64) -> bool {
         position < self.first
     }
@@ -365,7 +364,7 @@ impl WatchCache {
         self.first + self.log.len() as u64
     }
 
-    /// Has seen everything up to this position.
+    /// Sets the position up to which everything is processed.
     fn follow(&mut self, visible: u64) {
         let last = visible.checked_sub(1).and_then(|last| self.event(last));
         let revision = last.map_or(0, |last| last.revision);
@@ -402,7 +401,7 @@ impl WatchCache {
     }
 }
 
-/// The objects before a write that left these.
+/// Returns the objects before a write that left these.
 fn before(event: &Event, after: &Objects) -> Objects {
     let mut objects = after.clone();
     match &event.previous {
