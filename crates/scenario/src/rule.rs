@@ -49,6 +49,12 @@ pub struct Whose {
     pub resource: Option<(String, String)>,
     /// A namespace.
     pub namespace: Option<String>,
+    /// What is done with single objects, or to a collection as a whole, as [`object_verb`] has it.
+    pub verb: Option<&'static str>,
+    /// The object of the path: `metadata.name`.
+    pub name: Option<String>,
+    /// A subresource: `status`.
+    pub subresource: Option<String>,
     /// An HTTP method.
     pub method: Option<&'static str>,
     /// The beginning of a path.
@@ -78,12 +84,19 @@ impl Whose {
         let fits = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
         let path = decoded_path(seen.path);
         let names = Named::by(&path);
+        let place = ResourcePath::read(&path);
+        let part = place.and_then(|place| place.subresource);
         fits(&self.user_agent, &|part| {
             seen.user_agent.is_some_and(|agent| agent.contains(part))
         }) && self.connection.is_none_or(|conn| conn == seen.conn)
             && self.stream.is_none_or(|stream| stream == seen.stream)
             && self.door.is_none_or(|door| door == seen.door)
             && self.method.is_none_or(|method| method == seen.method)
+            && self
+                .verb
+                .is_none_or(|verb| object_verb(seen.method, place.as_ref()) == Some(verb))
+            && fits(&self.name, &|name| names.name == name)
+            && fits(&self.subresource, &|wanted| part == Some(wanted))
             && fits(&self.path, &|start| seen.path.starts_with(start))
             && self
                 .resource
@@ -118,6 +131,21 @@ impl<'a> Named<'a> {
             namespace: place.within.unwrap_or_default(),
             name: place.name.unwrap_or_default(),
         }
+    }
+}
+
+/// The verb of RBAC that a request stands for: `get`, `create`, `update`, `patch`, `delete` or `deletecollection`. `None`: it
+/// lists or watches, or its path names no resource.
+pub fn object_verb(method: &str, place: Option<&ResourcePath<'_>>) -> Option<&'static str> {
+    let place = place.filter(|place| place.verb.is_none())?;
+    match (method, place.is_collection()) {
+        ("GET" | "HEAD", false) => Some("get"),
+        ("POST", _) => Some("create"),
+        ("PUT", _) => Some("update"),
+        ("PATCH", _) => Some("patch"),
+        ("DELETE", false) => Some("delete"),
+        ("DELETE", true) => Some("deletecollection"),
+        (_, _) => None,
     }
 }
 
@@ -352,5 +380,39 @@ mod tests {
             name,
         };
         assert_eq!(Named::by(path), named);
+    }
+
+    #[rstest]
+    #[case("GET", "/api/v1/namespaces/n/pods/a", Some("get"))]
+    #[case("GET", "/api/v1/namespaces/n/pods", None)]
+    #[case("GET", "/api/v1/watch/namespaces/n/pods/a", None)]
+    #[case("GET", "/version", None)]
+    #[case("POST", "/api/v1/namespaces/n/pods", Some("create"))]
+    #[case("POST", "/api/v1/namespaces/n/pods/a/eviction", Some("create"))]
+    #[case("PUT", "/api/v1/namespaces/n/pods/a/status", Some("update"))]
+    #[case("PATCH", "/api/v1/namespaces/n/pods/a", Some("patch"))]
+    #[case("DELETE", "/api/v1/namespaces/n", Some("delete"))]
+    #[case("DELETE", "/api/v1/namespaces/n/pods", Some("deletecollection"))]
+    fn a_request_stands_for_a_verb(#[case] method: &str, #[case] path: &str, #[case] verb: Option<&str>) {
+        assert_eq!(object_verb(method, ResourcePath::read(path).as_ref()), verb);
+    }
+
+    #[rstest]
+    #[case::verb(Whose { verb: Some("update"), ..Whose::default() }, true)]
+    #[case::other_verb(Whose { verb: Some("patch"), ..Whose::default() }, false)]
+    #[case::name(Whose { name: Some("a".to_owned()), ..Whose::default() }, true)]
+    #[case::beginning_of_a_name(Whose { name: Some("ab".to_owned()), ..Whose::default() }, false)]
+    #[case::subresource(Whose { subresource: Some("status".to_owned()), ..Whose::default() }, true)]
+    #[case::other_subresource(Whose { subresource: Some("scale".to_owned()), ..Whose::default() }, false)]
+    fn an_object_is_meant(#[case] whose: Whose, #[case] meant: bool) {
+        let seen = Seen {
+            stream: StreamId(1),
+            conn: ConnId(1),
+            door: Door::A,
+            user_agent: None,
+            method: "PUT",
+            path: "/apis/apps/v1/namespaces/n/deployments/a/status",
+        };
+        assert_eq!(whose.means(&seen), meant);
     }
 }

@@ -52,6 +52,12 @@ pub(crate) struct FromKeys {
     pub(crate) resource: Option<At<String>>,
     /// A namespace.
     pub(crate) namespace: Option<At<String>>,
+    /// `get`, `create`, `update`, `patch`, `delete` or `deletecollection`; `list` and `watch` stand under `when`.
+    pub(crate) verb: Option<At<VerbWord>>,
+    /// The object in the path, by its `metadata.name`.
+    pub(crate) name: Option<At<Text>>,
+    /// `status`, `scale`: the segment behind the object's name.
+    pub(crate) subresource: Option<At<Text>>,
     /// `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
     pub(crate) method: Option<At<MethodWord>>,
     /// The beginning of the path.
@@ -66,6 +72,37 @@ pub(crate) enum DoorWord {
     A,
     /// The twin.
     B,
+}
+
+/// A verb of RBAC, beside `list` and `watch`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum VerbWord {
+    /// Reads an object.
+    Get,
+    /// Creates one, or one of a subresource.
+    Create,
+    /// Replaces one.
+    Update,
+    /// Changes one.
+    Patch,
+    /// Deletes one.
+    Delete,
+    /// Deletes all of a collection.
+    DeleteCollection,
+}
+
+impl VerbWord {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+        }
+    }
 }
 
 /// An HTTP method.

@@ -228,6 +228,9 @@ impl Validator<'_> {
                 (group.to_owned(), plural.to_owned())
             }),
             namespace: from.namespace.as_ref().map(|namespace| self.namespace(namespace)),
+            verb: from.verb.as_ref().map(|verb| verb.value.word()),
+            name: from.name.as_ref().map(|name| name.value.0.clone()),
+            subresource: from.subresource.as_ref().map(|part| part.value.0.clone()),
             method: from.method.as_ref().map(|method| method.value.word()),
             path: from.path.as_ref().map(|path| path.value.0.clone()),
         }
