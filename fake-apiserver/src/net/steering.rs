@@ -143,6 +143,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn rules_name_objects_of_the_running_server() {
+        let settings = ServerSettings::default();
+        let server = Standalone::bare(settings, ServeOptions::default()).await.unwrap();
+        for legal in [
+            "{when: {list: next}, do: {edit_page: {without: a}}}",
+            "{when: {watch: next}, do: {event: {type: ADDED, object: a}}}",
+        ] {
+            assert!(matches!(server.rule(legal), Ok(Ruled::Standing(_))), "{legal}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_wait_in_vain_says_so() {
         let server = Standalone::bare(ServerSettings::default(), ServeOptions::default())
             .await

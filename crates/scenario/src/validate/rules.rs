@@ -35,8 +35,7 @@ pub(crate) fn validate_rule(text: &str, rule: WordOr<raw::Rule>, served: &Catalo
     let from = v.whose(keys.from.as_ref());
     let times = v.times(keys.times.as_ref(), keys.lasts.as_ref(), "a rule");
     let mut world = v.world(&from);
-    // What there is cannot be told: the server has been running for a while.
-    world.restore();
+    world.run();
     let (when, answer) = match &keys.when {
         Some(when) => {
             let (trigger, answer) = v.request_only(&world, when);

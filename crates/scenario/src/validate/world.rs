@@ -25,6 +25,8 @@ pub(super) struct World {
     written: usize,
     /// The store went back to an earlier state: what is there cannot be told.
     restored: bool,
+    /// Whatever the file writes, the server may have other objects too.
+    running: bool,
 }
 
 /// Plural with group, and `namespace/name`.
@@ -41,6 +43,7 @@ impl World {
             raw: Vec::new(),
             written: 0,
             restored: false,
+            running: false,
         }
     }
 
@@ -67,6 +70,12 @@ impl World {
 
     pub(super) fn restore(&mut self) {
         self.restored = true;
+    }
+
+    /// The server has been running for a while: its objects are not those of a file.
+    pub(super) fn run(&mut self) {
+        self.restored = true;
+        self.running = true;
     }
 
     /// Is the object there now? `None`: it cannot be told.
@@ -120,7 +129,8 @@ impl World {
     pub(super) fn knows(&self, key: &str) -> bool {
         let whole = self.whole_key(key);
         let name = key.rsplit('/').next().unwrap_or(key);
-        self.ever.contains(&(self.target_resource(), whole))
+        self.running
+            || self.ever.contains(&(self.target_resource(), whole))
             || self.raw.iter().any(|text| text.contains(name))
     }
 
