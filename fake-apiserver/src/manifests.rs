@@ -51,11 +51,12 @@ impl From<serde_saphyr::Error> for Unreadable {
 /// # Errors
 /// No YAML, or a document that is no object.
 pub fn read(text: &str) -> Result<Vec<Value>, Unreadable> {
-    // JSON is YAML, but large files of it are read faster as what they are.
+    // JSON is YAML, but large files of it are read faster as what they are. YAML may begin as JSON does.
     let documents: Vec<Value> = if text.trim_start().starts_with('{') {
-        serde_json::Deserializer::from_str(text)
-            .into_iter()
-            .collect::<Result<_, _>>()?
+        match serde_json::Deserializer::from_str(text).into_iter().collect() {
+            Ok(documents) => documents,
+            Err(error) => serde_saphyr::from_multiple(text).map_err(|_: serde_saphyr::Error| error)?,
+        }
     } else {
         serde_saphyr::from_multiple(text)?
     };
@@ -90,6 +91,7 @@ mod tests {
     #[case::two_documents("kind: A\n---\nkind: B\n", "A B")]
     #[case::an_empty_document("---\nkind: A\n---\n", "A")]
     #[case::json(r#"{"kind":"A"} {"kind":"B"}"#, "A B")]
+    #[case::yaml_in_braces("{kind: A}\n---\n{kind: B}\n", "A B")]
     #[case::a_list("kind: List\nitems: [{kind: A}, {kind: B}]\n", "A B")]
     #[case::nothing("", "")]
     fn objects_are_read_in_order(#[case] text: &str, #[case] kinds: &str) {
