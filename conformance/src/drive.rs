@@ -7,7 +7,6 @@
 mod alarm;
 pub mod bench;
 pub mod live;
-pub mod pipe;
 pub mod sim;
 pub mod stack;
 
@@ -16,6 +15,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+pub use fake_apiserver::net::pipe;
 use fake_apiserver::net::{Edge, panic_text};
 use fake_apiserver::record::Record;
 use fake_apiserver::report::Report;

@@ -18,6 +18,7 @@ mod http2;
 mod kubeconfig;
 mod open;
 mod pieces;
+pub mod pipe;
 mod serve;
 mod standalone;
 mod steering;

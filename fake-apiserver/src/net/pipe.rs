@@ -10,9 +10,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use fake_apiserver::net::Transport;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::Transport;
 
 /// Bytes under way in one direction before a writer has to wait (about what a loopback socket takes).
 const CAPACITY_BYTES: usize = 256 * 1024;
