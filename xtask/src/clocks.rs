@@ -110,12 +110,17 @@ const fn suite(package: &'static str, target: &'static str, filters: &'static [&
     }
 }
 
-const SUITES: [Suite; 14] = [
+const SUITES: [Suite; 15] = [
     suite("builtin-kinds", "builtin_kinds", &[]),
     suite("fake-apiserver", "fake_apiserver", &[]),
     suite("fake-apiserver", "reviews", &[]),
     suite("fake-apiserver", "recorded_writes", &[]),
     suite("fake-apiserver-cli", "fake-apiserver", &[]),
+    suite(
+        "fake-apiserver-testing",
+        "api",
+        &["server::a_client", "server::sockets"],
+    ),
     suite("conformance", "tls", &[]),
     suite("conformance", "edge", &[]),
     suite("tests", "credentials", &[]),

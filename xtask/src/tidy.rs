@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 /// A crate, whether it is looked at without its default features, and what it must not depend on, however indirectly.
 /// What stands below it in [`modules::ORDER`] is forbidden as well.
-const FORBIDDEN: [(&str, bool, &[&str]); 10] = [
+const FORBIDDEN: [(&str, bool, &[&str]); 11] = [
     ("apimachinery", false, EDGE),
     ("trace", false, EDGE),
     ("builtin-kinds", false, EDGE),
@@ -22,6 +22,7 @@ const FORBIDDEN: [(&str, bool, &[&str]); 10] = [
     ),
     ("fake-apiserver", true, EDGE),
     ("fake-apiserver", false, &["kube-client", "kube-runtime"]),
+    ("fake-apiserver-testing", false, &["kube-runtime"]),
     ("fake-apiserver-cli", false, &["kube-client", "k8s-openapi"]),
     (
         "watcher",

@@ -22,7 +22,7 @@ pub use self::problem::Code;
 pub use self::rule::{Named, Rule, RuleTrigger, Sent, Wait, Waiting, Whose};
 pub use self::schema::{control_schemas, json_schema};
 pub use self::warnings::{Warning, warnings};
-pub use self::words::duration;
+pub use self::words::{duration, nearest};
 
 mod action;
 pub mod catalogue;

@@ -68,8 +68,8 @@ pub(crate) fn is_name(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// The candidate that was probably meant by `word`.
-pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+/// The candidate that was probably meant by `word`; `None`: none is near.
+pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if word.is_empty() || word.len() > 64 {
         return None;
     }

@@ -10,13 +10,14 @@ use std::path::Path;
 use syn::visit::Visit;
 
 /// The crates in import order: each imports only crates that stand above it.
-pub(super) const ORDER: [(&str, &str); 9] = [
+pub(super) const ORDER: [(&str, &str); 10] = [
     ("apimachinery", "crates/apimachinery"),
     ("trace", "crates/trace"),
     ("builtin-kinds", "crates/builtin-kinds"),
     ("scenario", "crates/scenario"),
     ("fake-apiserver", "fake-apiserver"),
     ("judge", "crates/judge"),
+    ("fake-apiserver-testing", "crates/testing"),
     ("conformance", "conformance"),
     ("fake-apiserver-cli", "command"),
     ("watcher", "watcher"),

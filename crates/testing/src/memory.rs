@@ -1,0 +1,71 @@
+//! Clients whose connections are pipes in this process: no socket, and a paused clock decides all waiting.
+
+use std::future::{Ready, pending, ready};
+use std::io;
+use std::task::{Context, Poll};
+
+use fake_apiserver::net::pipe::{Pipe, pipe};
+use fake_apiserver::net::{ConnectionSettings, Edge, serve_connection};
+use http::Uri;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use kube_client::client::retry::RetryPolicy;
+use kube_client::client::{Body, ConfigExt as _};
+use kube_client::{Client, Config};
+use tower::retry::RetryLayer;
+use tower::{BoxError, Service, ServiceBuilder};
+
+/// A host that is never resolved.
+const BASE: &str = "http://fake-apiserver";
+
+/// What a client in memory is configured with.
+pub(crate) fn config() -> Config {
+    Config::new(Uri::from_static(BASE))
+}
+
+/// A client of `edge` with the layers of kube-client's default stack.
+///
+/// # Errors
+/// As `ConfigExt::extra_headers_layer`.
+pub(crate) fn client(edge: Edge, config: &Config) -> Result<Client, kube_client::Error> {
+    let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(Dialer { edge });
+    let stack = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .layer(RetryLayer::new(RetryPolicy::server_retry()))
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(http);
+    Ok(Client::new(stack, config.default_namespace.clone()))
+}
+
+/// Connects to the server over a pipe.
+#[derive(Clone)]
+struct Dialer {
+    edge: Edge,
+}
+
+impl Service<Uri> for Dialer {
+    type Response = TokioIo<Pipe>;
+    type Error = io::Error;
+    type Future = Ready<io::Result<TokioIo<Pipe>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let Some(conn) = self.edge.accept() else {
+            return ready(Err(io::ErrorKind::ConnectionRefused.into()));
+        };
+        let (near, far) = pipe();
+        let settings = ConnectionSettings::default();
+        tokio::spawn(serve_connection(
+            self.edge.clone(),
+            conn,
+            far,
+            settings,
+            pending(),
+        ));
+        ready(Ok(TokioIo::new(near)))
+    }
+}
