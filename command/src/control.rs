@@ -251,7 +251,7 @@ fn state(room: &Room) -> Result<Value, Refusal> {
         .about
         .servers
         .iter()
-        .map(|(door, url)| json!({ "door": door, "url": url }))
+        .map(|(replica, url)| json!({ "replica": replica, "url": url }))
         .collect();
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),

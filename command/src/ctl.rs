@@ -159,7 +159,7 @@ enum Verb {
     },
     /// Delay updates of the watch cache.
     ///
-    /// Example: fake-apiserver ctl lag 2s --door b
+    /// Example: fake-apiserver ctl lag 2s --replica secondary
     Lag {
         /// Delay, e.g. 500ms.
         #[arg(value_name = "DURATION")]

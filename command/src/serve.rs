@@ -60,7 +60,7 @@ pub(crate) struct Serve {
     ///
     /// Both replicas serve the same store. `ctl freeze` and `ctl lag` make one of them stale.
     #[arg(long)]
-    twin: bool,
+    secondary: bool,
     /// Log only violations by clients.
     #[arg(short, long)]
     quiet: bool,
@@ -125,7 +125,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     if let Some(access) = access.clone() {
         server = server.with_access(access);
     }
-    if serve.twin {
+    if serve.secondary {
         server = server.with_twin();
     }
     let shown_from = server.next_record();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fake_apiserver::api::access::ADMINS;
 use fake_apiserver::net::tls::{Authority, Identity};
 use fake_apiserver::net::{Credentials, Edge, Listening, ServeError, ServeOptions, TlsOptions};
-use fake_apiserver::record::{Door, Record};
+use fake_apiserver::record::{Record, Replica};
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
 
@@ -54,7 +54,7 @@ pub(crate) struct Stage {
 /// A server with its listeners, before the first connection.
 pub(crate) struct Running {
     pub(crate) edge: Edge,
-    listeners: Vec<(Door, Listening)>,
+    listeners: Vec<(Replica, Listening)>,
     control: Option<Control>,
     /// Where the control API is, and what it lets in.
     steering: (String, String),
@@ -70,15 +70,15 @@ impl Running {
     /// # Errors
     /// The system refuses a socket or a file.
     pub(crate) async fn open(stage: Stage, judge: Judge) -> Result<Self, Failure> {
-        let twin = stage.server.has_twin();
-        let mut listeners = vec![(Door::A, listen(stage.serving.clone()).await?)];
-        if twin {
+        let secondary = stage.server.has_secondary();
+        let mut listeners = vec![(Replica::Primary, listen(stage.serving.clone()).await?)];
+        if secondary {
             let mut beside = stage.serving.clone();
             beside.address.set_port(0);
-            listeners.push((Door::B, listen(beside).await?));
+            listeners.push((Replica::Secondary, listen(beside).await?));
         }
         let (mut servers, mut kubeconfigs) = (Vec::new(), Vec::new());
-        for (door, listener) in &listeners {
+        for (replica, listener) in &listeners {
             let credentials = match (&stage.serving.access, listener.authority()) {
                 (Some(access), _) => Credentials::Token(access.token.clone()),
                 // Over TLS kubectl asks for a user's name and password where its kubeconfig has nothing to show.
@@ -86,12 +86,12 @@ impl Running {
                 (None, None) => Credentials::None,
             };
             let way = listener.kubeconfig(credentials, stage.namespace.as_deref());
-            let path = stage.kubeconfig.as_deref().map(|path| match door {
-                Door::A => path.to_owned(),
-                Door::B => path.with_added_extension("b"),
+            let path = stage.kubeconfig.as_deref().map(|path| match replica {
+                Replica::Primary => path.to_owned(),
+                Replica::Secondary => path.with_added_extension("secondary"),
             });
             kubeconfigs.push(Kubeconfig::write(&way, path.as_deref())?);
-            servers.push((door.word().to_owned(), way.server));
+            servers.push((replica.word().to_owned(), way.server));
         }
         let token = match stage.control_token {
             Some(token) => token,
@@ -153,9 +153,9 @@ impl Running {
             output::log(&format!("warning: {failure}"));
             output::log(export.trim_end());
         }
-        for (kubeconfig, (door, url)) in self.kubeconfigs.iter().zip(&self.about.servers).skip(1) {
+        for (kubeconfig, (replica, url)) in self.kubeconfigs.iter().zip(&self.about.servers).skip(1) {
             let path = quoted(&kubeconfig.path().display().to_string());
-            output::log(&format!("door {door} is {url}: export KUBECONFIG={path}"));
+            output::log(&format!("{replica} replica at {url}: export KUBECONFIG={path}"));
         }
         if let Some(control) = &self.control {
             output::log(&format!(
@@ -168,7 +168,7 @@ impl Running {
         Ok(())
     }
 
-    /// The file that leads clients to the first door.
+    /// The file that leads clients to the first replica.
     pub(crate) fn kubeconfig(&self) -> &Path {
         self.kubeconfigs[0].path()
     }
@@ -192,15 +192,15 @@ impl Running {
         let mut heard = from;
         let (edge, about, judge) = (self.edge.clone(), self.about.clone(), self.judge.clone());
         let (stopping, _) = tokio::sync::watch::channel(false);
-        let doors = std::mem::take(&mut self.listeners);
+        let replicas = std::mem::take(&mut self.listeners);
         let control = self.control.take();
-        let serving = futures::future::join_all(doors.into_iter().map(|(door, listener)| {
+        let serving = futures::future::join_all(replicas.into_iter().map(|(replica, listener)| {
             let mut stopped = stopping.subscribe();
             let stop = async move {
                 // An error means that the sender is gone, and that is a stop too.
                 let _ = stopped.wait_for(|stopped| *stopped).await;
             };
-            listener.serve(edge.at(door), stop)
+            listener.serve(edge.at(replica), stop)
         }));
         let steering = async {
             match control {

@@ -12,7 +12,7 @@ use apimachinery::options::{Collection, Form, GetRequest, ListRequest, WatchRequ
 use apimachinery::status::Status;
 use builtin_kinds::crd;
 use scenario::{Manifest, ObjectName, ServerSettings};
-use trace::record::{Door, WriteOp};
+use trace::record::{Replica, WriteOp};
 
 use crate::api::WriteRequest;
 
@@ -99,7 +99,7 @@ pub struct Model {
     /// The same by the address of the kind, because every write looks it up several times.
     places_of_kinds: BTreeMap<usize, Place>,
     /// Does every resource have the watch cache of a second apiserver?
-    twin: bool,
+    secondary: bool,
     beginning: Beginning,
     lags: Lags,
 }
@@ -115,27 +115,30 @@ struct Resource {
     store: Store,
     cache: WatchCache,
     /// Watch cache of a second apiserver on the same store.
-    twin: Option<WatchCache>,
+    secondary: Option<WatchCache>,
 }
 
 impl Resource {
-    fn cache(&self, door: Door) -> &WatchCache {
-        match (door, &self.twin) {
-            (Door::B, Some(twin)) => twin,
-            (Door::A | Door::B, _) => &self.cache,
+    fn cache(&self, replica: Replica) -> &WatchCache {
+        match (replica, &self.secondary) {
+            (Replica::Secondary, Some(secondary)) => secondary,
+            (Replica::Primary | Replica::Secondary, _) => &self.cache,
         }
     }
 
-    /// Returns the watch caches of `door`, or of both.
-    fn caches(&mut self, door: Option<Door>) -> impl Iterator<Item = &mut WatchCache> {
-        let first = (door != Some(Door::B)).then_some(&mut self.cache);
-        let second = self.twin.as_mut().filter(|_| door != Some(Door::A));
+    /// Returns the watch caches of `replica`, or of both.
+    fn caches(&mut self, replica: Option<Replica>) -> impl Iterator<Item = &mut WatchCache> {
+        let first = (replica != Some(Replica::Secondary)).then_some(&mut self.cache);
+        let second = self
+            .secondary
+            .as_mut()
+            .filter(|_| replica != Some(Replica::Primary));
         first.into_iter().chain(second)
     }
 
     /// Returns the approximate memory of the watch cache's events, in bytes.
     fn event_bytes(&self) -> usize {
-        self.cache.bytes() + self.twin.as_ref().map_or(0, WatchCache::bytes)
+        self.cache.bytes() + self.secondary.as_ref().map_or(0, WatchCache::bytes)
     }
 
     /// Refills the watch caches from a list at `revision`.
@@ -171,7 +174,7 @@ impl Model {
             version: settings.version,
             catalog: catalog.clone(),
             watch_cache_capacity: settings.watch_cache_capacity,
-            twin: false,
+            secondary: false,
             revision,
             compacted: revision,
             writes: 0,
@@ -203,14 +206,14 @@ impl Model {
         } else {
             usize::MAX
         };
-        let (twin, lags) = (self.twin, &self.lags);
-        let new = |door| WatchCache::new(revision, capacity, lags.of(door));
+        let (secondary, lags) = (self.secondary, &self.lags);
+        let new = |replica| WatchCache::new(revision, capacity, lags.of(replica));
         let place = self.places.entry(kind.storage()).or_insert_with(|| {
             self.resources.push(Resource {
                 watch_cached: kind.watch_cached,
                 store: Store::new(revision),
-                cache: new(Door::A),
-                twin: twin.then(|| new(Door::B)),
+                cache: new(Replica::Primary),
+                secondary: secondary.then(|| new(Replica::Secondary)),
             });
             Place(self.resources.len() - 1)
         });
@@ -218,21 +221,25 @@ impl Model {
     }
 
     /// Is there a second apiserver on the same store?
-    pub fn has_twin(&self) -> bool {
-        self.twin
+    pub fn has_secondary(&self) -> bool {
+        self.secondary
     }
 
     /// Adds a second apiserver, whose watch caches begin at the current revision.
     pub fn open_twin(&mut self) {
         let (revision, capacity) = (self.revision, self.watch_cache_capacity);
-        self.twin = true;
+        self.secondary = true;
         for resource in &mut self.resources {
             let capacity = if resource.watch_cached {
                 capacity
             } else {
                 usize::MAX
             };
-            resource.twin = Some(WatchCache::new(revision, capacity, self.lags.of(Door::B)));
+            resource.secondary = Some(WatchCache::new(
+                revision,
+                capacity,
+                self.lags.of(Replica::Secondary),
+            ));
         }
     }
 
@@ -348,28 +355,34 @@ impl Model {
 
     /// Answers a LIST that arrived at `arrived`.
     pub fn list(&self, now: Duration, arrived: Duration, request: &ListRequest) -> ListOutcome {
-        self.list_at(Door::A, now, arrived, request)
+        self.list_at(Replica::Primary, now, arrived, request)
     }
 
     /// Like [`Model::list`], at one of two apiservers.
     pub fn list_at(
         &self,
-        door: Door,
+        replica: Replica,
         now: Duration,
         arrived: Duration,
         request: &ListRequest,
     ) -> ListOutcome {
-        list::list(self, door, now, arrived, request)
+        list::list(self, replica, now, arrived, request)
     }
 
     /// Answers a GET that arrived at `arrived`.
     pub fn get(&self, now: Duration, arrived: Duration, request: &GetRequest) -> GetOutcome {
-        self.get_at(Door::A, now, arrived, request)
+        self.get_at(Replica::Primary, now, arrived, request)
     }
 
     /// Like [`Model::get`], at one of two apiservers.
-    pub fn get_at(&self, door: Door, now: Duration, arrived: Duration, request: &GetRequest) -> GetOutcome {
-        list::get(self, door, now, arrived, request)
+    pub fn get_at(
+        &self,
+        replica: Replica,
+        now: Duration,
+        arrived: Duration,
+        request: &GetRequest,
+    ) -> GetOutcome {
+        list::get(self, replica, now, arrived, request)
     }
 
     /// Opens a watch. `lifetime` is how long it lasts if the request has no `timeoutSeconds`; a real server draws it from
@@ -383,7 +396,7 @@ impl Model {
         request: &WatchRequest,
         lifetime: Duration,
     ) -> Result<WatchSession, Status> {
-        self.open_watch_at(Door::A, now, request, lifetime)
+        self.open_watch_at(Replica::Primary, now, request, lifetime)
     }
 
     /// Like [`Model::open_watch`], at one of two apiservers.
@@ -392,12 +405,12 @@ impl Model {
     /// As [`Model::open_watch`].
     pub fn open_watch_at(
         &self,
-        door: Door,
+        replica: Replica,
         now: Duration,
         request: &WatchRequest,
         lifetime: Duration,
     ) -> Result<WatchSession, Status> {
-        Ok(WatchSession::open(self, door, now, request, lifetime))
+        Ok(WatchSession::open(self, replica, now, request, lifetime))
     }
 
     /// Returns a bookmark of this collection. `resource_version` is written verbatim (empty: left out).
@@ -419,8 +432,8 @@ impl Model {
     }
 
     /// Returns the revision and the objects that reads from the watch cache see.
-    fn cached<'a>(&'a self, resource: &'a Resource, door: Door) -> (u64, &'a Objects) {
-        let cache = resource.cache(door);
+    fn cached<'a>(&'a self, resource: &'a Resource, replica: Replica) -> (u64, &'a Objects) {
+        let cache = resource.cache(replica);
         match cache.behind() {
             Some(objects) => (cache.revision(), objects),
             None if self.progress_notify => (self.revision, resource.store.current()),
@@ -430,12 +443,12 @@ impl Model {
 
     /// Requests `revision` of the watch cache: a cache that is behind asks etcd for its revision (a progress request),
     /// and so learns of writes to other resources. Returns the revision that the cache has reached.
-    fn catch_up(&self, resource: &Resource, door: Door, revision: u64) -> u64 {
-        let cache = resource.cache(door);
-        if self.cached(resource, door).0 < revision {
+    fn catch_up(&self, resource: &Resource, replica: Replica, revision: u64) -> u64 {
+        let cache = resource.cache(replica);
+        if self.cached(resource, replica).0 < revision {
             cache.progress(self.revision);
         }
-        self.cached(resource, door).0
+        self.cached(resource, replica).0
     }
 
     fn kind(&self, group: &str, plural: &str) -> Result<&'static Kind, Status> {

@@ -41,7 +41,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 use trace::fault::Ending;
-use trace::record::{ConnId, Door, Record, RunEnd, Side, StreamId, What};
+use trace::record::{ConnId, Record, Replica, RunEnd, Side, StreamId, What};
 use trace::report::Report;
 
 pub use self::connection::{ConnectionSettings, serve_connection};
@@ -130,7 +130,7 @@ impl Core for Server {
 pub struct Edge {
     shared: Arc<Shared>,
     /// Where connections that are accepted here come to.
-    door: Door,
+    replica: Replica,
 }
 
 struct Shared {
@@ -253,17 +253,20 @@ impl Edge {
                 stirred: Notify::new(),
                 refusing: Notify::new(),
             }),
-            door: Door::A,
+            replica: Replica::Primary,
         };
         // Steps that wait for nothing are due before the first connection.
         edge.hand_in(|_, _| Input::Tick);
         edge
     }
 
-    /// The same server, by another of its doors.
+    /// The same server, at another replica.
     #[must_use]
-    pub fn at(&self, door: Door) -> Self {
-        Self { door, ..self.clone() }
+    pub fn at(&self, replica: Replica) -> Self {
+        Self {
+            replica,
+            ..self.clone()
+        }
     }
 
     /// Time since the server started: virtual if tokio's clock is paused.
@@ -278,7 +281,7 @@ impl Edge {
 
     /// The same of a connection from a port.
     pub fn accept_from(&self, peer: Option<u16>) -> Option<ConnId> {
-        let door = self.door;
+        let replica = self.replica;
         let mut number = None;
         self.hand_in(|state, now| {
             // A refusal is the server's own record, and may be the last straw of a run: it still gets its turn.
@@ -289,7 +292,7 @@ impl Edge {
             state.conns_open += 1;
             let conn = ConnId(state.conns);
             number = Some(conn);
-            Input::Connected { conn, door, peer }
+            Input::Connected { conn, replica, peer }
         });
         number
     }

@@ -48,7 +48,7 @@ use rules::Rules;
 pub use rules::{RuleRefused, RuleView, Ruled};
 use scenario::SharedScenario;
 use trace::fault::Ending;
-use trace::record::{ConnId, Door, Record, RunEnd, Side, StreamId, Verb, What};
+use trace::record::{ConnId, Record, Replica, RunEnd, Side, StreamId, Verb, What};
 use trace::report::Report;
 use truth::selector;
 
@@ -66,7 +66,7 @@ pub enum Input {
         /// Its number.
         conn: ConnId,
         /// The port it came to.
-        door: Door,
+        replica: Replica,
         /// The port it came from; `None` where it is no socket.
         peer: Option<u16>,
     },
@@ -239,7 +239,7 @@ pub struct Server {
     aliases: BTreeMap<String, String>,
     refused_until: Duration,
     rules: Rules,
-    /// Connections that came to the twin.
+    /// Connections to the secondary replica.
     at_the_twin: BTreeSet<ConnId>,
     /// `None`: no authentication and no authorization.
     access: Option<Access>,
@@ -333,11 +333,11 @@ impl Server {
             self.touch_all();
         }
         match input {
-            Input::Connected { conn, door, peer } => {
-                if door == Door::B {
+            Input::Connected { conn, replica, peer } => {
+                if replica == Replica::Secondary {
                     self.at_the_twin.insert(conn);
                 }
-                self.log.push(now, What::Connected { conn, door, peer });
+                self.log.push(now, What::Connected { conn, replica, peer });
             }
             Input::Authenticated { conn, user } => {
                 tracing::debug!(conn = conn.0, user = user.name, "a client certificate was shown");
@@ -435,7 +435,7 @@ impl Server {
             }
             verb = Verb::Other;
         }
-        let door = self.door_of(conn);
+        let replica = self.replica_of(conn);
         self.log.push(
             now,
             What::Request {
@@ -447,7 +447,7 @@ impl Server {
                 query: clipped_query(&query),
                 accept: header(&request, "accept"),
                 user_agent: header(&request, "user-agent"),
-                door,
+                replica,
                 violations: api::violations(
                     &request.method,
                     &request.path,
@@ -507,7 +507,7 @@ impl Server {
             self.script.on_activity(now);
         }
         if !only_probes {
-            self.obey_rules(now, stream, door, verb, &query);
+            self.obey_rules(now, stream, replica, verb, &query);
         }
         self.decide(now, stream);
     }
@@ -519,11 +519,11 @@ impl Server {
     }
 
     /// The port a connection came to.
-    fn door_of(&self, conn: ConnId) -> Door {
+    fn replica_of(&self, conn: ConnId) -> Replica {
         if self.at_the_twin.contains(&conn) {
-            Door::B
+            Replica::Secondary
         } else {
-            Door::A
+            Replica::Primary
         }
     }
 

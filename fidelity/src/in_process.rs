@@ -9,7 +9,7 @@ use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use bytes::Bytes;
 use fake_apiserver::api::{Access, HttpRequest, reason_phrase};
 use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{ConnId, Door, Side, StreamId};
+use fake_apiserver::record::{ConnId, Replica, Side, StreamId};
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::{self, Input, Output};
 use tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
@@ -150,7 +150,7 @@ impl Transport for InProcess {
         let request = request(call, self.authority())?;
         self.input(Input::Connected {
             conn: ConnId(stream),
-            door: Door::A,
+            replica: Replica::Primary,
             peer: None,
         });
         self.input(Input::Request {

@@ -154,7 +154,7 @@ fn what_is_done_at_once_reaches_the_watches_that_are_meant() {
     let _pods = serving.watch("/api/v1/pods?watch=1&resourceVersion=1004");
     let streams = serving.steer(&["streams"]);
     assert!(
-        streams.contains("#1 c1 door a WATCH /api/v1/configmaps?watch=1"),
+        streams.contains("#1 c1 primary WATCH /api/v1/configmaps?watch=1"),
         "{streams}"
     );
     assert!(streams.contains("by watcher/1"), "{streams}");
@@ -221,24 +221,24 @@ fn a_frozen_cache_is_stale_until_it_thaws() {
 
 #[test]
 fn a_twin_that_lags_shows_the_past_to_who_hops_there() {
-    let serving = Serving::start(&["--twin"]);
+    let serving = Serving::start(&["--secondary"]);
     assert_eq!(
-        serving.steer(&["lag", "1h", "--door", "b"]),
+        serving.steer(&["lag", "1h", "--replica", "secondary"]),
         "done: lag_watch_cache\n"
     );
     serving.steer(&["apply", "apply: {configmap: {name: late}}"]);
     let (_, about) = serving.control("GET", "/v1", "");
-    let twin = about["servers"][1]["url"].as_str().unwrap();
+    let secondary = about["servers"][1]["url"].as_str().unwrap();
     let at = |server: &str, path: &str| {
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         exchange(server.trim_start_matches("http://"), &request)
     };
     let cached = "/api/v1/configmaps?resourceVersion=0";
     assert!(at(&serving.server, cached).contains("late"));
-    let past = at(twin, cached);
+    let past = at(secondary, cached);
     assert!(past.contains("200 OK") && !past.contains("late"), "{past}");
-    serving.steer(&["thaw", "--door", "b"]);
-    assert!(at(twin, cached).contains("late"));
+    serving.steer(&["thaw", "--replica", "secondary"]);
+    assert!(at(secondary, cached).contains("late"));
 }
 
 #[test]
@@ -302,9 +302,9 @@ fn a_reset_brings_back_the_objects_the_server_began_with() {
 #[case::no_twin(
     "POST",
     "/v1/rules",
-    "from: {door: b}\ndo: freeze_watch_cache",
+    "from: {replica: secondary}\ndo: freeze_watch_cache",
     409,
-    "there is no door b"
+    "there is no secondary replica"
 )]
 #[case::no_such_rule("DELETE", "/v1/rules/7", "", 404, "there is no rule 7")]
 #[case::no_such_path("GET", "/v1/nothing", "", 404, "there is no /v1/nothing")]

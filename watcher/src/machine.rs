@@ -7,7 +7,7 @@
 //!       \                                                        +---eof, timeout, cut---+   |
 //!        `--streaming list--> InitialWatch -------------------initial-events-end------------'
 //!
-//!   Expired (410 by code or reason, at any door), too large RV, n failed starts on one RV -> Empty
+//!   Expired (410 by code or reason, in any answer), too large RV, n failed starts on one RV -> Empty
 //!   ten minutes without a sign of the version watched -> Probing -> Watching, or Empty if the server went back
 //!   eof or fault inside InitialWatch -> Empty; refused or never marked -> list-watch
 //!   any error, and a watch that ended at once -> BackingOff{until, then}

@@ -1,5 +1,5 @@
 //! What a server says when it refuses: one `Status` value for JSON, HTML, plain text and silence alike, and the one test
-//! of "expired" that every door asks.
+//! of "expired" that every reader of answers asks.
 //!
 //! The type is this crate's own: kube's defaults every field, so that any JSON object passes for a Status and the HTTP
 //! code gets lost behind it.

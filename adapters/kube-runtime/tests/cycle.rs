@@ -70,7 +70,9 @@ impl Core for OneRelist {
 
     fn handle(&mut self, now: Duration, input: Input) {
         match input {
-            Input::Connected { conn, door, peer } => self.push(now, What::Connected { conn, door, peer }),
+            Input::Connected { conn, replica, peer } => {
+                self.push(now, What::Connected { conn, replica, peer })
+            }
             Input::Disconnected { conn, by } => self.push(now, What::Disconnected { conn, by }),
             Input::Abandoned(stream) | Input::CutOff(stream) => {
                 self.push(

@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use fake_apiserver::api::HttpRequest;
-use fake_apiserver::record::{ConnId, Door, StreamId};
+use fake_apiserver::record::{ConnId, Replica, StreamId};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::{Input, Output, Server};
 
@@ -73,7 +73,7 @@ fn texts_per_event(accepts: &[&str], watchers: usize) -> io::Result<f64> {
         Duration::ZERO,
         Input::Connected {
             conn: ConnId(1),
-            door: Door::A,
+            replica: Replica::Primary,
             peer: None,
         },
     );

@@ -167,7 +167,7 @@ fn state() -> Value {
             "kubernetes": {"type": "string"},
             "servers": {"type": "array", "items": {
                 "type": "object",
-                "properties": {"door": {"enum": ["a", "b"]}, "url": {"type": "string"}},
+                "properties": {"replica": {"enum": ["primary", "secondary"]}, "url": {"type": "string"}},
             }},
             "kubeconfig": {"type": "string"},
             "resourceVersion": {"type": "string"},

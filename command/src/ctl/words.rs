@@ -33,9 +33,9 @@ pub(super) struct From {
     /// Match paths with this prefix.
     #[arg(long)]
     path: Option<String>,
-    /// Match a replica: a, or b (`serve --twin`).
+    /// Match a replica: primary, or secondary (`serve --secondary`).
     #[arg(long)]
-    door: Option<String>,
+    replica: Option<String>,
 }
 
 impl From {
@@ -48,7 +48,7 @@ impl From {
             namespace,
             method,
             path,
-            door,
+            replica,
         } = self;
         let texts = [
             ("user_agent", user_agent),
@@ -56,7 +56,7 @@ impl From {
             ("namespace", namespace),
             ("method", method),
             ("path", path),
-            ("door", door),
+            ("replica", replica),
         ];
         let numbers = [("connection", connection), ("stream", stream)];
         let texts = texts
@@ -75,9 +75,9 @@ pub(super) struct Cache {
     /// Only the watch cache of this resource [default: all resources].
     #[arg(long)]
     resource: Option<String>,
-    /// Only this replica: a, or b (`serve --twin`) [default: both].
+    /// Only this replica: primary, or secondary (`serve --secondary`) [default: both].
     #[arg(long)]
-    door: Option<String>,
+    replica: Option<String>,
 }
 
 impl Cache {
@@ -85,7 +85,7 @@ impl Cache {
     pub(super) fn rule(self, action: &str, argument: Option<&str>) -> String {
         let from = From {
             resource: self.resource,
-            door: self.door,
+            replica: self.replica,
             ..From::default()
         };
         rule(&from, None, 1, json!({ action: argument }))
@@ -284,10 +284,10 @@ pub(super) fn streams(answer: &Value) -> String {
         let open_s = stream["openMs"].as_u64().unwrap_or_default() / 1000;
         let _ = writeln!(
             lines,
-            "#{} c{} door {} {} {} open for {open_s} s by {}",
+            "#{} c{} {} {} {} open for {open_s} s by {}",
             stream["stream"],
             stream["connection"],
-            word("door"),
+            word("replica"),
             word("verb"),
             word("target"),
             stream
@@ -314,7 +314,7 @@ pub(super) fn status(state: &Value, token: &str) -> String {
     );
     for server in state["servers"].as_array().into_iter().flatten() {
         let word = |key: &str| server.get(key).and_then(Value::as_str).unwrap_or_default();
-        let _ = writeln!(lines, "  door {}      {}", word("door"), word("url"));
+        let _ = writeln!(lines, "  {:<10}  {}", word("replica"), word("url"));
     }
     let _ = writeln!(lines, "  kubeconfig  {}", word("kubeconfig"));
     let _ = writeln!(lines, "  token       {token}");

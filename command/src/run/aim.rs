@@ -130,7 +130,7 @@ fn words(group: &str, plural: &str, namespace: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use fake_apiserver::record::{ConnId, Door, StreamId};
+    use fake_apiserver::record::{ConnId, Replica, StreamId};
     use rstest::rstest;
 
     use super::*;
@@ -162,7 +162,7 @@ mod tests {
                     .collect(),
                 accept: None,
                 user_agent: None,
-                door: Door::A,
+                replica: Replica::Primary,
                 violations: Vec::new(),
             },
         };

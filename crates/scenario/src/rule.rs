@@ -5,7 +5,7 @@
 
 use apimachinery::path::{ResourcePath, decoded_path};
 use trace::fault::Ending;
-use trace::record::{ConnId, Door, Frame, FrameType, Record, StreamId, Verb, What};
+use trace::record::{ConnId, Frame, FrameType, Record, Replica, StreamId, Verb, What};
 
 use super::{Action, QueryMatch, RequestKind, RequestTrigger, Times};
 use crate::matching;
@@ -44,7 +44,7 @@ pub struct Whose {
     /// A request.
     pub stream: Option<StreamId>,
     /// One of two apiservers.
-    pub door: Option<Door>,
+    pub replica: Option<Replica>,
     /// Group and plural.
     pub resource: Option<(String, String)>,
     /// A namespace.
@@ -69,7 +69,7 @@ pub struct Seen<'a> {
     /// Its connection.
     pub conn: ConnId,
     /// The apiserver it was sent to.
-    pub door: Door,
+    pub replica: Replica,
     /// `User-Agent`.
     pub user_agent: Option<&'a str>,
     /// The method, in capitals.
@@ -90,7 +90,7 @@ impl Whose {
             seen.user_agent.is_some_and(|agent| agent.contains(part))
         }) && self.connection.is_none_or(|conn| conn == seen.conn)
             && self.stream.is_none_or(|stream| stream == seen.stream)
-            && self.door.is_none_or(|door| door == seen.door)
+            && self.replica.is_none_or(|replica| replica == seen.replica)
             && self.method.is_none_or(|method| method == seen.method)
             && self
                 .verb
@@ -239,7 +239,7 @@ impl Waiting {
             What::Request {
                 stream,
                 conn,
-                door,
+                replica,
                 verb,
                 method,
                 path,
@@ -250,7 +250,7 @@ impl Waiting {
                 let seen = Seen {
                     stream: *stream,
                     conn: *conn,
-                    door: *door,
+                    replica: *replica,
                     user_agent: user_agent.as_deref(),
                     method,
                     path,
@@ -408,7 +408,7 @@ mod tests {
         let seen = Seen {
             stream: StreamId(1),
             conn: ConnId(1),
-            door: Door::A,
+            replica: Replica::Primary,
             user_agent: None,
             method: "PUT",
             path: "/apis/apps/v1/namespaces/n/deployments/a/status",

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use fake_apiserver::net::{Edge, ServeError, ServeOptions, TlsOptions};
-use fake_apiserver::record::Door;
+use fake_apiserver::record::Replica;
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
 use serde::Serialize;
@@ -219,26 +219,26 @@ impl Builder {
             ..
         } = self;
         let (server, rules) = self.server()?;
-        let doors: &[Door] = if server.has_twin() {
-            &[Door::A, Door::B]
+        let replicas: &[Replica] = if server.has_secondary() {
+            &[Replica::Primary, Replica::Secondary]
         } else {
-            &[Door::A]
+            &[Replica::Primary]
         };
         let mut listeners = Vec::new();
-        for door in doors.iter().filter(|_| !in_memory) {
+        for replica in replicas.iter().filter(|_| !in_memory) {
             let serving = ServeOptions {
                 tls: tls.then(TlsOptions::default),
                 ..ServeOptions::default()
             };
-            listeners.push((*door, serving.bind().await?));
+            listeners.push((*replica, serving.bind().await?));
         }
         let edge = Edge::new(server);
         let time = edge.clone();
         let mut tasks = vec![tokio::spawn(async move { time.keep_time().await })];
         let mut sockets = Vec::new();
-        for (door, listener) in listeners {
+        for (replica, listener) in listeners {
             sockets.push(Socket::of(&listener));
-            let served = edge.at(door);
+            let served = edge.at(replica);
             tasks.push(tokio::spawn(listener.serve(served, std::future::pending())));
         }
         let mut started = FakeApiserver {

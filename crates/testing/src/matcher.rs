@@ -163,7 +163,7 @@ impl<K: kind::Kind> Matcher<K> {
     /// Only those sent to the replica ([`Builder::replica`](crate::Builder::replica)).
     #[must_use]
     pub fn at_replica(self) -> Self {
-        self.from("door", "b")
+        self.from("replica", "secondary")
     }
 
     fn condition(mut self, parameter: &str, condition: Condition) -> Self {
@@ -296,7 +296,7 @@ impl Pattern {
                 "resource" => format!("not for {value}"),
                 "namespace" => format!("not in namespace {value}"),
                 "user_agent" => format!("not from {value}"),
-                "door" => "not at the replica".to_owned(),
+                "replica" => "not at the replica".to_owned(),
                 "name" => format!("not named {value}"),
                 _ => format!("not for {key} {value}"),
             };
@@ -337,7 +337,7 @@ impl fmt::Display for Pattern {
         if let Some(agent) = text("user_agent") {
             write!(f, " from {agent}")?;
         }
-        if text("door").is_some() {
+        if text("replica").is_some() {
             f.write_str(" at the replica")?;
         }
         for (index, (parameter, condition)) in self.query.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fake_apiserver::net::{Credentials, Edge, Listening};
-use fake_apiserver::record::Door;
+use fake_apiserver::record::Replica;
 use kube_client::client::ClientBuilder;
 use kube_client::{Client, Config};
 use tokio::task::JoinHandle;
@@ -54,7 +54,7 @@ impl FakeApiserver {
     /// The stack cannot be built: TLS without the feature `tls`.
     #[track_caller]
     pub fn client(&self) -> Client {
-        self.client_at(Door::A, None)
+        self.client_at(Replica::Primary, None)
     }
 
     /// The same with a User-Agent, which verdicts and [`Matcher::user_agent`](crate::Matcher::user_agent) tell clients apart by.
@@ -63,7 +63,7 @@ impl FakeApiserver {
     /// As [`FakeApiserver::client`]; `user_agent` cannot be a header.
     #[track_caller]
     pub fn client_named(&self, user_agent: &str) -> Client {
-        self.client_at(Door::A, Some(user_agent))
+        self.client_at(Replica::Primary, Some(user_agent))
     }
 
     /// Returns a client of the replica: a second apiserver on the same store, with separate watch caches.
@@ -72,7 +72,7 @@ impl FakeApiserver {
     /// There is none ([`Builder::replica`](crate::Builder::replica)), or as [`FakeApiserver::client`].
     #[track_caller]
     pub fn replica_client(&self) -> Client {
-        self.client_at(Door::B, None)
+        self.client_at(Replica::Secondary, None)
     }
 
     /// Returns a configuration for clients with another stack: no retries, timeouts, namespace.
@@ -136,19 +136,22 @@ impl FakeApiserver {
     }
 
     #[track_caller]
-    fn client_at(&self, door: Door, user_agent: Option<&str>) -> Client {
-        let has_replica = self.edge.steer(|server, _| server.has_twin()).unwrap_or_default();
+    fn client_at(&self, replica: Replica, user_agent: Option<&str>) -> Client {
+        let has_replica = self
+            .edge
+            .steer(|server, _| server.has_secondary())
+            .unwrap_or_default();
         assert!(
-            door == Door::A || has_replica,
+            replica == Replica::Primary || has_replica,
             "there is no replica: start the server with `.replica()`"
         );
         let client = match &self.reach {
             Reach::Memory => {
                 let config = named(memory::config(), user_agent);
-                memory::client(self.edge.at(door), &config)
+                memory::client(self.edge.at(replica), &config)
             }
             Reach::Sockets(sockets) => {
-                let socket = &sockets[usize::from(door == Door::B)];
+                let socket = &sockets[usize::from(replica == Replica::Secondary)];
                 ClientBuilder::try_from(named(socket.config(), user_agent)).map(ClientBuilder::build)
             }
         };

@@ -25,23 +25,23 @@ pub struct ConnId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StreamId(pub u64);
 
-/// One of the apiservers over one truth: each has a port and watch caches of its own.
+/// One of the apiservers on the same store, each with its port and its watch caches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Door {
-    /// The first, which is always there.
+pub enum Replica {
+    /// The first, which always exists.
     #[default]
-    A,
-    /// The twin.
-    B,
+    Primary,
+    /// The second (`serve --secondary`).
+    Secondary,
 }
 
-impl Door {
-    /// The word for it: `a`, `b`.
+impl Replica {
+    /// The word for it: `primary`, `secondary`.
     pub fn word(self) -> &'static str {
         match self {
-            Self::A => "a",
-            Self::B => "b",
+            Self::Primary => "primary",
+            Self::Secondary => "secondary",
         }
     }
 }
@@ -189,7 +189,7 @@ pub enum What {
         conn: ConnId,
         /// The port it came to.
         #[serde(default)]
-        door: Door,
+        replica: Replica,
         /// The port it came from; `None` where it is no socket.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<u16>,
@@ -229,7 +229,7 @@ pub enum What {
         user_agent: Option<String>,
         /// The port its connection came to.
         #[serde(default)]
-        door: Door,
+        replica: Replica,
         /// Which option rules of the API the request breaks (INV-15); empty for a legal request.
         violations: Vec<String>,
     },

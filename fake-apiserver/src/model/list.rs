@@ -16,7 +16,7 @@ use apimachinery::status::Status;
 use builtin_kinds::{convert, scale};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use trace::record::Door;
+use trace::record::Replica;
 
 use super::store::{self, Mark, Objects, Store};
 use super::{Model, Resource, components, table};
@@ -321,7 +321,7 @@ enum NoState {
 
 pub(super) fn list(
     model: &Model,
-    door: Door,
+    replica: Replica,
     now: Duration,
     arrived: Duration,
     request: &ListRequest,
@@ -368,7 +368,7 @@ pub(super) fn list(
     }
     let resource = model.resource(kind);
     let state = if from_cache {
-        from_watch_cache(model, resource, door, &wanted, now, arrived)
+        from_watch_cache(model, resource, replica, &wanted, now, arrived)
     } else {
         from_etcd(model, resource, &wanted)
     };
@@ -391,13 +391,13 @@ pub(super) fn list(
 fn from_watch_cache(
     model: &Model,
     resource: &Resource,
-    door: Door,
+    replica: Replica,
     wanted: &Wanted,
     now: Duration,
     arrived: Duration,
 ) -> Result<State, NoState> {
     let newest = || {
-        let (revision, objects) = model.cached(resource, door);
+        let (revision, objects) = model.cached(resource, replica);
         State {
             objects: objects.clone(),
             revision,
@@ -406,7 +406,7 @@ fn from_watch_cache(
     };
     let until = arrived + FRESH_WAIT;
     let wait_for = |revision: u64| {
-        let reached = model.catch_up(resource, door, revision);
+        let reached = model.catch_up(resource, replica, revision);
         if reached >= revision {
             Ok(())
         } else if now < until {
@@ -420,7 +420,7 @@ fn from_watch_cache(
         Wanted::NotOlderThan(revision) => wait_for(revision).map(|()| newest()),
         Wanted::Exact(revision) => {
             wait_for(revision)?;
-            exactly(model, resource, revision, Some(door))
+            exactly(model, resource, revision, Some(replica))
         }
         Wanted::Newest | Wanted::Latest => match wait_for(model.revision) {
             // A cache that does not catch up is bypassed.
@@ -453,7 +453,7 @@ fn exactly(
     model: &Model,
     resource: &Resource,
     revision: u64,
-    cached_at: Option<Door>,
+    cached_at: Option<Replica>,
 ) -> Result<State, NoState> {
     if revision < model.compacted {
         return Err(NoState::Refused(Status::expired_list()));
@@ -463,7 +463,7 @@ fn exactly(
             objects,
             revision,
             // Only etcd still has what precedes the cache.
-            cached: cached_at.is_some_and(|door| revision >= resource.cache(door).oldest_start()),
+            cached: cached_at.is_some_and(|replica| revision >= resource.cache(replica).oldest_start()),
         }),
         None => Err(NoState::Refused(Status::expired_list())),
     }
@@ -537,7 +537,7 @@ fn page(
 
 pub(super) fn get(
     model: &Model,
-    door: Door,
+    replica: Replica,
     now: Duration,
     arrived: Duration,
     request: &GetRequest,
@@ -553,7 +553,7 @@ pub(super) fn get(
     let state = if !kind.is_stored() {
         Ok(State::unversioned(components::statuses(kind)))
     } else if kind.watch_cached && !matches!(wanted, Wanted::Latest) {
-        from_watch_cache(model, model.resource(kind), door, &wanted, now, arrived)
+        from_watch_cache(model, model.resource(kind), replica, &wanted, now, arrived)
     } else {
         from_etcd(model, model.resource(kind), &wanted)
     };

@@ -10,7 +10,7 @@ use apimachinery::options::{GetRequest, ListRequest, WatchRequest};
 use apimachinery::status::Status;
 use scenario::{Manifest, ObjectName, Place, ServerSettings};
 use serde_json::{Value, json};
-use trace::record::{Door, FrameType};
+use trace::record::{FrameType, Replica};
 
 use super::{GetOutcome, ListOutcome, Model, Page, WatchCacheOp, WatchPoll, WatchSession, Written};
 use crate::api::{Answer, HttpRequest, Request, parse};

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use trace::record::Door;
+use trace::record::Replica;
 
 use super::watch_cache::WatchCache;
 use super::{Model, Resource};
@@ -27,14 +27,14 @@ pub enum WatchCacheOp {
 #[derive(Debug, Default)]
 pub(super) struct Lags {
     /// Delay of resources that are registered later, by replica.
-    by_door: BTreeMap<Door, Duration>,
+    by_door: BTreeMap<Replica, Duration>,
     /// Does any cache lag?
     any: bool,
 }
 
 impl Lags {
-    pub(super) fn of(&self, door: Door) -> Duration {
-        self.by_door.get(&door).copied().unwrap_or_default()
+    pub(super) fn of(&self, replica: Replica) -> Duration {
+        self.by_door.get(&replica).copied().unwrap_or_default()
     }
 }
 
@@ -143,7 +143,7 @@ impl Model {
         now: Duration,
         turn: WatchCacheOp,
         resource: Option<(&str, &str)>,
-        door: Option<Door>,
+        replica: Option<Replica>,
     ) {
         let lag = match turn {
             WatchCacheOp::Lag(lag) => Some(lag),
@@ -151,9 +151,9 @@ impl Model {
             WatchCacheOp::Clear | WatchCacheOp::Freeze => None,
         };
         if let (Some(lag), None) = (lag, resource) {
-            let doors = [Door::A, Door::B].into_iter();
-            let meant = doors.filter(|at| door.is_none_or(|door| door == *at));
-            self.lags.by_door.extend(meant.map(|door| (door, lag)));
+            let replicas = [Replica::Primary, Replica::Secondary].into_iter();
+            let meant = replicas.filter(|at| replica.is_none_or(|replica| replica == *at));
+            self.lags.by_door.extend(meant.map(|replica| (replica, lag)));
         }
         let (revision, compacted) = (self.revision, self.compacted);
         for (stored, place) in &self.places {
@@ -162,7 +162,7 @@ impl Model {
                 continue;
             }
             let objects = held.store.current().clone();
-            for cache in held.caches(door) {
+            for cache in held.caches(replica) {
                 match turn {
                     WatchCacheOp::Clear => cache.relist(revision, &objects),
                     WatchCacheOp::Freeze => cache.freeze(revision, &objects),
@@ -191,7 +191,7 @@ impl Model {
             return None;
         }
         let resources = self.resources.iter();
-        let caches = resources.flat_map(|held| [Some(&held.cache), held.twin.as_ref()]);
+        let caches = resources.flat_map(|held| [Some(&held.cache), held.secondary.as_ref()]);
         caches.flatten().filter_map(WatchCache::next_sight).min()
     }
 

@@ -24,7 +24,7 @@ use apimachinery::{ObjectRef, Version};
 use builtin_kinds::convert;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use trace::record::{Door, FrameType, WriteOp};
+use trace::record::{FrameType, Replica, WriteOp};
 
 use super::list::FRESH_WAIT;
 use super::watch_cache::{Change, Event, line};
@@ -67,7 +67,7 @@ pub enum WatchPoll {
 /// One open watch: a cursor into the events of its resource.
 #[derive(Debug)]
 pub struct WatchSession {
-    door: Door,
+    replica: Replica,
     /// Index of the resource.
     place: Place,
     collection: Collection,
@@ -112,7 +112,7 @@ impl WatchSession {
     /// Starts a watch at `now` that ends after the request's `timeoutSeconds`, or after `lifetime` if it has none.
     pub(super) fn open(
         model: &Model,
-        door: Door,
+        replica: Replica,
         now: Duration,
         request: &WatchRequest,
         lifetime: Duration,
@@ -127,7 +127,7 @@ impl WatchSession {
         };
         let deadline = now.saturating_add(lifetime);
         let mut session = Self {
-            door,
+            replica,
             place,
             collection: request.collection.clone(),
             selector: request.selector.clone(),
@@ -136,12 +136,12 @@ impl WatchSession {
             bookmarks: request.bookmarks,
             next_bookmark: Duration::ZERO,
             deadline,
-            generation: resource.cache(door).generation(),
+            generation: resource.cache(replica).generation(),
             start_revision: 0,
             state: State::Over,
         };
         session.next_bookmark = session.bookmark_after(model, now);
-        let (cached, _) = model.cached(resource, door);
+        let (cached, _) = model.cached(resource, replica);
         session.state = match (request.send_initial_events, request.resource_version) {
             (Some(true), RequestedVersion::Newest) => session.wait(model, now, model.revision),
             (Some(true), RequestedVersion::At(revision)) => session.wait(model, now, revision),
@@ -192,7 +192,7 @@ impl WatchSession {
             return model.revision;
         };
         let resource = model.at(self.place);
-        let cache = resource.cache(self.door);
+        let cache = resource.cache(self.replica);
         let next = cache.event(position).filter(|_| position < cache.visible());
         match next {
             Some(event) => event.revision.saturating_sub(1),
@@ -212,7 +212,7 @@ impl WatchSession {
         let behind = match self.state {
             State::Live { position } | State::Initial { position, .. } => {
                 let resource = model.at(self.place);
-                resource.cache(self.door).overran(position)
+                resource.cache(self.replica).overran(position)
             }
             State::Waiting { .. } | State::Refused(_) | State::Over => false,
         };
@@ -240,8 +240,8 @@ impl WatchSession {
                 } => {
                     let (revision, until, marked) = (*revision, *until, *marked);
                     let resource = model.at(self.place);
-                    let cached = model.catch_up(resource, self.door, revision);
-                    if resource.cache(self.door).end_of(self.generation).is_some() {
+                    let cached = model.catch_up(resource, self.replica, revision);
+                    if resource.cache(self.replica).end_of(self.generation).is_some() {
                         self.state = State::Over;
                     } else if cached >= revision {
                         self.state = self.initial(model, marked);
@@ -286,7 +286,7 @@ impl WatchSession {
     /// Takes one step of a live watch. `None`: the step sent nothing, and more events may follow.
     fn live(&mut self, model: &Model, now: Duration, position: u64) -> Option<WatchPoll> {
         let resource = model.at(self.place);
-        let cache = resource.cache(self.door);
+        let cache = resource.cache(self.replica);
         let ended = cache.end_of(self.generation);
         if cache.overran(position) || ended.is_some_and(|end| position >= end) {
             tracing::debug!(resource = self.collection.kind.plural, ?ended, "watch ended");
@@ -305,7 +305,7 @@ impl WatchSession {
         let periodic = self.bookmarks && self.collection.kind.watch_cached;
         if periodic && now >= self.next_bookmark {
             self.next_bookmark = self.bookmark_after(model, now);
-            let (revision, _) = model.cached(resource, self.door);
+            let (revision, _) = model.cached(resource, self.replica);
             return (revision > self.start_revision)
                 .then(|| WatchPoll::Frame(self.bookmark(model, revision, false)));
         }
@@ -358,7 +358,7 @@ impl WatchSession {
 
     /// Starts from the state at `revision` or later, as soon as the watch cache reaches it.
     fn wait(&mut self, model: &Model, now: Duration, revision: u64) -> State {
-        let cached = model.catch_up(model.at(self.place), self.door, revision);
+        let cached = model.catch_up(model.at(self.place), self.replica, revision);
         if cached >= revision {
             self.initial(model, true)
         } else if self.collection.kind.watch_cached {
@@ -375,7 +375,7 @@ impl WatchSession {
     /// Starts from the current objects.
     fn initial(&mut self, model: &Model, marked: bool) -> State {
         let resource = model.at(self.place);
-        let (revision, objects) = model.cached(resource, self.door);
+        let (revision, objects) = model.cached(resource, self.replica);
         self.start_revision = revision;
         let kind = self.collection.kind;
         let objects = store::range(objects, self.collection.namespace.as_deref(), "")
@@ -385,7 +385,7 @@ impl WatchSession {
         State::Initial {
             objects,
             marked,
-            position: resource.cache(self.door).visible(),
+            position: resource.cache(self.replica).visible(),
         }
     }
 
@@ -397,14 +397,14 @@ impl WatchSession {
             if revision < model.compacted {
                 return State::Refused(Status::expired_etcd_watch());
             }
-        } else if revision < resource.cache(self.door).oldest_start() {
+        } else if revision < resource.cache(self.replica).oldest_start() {
             return State::Refused(Status::expired_watch(
                 revision,
-                resource.cache(self.door).oldest_start(),
+                resource.cache(self.replica).oldest_start(),
             ));
         }
         State::Live {
-            position: resource.cache(self.door).position_after(revision),
+            position: resource.cache(self.replica).position_after(revision),
         }
     }
 

@@ -282,11 +282,11 @@ async fn accept_until(
     let mut connections = Connections::default();
     let mut full_for = None;
     let mut stop = std::pin::pin!(stop);
-    let mut door = Door::Open(listener);
+    let mut replica = Replica::Open(listener);
     loop {
         let refused_for = edge.refused_for();
-        door = match door.turned(refused_for.is_some(), address) {
-            Ok(door) => door,
+        replica = match replica.turned(refused_for.is_some(), address) {
+            Ok(replica) => replica,
             Err(error) => {
                 tracing::error!(%error, %address, "cannot listen again");
                 break;
@@ -299,7 +299,7 @@ async fn accept_until(
             () = edge.refusing() => {}
             () = pause(refused_for) => {}
             () = pause(full_for) => full_for = None,
-            accepted = door.accept(), if full_for.is_none() => match accepted {
+            accepted = replica.accept(), if full_for.is_none() => match accepted {
                 Ok((socket, _)) => connections.admit(socket, &edge, &settings, stopped.clone()),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -333,13 +333,13 @@ fn taken(address: SocketAddr) -> io::Result<TcpSocket> {
 }
 
 /// A server that is down is one that does not listen.
-enum Door {
+enum Replica {
     Open(TcpListener),
     /// Nobody listens, and nobody else can take the place.
     Shut(TcpSocket),
 }
 
-impl Door {
+impl Replica {
     fn turned(self, shut: bool, address: SocketAddr) -> io::Result<Self> {
         match (self, shut) {
             (Self::Open(listener), true) => {
@@ -350,7 +350,7 @@ impl Door {
                 taken(address).map(Self::Shut)
             }
             (Self::Shut(place), false) => place.listen(BACKLOG).map(Self::Open),
-            (door @ (Self::Open(_) | Self::Shut(_)), _) => Ok(door),
+            (replica @ (Self::Open(_) | Self::Shut(_)), _) => Ok(replica),
         }
     }
 

@@ -14,7 +14,7 @@ use scenario::{
 };
 use serde_json::{Map, Value, json};
 use trace::fault::Ending;
-use trace::record::{Door, StreamId, What};
+use trace::record::{Replica, StreamId, What};
 
 use super::names::{Binding, expand};
 use super::scripted::{error_event, event_frame, object_ref, raw_frame};
@@ -59,7 +59,7 @@ impl Server {
         self.act(now, &step_of.actions, &on, Some(&target), None);
     }
 
-    /// Carries out actions, in the order written. Those on the watch cache concern `target` at `door`; without one, every
+    /// Carries out actions, in the order written. Those on the watch cache concern `target` at `replica`; without one, every
     /// resource, or both.
     pub(super) fn act(
         &mut self,
@@ -67,7 +67,7 @@ impl Server {
         actions: &[Action],
         on: &On,
         target: Option<&(String, String)>,
-        door: Option<Door>,
+        replica: Option<Replica>,
     ) {
         // On the request that met the step the script speaks first, until it changes the truth.
         let triggered_by = match on {
@@ -79,7 +79,7 @@ impl Server {
             match action {
                 Action::Truth(action) => {
                     truth_has_spoken = true;
-                    self.change_truth(now, action, target, door);
+                    self.change_truth(now, action, target, replica);
                     // A read may wait for it, and a watch have something to say.
                     self.touch_all();
                 }

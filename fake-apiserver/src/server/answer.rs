@@ -10,7 +10,7 @@ use apimachinery::options::{GetRequest, ListRequest};
 use apimachinery::status::Status;
 use bytes::Bytes;
 use trace::fault::Ending;
-use trace::record::{Door, StreamId, What};
+use trace::record::{Replica, StreamId, What};
 
 use super::exchange::Head;
 use super::{AskedBy, Open, Server, Source};
@@ -37,8 +37,8 @@ impl Server {
             Source::Undecided(Request::Watch(_)) if self.refuses_upgrade(stream) => {}
             Source::Undecided(Request::Watch(request)) => {
                 let lifetime = self.draw_lifetime();
-                let door = self.door_at(stream);
-                match self.model.open_watch_at(door, now, &request, lifetime) {
+                let replica = self.replica_at(stream);
+                match self.model.open_watch_at(replica, now, &request, lifetime) {
                     Ok(session) => {
                         self.with(stream, |open| open.source = Source::Watch(Box::new(session)));
                         self.begin_watch(stream);
@@ -83,7 +83,10 @@ impl Server {
     }
 
     fn decide_list(&mut self, now: Duration, stream: StreamId, request: ListRequest, arrived: Duration) {
-        match self.model.list_at(self.door_at(stream), now, arrived, &request) {
+        match self
+            .model
+            .list_at(self.replica_at(stream), now, arrived, &request)
+        {
             ListOutcome::Page(page) => match self.fits(stream, |asked| api::page_fits(asked, page.kind)) {
                 Ok(()) => self.answer_page(stream, page),
                 Err(status) => self.answer(stream, status.into()),
@@ -96,7 +99,7 @@ impl Server {
     }
 
     fn decide_get(&mut self, now: Duration, stream: StreamId, request: GetRequest, arrived: Duration) {
-        match self.model.get_at(self.door_at(stream), now, arrived, &request) {
+        match self.model.get_at(self.replica_at(stream), now, arrived, &request) {
             GetOutcome::Found { object, body } => {
                 let fits = self.fits(stream, |asked| api::object_fits(asked, object.kind));
                 self.answer(stream, fits.map_or_else(Answer::from, |()| api::ok(body)));
@@ -109,9 +112,9 @@ impl Server {
     }
 
     /// The port a request came to.
-    fn door_at(&self, stream: StreamId) -> Door {
+    fn replica_at(&self, stream: StreamId) -> Replica {
         let open = self.open.get(&stream);
-        open.map(|open| self.door_of(open.exchange.conn))
+        open.map(|open| self.replica_of(open.exchange.conn))
             .unwrap_or_default()
     }
 

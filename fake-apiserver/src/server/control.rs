@@ -12,7 +12,7 @@ use builtin_kinds::types;
 use scenario::{Manifest, Place, Scenario, ServerSettings};
 use serde::Serialize;
 use serde_json::{Value, json};
-use trace::record::{ConnId, Door, StreamId};
+use trace::record::{ConnId, Replica, StreamId};
 
 use super::compaction::Compaction;
 use super::joined::Joined;
@@ -47,7 +47,7 @@ pub struct StreamView {
     /// Its connection.
     pub connection: ConnId,
     /// The port it came to.
-    pub door: Door,
+    pub replica: Replica,
     /// `LIST`, `WATCH`, `WATCH-LIST`, `OTHER`.
     pub verb: &'static str,
     /// HTTP method.
@@ -74,7 +74,7 @@ impl Server {
                 StreamView {
                     stream: *stream,
                     connection: conn,
-                    door: self.door_of(conn),
+                    replica: self.replica_of(conn),
                     verb: asked.verb.word(),
                     method: request.method.to_string(),
                     target: format!("{}{query}{}", request.path, request.query),
@@ -86,11 +86,11 @@ impl Server {
     }
 
     /// Is there a second apiserver over the same truth?
-    pub fn has_twin(&self) -> bool {
-        self.model.has_twin()
+    pub fn has_secondary(&self) -> bool {
+        self.model.has_secondary()
     }
 
-    /// Opens a second apiserver over the same truth: connections that come to [`Door::B`] are answered from watch caches of
+    /// Opens a second apiserver over the same truth: connections that come to [`Replica::Secondary`] are answered from watch caches of
     /// their own, which can stand still or lag.
     #[must_use]
     pub fn with_twin(mut self) -> Self {

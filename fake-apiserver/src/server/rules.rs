@@ -10,7 +10,7 @@ use scenario::matching::words_for_request;
 use scenario::rule::{Seen, kind_meets, query_meets};
 use scenario::{Action, RequestKind, RequestTrigger, Rule, RuleTrigger, Times, TruthAction};
 use serde::Serialize;
-use trace::record::{Door, StreamId, Verb, What};
+use trace::record::{Replica, StreamId, Verb, What};
 
 use super::act::{On, words};
 use super::{Server, Source, header};
@@ -97,8 +97,8 @@ pub enum RuleRefused {
         /// Its resource: `configmaps`, `deployments.apps`.
         resource: String,
     },
-    /// The twin is meant, and there is none.
-    #[error("there is no door b: start `serve` with --twin")]
+    /// The rule names the secondary replica, and there is none.
+    #[error("there is no secondary replica: start `serve` with --secondary")]
     NoTwin,
 }
 
@@ -146,7 +146,7 @@ impl Server {
         &mut self,
         now: Duration,
         stream: StreamId,
-        door: Door,
+        replica: Replica,
         verb: Verb,
         query: &[(String, String)],
     ) {
@@ -159,7 +159,7 @@ impl Server {
         let seen = Seen {
             stream,
             conn: open.exchange.conn,
-            door,
+            replica,
             user_agent: agent.as_deref(),
             method: request.method.as_str(),
             path: &request.path,
@@ -177,8 +177,8 @@ impl Server {
         }
         let word = rule.name.clone().unwrap_or_else(|| id.to_string());
         self.ruled(now, word, Some(stream), words(&rule.actions));
-        let (target, door) = (rule.from.resource.clone(), rule.from.door);
-        self.act(now, &rule.actions, &On::Request(stream), target.as_ref(), door);
+        let (target, replica) = (rule.from.resource.clone(), rule.from.replica);
+        self.act(now, &rule.actions, &On::Request(stream), target.as_ref(), replica);
     }
 
     fn do_now(&mut self, now: Duration, rule: &Rule, does: String) -> Result<Ruled, RuleRefused> {
@@ -191,7 +191,7 @@ impl Server {
                 rule.from.means(&Seen {
                     stream: **stream,
                     conn: open.exchange.conn,
-                    door: self.door_of(open.exchange.conn),
+                    replica: self.replica_of(open.exchange.conn),
                     user_agent: agent.as_deref(),
                     method: open.asked.request.method.as_str(),
                     path: &open.asked.request.path,
@@ -207,13 +207,13 @@ impl Server {
         let streams = if concerns_watches { streams } else { Vec::new() };
         let word = rule.name.clone().unwrap_or_else(|| "at once".to_owned());
         self.ruled(now, word, None, does.clone());
-        let (target, door) = (rule.from.resource.clone(), rule.from.door);
+        let (target, replica) = (rule.from.resource.clone(), rule.from.replica);
         self.act(
             now,
             &rule.actions,
             &On::These(streams.clone()),
             target.as_ref(),
-            door,
+            replica,
         );
         Ok(Ruled::Done { streams, does })
     }
@@ -243,7 +243,7 @@ impl Server {
     }
 
     fn served(&self, rule: &Rule) -> Result<(), RuleRefused> {
-        if rule.from.door == Some(Door::B) && !self.model.has_twin() {
+        if rule.from.replica == Some(Replica::Secondary) && !self.model.has_secondary() {
             return Err(RuleRefused::NoTwin);
         }
         let Some((group, plural)) = &rule.from.resource else {

@@ -10,7 +10,7 @@ use apimachinery::object::Stored;
 use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
 use apimachinery::status::Status;
 use scenario::{ClientSettings, Expected, Manifest, Ref, TruthAction};
-use trace::record::{Door, Truth, What, WriteOp};
+use trace::record::{Replica, Truth, What, WriteOp};
 use trace::report::Version;
 
 use super::Server;
@@ -18,13 +18,13 @@ use super::names::Binding;
 use crate::model::{WatchCacheOp, Written};
 
 impl Server {
-    /// Carries out an action on the truth, or on the watch caches of `target` at `door`.
+    /// Carries out an action on the truth, or on the watch caches of `target` at `replica`.
     pub(super) fn change_truth(
         &mut self,
         now: Duration,
         action: &TruthAction,
         target: Option<&(String, String)>,
-        door: Option<Door>,
+        replica: Option<Replica>,
     ) {
         match action {
             TruthAction::Apply(manifests) => {
@@ -53,13 +53,13 @@ impl Server {
                 self.model.compact();
                 self.turned(now, format!("compacted up to {}", self.model.revision()));
             }
-            TruthAction::ClearWatchCache => self.turn_caches(now, WatchCacheOp::Clear, target, door),
-            TruthAction::FreezeWatchCache => self.turn_caches(now, WatchCacheOp::Freeze, target, door),
+            TruthAction::ClearWatchCache => self.turn_caches(now, WatchCacheOp::Clear, target, replica),
+            TruthAction::FreezeWatchCache => self.turn_caches(now, WatchCacheOp::Freeze, target, replica),
             TruthAction::LagWatchCache { by_ms } => {
                 let turn = WatchCacheOp::Lag(Duration::from_millis(*by_ms));
-                self.turn_caches(now, turn, target, door);
+                self.turn_caches(now, turn, target, replica);
             }
-            TruthAction::ThawWatchCache => self.turn_caches(now, WatchCacheOp::Thaw, target, door),
+            TruthAction::ThawWatchCache => self.turn_caches(now, WatchCacheOp::Thaw, target, replica),
             TruthAction::Restore { to } => self.restore(now, to),
         }
     }
@@ -69,7 +69,7 @@ impl Server {
         now: Duration,
         turn: WatchCacheOp,
         target: Option<&(String, String)>,
-        door: Option<Door>,
+        replica: Option<Replica>,
     ) {
         let resource = target.map(|(group, plural)| (group.as_str(), plural.as_str()));
         let done = match turn {
@@ -78,12 +78,12 @@ impl Server {
             WatchCacheOp::Lag(by) => format!("lags by {} ms", by.as_millis()),
             WatchCacheOp::Thaw => "thawed".to_owned(),
         };
-        self.model.turn_watch_caches(now, turn, resource, door);
+        self.model.turn_watch_caches(now, turn, resource, replica);
         let of = match target {
             Some((_, plural)) => format!("watch cache of {plural}"),
             None => "every watch cache".to_owned(),
         };
-        let at = door.map(|door| format!(" of door {}", door.word()));
+        let at = replica.map(|replica| format!(" of replica {}", replica.word()));
         self.turned(now, format!("{of}{} {done}", at.unwrap_or_default()));
     }
 

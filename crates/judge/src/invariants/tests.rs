@@ -247,7 +247,7 @@ fn inv_15_takes_over_what_the_server_found_wrong() {
         query: vec![("resourceVersionMatch".to_owned(), "Exact".to_owned())],
         accept: None,
         user_agent: None,
-        door: Default::default(),
+        replica: Default::default(),
         violations: vec!["resourceVersionMatch without resourceVersion".to_owned()],
     });
     let records = end(s);
@@ -275,7 +275,7 @@ fn inv_15_and_versions_that_are_no_numbers(#[case] version: &str, #[case] broken
         query: vec![("resourceVersion".to_owned(), version.to_owned())],
         accept: None,
         user_agent: None,
-        door: Default::default(),
+        replica: Default::default(),
         violations: vec![format!(
             "resourceVersion: Invalid value: {version:?}: invalid syntax"
         )],

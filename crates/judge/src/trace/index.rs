@@ -54,7 +54,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                 query,
                 accept,
                 user_agent,
-                door: _,
+                replica: _,
                 violations,
             } => {
                 let mut exchange = Exchange {

@@ -119,7 +119,7 @@ impl Sample {
                 .collect(),
             accept: None,
             user_agent: Some("probe/1".to_owned()),
-            door: Default::default(),
+            replica: Default::default(),
             violations: Vec::new(),
         })
     }

@@ -69,7 +69,7 @@ impl Story {
                 .collect(),
             accept: None,
             user_agent: (!agent.is_empty()).then(|| agent.to_owned()),
-            door: Default::default(),
+            replica: Default::default(),
             violations: Vec::new(),
         })
     }
@@ -447,7 +447,7 @@ fn a_client_without_a_user_agent_is_shown_by_its_port() {
     for (conn, port) in [(1, 40_001), (2, 40_002)] {
         story.push(What::Connected {
             conn: ConnId(conn),
-            door: Default::default(),
+            replica: Default::default(),
             peer: Some(port),
         });
     }

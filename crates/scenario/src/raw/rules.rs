@@ -46,8 +46,8 @@ pub(crate) struct FromKeys {
     /// The number of a request, as the trace shows it (`#7` is 7).
     #[schemars(range(min = 1))]
     pub(crate) stream: Option<At<u64>>,
-    /// The port it came to: `a`, or `b` for the twin.
-    pub(crate) door: Option<At<DoorWord>>,
+    /// The replica it was sent to: `primary`, or `secondary` (`serve --secondary`).
+    pub(crate) replica: Option<At<ReplicaWord>>,
     /// `configmaps`, `deployments.apps`: the plural, and the group after a dot.
     pub(crate) resource: Option<At<String>>,
     /// A namespace.
@@ -64,14 +64,14 @@ pub(crate) struct FromKeys {
     pub(crate) path: Option<At<Text>>,
 }
 
-/// One of two apiservers over one truth.
+/// One of two apiservers on the same store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum DoorWord {
+pub(crate) enum ReplicaWord {
     /// The first.
-    A,
-    /// The twin.
-    B,
+    Primary,
+    /// The second.
+    Secondary,
 }
 
 /// A verb of RBAC, beside `list` and `watch`.

@@ -2,7 +2,7 @@
 
 use builtin_kinds::catalog::Catalog;
 use trace::fault::Ending;
-use trace::record::{ConnId, Door, StreamId};
+use trace::record::{ConnId, Replica, StreamId};
 
 use super::Validator;
 use super::fit::{Answer, Progress};
@@ -12,7 +12,7 @@ use super::world::World;
 use crate::kinds::Kinds;
 use crate::lines::Lines;
 use crate::problem::{Code, Problem};
-use crate::raw::{ClosedWord, DoorWord, EventWord, FromKeys, When};
+use crate::raw::{ClosedWord, EventWord, FromKeys, ReplicaWord, When};
 use crate::read::{At, Both, WordOr};
 use crate::span::Span;
 use crate::{
@@ -215,9 +215,9 @@ impl Validator<'_> {
             user_agent: from.user_agent.as_ref().map(|agent| agent.value.0.clone()),
             connection: from.connection.as_ref().map(|conn| ConnId(conn.value)),
             stream: from.stream.as_ref().map(|stream| StreamId(stream.value)),
-            door: from.door.as_ref().map(|door| match door.value {
-                DoorWord::A => Door::A,
-                DoorWord::B => Door::B,
+            replica: from.replica.as_ref().map(|replica| match replica.value {
+                ReplicaWord::Primary => Replica::Primary,
+                ReplicaWord::Secondary => Replica::Secondary,
             }),
             resource: from.resource.as_ref().map(|resource| {
                 let (plural, group) = resource

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use apimachinery::ObjectRef;
 
-use super::{Door, Frame, FrameType, Record, RunEnd, Side, What, WriteOp};
+use super::{Frame, FrameType, Record, Replica, RunEnd, Side, What, WriteOp};
 use crate::fault::Ending;
 
 /// One record as one line: `1.097s client > #4 WATCH /api/v1/configmaps?resourceVersion=1003`. Never a newline.
@@ -156,9 +156,9 @@ pub fn text(what: &What) -> String {
 
 fn unescaped(what: &What) -> String {
     match what {
-        What::Connected { conn, door, .. } => match door {
-            Door::A => format!("connects (c{})", conn.0),
-            Door::B => format!("connects (c{}, door b)", conn.0),
+        What::Connected { conn, replica, .. } => match replica {
+            Replica::Primary => format!("connects (c{})", conn.0),
+            Replica::Secondary => format!("connects (c{}, secondary replica)", conn.0),
         },
         What::Goaway { conn } => format!("goaway NO_ERROR (c{})", conn.0),
         What::Refused => "connection refused".to_owned(),

@@ -210,25 +210,27 @@ fn a_lag_is_one_doors_own_and_that_of_resources_to_come() {
     let mut world = World::fixture(Version::V1_36);
     world.model.open_twin();
     let lag = WatchCacheOp::Lag(seconds(1.0));
-    world.model.turn_watch_caches(world.now, lag, None, Some(Door::B));
+    world
+        .model
+        .turn_watch_caches(world.now, lag, None, Some(Replica::Secondary));
     world.delete("cm-1");
     let one = format!("{CM}?fieldSelector=metadata.name%3Dcm-1&resourceVersion=0");
-    let at = |world: &World, door| {
+    let at = |world: &World, replica| {
         let request = world.list_request(&one);
-        match world.model.list_at(door, world.now, world.now, &request) {
+        match world.model.list_at(replica, world.now, world.now, &request) {
             ListOutcome::Page(page) => story(&page),
             other @ (ListOutcome::Refused(_) | ListOutcome::Wait { .. }) => panic!("{other:?}"),
         }
     };
-    assert_eq!(at(&world, Door::A), "1010: ");
+    assert_eq!(at(&world, Replica::Primary), "1010: ");
     assert_eq!(
-        at(&world, Door::B),
+        at(&world, Replica::Secondary),
         "1009: probe/cm-1",
         "who hops there sees the past"
     );
     world.now = seconds(1.0);
     world.model.follow(world.now);
-    assert_eq!(at(&world, Door::B), "1010: ");
+    assert_eq!(at(&world, Replica::Secondary), "1010: ");
 }
 
 #[test]
