@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use adapter_kube_runtime::KubeRuntime;
 use adapter_watcher::WatcherClient;
@@ -12,8 +11,6 @@ use conformance::report::terminal::{self, Style};
 use conformance::report::transcript;
 use conformance::suite::{self, Driver, Plan, Standing};
 use conformance::trace::Trace;
-use fake_apiserver::scenario::json_schema;
-use fake_apiserver::server::Limits;
 use rstest::rstest;
 use similar::TextDiff;
 use tests::repository;
@@ -73,20 +70,6 @@ fn every_accepted_transcript_has_its_scenario() {
         .filter(|path| !accepted.contains(path))
         .collect();
     assert_eq!(orphans, Vec::<PathBuf>::new());
-}
-
-/// How long a step waits is a constant; the manual and the schema name it for authors.
-#[test]
-fn manual_and_schema_name_the_defaults_of_the_code() {
-    let (sim, live) = (Limits::sim(), Limits::live());
-    let minutes = |time: Duration| format!("{}m", time.as_secs() / 60);
-    let seconds = |time: Duration| format!("{}s", time.as_secs());
-    let step = format!("{} in sim, {} in live", minutes(sim.step), seconds(live.step));
-    let manual = std::fs::read_to_string(repository::root().join("docs/scenario-language.md")).unwrap();
-    let row = |default: &str| format!("| `within` | time | {default} |");
-    assert!(manual.contains(&row(&step)), "{step}");
-    assert!(manual.contains(&row(&minutes(sim.convergence))));
-    assert!(json_schema().contains(&format!("Default {step}.")));
 }
 
 fn snapshots_below(folder: &Path) -> Vec<PathBuf> {

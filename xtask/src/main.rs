@@ -10,6 +10,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 mod attacks;
 mod bench;
+mod book;
 mod bootstrap;
 mod cargo;
 mod clients;
@@ -47,6 +48,8 @@ enum Chore {
     Defects(defects::Arguments),
     /// Write schema/scenario.v1.json, the JSON Schema of the scenario language.
     Schema,
+    /// Check the links of the documentation and build it as a book (needs mdBook).
+    Book(book::Arguments),
     /// Check dependencies between crates, file headers, local paths and wording.
     Tidy,
     /// Run wall-clock tests under shifted clocks and time zones (needs libfaketime).
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Chore::Scenarios(arguments) => scenarios::run(&arguments),
         Chore::Defects(arguments) => defects::run(&arguments),
         Chore::Schema => schema::write(),
+        Chore::Book(arguments) => book::run(&arguments),
         Chore::Tidy => tidy::run(),
         Chore::Clocks(arguments) => clocks::run(&arguments),
         Chore::Fidelity(arguments) => fidelity::run(&arguments),

@@ -29,7 +29,7 @@ pub struct ClientSettings {
     pub labels: Option<String>,
     /// Field selector.
     pub fields: Option<String>,
-    /// `timeoutSeconds` of each watch; `None`: the client's default (290).
+    /// `timeoutSeconds` of each watch; `None`: the client's default.
     pub timeout_s: Option<u32>,
     /// Which state LIST may answer from.
     pub list_semantic: ListSemantic,

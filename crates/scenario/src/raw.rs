@@ -163,7 +163,7 @@ pub(crate) struct Client {
     pub(crate) labels: Option<At<String>>,
     /// A field selector, e.g. `metadata.name=a`.
     pub(crate) fields: Option<At<String>>,
-    /// `timeoutSeconds` of each watch, in whole seconds. Default: the client's own (290s).
+    /// `timeoutSeconds` of each watch, in whole seconds. Default: the client's.
     pub(crate) timeout: Option<At<Duration>>,
     /// Which state a LIST may answer from. Default `most_recent`.
     pub(crate) list_semantic: Option<At<Semantic>>,

@@ -1,0 +1,332 @@
+//! `cargo xtask book`: checks the links of every Markdown file, and builds the documentation as a book with mdBook.
+//!
+//! `docs/SUMMARY.md` orders the pages, also those outside `docs/`. They are copied below one folder, because mdBook reads no
+//! other; a link to a file that is no page leads to the repository instead.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+use crate::clients::root;
+
+/// The order of the pages.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// What the link of a file that is no page begins with.
+const REPOSITORY: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
+
+/// Where the book is built.
+const TARGET: &str = "target/book";
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Only check the links; mdBook is not needed.
+    #[arg(long)]
+    check: bool,
+}
+
+/// Exit code 0: every link leads somewhere, and the book is built; 1: a link does not, or a page is in no chapter; 3: mdBook
+/// is missing or fails.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let pages = match read() {
+        Ok(pages) => pages,
+        Err(problem) => {
+            eprintln!("book: {problem}");
+            return ExitCode::from(3);
+        }
+    };
+    let broken = broken(&pages, &|path| root().join(path).exists());
+    for line in &broken {
+        eprintln!("book: {line}");
+    }
+    if !broken.is_empty() {
+        return ExitCode::FAILURE;
+    }
+    if arguments.check {
+        return ExitCode::SUCCESS;
+    }
+    match build(&pages) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("book: {problem}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Every tracked Markdown file by its path in the repository.
+fn read() -> Result<BTreeMap<String, String>, String> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard", "*.md"])
+        .current_dir(root())
+        .output()
+        .map_err(|why| format!("cannot run git: {why}"))?;
+    if !listed.status.success() {
+        return Err(format!("git ls-files: {}", listed.status));
+    }
+    let mut pages = BTreeMap::new();
+    for path in String::from_utf8_lossy(&listed.stdout).lines() {
+        // A file that is deleted and not yet committed.
+        if let Ok(text) = std::fs::read_to_string(root().join(path)) {
+            pages.insert(path.to_owned(), text);
+        }
+    }
+    Ok(pages)
+}
+
+/// A link to a file of the repository.
+struct Link {
+    /// The path in the repository; of the page itself if the link is an anchor alone.
+    path: String,
+    /// What follows `#`.
+    anchor: Option<String>,
+    /// The destination in the text of the page.
+    at: Range<usize>,
+}
+
+/// The links of a page at `path`. Those to other sites are left out.
+fn links(path: &str, text: &str) -> Vec<Link> {
+    let mut found = Vec::new();
+    for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+        let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event else {
+            continue;
+        };
+        if dest_url.contains("://") || dest_url.starts_with("mailto:") {
+            continue;
+        }
+        let Some(offset) = text[range.clone()].rfind(dest_url.as_ref()) else {
+            continue;
+        };
+        let start = range.start + offset;
+        let (file, anchor) = match dest_url.split_once('#') {
+            Some((file, anchor)) => (file, Some(anchor.to_owned())),
+            None => (dest_url.as_ref(), None),
+        };
+        let file = match file {
+            "" => path.to_owned(),
+            file => joined(path, file),
+        };
+        found.push(Link {
+            path: file,
+            anchor,
+            at: start..start + dest_url.len(),
+        });
+    }
+    found
+}
+
+/// The path of `link`, which stands in the file `from`, without `.` and `..`.
+fn joined(from: &str, link: &str) -> String {
+    let folder = Path::new(from).parent().unwrap_or(Path::new(""));
+    let mut parts: Vec<&OsStr> = Vec::new();
+    let path = folder.join(link);
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => parts.push(name),
+            Component::ParentDir if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+            Component::ParentDir => parts.push(OsStr::new("..")),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    parts.iter().collect::<PathBuf>().to_string_lossy().into_owned()
+}
+
+/// The anchors of a page's headings, as GitHub and mdBook name them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    let mut heading: Option<String> = None;
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+            Event::Text(part) | Event::Code(part) => {
+                if let Some(heading) = &mut heading {
+                    heading.push_str(&part);
+                }
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                let name = slug(&heading.take().unwrap_or_default());
+                let nth = (1..).map(|nth| format!("{name}-{nth}"));
+                let free = std::iter::once(name.clone())
+                    .chain(nth)
+                    .find(|name| !anchors.contains(name));
+                anchors.extend(free);
+            }
+            _ => {}
+        }
+    }
+    anchors
+}
+
+fn slug(heading: &str) -> String {
+    heading
+        .trim()
+        .chars()
+        .filter_map(|c| match c {
+            ' ' => Some('-'),
+            c if c.is_alphanumeric() || matches!(c, '-' | '_') => Some(c.to_ascii_lowercase()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What is wrong with the links of `pages`, a line each.
+fn broken(pages: &BTreeMap<String, String>, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut broken = Vec::new();
+    for (path, text) in pages {
+        for link in links(path, text) {
+            let line = text[..link.at.start].lines().count();
+            let dest = &text[link.at.clone()];
+            if !exists(&link.path) {
+                broken.push(format!("{path}:{line}: {dest}: there is no {}", link.path));
+                continue;
+            }
+            let (Some(anchor), Some(target)) = (&link.anchor, pages.get(&link.path)) else {
+                continue;
+            };
+            if !anchors(target).contains(anchor) {
+                broken.push(format!(
+                    "{path}:{line}: {dest}: {} has no heading #{anchor}",
+                    link.path
+                ));
+            }
+        }
+    }
+    let chapters = chapters(pages);
+    let missing = pages
+        .keys()
+        .filter(|path| path.starts_with("docs/") && *path != SUMMARY && !chapters.contains(*path));
+    broken.extend(missing.map(|path| format!("{path}: is in no chapter of {SUMMARY}")));
+    broken
+}
+
+/// The pages of the book.
+fn chapters(pages: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let summary = pages.get(SUMMARY).map(|text| links(SUMMARY, text));
+    summary.into_iter().flatten().map(|link| link.path).collect()
+}
+
+/// The name of a page's file in the book: its path, where it lies in `docs/`, and else its path in a folder of that name.
+fn name(path: &str) -> &str {
+    path.strip_prefix("docs/").unwrap_or(path)
+}
+
+/// The text of a page for the book: links between chapters lead to their copies, all others to the repository.
+fn rewritten(path: &str, text: &str, chapters: &BTreeSet<String>) -> String {
+    let here = if path == SUMMARY { "SUMMARY.md" } else { name(path) };
+    let up = "../".repeat(here.matches('/').count());
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for link in links(path, text) {
+        if link.at.start < done {
+            continue;
+        }
+        out.push_str(&text[done..link.at.start]);
+        let anchor = link
+            .anchor
+            .as_ref()
+            .map(|anchor| format!("#{anchor}"))
+            .unwrap_or_default();
+        // Writing to a String cannot fail.
+        let _ = match chapters.contains(&link.path) {
+            _ if link.path == path => write!(out, "{anchor}"),
+            true => write!(out, "{up}{}{anchor}", name(&link.path)),
+            false => write!(out, "{REPOSITORY}{}{anchor}", link.path),
+        };
+        done = link.at.end;
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+fn build(pages: &BTreeMap<String, String>) -> Result<(), String> {
+    let target = root().join(TARGET);
+    let source = target.join("src");
+    let _was_not_there = std::fs::remove_dir_all(&source);
+    let chapters = chapters(pages);
+    for path in chapters.iter().map(String::as_str).chain([SUMMARY]) {
+        let text = pages
+            .get(path)
+            .ok_or_else(|| format!("{SUMMARY} lists {path}, which is no page"))?;
+        let to = source.join(if path == SUMMARY { "SUMMARY.md" } else { name(path) });
+        let folder = to.parent().unwrap_or(&source);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&to, rewritten(path, text, &chapters)))
+            .map_err(|why| format!("{}: {why}", to.display()))?;
+    }
+    let settings = root().join("docs/book.toml");
+    std::fs::copy(&settings, target.join("book.toml"))
+        .map_err(|why| format!("{}: {why}", settings.display()))?;
+    let built = Command::new("mdbook").arg("build").arg(&target).status();
+    match built {
+        Ok(status) if status.success() => {
+            println!("{}", target.join("html/index.html").display());
+            Ok(())
+        }
+        Ok(status) => Err(format!("mdbook: {status}")),
+        Err(why) => Err(format!(
+            "cannot run mdbook: {why}; install it: cargo install --locked mdbook"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(texts: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let owned = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned());
+        texts.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn broken_links_and_lost_pages_are_found() {
+        let pages = pages(&[
+            (
+                "README.md",
+                "# A `b` c\n\n[x](docs/a.md#two) [y](#a-b-c) [z](https://e.org/x)\n",
+            ),
+            ("docs/SUMMARY.md", "- [A](a.md)\n- [R](../README.md)\n"),
+            (
+                "docs/a.md",
+                "# One\n\n## Two\n\n| a |\n|---|\n| [x](../gone.md) |\n\n[y](#three)\n",
+            ),
+            ("docs/lost.md", "# Lost\n"),
+        ]);
+        assert_eq!(
+            broken(&pages, &|path| pages.contains_key(path)),
+            [
+                "docs/a.md:7: ../gone.md: there is no gone.md",
+                "docs/a.md:9: #three: docs/a.md has no heading #three",
+                "docs/lost.md: is in no chapter of docs/SUMMARY.md",
+            ]
+        );
+    }
+
+    #[test]
+    fn links_lead_to_chapters_or_to_the_repository() {
+        let chapters = ["docs/a.md", "watcher/docs/g.md"].map(str::to_owned).into();
+        assert_eq!(
+            rewritten(
+                "docs/a.md",
+                "[g](../watcher/docs/g.md#x) [s](../scenarios/s.yaml) [h](#h)",
+                &chapters
+            ),
+            format!("[g](watcher/docs/g.md#x) [s]({REPOSITORY}scenarios/s.yaml) [h](#h)")
+        );
+        assert_eq!(
+            rewritten("watcher/docs/g.md", "[a](../../docs/a.md)", &chapters),
+            "[a](../../a.md)"
+        );
+    }
+
+    #[test]
+    fn headings_of_one_name_are_numbered() {
+        let anchors = anchors("# A, b!\n# A b\n");
+        assert_eq!(anchors, ["a-b", "a-b-1"].map(str::to_owned).into());
+    }
+}
