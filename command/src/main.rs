@@ -4,6 +4,7 @@
 //! requests or for time are.
 
 mod check;
+mod conformance;
 mod control;
 mod ctl;
 mod judging;
@@ -34,6 +35,7 @@ Exit codes:
   2   invalid command line or file
   3   no running server, or the command cannot be started
   4   nothing was judged
+  5   known failures that pass (conformance)
   70  system error, or a bug in the server
 
 Set RUST_LOG=fake_apiserver=debug to log every decision.";
@@ -55,6 +57,7 @@ enum Command {
     Serve(serve::Serve),
     Play(play::Play),
     Run(run::Run),
+    Conformance(conformance::Conformance),
     Check(check::Check),
     Ctl(ctl::Ctl),
 }
@@ -74,6 +77,8 @@ pub(crate) enum Failure {
     System(String, io::Error),
     /// Panic of the server, with its message.
     Broken(String),
+    /// Nothing to run.
+    NothingToDo(String),
     /// Exit code, when everything is printed already.
     Silent(u8),
 }
@@ -88,6 +93,7 @@ fn main() -> ExitCode {
         Command::Play(play) => play::run(play),
         Command::Serve(serve) => serve::run(serve),
         Command::Run(run) => run::run(run),
+        Command::Conformance(arguments) => conformance::run(arguments),
         Command::Check(check) => check::run(&check),
         Command::Ctl(ctl) => ctl::run(ctl),
     };
@@ -101,6 +107,7 @@ fn main() -> ExitCode {
                 Failure::Usage(_)
                 | Failure::Refused(_)
                 | Failure::NoServer(_)
+                | Failure::NothingToDo(_)
                 | Failure::System(..)
                 | Failure::Broken(_) => {
                     let refused = matches!(failure, Failure::Refused(_));
@@ -122,6 +129,7 @@ impl Failure {
             Self::Drawn(_) | Self::Usage(_) => ExitCode::from(2),
             Self::Refused(_) => ExitCode::from(1),
             Self::NoServer(_) => ExitCode::from(3),
+            Self::NothingToDo(_) => ExitCode::from(4),
             Self::System(..) | Self::Broken(_) => ExitCode::from(70),
             Self::Silent(code) => ExitCode::from(*code),
         }
@@ -133,7 +141,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Drawn(text) => return f.write_str(text),
-            Self::Usage(message) | Self::Refused(message) | Self::NoServer(message) => message.clone(),
+            Self::Usage(message)
+            | Self::Refused(message)
+            | Self::NoServer(message)
+            | Self::NothingToDo(message) => message.clone(),
             Self::System(what, error) => format!("{what}: {error}"),
             Self::Broken(message) => format!(
                 "{message}\n  This is a bug in fake-apiserver {}: no verdict is given, because responses may be wrong.\n  Please report it, with the log of a run with RUST_BACKTRACE=1, at {}/issues",

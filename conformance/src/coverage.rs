@@ -3,12 +3,8 @@
 
 use fake_apiserver::record::{Verb, What};
 use fake_apiserver::scenario::catalogue::{self, Level, Profile, Requirement};
-use judge::verdict::Contradiction;
 
 use crate::suite::Judged;
-
-/// What every scenario expects without a word.
-const CONVERGENCE: &str = "INV-13";
 
 /// One requirement, and what the scenarios say of it.
 #[derive(Debug)]
@@ -50,14 +46,9 @@ pub fn of_caching_clients<'a>(results: &'a [Judged]) -> Vec<Covered<'a>> {
     .collect()
 }
 
-/// Does this failed run speak against the requirement? Of a scenario that covers it, what the scenario itself expects does,
-/// that the cache is the truth at the end among it, and of the other invariants those that stand for it.
+/// Does this failed run speak against the requirement?
 pub fn breaks(judged: &Judged, requirement: &str) -> bool {
-    let speaks = |found: &Contradiction| {
-        let of_an_invariant = found.check.starts_with("INV-") && found.check != CONVERGENCE;
-        !of_an_invariant || found.requirements.iter().any(|id| id == requirement)
-    };
-    covers(judged, requirement) && judged.verdict.contradictions.iter().any(speaks)
+    covers(judged, requirement) && judged.verdict.breaks(requirement)
 }
 
 fn said<'a>(requirement: &'static Requirement, results: &'a [Judged]) -> Said<'a> {

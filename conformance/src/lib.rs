@@ -6,10 +6,16 @@
 
 pub mod adapter;
 pub mod baseline;
+#[cfg(feature = "in-process")]
 pub mod client;
+#[cfg(feature = "in-process")]
 pub mod coverage;
+#[cfg(feature = "in-process")]
 pub mod drive;
+pub mod process;
+#[cfg(feature = "in-process")]
 pub mod report;
+#[cfg(feature = "in-process")]
 pub mod suite;
 
 pub use ::judge::{self, cache, check, effect, history, invariants, trace, verdict, wire, words};

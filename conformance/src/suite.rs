@@ -109,7 +109,7 @@ impl Standing {
         match (outcome, known) {
             (Outcome::Pass, None) => Self::Passed,
             (Outcome::Pass, Some(_)) => Self::Stale,
-            (outcome, Some(known)) if outcome == known.outcome => Self::Known,
+            (outcome, Some(known)) if outcome == known.outcome.judgement() => Self::Known,
             (Outcome::Mismatch | Outcome::Stuck | Outcome::Crash | Outcome::HarnessError, Some(_) | None) => {
                 Self::Failed
             }
@@ -250,16 +250,17 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::baseline::Failure;
 
     #[rstest]
     #[case(Outcome::Pass, None, Standing::Passed)]
     #[case(Outcome::Stuck, None, Standing::Failed)]
-    #[case(Outcome::Stuck, Some(Outcome::Stuck), Standing::Known)]
-    #[case(Outcome::Crash, Some(Outcome::Stuck), Standing::Failed)]
-    #[case(Outcome::Pass, Some(Outcome::Stuck), Standing::Stale)]
+    #[case(Outcome::Stuck, Some(Failure::Stuck), Standing::Known)]
+    #[case(Outcome::Crash, Some(Failure::Stuck), Standing::Failed)]
+    #[case(Outcome::Pass, Some(Failure::Stuck), Standing::Stale)]
     fn against_what_is_known(
         #[case] outcome: Outcome,
-        #[case] listed: Option<Outcome>,
+        #[case] listed: Option<Failure>,
         #[case] standing: Standing,
     ) {
         let known = listed.map(|outcome| Known {

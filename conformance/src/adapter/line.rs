@@ -233,6 +233,7 @@ mod tests {
                 page_size: Some(2),
                 ..Options::default()
             },
+            paused: false,
         });
         let line = serde_json::to_string(&start).unwrap();
         assert_eq!(

@@ -22,10 +22,14 @@ pub enum Command {
         /// Returned in the answer.
         id: u64,
     },
-    /// Stops the consumer of events: nothing is emitted until `resume`. Sent only with the capability `pause`.
+    /// Stops the consumer of events: nothing is printed until `resume`. Sent only with the capability `pause`.
     Pause,
     /// Ends a pause.
-    Resume,
+    Resume {
+        /// Pause again after this number of events about objects; absent: go on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        events: Option<u32>,
+    },
     /// Stops the client. The adapter exits with status 0.
     Stop,
 }
@@ -44,6 +48,9 @@ pub struct Start {
     pub namespace: Option<String>,
     /// Settings of the client. An absent one is the library's default.
     pub options: Options,
+    /// Start in a pause. Sent only with the capability `pause`; absent: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
 }
 
 /// An API resource.

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 use fake_apiserver::net::tls::Authority;
 use fake_apiserver::scenario::Transport;
 use http::Uri;
+use hyper_rustls::builderstates::WantsProtocols1;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::Connect;
@@ -43,6 +44,19 @@ pub fn with_tls<C>(
     authority: CertificateDer<'static>,
     transport: Transport,
 ) -> HttpsConnector<C> {
+    let builder = tls(authority);
+    match transport {
+        Transport::Http1 | Transport::TlsHttp1 => builder.enable_http1().wrap_connector(connector),
+        Transport::TlsHttp2 => builder.enable_http2().wrap_connector(connector),
+    }
+}
+
+/// The same, with the version of HTTP that the server chooses (ALPN).
+pub fn with_any_http<C>(connector: C, authority: CertificateDer<'static>) -> HttpsConnector<C> {
+    tls(authority).enable_all_versions().wrap_connector(connector)
+}
+
+fn tls(authority: CertificateDer<'static>) -> HttpsConnectorBuilder<WantsProtocols1> {
     let mut roots = RootCertStore::empty();
     roots
         .add(authority)
@@ -54,12 +68,8 @@ pub fn with_tls<C>(
             .with_root_certificates(roots)
             .with_no_client_auth();
     let name = ServerName::try_from("localhost").expect("it is a host name");
-    let builder = HttpsConnectorBuilder::new()
+    HttpsConnectorBuilder::new()
         .with_tls_config(config)
         .https_only()
-        .with_server_name_resolver(FixedServerNameResolver::new(name));
-    match transport {
-        Transport::Http1 | Transport::TlsHttp1 => builder.enable_http1().wrap_connector(connector),
-        Transport::TlsHttp2 => builder.enable_http2().wrap_connector(connector),
-    }
+        .with_server_name_resolver(FixedServerNameResolver::new(name))
 }

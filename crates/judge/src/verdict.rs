@@ -3,6 +3,9 @@
 use scenario::Place;
 use serde::{Deserialize, Serialize};
 
+/// What every scenario expects without a word.
+const CONVERGENCE: &str = "INV-13";
+
 /// How a run came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -65,6 +68,15 @@ impl Verdict {
     /// Nothing contradicts the scenario or an invariant.
     pub fn passed(&self) -> bool {
         self.outcome == Outcome::Pass
+    }
+
+    /// Does it speak against a requirement that the scenario covers? What the scenario itself expects does, that the cache is the
+    /// truth at the end among it, and of the other invariants those that stand for the requirement.
+    pub fn breaks(&self, requirement: &str) -> bool {
+        self.contradictions.iter().any(|found| {
+            let of_an_invariant = found.check.starts_with("INV-") && found.check != CONVERGENCE;
+            !of_an_invariant || found.requirements.iter().any(|id| id == requirement)
+        })
     }
 
     /// The first contradiction's sentence; empty when it passed.

@@ -1,0 +1,30 @@
+//! `kube_runtime::watcher` as an adapter process, for `fake-apiserver conformance`. It must not know the scenario.
+
+use std::process::ExitCode;
+
+use adapter_kube_runtime::KubeRuntime;
+use conformance::adapter::serve::{Capability, Recovers, serve};
+
+/// The library has no option for silence (`idle-timeout`, `list-timeout`, `staleness-probe`), and does not read Retry-After.
+const CAPABILITIES: [Capability; 16] = [
+    Capability::Selectors,
+    Capability::FieldSelectors,
+    Capability::PageSize,
+    Capability::ResourceVersion,
+    Capability::StreamingList,
+    Capability::MetadataOnly,
+    Capability::SingleObject,
+    Capability::Timeout,
+    Capability::Bookmarks,
+    Capability::Backoff,
+    Capability::Gzip,
+    Capability::Http2,
+    Capability::Pause,
+    Capability::Errors,
+    Capability::InitEvents,
+    Capability::Ordered,
+];
+
+fn main() -> ExitCode {
+    serve(&KubeRuntime, &CAPABILITIES, Recovers::Library)
+}

@@ -1,0 +1,61 @@
+//! Embeds the scenarios, so that `fake-apiserver conformance` needs no checkout: a table of ids and texts.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut found = Vec::new();
+    gather(&root, &mut found)?;
+    found.sort();
+    let mut table = String::from("&[\n");
+    for path in found {
+        println!("cargo::rerun-if-changed={}", path.display());
+        let id = path
+            .strip_prefix(&root)
+            .map_err(io::Error::other)?
+            .with_extension("");
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            table,
+            "    ({:?}, include_str!({:?}), {}),",
+            id.display().to_string(),
+            path.display().to_string(),
+            reference_ms(&path)
+        );
+    }
+    table.push_str("]\n");
+    let out = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("Cargo sets OUT_DIR"))?;
+    fs::write(Path::new(&out).join("scenarios.rs"), table)
+}
+
+/// Milliseconds of virtual time that our watcher needs, by the last line of its transcript that has a time: `72.378s …`.
+fn reference_ms(scenario: &Path) -> u64 {
+    let transcript = scenario.with_extension("watcher.snap");
+    println!("cargo::rerun-if-changed={}", transcript.display());
+    let text = fs::read_to_string(transcript).unwrap_or_default();
+    let time = |line: &str| {
+        let (seconds, millis) = line
+            .split_whitespace()
+            .next()?
+            .strip_suffix('s')?
+            .split_once('.')?;
+        Some(seconds.parse::<u64>().ok()? * 1000 + millis.parse::<u64>().ok()?)
+    };
+    text.lines().rev().find_map(time).unwrap_or(0)
+}
+
+fn gather(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            gather(&path, found)?;
+        } else if path.extension().is_some_and(|ending| ending == "yaml") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}

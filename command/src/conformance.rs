@@ -1,0 +1,320 @@
+//! `fake-apiserver conformance`: tests a watch client in any language through its adapter.
+
+mod junit;
+mod report;
+mod select;
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use conformance::adapter::child::{StartError, TimeLimits};
+use conformance::adapter::message::Hello;
+use conformance::adapter::outcome::Outcome;
+use conformance::adapter::play::{self, Attempt, Plan};
+use conformance::adapter::standing::{Rules, Shard, Standing, exit_code, is_retried};
+use conformance::baseline::{Baseline, Known};
+use fake_apiserver::scenario::SharedScenario;
+use futures::{StreamExt as _, stream};
+
+use self::report::Report;
+use self::select::Selected;
+use crate::stop::Stop;
+use crate::words::span;
+use crate::{Failure, private, stage};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   every test came out as expected
+  1   a test failed, or is flaky
+  2   invalid command line, scenario file or file of known failures
+  3   the adapter cannot be started, or does not keep the protocol
+  4   no test was selected, or none was judged
+  5   a known failure passes, or its scenario does not exist: remove the entry
+  70  system error, or a bug in the server or a scenario
+
+Outcomes: pass, warn (only SHOULD requirements broken), fail, hang, crash, unsupported, not-played, adapter-error,
+harness-error. The client is at fault in warn, fail, hang and crash only.";
+
+/// Test a watch client in any language through its adapter.
+///
+/// The command is an adapter: a program that starts the client and prints its events, as docs/adapter-protocol.md specifies.
+/// Each test starts one server and one process of the adapter, with a private HOME and KUBECONFIG. The scenarios are part of
+/// this program. Check a new adapter with `fake-apiserver check-adapter`.
+///
+/// Example: fake-apiserver conformance gone/ page/ -- python3 adapter.py
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Conformance {
+    /// Ids of scenarios, or their beginnings [default: all].
+    #[arg(value_name = "SCENARIO")]
+    prefixes: Vec<String>,
+    /// Command that starts the adapter, with its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Scenario files or folders to use in place of the built-in ones.
+    #[arg(long, value_name = "PATH")]
+    scenarios: Vec<PathBuf>,
+    /// File of known failures, each with its reason and issue.
+    ///
+    /// A list of entries: {scenario: ID, outcome: fail|warn|hang|crash, reason: TEXT, issue: URL|owner/repo#N|none public}. A
+    /// known failure does not fail the run; an entry whose test passes, or does not exist, does.
+    #[arg(long, value_name = "FILE")]
+    known_failures: Option<PathBuf>,
+    /// Which scenarios to run.
+    #[arg(long, value_enum, default_value_t = Profile::Quick)]
+    profile: Profile,
+    /// Run one part of the tests only, e.g. 1/4 for the first of four.
+    ///
+    /// The part of a test depends on its id alone, so that it stays when tests are added.
+    #[arg(long, value_name = "PART/OF", value_parser = Shard::parse)]
+    shard: Option<Shard>,
+    /// Number of tests to run in parallel [default: number of cores].
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Repeat a failed test up to N times.
+    ///
+    /// A test whose attempts come out differently is flaky: all attempts are reported.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retries: u32,
+    /// Whether flaky tests fail the run.
+    #[arg(long, value_enum, default_value_t = Flaky::Fail)]
+    flaky: Flaky,
+    /// Count warnings as failures.
+    #[arg(long)]
+    strict: bool,
+    /// Time limit per test, in addition to the time that its steps take.
+    #[arg(long, value_name = "DURATION", default_value = "90s", value_parser = span)]
+    timeout: Duration,
+    /// Time limit for `hello`: the start of a slow runtime.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = span)]
+    hello_timeout: Duration,
+    /// Seed for all randomness.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Also write the results to this file as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+/// Format of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text, with the reasons of every failure.
+    Text,
+    /// One JSON object per test, and a footer.
+    Json,
+}
+
+/// Selection of scenarios by the time that they take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Profile {
+    /// Skip scenarios that take minutes.
+    Quick,
+    /// Include scenarios that take minutes: backoff, silence, idle watches.
+    Full,
+}
+
+/// What a flaky test is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Flaky {
+    /// A failure.
+    Fail,
+    /// Reported only.
+    Report,
+}
+
+/// One test with all of its attempts; at least one.
+#[derive(Debug)]
+struct Test {
+    scenario: SharedScenario,
+    attempts: Vec<Attempt>,
+    known: Option<Known>,
+    standing: Standing,
+}
+
+impl Test {
+    /// The attempt that is reported: the first one that accuses somebody, else the last.
+    fn told(&self) -> &Attempt {
+        let accuses = |attempt: &&Attempt| attempt.outcome != Outcome::Pass;
+        let first = self.attempts.iter().find(accuses);
+        first.unwrap_or(&self.attempts[self.attempts.len() - 1])
+    }
+}
+
+/// Runs the tests.
+///
+/// # Errors
+/// As the exit codes say.
+pub(crate) fn run(arguments: Conformance) -> Result<(), Failure> {
+    let baseline = match &arguments.known_failures {
+        Some(path) if !path.is_file() => {
+            return Err(Failure::Usage(format!("{} is not a file", path.display())));
+        }
+        Some(path) => Baseline::read(path).map_err(|error| Failure::Usage(error.to_string()))?,
+        None => Baseline::default(),
+    };
+    let selected = select::select(&arguments)?;
+    let exists = |id: &str| selected.exists(id);
+    let path = arguments.known_failures.clone().unwrap_or_default();
+    let stale = baseline.orphans(&path, exists);
+    if selected.tests.is_empty() {
+        return Err(Failure::NothingToDo(selected.nothing(&arguments)));
+    }
+    stage::block_on(async |stop| play_all(&arguments, selected, &baseline, stale, &stop).await)
+}
+
+async fn play_all(
+    arguments: &Conformance,
+    selected: Selected,
+    baseline: &Baseline,
+    stale: Vec<String>,
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let folder = Folder::create()?;
+    let plan = Plan {
+        command: arguments.command.clone(),
+        limits: TimeLimits {
+            hello: arguments.hello_timeout,
+            ..TimeLimits::default()
+        },
+        timeout: arguments.timeout,
+        seed: arguments.seed,
+    };
+    let home = folder.0.join("probe");
+    let probed = tokio::select! {
+        probed = play::probe(&plan, &home) => probed.map_err(unstartable)?,
+        () = stop.requested() => return Err(Failure::Silent(1)),
+    };
+    let hello = probed.map_err(Failure::NoServer)?;
+    let rules = Rules {
+        strict: arguments.strict,
+        flaky_passes: arguments.flaky == Flaky::Report,
+    };
+    let mut report = Report::new(arguments, &hello, &selected);
+    report.begins(stop).await?;
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let mut running = stream::iter(selected.tests.into_iter().enumerate())
+        .map(async |(number, test)| {
+            let known = baseline.of(&test.scenario.id).cloned();
+            let homes = folder.0.join(number.to_string());
+            played(&plan, arguments, test, known, &hello, homes, rules).await
+        })
+        .buffer_unordered(arguments.jobs.unwrap_or(cores).get());
+    let mut tests = Vec::new();
+    let interrupted = loop {
+        tokio::select! {
+            biased;
+            () = stop.requested() => break true,
+            test = running.next() => match test {
+                Some(test) => {
+                    let test = test.map_err(unstartable)?;
+                    report.tells(&test, stop).await?;
+                    tests.push(test);
+                }
+                None => break false,
+            },
+        }
+    };
+    drop(running);
+    tests.sort_by(|one, other| one.scenario.id.cmp(&other.scenario.id));
+    let standings: Vec<Standing> = tests.iter().map(|test| test.standing).collect();
+    let code = if interrupted {
+        1
+    } else {
+        exit_code(&standings, stale.len(), rules)
+    };
+    if let Some(path) = &arguments.junit {
+        let xml = junit::xml(&tests, &hello, &stale)?;
+        std::fs::write(path, xml)
+            .map_err(|error| Failure::System(format!("cannot write {}", path.display()), error))?;
+    }
+    report.ends(&tests, &stale, code, interrupted, stop).await?;
+    match code {
+        0 => Ok(()),
+        code => Err(Failure::Silent(code)),
+    }
+}
+
+/// Plays one test, again if it fails and that is wanted.
+async fn played(
+    plan: &Plan,
+    arguments: &Conformance,
+    test: play::Test,
+    known: Option<Known>,
+    hello: &Hello,
+    homes: PathBuf,
+    rules: Rules,
+) -> Result<Test, StartError> {
+    let mut attempts: Vec<Attempt> = Vec::new();
+    if let Some(why) = select::left_out(arguments, &test, hello) {
+        attempts.push(Attempt::unplayed(&test.scenario, why.0, why.1));
+    }
+    while attempts.is_empty() || {
+        let repeats = attempts.len() as u64 <= u64::from(arguments.retries);
+        let failed = |attempt: &Attempt| is_retried(attempt.outcome, known.as_ref(), rules);
+        repeats && attempts.last().is_some_and(failed)
+    } {
+        let home = homes.with_extension(attempts.len().to_string());
+        let mut attempt = play::play(plan, &test, &home).await?;
+        if attempt.hello.as_ref().is_some_and(|now| now != hello) && attempt.outcome != Outcome::HarnessError
+        {
+            attempt.outcome = Outcome::AdapterError;
+            attempt.verdict = None;
+            "the adapter printed another `hello` than in the probe: it must not change from run to run"
+                .clone_into(&mut attempt.why);
+        }
+        attempts.push(attempt);
+    }
+    let outcomes: Vec<Outcome> = attempts.iter().map(|attempt| attempt.outcome).collect();
+    Ok(Test {
+        standing: Standing::of(&outcomes, known.as_ref(), rules),
+        scenario: test.scenario,
+        attempts,
+        known,
+    })
+}
+
+/// A command that cannot be started is the caller's; the rest is the system's.
+pub(crate) fn unstartable(error: StartError) -> Failure {
+    match error {
+        StartError::Command(program, error) => {
+            let is_callers = matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+            );
+            if is_callers {
+                Failure::NoServer(format!("cannot start {program}: {error}"))
+            } else {
+                Failure::System(format!("cannot start {program}"), error)
+            }
+        }
+        StartError::System(error) => Failure::System("cannot set a test up".to_owned(), error),
+    }
+}
+
+/// A private folder, removed with this value.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    /// Creates one with a random name.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub(crate) fn create() -> Result<Self, Failure> {
+        private::new_folder(&std::env::temp_dir(), "fake-apiserver-").map(Self)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, left = %self.0.display(), "left behind");
+        }
+    }
+}

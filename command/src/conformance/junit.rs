@@ -1,0 +1,93 @@
+//! Results as JUnit XML, for continuous integration.
+
+use std::io;
+
+use conformance::adapter::message::Hello;
+use conformance::adapter::standing::Standing;
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestRerun, TestSuite};
+
+use super::Test;
+use crate::Failure;
+
+/// The report: a suite, a case a test, one more for each stale entry.
+pub(super) fn xml(tests: &[Test], hello: &Hello, stale: &[String]) -> Result<String, Failure> {
+    let client = format!("{} {}", hello.client.name, hello.client.version);
+    let mut suite = TestSuite::new(client.as_str());
+    for test in tests {
+        let (group, name) = test
+            .scenario
+            .id
+            .rsplit_once('/')
+            .unwrap_or(("", &test.scenario.id));
+        let mut case = TestCase::new(name, status(test));
+        case.set_classname(group)
+            .set_time(test.attempts.iter().map(|attempt| attempt.took).sum());
+        if test.standing == Standing::Warned {
+            case.set_system_out(format!("warning: {}", test.told().why));
+        }
+        suite.add_test_case(case);
+    }
+    for entry in stale {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status
+            .set_type(Standing::Stale.word())
+            .set_message(entry.as_str());
+        suite.add_test_case(TestCase::new(entry.as_str(), status));
+    }
+    let mut report = quick_junit::Report::new(client);
+    report.add_test_suite(suite);
+    report
+        .to_string()
+        .map_err(|error| Failure::System("no JUnit report".to_owned(), io::Error::other(error)))
+}
+
+fn status(test: &Test) -> TestCaseStatus {
+    let told = test.told();
+    let failed = |kind: NonSuccessKind| {
+        let mut status = TestCaseStatus::non_success(kind);
+        status
+            .set_type(told.outcome.word())
+            .set_message(told.why.as_str());
+        if let Some(verdict) = &told.verdict {
+            let found = verdict.contradictions.iter();
+            let all: Vec<String> = found
+                .map(|found| format!("{}: {}", found.check, found.sentence))
+                .collect();
+            status.set_description(all.join("\n"));
+        }
+        status
+    };
+    match test.standing {
+        Standing::Passed | Standing::Warned => TestCaseStatus::success(),
+        Standing::Known | Standing::NotJudged => {
+            let mut status = TestCaseStatus::skipped();
+            let known = test.known.as_ref().filter(|_| test.standing == Standing::Known);
+            status.set_type(told.outcome.word()).set_message(match known {
+                Some(known) => format!("known failure: {} ({})", known.reason, known.issue),
+                None => told.why.clone(),
+            });
+            status
+        }
+        Standing::Failed => failed(NonSuccessKind::Failure),
+        Standing::AdapterError | Standing::HarnessError => failed(NonSuccessKind::Error),
+        Standing::Flaky => {
+            let mut status = failed(NonSuccessKind::Failure);
+            for attempt in &test.attempts {
+                let mut rerun = TestRerun::new(NonSuccessKind::Failure);
+                rerun
+                    .set_type(attempt.outcome.word())
+                    .set_message(attempt.why.as_str());
+                status.add_rerun(rerun);
+            }
+            status.set_type(Standing::Flaky.word());
+            status
+        }
+        Standing::Stale => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status
+                .set_type(Standing::Stale.word())
+                .set_message("it passes, and a failure is known: remove the entry");
+            status
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! What `conformance` prints: progress on a terminal, a line a test, failures explained, and a summary.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _};
+
+use conformance::adapter::message::Hello;
+use conformance::adapter::outcome::Outcome;
+use conformance::adapter::play::Attempt;
+use conformance::adapter::standing::Standing;
+use conformance::adapter::tally::tally;
+use fake_apiserver::record::line::printable;
+use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::catalogue::{self, Level};
+use judge::verdict::{Contradiction, Verdict};
+use owo_colors::OwoColorize as _;
+use serde_json::{Value, json};
+
+use super::select::Selected;
+use super::{Conformance, Format, Test};
+use crate::stop::Stop;
+use crate::words::quoted;
+use crate::{Failure, output};
+
+/// Contradictions explained of one test; more are counted.
+const SHOWN: usize = 3;
+
+/// Prints as tests end.
+pub(super) struct Report<'a> {
+    arguments: &'a Conformance,
+    hello: &'a Hello,
+    of: usize,
+    over: usize,
+    /// Standard error is a terminal: progress is drawn there.
+    moves: bool,
+    colour: bool,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(arguments: &'a Conformance, hello: &'a Hello, selected: &Selected) -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            arguments,
+            hello,
+            of: selected.tests.len(),
+            over: 0,
+            moves: io::stderr().is_terminal(),
+            colour: arguments.format == Format::Text && io::stdout().is_terminal() && !plain,
+        }
+    }
+
+    /// The first line: what is tested.
+    pub(super) async fn begins(&self, stop: &Stop) -> Result<(), Failure> {
+        self.moves();
+        match self.arguments.format {
+            Format::Json => Ok(()),
+            Format::Text => {
+                let client = &self.hello.client;
+                let line = format!(
+                    "{} {} ({}), {} tests, seed {}\n",
+                    client.name, client.version, client.lang, self.of, self.arguments.seed
+                );
+                output::print(printable_line(&line), stop).await
+            }
+        }
+    }
+
+    fn moves(&self) {
+        if self.moves {
+            output::log_raw(&format!("\r\x1b[K{} of {} tests", self.over, self.of));
+        }
+    }
+
+    /// A test is over.
+    pub(super) async fn tells(&mut self, test: &Test, stop: &Stop) -> Result<(), Failure> {
+        self.over += 1;
+        if self.moves {
+            output::log_raw("\r\x1b[K");
+            // Both may be the same terminal: in order.
+            output::flush_log();
+        }
+        match self.arguments.format {
+            Format::Text => output::print(self.text(test), stop).await?,
+            Format::Json => output::print(format!("{}\n", self.json(test)), stop).await?,
+        }
+        self.moves();
+        Ok(())
+    }
+
+    /// All are over, or the run was interrupted.
+    pub(super) async fn ends(
+        &self,
+        tests: &[Test],
+        stale: &[String],
+        code: u8,
+        interrupted: bool,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        if self.moves {
+            output::log_raw("\r\x1b[K");
+            output::flush_log();
+        }
+        let text = match self.arguments.format {
+            Format::Text => self.summary(tests, stale, code, interrupted),
+            Format::Json => format!("{}\n", footer(self.hello, tests, stale, code, interrupted)),
+        };
+        output::print(text, stop).await
+    }
+
+    fn text(&self, test: &Test) -> String {
+        let told = test.told();
+        let id = &test.scenario.id;
+        let (mark, word) = mark(test);
+        let mark = match (self.colour, test.standing) {
+            (false, _) => mark.to_owned(),
+            (true, Standing::Passed) => mark.green().to_string(),
+            (true, Standing::Known | Standing::NotJudged) => mark.dimmed().to_string(),
+            (true, Standing::Warned | Standing::Flaky) => mark.yellow().to_string(),
+            (true, Standing::Failed | Standing::Stale | Standing::AdapterError | Standing::HarnessError) => {
+                mark.red().to_string()
+            }
+        };
+        let counter = format!(
+            "[{:>width$}/{}]",
+            self.over,
+            self.of,
+            width = self.of.to_string().len()
+        );
+        let took: f64 = test
+            .attempts
+            .iter()
+            .map(|attempt| attempt.took.as_secs_f64())
+            .sum();
+        let why = printable(&told.why);
+        let mut text = match test.standing {
+            Standing::Passed => format!("{counter} {mark} {id}   {took:.2} s\n"),
+            Standing::NotJudged => format!("{counter} {mark} {id}   {word}: {why}\n"),
+            Standing::Known => {
+                let reason = test.known.as_ref().map_or("", |known| &known.reason);
+                format!("{counter} {mark} {id}   {word}: {}\n", printable(reason))
+            }
+            Standing::Stale => format!(
+                "{counter} {mark} {id}   {word}: it passes, and line {} of {} has it as a known failure; remove the entry\n",
+                test.known.as_ref().map_or(0, |known| known.line),
+                self.arguments
+                    .known_failures
+                    .as_ref()
+                    .map_or(String::new(), |path| path.display().to_string())
+            ),
+            Standing::Warned
+            | Standing::Failed
+            | Standing::Flaky
+            | Standing::AdapterError
+            | Standing::HarnessError => format!("{counter} {mark} {id}   {word}   {took:.2} s\n"),
+        };
+        match test.standing {
+            Standing::Passed | Standing::NotJudged | Standing::Known | Standing::Stale => {}
+            Standing::Warned | Standing::Failed | Standing::Flaky => {
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "  claim  {}", test.scenario.title);
+                self.reasons(test, &mut text);
+            }
+            Standing::AdapterError | Standing::HarnessError => self.reasons(test, &mut text),
+        }
+        if let Some(stray) = &told.stray {
+            let _ = writeln!(text, "  note   {}", printable(stray));
+        }
+        text
+    }
+
+    fn reasons(&self, test: &Test, text: &mut String) {
+        if test.attempts.len() > 1 {
+            let outcomes: Vec<&str> = test
+                .attempts
+                .iter()
+                .map(|attempt| attempt.outcome.word())
+                .collect();
+            let _ = writeln!(text, "  tries  {}", outcomes.join(", "));
+        }
+        let told = test.told();
+        let found = told.verdict.iter().flat_map(|verdict| &verdict.contradictions);
+        for found in found.clone().take(SHOWN) {
+            let _ = writeln!(text, "  {}   {}", heading(found), place(&test.scenario, found));
+            let _ = writeln!(text, "  why    {}", printable(&found.sentence));
+        }
+        match found.count() {
+            0 => {
+                let _ = writeln!(text, "  why    {}", printable(&told.why));
+            }
+            more if more > SHOWN => {
+                let _ = writeln!(text, "  also   {} more", more - SHOWN);
+            }
+            _ => {}
+        }
+        for line in &told.errors {
+            let _ = writeln!(text, "  stderr {line}");
+        }
+        let _ = writeln!(text, "  rerun  {}", self.again(&test.scenario.id));
+    }
+
+    /// The command that runs a test again.
+    fn again(&self, id: &str) -> String {
+        let command: Vec<String> = self.arguments.command.iter().map(|word| quoted(word)).collect();
+        let paths = self
+            .arguments
+            .scenarios
+            .iter()
+            .map(|path| format!("--scenarios {} ", quoted(&path.display().to_string())));
+        format!(
+            "fake-apiserver conformance {} {}--seed {} -- {}",
+            quoted(id),
+            paths.collect::<String>(),
+            self.arguments.seed,
+            command.join(" ")
+        )
+    }
+
+    fn json(&self, test: &Test) -> Value {
+        let told = test.told();
+        let covers: Vec<&str> = test
+            .scenario
+            .covers
+            .iter()
+            .map(|covered| covered.id.as_str())
+            .collect();
+        let known = test.known.as_ref().map(
+            |known| json!({ "outcome": known.outcome.word(), "reason": known.reason, "issue": known.issue }),
+        );
+        json!({
+            "id": test.scenario.id,
+            "title": test.scenario.title,
+            "covers": covers,
+            "outcome": told.outcome,
+            "standing": test.standing.word(),
+            "message": told.why,
+            "known": known,
+            "attempts": test.attempts.iter().map(attempt).collect::<Vec<Value>>(),
+            "rerun": self.again(&test.scenario.id),
+        })
+    }
+
+    fn summary(&self, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> String {
+        let mut text = String::from("\n");
+        let counts: Vec<String> = Outcome::ALL
+            .into_iter()
+            .filter_map(|outcome| match count(tests, outcome) {
+                0 => None,
+                number => Some(format!("{number} {}", outcome.word())),
+            })
+            .collect();
+        let _ = writeln!(text, "{} tests: {}", tests.len(), counts.join(", "));
+        let standings = [Standing::Known, Standing::Flaky, Standing::Stale].map(|standing| {
+            let number = tests.iter().filter(|test| test.standing == standing).count();
+            (number > 0).then(|| format!("{number} {}", standing.word()))
+        });
+        let standings: Vec<String> = standings.into_iter().flatten().collect();
+        if !standings.is_empty() {
+            let _ = writeln!(text, "of these: {}", standings.join(", "));
+        }
+        let kept = [Level::Must, Level::Should].map(|level| {
+            let tally = tally(level, &judged(tests));
+            format!("{} {}/{}", level.word(), tally.kept, tally.judged)
+        });
+        let _ = writeln!(text, "requirements kept: {}", kept.join(", "));
+        for test in tests.iter().filter(|test| is_bad(test.standing)) {
+            let (mark, word) = mark(test);
+            let _ = writeln!(text, "{mark} {}   {word}", test.scenario.id);
+        }
+        for entry in stale {
+            let _ = writeln!(text, "✘ {entry}: remove the entry");
+        }
+        let _ = writeln!(text, "{}", ending(code, interrupted));
+        text
+    }
+}
+
+fn is_bad(standing: Standing) -> bool {
+    match standing {
+        Standing::Failed
+        | Standing::Flaky
+        | Standing::Stale
+        | Standing::AdapterError
+        | Standing::HarnessError => true,
+        Standing::Passed | Standing::Warned | Standing::Known | Standing::NotJudged => false,
+    }
+}
+
+/// The last line: what the exit code means.
+fn ending(code: u8, interrupted: bool) -> String {
+    let why = match code {
+        _ if interrupted => "interrupted",
+        0 => "every test came out as expected",
+        1 => "a test failed or is flaky",
+        3 => "the adapter does not keep the protocol; try `fake-apiserver check-adapter`",
+        4 => "nothing was judged",
+        5 => "entries of known failures are stale",
+        _ => "the harness is at fault; please report it",
+    };
+    format!("exit {code}: {why}")
+}
+
+fn mark(test: &Test) -> (&'static str, &'static str) {
+    let outcome = test.told().outcome;
+    match test.standing {
+        Standing::Flaky => ("✘", Standing::Flaky.word()),
+        Standing::Stale => ("✘", Standing::Stale.word()),
+        Standing::Known => ("✓", "known failure"),
+        Standing::Passed
+        | Standing::Warned
+        | Standing::NotJudged
+        | Standing::Failed
+        | Standing::AdapterError
+        | Standing::HarnessError => (
+            match outcome {
+                Outcome::Pass => "✔",
+                Outcome::Warn => "!",
+                Outcome::Unsupported | Outcome::NotPlayed => "–",
+                Outcome::Fail
+                | Outcome::Hang
+                | Outcome::Crash
+                | Outcome::AdapterError
+                | Outcome::HarnessError => "✘",
+            },
+            outcome.word(),
+        ),
+    }
+}
+
+fn heading(found: &Contradiction) -> String {
+    let requirements = found.requirements.iter().map(|id| {
+        let level = catalogue::requirement(id).map(|requirement| requirement.level);
+        level.map_or_else(|| format!(" {id}"), |level| format!(" {id} ({})", level.word()))
+    });
+    format!("{}{}", found.check, requirements.collect::<String>())
+}
+
+fn place(scenario: &Scenario, found: &Contradiction) -> String {
+    let path = scenario.path.display();
+    match found.place {
+        Some(place) => format!("{path}:{}:{}", place.line, place.column),
+        None => path.to_string(),
+    }
+}
+
+fn count(tests: &[Test], outcome: Outcome) -> usize {
+    tests.iter().filter(|test| test.told().outcome == outcome).count()
+}
+
+fn judged(tests: &[Test]) -> Vec<(&Scenario, &Verdict)> {
+    let verdict = |test: &'_ Test| test.told().outcome.is_judged();
+    tests
+        .iter()
+        .filter(|test| verdict(test))
+        .filter_map(|test| Some((&*test.scenario, test.told().verdict.as_ref()?)))
+        .collect()
+}
+
+fn attempt(attempt: &Attempt) -> Value {
+    json!({
+        "outcome": attempt.outcome,
+        "message": attempt.why,
+        "contradictions": attempt.verdict.as_ref().map(|verdict| &verdict.contradictions),
+        "strayOutput": attempt.stray,
+        "stderr": attempt.errors,
+        "tookMs": attempt.took.as_millis() as u64,
+    })
+}
+
+/// The last line of JSON. Without it the output is not complete.
+fn footer(hello: &Hello, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> Value {
+    let outcomes: serde_json::Map<String, Value> = Outcome::ALL
+        .into_iter()
+        .map(|outcome| (outcome.word().to_owned(), json!(count(tests, outcome))))
+        .collect();
+    let requirements: serde_json::Map<String, Value> = [Level::Must, Level::Should]
+        .into_iter()
+        .map(|level| {
+            let tally = tally(level, &judged(tests));
+            (
+                level.word().to_lowercase(),
+                json!({ "kept": tally.kept, "judged": tally.judged }),
+            )
+        })
+        .collect();
+    json!({"footer": {
+        "complete": !interrupted,
+        "client": hello.client,
+        "recovers": hello.recovers,
+        "capabilities": hello.caps,
+        "tests": tests.len(),
+        "outcomes": outcomes,
+        "requirements": requirements,
+        "staleEntries": stale,
+        "exitCode": code,
+    }})
+}
+
+/// A line with what a terminal would obey escaped, but for its newline.
+fn printable_line(line: &str) -> String {
+    format!("{}\n", printable(line.trim_end_matches('\n')))
+}

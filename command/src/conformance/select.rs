@@ -1,0 +1,159 @@
+//! Which scenarios are run: the built-in ones or those of paths, by prefix and shard; and which of them are not played.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conformance::adapter::fit;
+use conformance::adapter::message::Hello;
+use conformance::adapter::outcome::Outcome;
+use conformance::adapter::play::Test;
+use fake_apiserver::scenario::{self, Style, Warning};
+use judge::wire::{Needs, grants, takes};
+
+use super::{Conformance, Profile};
+use crate::{Failure, output};
+
+/// Id and text of every scenario of this version, and the milliseconds that our watcher needs for it in virtual time.
+const BUILT_IN: &[(&str, &str, u64)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
+
+/// The scenarios to run.
+pub(super) struct Selected {
+    pub(super) tests: Vec<Test>,
+    /// Ids before the selection.
+    known: BTreeSet<String>,
+}
+
+impl Selected {
+    /// Is there a scenario of that id, selected or not?
+    pub(super) fn exists(&self, id: &str) -> bool {
+        self.known.contains(id) || BUILT_IN.iter().any(|(built_in, ..)| *built_in == id)
+    }
+
+    /// Why there is nothing to run.
+    pub(super) fn nothing(&self, arguments: &Conformance) -> String {
+        let groups: BTreeSet<&str> = self.known.iter().filter_map(|id| id.split('/').next()).collect();
+        let groups: Vec<&str> = groups.into_iter().collect();
+        let shard = arguments
+            .shard
+            .map(|shard| format!(" in shard {}/{}", shard.part, shard.of));
+        format!(
+            "no scenario begins with {}{}; groups: {}",
+            arguments.prefixes.join(" or "),
+            shard.unwrap_or_default(),
+            groups.join(", ")
+        )
+    }
+}
+
+/// Loads and selects.
+///
+/// # Errors
+/// A file has mistakes; all of them are printed.
+pub(super) fn select(arguments: &Conformance) -> Result<Selected, Failure> {
+    let all = if arguments.scenarios.is_empty() {
+        built_in()?
+    } else {
+        of_paths(arguments)?
+    };
+    let known = all.iter().map(|test| test.scenario.id.clone()).collect();
+    let prefixes = &arguments.prefixes;
+    let chosen =
+        |id: &str| prefixes.is_empty() || prefixes.iter().any(|prefix| id.starts_with(prefix.as_str()));
+    let tests = all
+        .into_iter()
+        .filter(|test| chosen(&test.scenario.id))
+        .filter(|test| arguments.shard.is_none_or(|shard| shard.has(&test.scenario.id)))
+        .collect();
+    Ok(Selected { tests, known })
+}
+
+fn built_in() -> Result<Vec<Test>, Failure> {
+    BUILT_IN
+        .iter()
+        .map(|(id, text, reference_ms)| {
+            let path = Path::new("scenarios").join(format!("{id}.yaml"));
+            let scenario = scenario::parse(id, &path, text);
+            scenario
+                .map(|scenario| Test {
+                    scenario: Arc::new(scenario),
+                    reference: Duration::from_millis(*reference_ms),
+                })
+                .map_err(|errors| Failure::Drawn(errors.render(Style::for_stderr())))
+        })
+        .collect()
+}
+
+fn of_paths(arguments: &Conformance) -> Result<Vec<Test>, Failure> {
+    let (files, mut mistaken) = scenario::find(&arguments.scenarios);
+    let mut all = Vec::new();
+    for file in files {
+        match file.load() {
+            Ok(scenario) => all.push(Test {
+                reference: reference(&scenario.id),
+                scenario: Arc::new(scenario),
+            }),
+            Err(errors) => mistaken.push(errors),
+        }
+    }
+    for errors in &mistaken {
+        output::log_raw(&errors.render(Style::for_stderr()));
+    }
+    if mistaken.is_empty() {
+        Ok(all)
+    } else {
+        Err(Failure::Silent(2))
+    }
+}
+
+/// Of a file, the time that the built-in scenario of its id needs.
+fn reference(id: &str) -> Duration {
+    let built_in = BUILT_IN.iter().find(|(built_in, ..)| *built_in == id);
+    built_in.map_or(Duration::ZERO, |(_, _, reference_ms)| {
+        Duration::from_millis(*reference_ms)
+    })
+}
+
+/// Why a test is not played, if it is not; no process is started for it.
+pub(super) fn left_out(
+    arguments: &Conformance,
+    Test { scenario, reference }: &Test,
+    hello: &Hello,
+) -> Option<(Outcome, String)> {
+    if let Err(why) = fit::start(scenario, hello) {
+        return Some((Outcome::Unsupported, why));
+    }
+    // No client can do what never comes; what it would be accused of is the file's mistake.
+    if let Some(Warning { at, message, hint }) = scenario::warnings(scenario).first() {
+        let path = scenario.path.display();
+        return Some((
+            Outcome::NotPlayed,
+            format!("{path}:{}: {message}: {hint}", at.line),
+        ));
+    }
+    let (time, granted) = (takes(scenario), grants(scenario));
+    let is_long = time.max(*reference) > arguments.timeout / 3 || granted > arguments.timeout * 4;
+    let is_named = arguments.prefixes.contains(&scenario.id);
+    if is_long && !is_named && arguments.profile == Profile::Quick {
+        let needs = Needs::Time((time + granted).max(*reference)).words();
+        let needs = needs.split(':').next().unwrap_or_default();
+        return Some((
+            Outcome::NotPlayed,
+            format!("needs {needs}: name it, or use --profile full"),
+        ));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_scenario_loads() {
+        let all = built_in().unwrap_or_else(|failure| panic!("{failure}"));
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios")).unwrap();
+        assert!(files.count() > 10 && all.len() > 150, "{} scenarios", all.len());
+    }
+}

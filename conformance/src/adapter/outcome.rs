@@ -1,0 +1,203 @@
+//! What one test came to, and who is at fault. It must not know how it was played.
+
+use std::collections::BTreeMap;
+
+use fake_apiserver::report::{Fold, ReportedObject, Version};
+use fake_apiserver::scenario::catalogue::{self, Level};
+use judge::verdict::{Contradiction, Outcome as Judgement, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// How a test came out. The client is at fault in `warn`, `fail`, `hang` and `crash` only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Nothing contradicts the scenario.
+    Pass,
+    /// Only requirements at SHOULD or MAY are broken.
+    Warn,
+    /// A requirement at MUST is broken.
+    Fail,
+    /// A step waited in vain while the process lived.
+    Hang,
+    /// The process exited, or died by a signal, before `stop`.
+    Crash,
+    /// The scenario needs a contract, capability or resource that the adapter does not declare.
+    Unsupported,
+    /// The test was not run, or proves nothing; nobody is at fault.
+    NotPlayed,
+    /// The adapter did not keep the protocol.
+    AdapterError,
+    /// The server or a scenario is at fault.
+    HarnessError,
+}
+
+impl Outcome {
+    /// All of them, in the order in which they are counted.
+    pub const ALL: [Self; 9] = [
+        Self::Pass,
+        Self::Warn,
+        Self::Fail,
+        Self::Hang,
+        Self::Crash,
+        Self::Unsupported,
+        Self::NotPlayed,
+        Self::AdapterError,
+        Self::HarnessError,
+    ];
+
+    /// The word for it in reports and files of known failures.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+            Self::Hang => "hang",
+            Self::Crash => "crash",
+            Self::Unsupported => "unsupported",
+            Self::NotPlayed => "not-played",
+            Self::AdapterError => "adapter-error",
+            Self::HarnessError => "harness-error",
+        }
+    }
+
+    /// Does it accuse the client?
+    pub fn accuses_client(self) -> bool {
+        match self {
+            Self::Warn | Self::Fail | Self::Hang | Self::Crash => true,
+            Self::Pass | Self::Unsupported | Self::NotPlayed | Self::AdapterError | Self::HarnessError => {
+                false
+            }
+        }
+    }
+
+    /// Was the client judged?
+    pub fn is_judged(self) -> bool {
+        self == Self::Pass || self.accuses_client()
+    }
+
+    /// The outcome of a verdict.
+    pub fn of(verdict: &Verdict) -> Self {
+        match verdict.outcome {
+            Judgement::Pass => Self::Pass,
+            Judgement::Mismatch if verdict.contradictions.iter().all(is_advice) => Self::Warn,
+            Judgement::Mismatch => Self::Fail,
+            Judgement::Stuck => Self::Hang,
+            Judgement::Crash => Self::Crash,
+            Judgement::HarnessError => Self::HarnessError,
+        }
+    }
+}
+
+/// Does a contradiction break nothing at MUST?
+fn is_advice(found: &Contradiction) -> bool {
+    let level = |id: &String| catalogue::requirement(id).map(|one| one.level);
+    !found.requirements.is_empty()
+        && found
+            .requirements
+            .iter()
+            .all(|id| matches!(level(id), Some(Level::Should | Level::May)))
+}
+
+/// How the cache of the library differs from the events that it delivered, if it does.
+pub fn cache_differs(fold: &Fold, items: &[ReportedObject]) -> Option<Contradiction> {
+    let held: BTreeMap<String, Version> = items.iter().map(|item| (item.key(), item.version())).collect();
+    let told = fold.cache();
+    let mut wrong = Vec::new();
+    for (key, version) in told {
+        match held.get(key) {
+            None => wrong.push(format!("{key} is missing")),
+            Some(held) if held.resource_version != version.resource_version => wrong.push(format!(
+                "{key} is at version {} instead of {}",
+                held.resource_version, version.resource_version
+            )),
+            Some(_) => {}
+        }
+    }
+    let extra = held.keys().filter(|key| !told.contains_key(*key));
+    wrong.extend(extra.map(|key| format!("{key} should not be there")));
+    let first = wrong.first()?;
+    let more = match wrong.len() {
+        1 => String::new(),
+        more => format!(" (and {} more)", more - 1),
+    };
+    Some(Contradiction {
+        check: "dump".to_owned(),
+        requirements: Vec::new(),
+        sentence: format!("the cache of the client differs from the events that it delivered: {first}{more}"),
+        place: None,
+        evidence: Vec::new(),
+        expected: "the objects of its events".to_owned(),
+        actual: wrong.into_iter().take(6).collect::<Vec<_>>().join("; "),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use fake_apiserver::report::Report;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn found(requirements: &[&str]) -> Contradiction {
+        Contradiction {
+            check: "INV-01".to_owned(),
+            requirements: requirements.iter().map(|id| (*id).to_owned()).collect(),
+            sentence: "s".to_owned(),
+            place: None,
+            evidence: Vec::new(),
+            expected: String::new(),
+            actual: String::new(),
+        }
+    }
+
+    fn of_level(level: Level) -> &'static str {
+        let mut all = catalogue::requirements().iter();
+        &all.find(|one| one.level == level).unwrap().id
+    }
+
+    #[test]
+    fn what_is_only_advised_is_a_warning() {
+        let (must, should) = (of_level(Level::Must), of_level(Level::Should));
+        let outcome = |contradictions: Vec<Contradiction>| {
+            Outcome::of(&Verdict {
+                outcome: Judgement::Mismatch,
+                contradictions,
+            })
+        };
+        assert_eq!(outcome(vec![found(&[should])]), Outcome::Warn);
+        assert_eq!(outcome(vec![found(&[should]), found(&[must])]), Outcome::Fail);
+        assert_eq!(outcome(vec![found(&[should, must])]), Outcome::Fail);
+        assert_eq!(outcome(vec![found(&[])]), Outcome::Fail);
+    }
+
+    fn object(name: &str, version: &str) -> ReportedObject {
+        ReportedObject {
+            namespace: Some("n".to_owned()),
+            name: name.to_owned(),
+            uid: Some("u".to_owned()),
+            resource_version: Some(version.to_owned()),
+            content: None,
+        }
+    }
+
+    #[rstest]
+    #[case::equal(&[("a", "1"), ("b", "2")], None)]
+    #[case::missing(&[("a", "1")], Some("n/b is missing"))]
+    #[case::stale(&[("a", "1"), ("b", "1")], Some("n/b is at version 1 instead of 2"))]
+    #[case::extra(&[("a", "1"), ("b", "2"), ("c", "3")], Some("n/c should not be there"))]
+    fn a_cache_is_held_against_its_events(#[case] items: &[(&str, &str)], #[case] wrong: Option<&str>) {
+        let mut fold = Fold::default();
+        for (name, version) in [("a", "1"), ("b", "2")] {
+            fold.take(&Report::Apply(object(name, version)));
+        }
+        let items: Vec<ReportedObject> = items
+            .iter()
+            .map(|(name, version)| object(name, version))
+            .collect();
+        let found = cache_differs(&fold, &items).map(|found| found.sentence);
+        match wrong {
+            Some(wrong) => assert!(found.is_some_and(|found| found.contains(wrong))),
+            None => assert_eq!(found, None),
+        }
+    }
+}

@@ -1,0 +1,588 @@
+//! Plays one scenario with an adapter, over sockets and in real time, and judges it as clients in this process are judged:
+//! the adapter's events become reports in the trace, and the verdict is read off the trace.
+//!
+//! A scenario cannot notice which kind of client plays it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fake_apiserver::net::{Core, Credentials, Edge, ServeOptions};
+use fake_apiserver::record::{Record, RunEnd, What};
+use fake_apiserver::report::{Fold, Report, ReportedObject};
+use fake_apiserver::scenario::{Scenario, ServerSettings, SharedScenario};
+use fake_apiserver::server::{Input, Limits, Output, Server};
+use judge::judge;
+use judge::verdict::{Outcome as Judgement, Verdict};
+use judge::wire::{grants, takes};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::child::{Child, Mailbox, Moment, StartError, TimeLimits, exit_words};
+use super::fit;
+use super::message::{Capability, Command, Hello, Start};
+use super::outcome::{Outcome, cache_differs};
+use super::session::Session;
+
+/// How long connections may take to close once the adapter is gone.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// How long a run goes on after convergence, so that what must not happen could.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// How tests are played.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The adapter's command, with its arguments.
+    pub command: Vec<String>,
+    /// What the adapter may take for its part.
+    pub limits: TimeLimits,
+    /// Longest time of a test, beside what its steps take and grant and what our watcher needs for it. A step that waits while
+    /// the client does nothing for two thirds of it is a hang.
+    pub timeout: Duration,
+    /// Seed for all randomness.
+    pub seed: u64,
+}
+
+/// A scenario to play.
+#[derive(Debug, Clone)]
+pub struct Test {
+    /// What is played.
+    pub scenario: SharedScenario,
+    /// How long our watcher needs for it by its own delays: other clients get more. Zero: unknown.
+    pub reference: Duration,
+}
+
+/// One test, played once.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// The scenario as it was played.
+    pub scenario: SharedScenario,
+    /// How it came out.
+    pub outcome: Outcome,
+    /// Why, in a sentence; empty if it passed.
+    pub why: String,
+    /// What the trace proves, where it was judged.
+    pub verdict: Option<Verdict>,
+    /// The trace, up to the end of the run.
+    pub records: Vec<Record>,
+    /// The adapter's introduction.
+    pub hello: Option<Hello>,
+    /// The content of the library's cache at the end, where the adapter reports it.
+    pub dump: Option<Vec<ReportedObject>>,
+    /// What the adapter printed that is no message.
+    pub stray: Option<String>,
+    /// The adapter's standard output as it was received, up to 16 MiB.
+    pub received: Vec<u8>,
+    /// The last lines of standard error.
+    pub errors: Vec<String>,
+    /// Real time it took.
+    pub took: Duration,
+}
+
+/// How a run came to its end.
+enum Over {
+    /// The server ended it.
+    Run,
+    /// The process exited, and was recorded as crashed.
+    Crash,
+    /// The adapter is at fault; the session has the reason.
+    Fault,
+    /// A step waited, and the client did nothing for too long.
+    Hang(RunEnd),
+    /// The time limit passed, while the client was still active.
+    Cut(RunEnd),
+}
+
+/// How long a run may take.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    /// All of it.
+    whole: Duration,
+    /// Without any sign of the client.
+    silence: Duration,
+}
+
+impl Patience {
+    /// A client may sit out delays of its own: they are longer than those of our watcher by a factor at most.
+    fn with(plan: &Plan, scenario: &Scenario, reference: Duration) -> Self {
+        Self {
+            whole: plan.timeout + takes(scenario) + grants(scenario) + 4 * reference,
+            silence: plan.timeout * 2 / 3 + reference,
+        }
+    }
+}
+
+impl Attempt {
+    /// A test that is not played, with the outcome and the reason.
+    pub fn unplayed(scenario: &SharedScenario, outcome: Outcome, why: String) -> Self {
+        Self {
+            scenario: scenario.clone(),
+            outcome,
+            why,
+            verdict: None,
+            records: Vec::new(),
+            hello: None,
+            dump: None,
+            stray: None,
+            received: Vec::new(),
+            errors: Vec::new(),
+            took: Duration::ZERO,
+        }
+    }
+}
+
+/// Starts the adapter and ends its input: it introduces itself, and exits. Gives the introduction, or what is wrong with it.
+///
+/// # Errors
+/// As [`play`].
+pub async fn probe(plan: &Plan, home: &Path) -> Result<Result<Hello, String>, StartError> {
+    let scenario = Scenario::empty(ServerSettings::default());
+    let listening = ServeOptions::for_scenario(&scenario.server)
+        .bind()
+        .await
+        .map_err(std::io::Error::other)?;
+    let mut child = Child::start(
+        &plan.command,
+        &listening.kubeconfig(Credentials::None, None),
+        home,
+    )?;
+    let hello = introduced(&mut child, plan.limits).await;
+    let mut ended = Ok(());
+    if hello.is_some() {
+        child.close_input();
+        ended = match child.end(plan.limits.stop).await {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(format!(
+                "the adapter {} at the end of standard input; exit with status 0",
+                exit_words(Some(status))
+            )),
+            None => Err("the adapter did not exit at the end of standard input, and was killed".to_owned()),
+        };
+    }
+    let mut fault = child
+        .mailbox()
+        .with(|session| session.fault().map(str::to_owned))
+        .or(ended.err());
+    if let Some(fault) = &mut fault
+        && let Some(last) = child.last_errors().await.pop()
+    {
+        fault.push_str(&format!("; last line on standard error: {last}"));
+    }
+    Ok(match (hello, fault) {
+        (Some(hello), None) => Ok(hello),
+        (_, fault) => Err(fault.unwrap_or_default()),
+    })
+}
+
+/// Plays a test with a new process of the adapter, in `home`, a directory that is created and removed.
+///
+/// # Errors
+/// The command cannot be started, or the system refuses a directory or a pipe.
+pub async fn play(plan: &Plan, test: &Test, home: &Path) -> Result<Attempt, StartError> {
+    let scenario = &test.scenario;
+    let suited = |hello: &Hello| {
+        let start = fit::start(scenario, hello)?;
+        Ok((start, fit::staged(scenario, hello)))
+    };
+    play_as(plan, test, home, suited).await
+}
+
+/// The same, where `suited` has what is sent, and the scenario as it is played; or why the adapter cannot play it.
+///
+/// # Errors
+/// As [`play`].
+pub async fn play_as(
+    plan: &Plan,
+    Test { scenario, reference }: &Test,
+    home: &Path,
+    suited: impl FnOnce(&Hello) -> Result<(Start, SharedScenario), String>,
+) -> Result<Attempt, StartError> {
+    let began = clock();
+    let mut attempt = Attempt::unplayed(scenario, Outcome::HarnessError, String::new());
+    let listening = match ServeOptions::for_scenario(&scenario.server).bind().await {
+        Ok(listening) => listening,
+        Err(error) => {
+            attempt.why = format!("the server cannot listen: {error}");
+            return Ok(attempt);
+        }
+    };
+    let kubeconfig = listening.kubeconfig(Credentials::None, scenario.target.namespace.as_deref());
+    let mut child = Child::start(&plan.command, &kubeconfig, home)?;
+    let mailbox = child.mailbox().clone();
+    let fault = |why: String| mailbox.with(|session| session.at_fault(why));
+
+    let hello = match introduced(&mut child, plan.limits).await {
+        Some(hello) => hello,
+        None => return Ok(finished(attempt, child, began).await),
+    };
+    attempt.hello = Some(hello.clone());
+    let (start, staged) = match suited(&hello) {
+        Ok(suited) => suited,
+        Err(why) => {
+            if let Err(why) = stopped(&mut child, plan.limits).await {
+                fault(why);
+            }
+            (attempt.outcome, attempt.why) = (Outcome::Unsupported, why);
+            return Ok(finished(attempt, child, began).await);
+        }
+    };
+    attempt.scenario = staged.clone();
+
+    let server = Server::with_limits(staged.clone(), plan.seed, limits());
+    let edge = Edge::new(Attentive {
+        core: server,
+        mailbox: mailbox.clone(),
+    });
+    let time = edge.clone();
+    let time = tokio::spawn(async move { time.keep_time().await });
+    let (stop, stopping) = oneshot::channel::<()>();
+    let serving = tokio::spawn(listening.serve(edge.clone(), async move {
+        // The sender gone is a stop as well.
+        let _ = stopping.await;
+    }));
+    child.send(&Command::Start(start)).await;
+    let patience = Patience::with(plan, &staged, *reference);
+    let over = run(&mut child, &edge, &staged, patience).await;
+    if let Over::Run = over
+        && hello.caps.contains(&Capability::Cache)
+        && mailbox.with(|session| session.fault().is_none() && !session.has_ended())
+    {
+        attempt.dump = dumped(&mut child, plan.limits).await;
+    }
+    match over {
+        Over::Run | Over::Hang(_) | Over::Cut(_) => {
+            if let Err(why) = stopped(&mut child, plan.limits).await {
+                fault(why);
+            }
+        }
+        Over::Crash | Over::Fault => {
+            child.end(Duration::ZERO).await;
+        }
+    }
+    edge.stop_requested();
+    if timeout(CLOSING, edge.deserted()).await.is_err() {
+        edge.closing_is_over();
+    }
+    attempt.records = up_to_the_end(edge.take_records(), &over);
+    drop(stop);
+    if let Err(error) = serving.await {
+        tracing::error!(%error, "the listener was of no use");
+    }
+    time.abort();
+    weigh(&mut attempt, &over);
+    Ok(finished(attempt, child, began).await)
+}
+
+/// Waits for `hello`; without it the adapter is at fault.
+pub(super) async fn introduced(child: &mut Child, limits: TimeLimits) -> Option<Hello> {
+    let came = child
+        .until(limits.hello, |session| session.hello().is_some())
+        .await;
+    let mailbox = child.mailbox().clone();
+    if !came {
+        let why = match timeout(Duration::ZERO, child.next()).await {
+            Ok(Moment::Exited(status)) => {
+                format!("the adapter {} before it printed `hello`", exit_words(status))
+            }
+            Ok(Moment::Heard) | Err(_) => format!(
+                "the adapter printed no `hello` within {}; print it first, and flush it",
+                judge::words::span(limits.hello.as_millis() as u64)
+            ),
+        };
+        mailbox.with(|session| session.at_fault(why));
+        child.end(Duration::ZERO).await;
+    }
+    mailbox.with(|session| session.hello().cloned().filter(|_| session.fault().is_none()))
+}
+
+/// Sends `stop`, closes standard input, and waits for the exit.
+///
+/// # Errors
+/// How the adapter ended in place of exiting with status 0.
+pub(super) async fn stopped(child: &mut Child, limits: TimeLimits) -> Result<(), String> {
+    child.send(&Command::Stop).await;
+    child.close_input();
+    match child.end(limits.stop).await {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(format!(
+            "the adapter {} after `stop`; exit with status 0",
+            exit_words(Some(status))
+        )),
+        None => Err(format!(
+            "the adapter did not exit within {} of `stop`, and was killed; exit at `stop` and at the end of standard input",
+            judge::words::span(limits.stop.as_millis() as u64)
+        )),
+    }
+}
+
+/// The content of the library's cache; without an answer the adapter is at fault.
+async fn dumped(child: &mut Child, limits: TimeLimits) -> Option<Vec<ReportedObject>> {
+    const ID: u64 = 1;
+    child.send(&Command::Dump { id: ID }).await;
+    let answered = |session: &Session| session.has_dump() || session.unsupported().is_some();
+    child.until(limits.answer, answered).await;
+    child.mailbox().with(|session| match session.take_dump() {
+        Some((ID, items)) => Some(items),
+        None if session.unsupported().is_some() => None,
+        Some((id, _)) => {
+            session.at_fault(format!("the adapter answered `dump` {ID} with `id` {id}"));
+            None
+        }
+        None => {
+            session.at_fault(
+                "the adapter declares `cache` and did not answer `dump`; print `dump` with its `id`, or remove the capability"
+                    .to_owned(),
+            );
+            None
+        }
+    })
+}
+
+/// Hands in what the adapter prints until the run is over.
+async fn run(child: &mut Child, edge: &Edge, scenario: &Scenario, patience: Patience) -> Over {
+    let mailbox = child.mailbox().clone();
+    let began = clock();
+    let mut look = patience.silence;
+    let mut taken = 0;
+    if scenario.client.consumer_delay_ms > 0 {
+        // The adapter was started in a pause, so that no event gets past the slow consumer.
+        let events = Some(scenario.client.consumer_delay_event.unwrap_or(1));
+        child.send(&Command::Resume { events }).await;
+    }
+    loop {
+        let moment = tokio::select! {
+            biased;
+            () = edge.finished() => return Over::Run,
+            moment = child.next() => Some(moment),
+            _ = timeout_at(began + look.min(patience.whole), std::future::pending::<()>()) => None,
+        };
+        let Some(moment) = moment else {
+            let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
+            let quiet_from = edge.read_records(0, last_sign);
+            let now = edge.elapsed();
+            if now.saturating_sub(quiet_from) >= patience.silence {
+                let waited_ms = now.saturating_sub(quiet_from).as_millis() as u64;
+                return Over::Hang(match waiting {
+                    Some((step, waiting_for)) => RunEnd::Stuck {
+                        step,
+                        waited_ms,
+                        waiting_for,
+                    },
+                    None => RunEnd::NotConverged { waited_ms },
+                });
+            }
+            if began.elapsed() >= patience.whole {
+                // Behind the last step, too, what is merely missing by now proves nothing.
+                let (step, waiting_for) =
+                    waiting.unwrap_or_else(|| (scenario.steps.len(), "the client to be in step".to_owned()));
+                return Over::Cut(RunEnd::Stuck {
+                    step,
+                    waited_ms: now.as_millis() as u64,
+                    waiting_for,
+                });
+            }
+            look = quiet_from + patience.silence;
+            continue;
+        };
+        // The server reads the mailbox at whatever is handed in.
+        edge.steer(|_, _| ());
+        if mailbox.with(|session| session.fault().is_some() || session.unsupported().is_some()) {
+            return Over::Fault;
+        }
+        if let Moment::Exited(status) = moment {
+            let mut message = format!("the process {} before `stop`", exit_words(status));
+            if let Some(last) = child.last_errors().await.pop() {
+                message.push_str(&format!("; last line on standard error: {last}"));
+            }
+            edge.report(Report::Crashed { message });
+            edge.finished().await;
+            return Over::Crash;
+        }
+        let objects = mailbox.with(|session| session.objects());
+        if is_slow(scenario, taken, objects) {
+            let delay = Duration::from_millis(scenario.client.consumer_delay_ms);
+            // Over before the delay is: the run ended.
+            let _ = timeout(delay, edge.finished()).await;
+            let events = scenario.client.consumer_delay_event.is_none().then_some(1);
+            child.send(&Command::Resume { events }).await;
+        }
+        taken = objects;
+    }
+}
+
+/// When the client last did anything.
+fn last_sign(records: &[Record]) -> Duration {
+    let of_client = |record: &&Record| {
+        matches!(
+            record.what,
+            What::Request { .. } | What::Reported(_) | What::Connected { .. }
+        )
+    };
+    let last = records.iter().rev().find(of_client);
+    last.map_or(Duration::ZERO, |record| record.at)
+}
+
+/// Does the consumer take its time over one of the events about objects from `before` to `after`?
+fn is_slow(scenario: &Scenario, before: u64, after: u64) -> bool {
+    let client = &scenario.client;
+    let event = client.consumer_delay_event.map(u64::from);
+    client.consumer_delay_ms > 0
+        && after > before
+        && event.is_none_or(|event| before < event && event <= after)
+}
+
+/// What the trace proves, unless the adapter is at fault, which is looked at last.
+fn weigh(attempt: &mut Attempt, over: &Over) {
+    let scenario = attempt.scenario.clone();
+    let mut verdict = judge(&scenario, &attempt.records);
+    if let (Some(items), Some(RunEnd::Complete)) = (&attempt.dump, end_of(&attempt.records)) {
+        let mut fold = Fold::default();
+        for record in &attempt.records {
+            if let What::Reported(report) = &record.what {
+                fold.take(report);
+            }
+        }
+        if let Some(found) = cache_differs(&fold, items) {
+            verdict.contradictions.push(found);
+            if verdict.outcome == Judgement::Pass {
+                verdict.outcome = Judgement::Mismatch;
+            }
+        }
+    }
+    // That a step is still waiting proves nothing; where the client is wrong anyway, it belongs to the story.
+    if let Over::Cut(RunEnd::Stuck { waiting_for, .. }) = over
+        && verdict.contradictions.iter().all(|found| found.check == "run")
+    {
+        attempt.outcome = Outcome::NotPlayed;
+        attempt.why = format!(
+            "the time limit passed when the client was still active, and the scenario waited for {waiting_for}; use a longer --timeout"
+        );
+        return;
+    }
+    attempt.outcome = Outcome::of(&verdict);
+    attempt.why = verdict.message().to_owned();
+    attempt.verdict = Some(verdict);
+}
+
+/// Adds what the session knows of the adapter: its fault comes before everything else.
+async fn finished(mut attempt: Attempt, mut child: Child, began: Instant) -> Attempt {
+    attempt.errors = child.last_errors().await;
+    child.mailbox().with(|session| {
+        attempt.hello = session.hello().cloned();
+        attempt.stray = session.stray_output().words();
+        attempt.received = session.received().to_vec();
+        let refused = session.unsupported().map(|(what, why)| {
+            format!("the adapter answered `unsupported` ({what}: {why}) to what its `hello` declares")
+        });
+        if let Some(fault) = session.fault().map(str::to_owned).or(refused) {
+            // A server that broke explains a fault of the adapter, and not the other way round.
+            let is_ours = attempt.verdict.is_some() && attempt.outcome == Outcome::HarnessError;
+            if !is_ours {
+                (attempt.outcome, attempt.why, attempt.verdict) = (Outcome::AdapterError, fault, None);
+            }
+        }
+    });
+    attempt.took = began.elapsed();
+    attempt
+}
+
+/// The end of a run.
+fn end_of(records: &[Record]) -> Option<&RunEnd> {
+    records.iter().rev().find_map(|record| match &record.what {
+        What::RunEnded(end) => Some(end),
+        _ => None,
+    })
+}
+
+/// Records up to the end of the run: what the client does between that and its stop is nobody's concern. A run that was cut
+/// gets its end here.
+fn up_to_the_end(mut records: Vec<Record>, over: &Over) -> Vec<Record> {
+    let end = records
+        .iter()
+        .position(|record| matches!(record.what, What::RunEnded(_)));
+    if let Some(end) = end {
+        records.truncate(end + 1);
+        return records;
+    }
+    let (seq, at) = records
+        .last()
+        .map_or((0, Duration::ZERO), |last| (last.seq + 1, last.at));
+    let end = match over {
+        Over::Hang(end) | Over::Cut(end) => end.clone(),
+        Over::Run | Over::Crash | Over::Fault => RunEnd::NotConverged {
+            waited_ms: at.as_millis() as u64,
+        },
+    };
+    records.push(Record {
+        seq,
+        at,
+        what: What::RunEnded(end),
+    });
+    records
+}
+
+/// The server waits as long as in virtual time; here it is [`Patience`] that ends a run.
+fn limits() -> Limits {
+    Limits {
+        settle: SETTLE,
+        requests: Limits::live().requests,
+        ..Limits::sim()
+    }
+}
+
+/// A server that first takes what the adapter printed before whatever is handed in: the two come by different ways, and a
+/// request must not be recorded before the event that was printed before it was sent.
+struct Attentive {
+    core: Server,
+    mailbox: Mailbox,
+}
+
+impl Core for Attentive {
+    fn accepts(&mut self, now: Duration) -> bool {
+        self.core.accepts(now)
+    }
+
+    fn refused_until(&self) -> Duration {
+        self.core.refused_until()
+    }
+
+    fn handle(&mut self, now: Duration, input: Input) {
+        self.mailbox.read();
+        while let Some(report) = self.mailbox.with(|session| session.poll_report()) {
+            self.core.handle(now, Input::Report(report));
+        }
+        self.core.handle(now, input);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.core.poll_output()
+    }
+
+    fn poll_timeout(&self) -> Option<Duration> {
+        self.core.poll_timeout()
+    }
+
+    fn finished(&self) -> Option<&RunEnd> {
+        self.core.finished()
+    }
+
+    fn records(&self) -> &[Record] {
+        self.core.records()
+    }
+
+    fn into_records(self: Box<Self>) -> Vec<Record> {
+        self.core.into_records()
+    }
+
+    fn as_server(&mut self) -> Option<&mut Server> {
+        Some(&mut self.core)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a driver is an edge, and reports how long a test took"
+)]
+fn clock() -> Instant {
+    Instant::now()
+}

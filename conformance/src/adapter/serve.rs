@@ -1,0 +1,284 @@
+//! Makes an adapter of a client of this process: commands on standard input, events on standard output.
+//!
+//! It only translates. What the client reports is printed as it comes.
+
+use std::io::{self, BufRead as _, Write as _};
+use std::process::ExitCode;
+
+use fake_apiserver::report::{Report, ReportedObject};
+use fake_apiserver::scenario::{
+    BackoffSettings, ClientMode, ClientSettings, InitialList, ListSemantic, Target,
+};
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use hyper_util::client::legacy::connect::HttpConnector;
+use kube_client::Config;
+use kube_client::client::ClientBuilder;
+use kube_client::config::KubeConfigOptions;
+use rustls::pki_types::CertificateDer;
+use tokio::sync::mpsc;
+use tower_http::decompression::DecompressionLayer;
+
+use super::message::{
+    ClientInfo, Command, Contract, Event, FirstList, Hello, Object, Options, PROTOCOL, Start,
+};
+use crate::client::{self, Client};
+use crate::drive::stack;
+
+/// What an adapter says of its client beside the name and version.
+pub use super::message::{Capability, Recovers};
+
+/// Plays the adapter of `client` on standard input and output until `stop` or the end of input.
+pub fn serve(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) -> ExitCode {
+    match talk(client, capabilities, recovers) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A closed standard error has no reader to lose.
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn talk(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) -> io::Result<()> {
+    print(&Event::Hello(Hello {
+        protocol: PROTOCOL,
+        client: ClientInfo {
+            name: client.name().to_owned(),
+            lang: "rust".to_owned(),
+            version: client.version().to_owned(),
+            url: None,
+            issues: None,
+        },
+        contracts: vec![Contract::Informer],
+        caps: capabilities.to_vec(),
+        resources: None,
+        recovers,
+    }))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let (heard, lines) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            // Nobody left to hear it: the adapter is ending.
+            if heard.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let said = runtime.block_on(converse(client, lines));
+    runtime.shutdown_background();
+    said
+}
+
+async fn converse(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String>) -> io::Result<()> {
+    let mut reports: BoxStream<'static, Report> = futures::stream::pending().boxed();
+    // Events about objects that may still be printed; `None`: any number.
+    let mut credit: Option<u32> = None;
+    loop {
+        let line = tokio::select! {
+            biased;
+            line = lines.recv() => line,
+            report = reports.next(), if credit != Some(0) => {
+                match report {
+                    Some(report) => {
+                        if report.object().is_some() {
+                            credit = credit.map(|credit| credit - 1);
+                        }
+                        print(&event(report))?;
+                    }
+                    None => {
+                        reports = futures::stream::pending().boxed();
+                        print(&Event::End)?;
+                    }
+                }
+                continue;
+            }
+        };
+        match line.as_deref().map(serde_json::from_str::<Command>) {
+            None | Some(Ok(Command::Stop)) => return Ok(()),
+            Some(Ok(Command::Start(start))) if start.contract == Contract::Informer.word() => {
+                let kube = kube(start.options.gzip == Some(true))
+                    .await
+                    .map_err(io::Error::other)?;
+                credit = start.paused.then_some(0);
+                reports = client.start(kube, told(start));
+            }
+            Some(Ok(Command::Start(start))) => unsupported("contract", &start.contract)?,
+            Some(Ok(Command::Pause)) => credit = Some(0),
+            Some(Ok(Command::Resume { events })) => credit = events,
+            Some(Ok(Command::Dump { .. })) => unsupported("cmd", "dump")?,
+            Some(Err(error)) => unsupported("cmd", &error.to_string())?,
+        }
+    }
+}
+
+fn unsupported(what: &str, why: &str) -> io::Result<()> {
+    print(&Event::Unsupported {
+        what: what.to_owned(),
+        why: Some(why.to_owned()),
+    })
+}
+
+fn print(event: &Event) -> io::Result<()> {
+    let line = serde_json::to_string(event)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
+
+/// A client for the server in `KUBECONFIG`, without retries of its own; over TLS it speaks what the server chooses.
+async fn kube(gzip: bool) -> Result<kube_client::Client, Box<dyn std::error::Error + Send + Sync>> {
+    let mut config = Config::from_kubeconfig(&KubeConfigOptions::default()).await?;
+    config.default_retry = false;
+    if let Some(authority) = config.root_cert.as_ref().and_then(|all| all.first()) {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        let tls = stack::with_any_http(tcp, CertificateDer::from(authority.clone()));
+        return Ok(stack::client(tls, config.cluster_url, gzip));
+    }
+    let builder = ClientBuilder::try_from(config)?;
+    Ok(if gzip {
+        builder.with_layer(&DecompressionLayer::new()).build()
+    } else {
+        builder.build()
+    })
+}
+
+/// What a client of this process is started with.
+fn told(start: Start) -> client::Start {
+    let Start {
+        resource,
+        namespace,
+        options,
+        ..
+    } = start;
+    client::Start {
+        target: Target {
+            group: resource.group,
+            version: resource.version,
+            plural: resource.plural,
+            kind: resource.kind,
+            namespace,
+        },
+        settings: settings(options),
+        seed: 0,
+    }
+}
+
+fn settings(options: Options) -> ClientSettings {
+    let default = ClientSettings::default();
+    let backoff = options.backoff.unwrap_or_default();
+    ClientSettings {
+        mode: match (options.metadata_only, &options.object_name) {
+            (_, Some(_)) => ClientMode::Object,
+            (Some(true), None) => ClientMode::Metadata,
+            (Some(false) | None, None) => ClientMode::Watcher,
+        },
+        object: options.object_name,
+        labels: options.label_selector,
+        fields: options.field_selector,
+        timeout_s: options.timeout_seconds,
+        list_semantic: match options.resource_version.as_deref() {
+            Some("0") => ListSemantic::Any,
+            Some(_) | None => ListSemantic::MostRecent,
+        },
+        initial_list: match options.initial_list {
+            Some(FirstList::Stream) => InitialList::StreamingList,
+            Some(FirstList::List) | None => InitialList::ListWatch,
+        },
+        page_size: options
+            .page_size
+            .map_or(default.page_size, |size| (size > 0).then_some(size)),
+        bookmarks: options.allow_bookmarks.unwrap_or(default.bookmarks),
+        idle_timeout_ms: options.idle_timeout_ms,
+        list_timeout_ms: options.list_timeout_ms,
+        staleness_probe_after_ms: options
+            .staleness_probe_after_ms
+            .map(|after| (after > 0).then_some(after)),
+        backoff: BackoffSettings {
+            initial_ms: backoff.initial_ms,
+            max_ms: backoff.max_ms,
+            factor: backoff.factor,
+            reset_after_ms: backoff.reset_after_ms,
+            retry_after_max_ms: options.retry_after_max_ms,
+        },
+        gzip: options.gzip.unwrap_or(false),
+        consumer_delay_ms: 0,
+        consumer_delay_event: None,
+    }
+}
+
+fn event(report: Report) -> Event {
+    match report {
+        Report::Init => Event::Init,
+        Report::InitApply(reported) => Event::InitApply(object(reported)),
+        Report::InitDone => Event::InitDone,
+        Report::Apply(reported) => Event::Apply(object(reported)),
+        Report::Delete(reported) => Event::Delete(object(reported)),
+        Report::Error { message, code } => Event::Error {
+            message,
+            code,
+            reason: None,
+        },
+        // Nothing that a client of this process reports: its stream ends, or its process does.
+        Report::Ended | Report::Crashed { .. } => Event::End,
+    }
+}
+
+fn object(reported: ReportedObject) -> Object {
+    match reported.content {
+        Some(content) => Object {
+            obj: Some(std::sync::Arc::unwrap_or_clone(content)),
+            ..Object::default()
+        },
+        None => Object {
+            obj: None,
+            ns: reported.namespace,
+            name: Some(reported.name),
+            uid: reported.uid,
+            rv: reported.resource_version,
+            is_final: None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::{fit, message};
+
+    /// What a scenario tells its client arrives there, whichever way it takes.
+    #[test]
+    fn a_client_behind_the_protocol_is_started_like_one_in_this_process() {
+        let text = "scenario: v1\ntitle: t\nwhy: w\ncovers: [PAGE-01]\nclient: {labels: a=b, fields: metadata.name=a, timeout: 7s, list_semantic: any, initial_list: streaming_list, page_size: none, bookmarks: false, idle_timeout: 2s, list_timeout: 3s, staleness_probe_after: none, backoff: {initial: 1s, max: 2s, factor: 3, reset_after: 4s, retry_after_max: 5s}, gzip: true}\n";
+        let scenario = fake_apiserver::scenario::parse("g/c", std::path::Path::new("c.yaml"), text).unwrap();
+        let caps = message::schema()["$defs"]["Capability"]["oneOf"]
+            .as_array()
+            .unwrap();
+        let caps = caps
+            .iter()
+            .map(|one| serde_json::from_value(one["const"].clone()).unwrap())
+            .collect();
+        let hello = Hello {
+            protocol: PROTOCOL,
+            client: ClientInfo {
+                name: "x".to_owned(),
+                lang: "rust".to_owned(),
+                version: "1".to_owned(),
+                url: None,
+                issues: None,
+            },
+            contracts: vec![Contract::Informer],
+            caps,
+            resources: None,
+            recovers: Recovers::Library,
+        };
+        let line = serde_json::to_string(&fit::start(&scenario, &hello).unwrap()).unwrap();
+        let start = told(serde_json::from_str(&line).unwrap());
+        assert_eq!(start.settings, scenario.client);
+        assert_eq!(start.target, scenario.target);
+        assert_eq!(settings(Options::default()), ClientSettings::default());
+    }
+}

@@ -1,0 +1,570 @@
+//! What an adapter says, in order: its lines become reports, or the fault of the adapter that they prove.
+//!
+//! Sans-IO: it must not know processes, pipes or time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fake_apiserver::report::{Report, ReportedObject};
+use serde_json::Value;
+
+use super::line::{self, Line};
+use super::message::{Capability, Contract, Event, Hello, Object, PROTOCOL};
+
+/// Bytes of stray output after which the adapter is at fault.
+const STRAY_BYTES_MAX: u64 = 16 << 20;
+
+/// Events after which the adapter is at fault: no scenario has a hundredth of them.
+const EVENTS_MAX: u64 = 1_000_000;
+
+/// Bytes of what was received that are kept as evidence.
+const KEPT_BYTES_MAX: usize = 16 << 20;
+
+/// Characters of stray output that are quoted.
+const QUOTED_MAX: usize = 80;
+
+/// One run of an adapter.
+#[derive(Debug, Default)]
+pub struct Session {
+    hello: Option<Hello>,
+    started: bool,
+    contract: Option<Contract>,
+    /// Once a fault is known, the rest proves nothing.
+    fault: Option<String>,
+    unsupported: Option<(String, String)>,
+    stray: Stray,
+    reports: VecDeque<Report>,
+    /// The first set, as far as it is known; `None` once the client is in step or reports its lists itself.
+    first: Option<BTreeMap<String, ReportedObject>>,
+    /// An `init` came.
+    lists: bool,
+    dump: Option<(u64, Vec<ReportedObject>)>,
+    events: u64,
+    objects: u64,
+    ended: bool,
+    received: Vec<u8>,
+}
+
+/// Output that is no message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stray {
+    /// Lines.
+    pub lines: u64,
+    /// The beginning of the first one.
+    pub first: String,
+    bytes: u64,
+}
+
+impl Stray {
+    /// What there was, in words; `None`: nothing.
+    pub fn words(&self) -> Option<String> {
+        let lines = match self.lines {
+            0 => return None,
+            1 => "1 line".to_owned(),
+            more => format!("{more} lines"),
+        };
+        Some(format!(
+            "the adapter printed {lines} on standard output that are no messages, first: {}; print free text on standard error",
+            self.first
+        ))
+    }
+}
+
+impl Session {
+    /// Takes the next line of standard output, without its newline.
+    pub fn take(&mut self, text: &[u8]) {
+        if self.fault.is_some() {
+            return;
+        }
+        if self.received.len() + text.len() < KEPT_BYTES_MAX {
+            self.received.extend_from_slice(text);
+            self.received.push(b'\n');
+        }
+        match line::read(text) {
+            Line::Event(event) => {
+                if let Err(fault) = self.event(*event) {
+                    self.fault = Some(fault);
+                }
+            }
+            Line::Stray(text) => self.stray(&text),
+            Line::Invalid(why) => self.fault = Some(format!("the adapter printed an invalid message: {why}")),
+        }
+    }
+
+    /// A line got so long that it is no message, and was given up.
+    pub fn too_long(&mut self, bytes: usize) {
+        self.at_fault(format!(
+            "the adapter printed a line of more than {bytes} bytes; a message ends with a newline"
+        ));
+    }
+
+    /// The adapter is at fault, whatever else it prints. The first fault counts.
+    pub fn at_fault(&mut self, fault: String) {
+        self.fault.get_or_insert(fault);
+    }
+
+    /// `start` was sent.
+    pub fn start(&mut self, contract: Contract) {
+        self.started = true;
+        self.contract = Some(contract);
+        if contract == Contract::Informer && !self.can(Capability::InitEvents) {
+            self.first = Some(BTreeMap::new());
+        }
+    }
+
+    /// Are lists of this contract visible to the client's caller?
+    fn shows_lists(&self) -> bool {
+        match self.contract {
+            Some(Contract::Informer) => self.can(Capability::InitEvents),
+            Some(Contract::List | Contract::Watch) | None => true,
+        }
+    }
+
+    fn stray(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.stray.lines == 0 {
+            self.stray.first = text.chars().take(QUOTED_MAX).collect();
+        }
+        self.stray.lines += 1;
+        self.stray.bytes += text.len() as u64 + 1;
+        if self.stray.bytes > STRAY_BYTES_MAX {
+            self.fault = Some(format!(
+                "the adapter printed more than {} MiB that are no messages, first: {}",
+                STRAY_BYTES_MAX >> 20,
+                self.stray.first
+            ));
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), String> {
+        self.events += 1;
+        if self.events > EVENTS_MAX {
+            return Err(format!("the adapter printed more than {EVENTS_MAX} events"));
+        }
+        let word = word_of(&event);
+        match (&event, &self.hello) {
+            (Event::Hello(hello), None) => {
+                check_hello(hello)?;
+                self.hello = Some(hello.clone());
+                return Ok(());
+            }
+            (Event::Hello(_), Some(_)) => return Err("the adapter printed a second `hello`".to_owned()),
+            (_, None) => {
+                return Err(format!(
+                    "the first message of the adapter is `{word}`: print `hello` before anything else"
+                ));
+            }
+            (_, Some(_)) if !self.started => {
+                return Err(format!("the adapter printed `{word}` before it received `start`"));
+            }
+            (_, Some(_)) => {}
+        }
+        if self.ended && !matches!(event, Event::Dump { .. } | Event::Unsupported { .. }) {
+            return Err(format!("the adapter printed `{word}` after `end`"));
+        }
+        self.told(event, &word)
+    }
+
+    fn told(&mut self, event: Event, word: &str) -> Result<(), String> {
+        match event {
+            Event::Init | Event::InitApply(_) | Event::InitDone if !self.shows_lists() => {
+                return Err(format!(
+                    "the adapter printed `{word}` without the capability `init-events`: add it to `caps` in `hello`"
+                ));
+            }
+            Event::Init => {
+                self.lists = true;
+                self.reports.push_back(Report::Init);
+            }
+            Event::InitApply(object) => {
+                let object = identified(object, word)?;
+                self.objects += 1;
+                self.reports.push_back(Report::InitApply(object));
+            }
+            Event::InitDone => self.reports.push_back(Report::InitDone),
+            Event::Apply(object) | Event::Add(object) | Event::Update(object) => {
+                let object = identified(object, word)?;
+                self.set(object, word)?;
+            }
+            Event::Delete(object) => {
+                let object = reported(object, word)?;
+                self.gone(object, word)?;
+            }
+            Event::Synced => self.synced(),
+            Event::Bookmark { .. } => {}
+            Event::Error { message, code, .. } => self.reports.push_back(Report::Error { message, code }),
+            Event::End => {
+                self.ended = true;
+                self.reports.push_back(Report::Ended);
+            }
+            Event::Dump { id, items } => {
+                let items: Result<Vec<_>, String> =
+                    items.into_iter().map(|item| reported(item, word)).collect();
+                self.dump = Some((id, items?));
+            }
+            Event::Unsupported { what, why } => {
+                self.unsupported.get_or_insert((what, why.unwrap_or_default()));
+            }
+            Event::Hello(_) => {}
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, object: ReportedObject, word: &str) -> Result<(), String> {
+        self.objects += 1;
+        match &mut self.first {
+            Some(first) => {
+                if first.is_empty() && !self.lists {
+                    self.lists = true;
+                    self.reports.push_back(Report::Init);
+                }
+                first.insert(object.key(), object.clone());
+                self.reports.push_back(Report::InitApply(object));
+            }
+            None => {
+                self.listed(word)?;
+                self.reports.push_back(Report::Apply(object));
+            }
+        }
+        Ok(())
+    }
+
+    fn gone(&mut self, object: ReportedObject, word: &str) -> Result<(), String> {
+        self.objects += 1;
+        match &mut self.first {
+            // A set under way has no deletions: it is reported again without the object.
+            Some(first) => {
+                first.remove(&object.key());
+                self.lists = true;
+                self.reports.push_back(Report::Init);
+                self.reports
+                    .extend(first.values().cloned().map(Report::InitApply));
+            }
+            None => {
+                self.listed(word)?;
+                self.reports.push_back(Report::Delete(object));
+            }
+        }
+        Ok(())
+    }
+
+    /// A client that reports its lists reports the first one before any change.
+    fn listed(&self, word: &str) -> Result<(), String> {
+        if self.lists || self.contract != Some(Contract::Informer) || !self.shows_lists() {
+            return Ok(());
+        }
+        Err(format!(
+            "the adapter declares `init-events` and printed `{word}` before `init`: print `init`, `init-apply`…, `init-done` for the first list, or remove the capability"
+        ))
+    }
+
+    fn synced(&mut self) {
+        if self.first.take().is_some() {
+            if !self.lists {
+                self.lists = true;
+                self.reports.push_back(Report::Init);
+            }
+            self.reports.push_back(Report::InitDone);
+        }
+    }
+
+    fn can(&self, capability: Capability) -> bool {
+        self.hello
+            .as_ref()
+            .is_some_and(|hello| hello.caps.contains(&capability))
+    }
+
+    /// The next report.
+    pub fn poll_report(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+
+    /// What the adapter and its client can do, once they have said so.
+    pub fn hello(&self) -> Option<&Hello> {
+        self.hello.as_ref()
+    }
+
+    /// What the adapter did wrong.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    /// What the adapter cannot do, and why.
+    pub fn unsupported(&self) -> Option<(&str, &str)> {
+        self.unsupported
+            .as_ref()
+            .map(|(what, why)| (what.as_str(), why.as_str()))
+    }
+
+    /// Is there an answer to `dump`?
+    pub fn has_dump(&self) -> bool {
+        self.dump.is_some()
+    }
+
+    /// Takes the answer to `dump` out.
+    pub fn take_dump(&mut self) -> Option<(u64, Vec<ReportedObject>)> {
+        self.dump.take()
+    }
+
+    /// Output that is no message.
+    pub fn stray_output(&self) -> &Stray {
+        &self.stray
+    }
+
+    /// Events about objects so far.
+    pub fn objects(&self) -> u64 {
+        self.objects
+    }
+
+    /// Did the library give up, or come to its end?
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The lines as they were received, up to 16 MiB.
+    pub fn received(&self) -> &[u8] {
+        &self.received
+    }
+}
+
+fn check_hello(hello: &Hello) -> Result<(), String> {
+    if hello.protocol != PROTOCOL {
+        return Err(format!(
+            "`hello` has protocol {}, and this runner speaks {PROTOCOL}",
+            hello.protocol
+        ));
+    }
+    if hello.contracts.is_empty() {
+        return Err("`contracts` in `hello` is empty: the adapter offers nothing to test".to_owned());
+    }
+    let client = &hello.client;
+    for (key, text) in [
+        ("name", &client.name),
+        ("lang", &client.lang),
+        ("version", &client.version),
+    ] {
+        if text.trim().is_empty() {
+            return Err(format!("`client.{key}` in `hello` is empty"));
+        }
+    }
+    Ok(())
+}
+
+/// An object of an event that says what there is.
+fn identified(object: Object, word: &str) -> Result<ReportedObject, String> {
+    let whole = object.obj.is_some();
+    let object = reported(object, word)?;
+    // A whole object is what the library holds, whatever it lacks.
+    for (key, value) in [("uid", &object.uid), ("rv", &object.resource_version)] {
+        if !whole && value.is_none() {
+            return Err(format!("`{word}` has no `{key}`, and no whole object in `obj`"));
+        }
+    }
+    Ok(object)
+}
+
+fn reported(object: Object, word: &str) -> Result<ReportedObject, String> {
+    let Object {
+        obj,
+        ns,
+        name,
+        uid,
+        rv,
+        is_final,
+    } = object;
+    if is_final.is_some() && word != "delete" {
+        return Err(format!("`{word}` has `final`, which belongs to `delete`"));
+    }
+    let Some(whole) = obj else {
+        let name = name.ok_or_else(|| format!("`{word}` has no `name`, and no whole object in `obj`"))?;
+        return Ok(ReportedObject {
+            namespace: ns,
+            name,
+            uid,
+            resource_version: rv,
+            content: None,
+        });
+    };
+    if !whole.is_object() {
+        return Err(format!("`obj` of `{word}` is no object"));
+    }
+    let said = |key: &str| match &whole["metadata"][key] {
+        Value::String(text) => Some(text.clone()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    for (key, given, field) in [
+        ("namespace", &ns, "ns"),
+        ("name", &name, "name"),
+        ("uid", &uid, "uid"),
+        ("resourceVersion", &rv, "rv"),
+    ] {
+        if given.is_some() && *given != said(key) {
+            return Err(format!(
+                "`{field}` of `{word}` is not the `metadata.{key}` of its `obj`"
+            ));
+        }
+    }
+    Ok(ReportedObject {
+        namespace: said("namespace"),
+        name: said("name").unwrap_or_default(),
+        uid: said("uid"),
+        resource_version: said("resourceVersion"),
+        content: Some(std::sync::Arc::new(whole)),
+    })
+}
+
+fn word_of(event: &Event) -> String {
+    let value = serde_json::to_value(event).unwrap_or_default();
+    value["ev"].as_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn session(caps: &str, lines: &[&str]) -> Session {
+        let mut session = Session::default();
+        let hello = format!(
+            r#"{{"ev":"hello","protocol":1,"client":{{"name":"x","lang":"go","version":"1"}},"contracts":["informer"],"caps":[{caps}],"recovers":"library"}}"#
+        );
+        session.take(hello.as_bytes());
+        session.start(Contract::Informer);
+        for line in lines {
+            session.take(line.as_bytes());
+        }
+        session
+    }
+
+    fn reports(mut session: Session) -> Vec<String> {
+        assert_eq!(session.fault(), None);
+        let mut words = Vec::new();
+        while let Some(report) = session.poll_report() {
+            let object = report.object().map(|object| format!(" {}", object.key()));
+            words.push(format!("{}{}", report.word(), object.unwrap_or_default()));
+        }
+        words
+    }
+
+    const A: &str = r#"{"ev":"add","ns":"n","name":"a","uid":"u","rv":"1"}"#;
+
+    #[test]
+    fn a_client_without_visible_lists_has_its_first_set_up_to_synced() {
+        let b =
+            r#"{"ev":"add","obj":{"metadata":{"namespace":"n","name":"b","uid":"u","resourceVersion":"2"}}}"#;
+        let gone = r#"{"ev":"delete","ns":"n","name":"a"}"#;
+        assert_eq!(
+            reports(session("", &[A, b, r#"{"ev":"synced"}"#, A, gone])),
+            [
+                "init",
+                "init_apply n/a",
+                "init_apply n/b",
+                "init_done",
+                "apply n/a",
+                "delete n/a"
+            ]
+        );
+        assert_eq!(
+            reports(session("", &[r#"{"ev":"synced"}"#])),
+            ["init", "init_done"]
+        );
+        assert_eq!(
+            reports(session("", &[A, b, gone, r#"{"ev":"synced"}"#])),
+            [
+                "init",
+                "init_apply n/a",
+                "init_apply n/b",
+                "init",
+                "init_apply n/b",
+                "init_done"
+            ]
+        );
+    }
+
+    #[test]
+    fn visible_lists_are_reported_as_they_are() {
+        let lines = [
+            r#"{"ev":"init"}"#,
+            r#"{"ev":"init-done"}"#,
+            r#"{"ev":"synced"}"#,
+            A,
+            r#"{"ev":"end"}"#,
+        ];
+        assert_eq!(
+            reports(session(r#""init-events""#, &lines)),
+            ["init", "init_done", "apply n/a", "ended"]
+        );
+    }
+
+    #[rstest]
+    #[case::second_hello("", &[r#"{"ev":"hello","protocol":1,"client":{"name":"x","lang":"go","version":"1"},"contracts":["informer"],"recovers":"library"}"#], "a second `hello`")]
+    #[case::not_declared("", &[r#"{"ev":"init"}"#], "without the capability `init-events`")]
+    #[case::declared_only(r#""init-events""#, &[A], "printed `add` before `init`")]
+    #[case::no_version("", &[r#"{"ev":"add","ns":"n","name":"a","uid":"u"}"#], "`add` has no `rv`")]
+    #[case::no_name("", &[r#"{"ev":"delete","ns":"n"}"#], "`delete` has no `name`")]
+    #[case::torn("", &[r#"{"ev":"apply","rv":"2","obj":{"metadata":{"name":"a","resourceVersion":"1"}}}"#], "`rv` of `apply` is not the `metadata.resourceVersion`")]
+    #[case::after_the_end("", &[r#"{"ev":"end"}"#, A], "printed `add` after `end`")]
+    #[case::final_of_an_add("", &[r#"{"ev":"add","name":"a","uid":"u","rv":"1","final":false}"#], "which belongs to `delete`")]
+    fn what_an_adapter_does_wrong(#[case] caps: &str, #[case] lines: &[&str], #[case] why: &str) {
+        let session = session(caps, lines);
+        assert!(
+            session.fault().is_some_and(|fault| fault.contains(why)),
+            "{:?}",
+            session.fault()
+        );
+    }
+
+    #[rstest]
+    #[case::no_hello(A, "print `hello` before anything else")]
+    #[case::other_protocol(
+        r#"{"ev":"hello","protocol":2,"client":{"name":"x","lang":"go","version":"1"},"contracts":["informer"],"recovers":"library"}"#,
+        "has protocol 2"
+    )]
+    #[case::no_contract(
+        r#"{"ev":"hello","protocol":1,"client":{"name":"x","lang":"go","version":"1"},"contracts":[],"recovers":"library"}"#,
+        "`contracts` in `hello` is empty"
+    )]
+    fn the_first_line_is_hello(#[case] line: &str, #[case] why: &str) {
+        let mut session = Session::default();
+        session.take(line.as_bytes());
+        assert!(
+            session.fault().is_some_and(|fault| fault.contains(why)),
+            "{:?}",
+            session.fault()
+        );
+    }
+
+    #[test]
+    fn events_wait_for_start() {
+        let mut session = Session::default();
+        session.take(br#"{"ev":"hello","protocol":1,"client":{"name":"x","lang":"go","version":"1"},"contracts":["informer"],"recovers":"library"}"#);
+        session.take(br#"{"ev":"synced"}"#);
+        assert_eq!(
+            session.fault(),
+            Some("the adapter printed `synced` before it received `start`")
+        );
+    }
+
+    #[test]
+    fn stray_output_is_counted_and_bounded() {
+        let mut session = session("", &["hello world", "", "again"]);
+        assert!(
+            session
+                .stray_output()
+                .words()
+                .is_some_and(|words| words.contains("2 lines") && words.contains("hello world"))
+        );
+        let line = "x".repeat(1 << 20);
+        for _ in 0..16 {
+            session.take(line.as_bytes());
+        }
+        assert!(
+            session
+                .fault()
+                .is_some_and(|fault| fault.contains("more than 16 MiB"))
+        );
+        assert!(session.received().len() <= KEPT_BYTES_MAX);
+    }
+}

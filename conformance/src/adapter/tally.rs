@@ -1,0 +1,80 @@
+//! Requirements by what the tests of one client say of them: kept, broken, or nothing.
+//!
+//! Pure. It must not know how tests are played or printed.
+
+use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::catalogue::{self, Level};
+use judge::verdict::Verdict;
+
+/// Requirements of one level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Covered by a judged test, and broken in none.
+    pub kept: usize,
+    /// Covered by a judged test.
+    pub judged: usize,
+}
+
+/// Requirements at a level, by the judged tests: each scenario with its verdict.
+pub fn tally(level: Level, judged: &[(&Scenario, &Verdict)]) -> Tally {
+    let mut tally = Tally::default();
+    for requirement in catalogue::requirements().iter().filter(|one| one.level == level) {
+        let id = requirement.id.as_str();
+        let mut covering = judged
+            .iter()
+            .filter(|(scenario, _)| scenario.covers.iter().any(|covered| covered.id == id))
+            .peekable();
+        if covering.peek().is_none() {
+            continue;
+        }
+        tally.judged += 1;
+        tally.kept += usize::from(!covering.any(|(_, verdict)| verdict.breaks(id)));
+    }
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use fake_apiserver::scenario::{Covered, Place};
+    use judge::trace::sample::scenario;
+    use judge::verdict::{Contradiction, Outcome};
+
+    use super::*;
+
+    #[test]
+    fn a_requirement_is_kept_where_no_test_speaks_against_it() {
+        let kept = Verdict {
+            outcome: Outcome::Pass,
+            contradictions: Vec::new(),
+        };
+        let broken = Verdict {
+            outcome: Outcome::Mismatch,
+            contradictions: vec![Contradiction {
+                check: "expect.requests[0]".to_owned(),
+                requirements: Vec::new(),
+                sentence: String::new(),
+                place: None,
+                evidence: Vec::new(),
+                expected: String::new(),
+                actual: String::new(),
+            }],
+        };
+        let requirement = &catalogue::requirements()[0];
+        let level = requirement.level;
+        let mut scenario = scenario();
+        scenario.covers = vec![Covered {
+            id: requirement.id.clone(),
+            at: Place::default(),
+        }];
+        let of = |verdicts: &[&Verdict]| {
+            let judged: Vec<(&Scenario, &Verdict)> =
+                verdicts.iter().map(|verdict| (&scenario, *verdict)).collect();
+            let Tally { kept, judged } = tally(level, &judged);
+            (kept > 0, judged)
+        };
+        assert_eq!(of(&[]), (false, 0));
+        let (is_kept, number) = of(&[&kept]);
+        assert!(is_kept && number > 0);
+        assert_eq!(of(&[&kept, &broken]), (false, number));
+    }
+}

@@ -1,0 +1,349 @@
+//! `fake-apiserver conformance`: clients behind the adapter protocol are judged as clients in this process are, and an adapter
+//! that breaks the protocol is told so and costs its client nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Output;
+
+use conformance::baseline::Failure;
+use rstest::rstest;
+use serde_json::Value;
+use tests::programs::{path, program};
+use tests::repository;
+
+/// A scenario that takes our watcher less than a second.
+const SHORT: &str = "watch/clean-eof-resumes-from-the-last-event";
+
+/// What an adapter of shell scripts says first.
+const HELLO: &str = r#"{"ev":"hello","protocol":1,"client":{"name":"broken","lang":"sh","version":"1"},"contracts":["informer"],"caps":[CAPS],"recovers":"none"}"#;
+
+fn conformance(arguments: &[&str], adapter: &[&str]) -> Output {
+    let mut command = program("fake-apiserver");
+    command.arg("conformance").args(arguments).arg("--").args(adapter);
+    command.env("NO_COLOR", "1").output().expect("it was just built")
+}
+
+fn watcher() -> String {
+    path("adapter-watcher")
+        .to_str()
+        .expect("target folders have plain names")
+}
+
+fn printed(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// The lines of `--format json`, the footer last.
+fn lines(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect()
+}
+
+/// A new folder for the files of one test.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn our_watcher_passes_every_scenario_that_is_played() {
+    let output = conformance(&["--jobs", "64", "--format", "json"], &[&watcher()]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let footer = &lines(&output).pop().unwrap()["footer"];
+    assert_eq!(footer["complete"], true);
+    assert!(footer["outcomes"]["pass"].as_u64() > Some(120), "{footer}");
+    assert_eq!(footer["outcomes"]["unsupported"], 0, "{footer}");
+}
+
+/// What the other client fails in this process in virtual time, it fails as a process in real time, and nothing else.
+#[test]
+fn kube_runtime_fails_what_it_is_known_to_fail() {
+    let adapter = path("adapter-kube-runtime");
+    let groups = [
+        "bookmark/",
+        "decode/",
+        "event/",
+        "list/",
+        "order/",
+        "page/",
+        "stream/",
+        "watch/",
+        "wlist/",
+    ];
+    let mut arguments = groups.to_vec();
+    arguments.extend(["--jobs", "64", "--timeout", "30s", "--format", "json"]);
+    let tests = lines(&conformance(&arguments, &[&adapter.display().to_string()]));
+    let known = repository::known_failures("kube-runtime");
+    // In virtual time its watch ends by itself after five minutes, and the test goes on.
+    let idles = "decode/an-error-event-without-a-code-is-not-an-object";
+    let mut seen = BTreeMap::new();
+    for test in &tests[..tests.len() - 1] {
+        let outcome: conformance::adapter::outcome::Outcome =
+            serde_json::from_value(test["outcome"].clone()).unwrap();
+        if !outcome.is_judged() {
+            assert!(["unsupported", "not-played"].contains(&outcome.word()), "{test}");
+            continue;
+        }
+        let id = test["id"].as_str().unwrap();
+        let listed = known.of(id).map(|known| {
+            if id == idles {
+                Failure::Stuck
+            } else {
+                known.outcome
+            }
+        });
+        match listed {
+            Some(listed) => assert!(listed.is(outcome), "{test}"),
+            None => assert_eq!(outcome.word(), "pass", "{test}"),
+        }
+        *seen.entry(listed.is_some()).or_insert(0) += 1;
+    }
+    assert!(seen[&true] > 10 && seen[&false] > 30, "{seen:?}");
+}
+
+#[rstest]
+#[case::no_hello("cat >/dev/null", 3, "printed no `hello` within 300 ms")]
+#[case::cannot_start("exit 127", 3, "the adapter exited with status 127 before it printed `hello`")]
+#[case::bad_json("echo '{\"ev\":'; cat >/dev/null", 3, "the line is not JSON")]
+#[case::misspelt("echo '{\"ev\":\"helo\"}'; cat >/dev/null", 3, "did you mean `hello`?")]
+#[case::stays_after_a_probe(
+    "hello; read start; tail -f /dev/null",
+    3,
+    "did not exit at the end of standard input"
+)]
+#[case::fails_a_probe(
+    "hello; read start || exit 1",
+    3,
+    "exited with status 1 at the end of standard input"
+)]
+#[case::dies(
+    "hello; read start || exit 0; echo boom >&2; exit 3",
+    1,
+    "crashed: the process exited with status 3 before `stop`; last line on standard error: boom"
+)]
+#[case::leaves(
+    "hello; read start || exit 0; exit 0",
+    1,
+    "crashed: the process exited with status 0 before `stop`"
+)]
+#[case::hangs("hello; cat >/dev/null", 1, "the client never did it: step 1 (line 9) waited")]
+#[case::ignores_stop(
+    "hello; trap '' TERM; read start || exit 0; tail -f /dev/null",
+    3,
+    "did not exit within 5 s of `stop`"
+)]
+#[case::floods(
+    "hello; read start || exit 0; yes",
+    3,
+    "printed more than 16 MiB that are no messages, first: y"
+)]
+#[case::says_nothing_but_json(
+    "hello; read start || exit 0; echo '{}'; cat >/dev/null",
+    3,
+    "the line has no `ev`"
+)]
+#[case::takes_it_back(
+    "hello; read start || exit 0; echo '{\"ev\":\"unsupported\",\"what\":\"contract\",\"why\":\"no\"}'; cat >/dev/null",
+    3,
+    "answered `unsupported` (contract: no) to what its `hello` declares"
+)]
+#[case::shows_no_lists(
+    "hello '\"init-events\"'; read start || exit 0; echo '{\"ev\":\"synced\"}'; echo '{\"ev\":\"apply\",\"name\":\"a\",\"uid\":\"u\",\"rv\":\"1\"}'; cat >/dev/null",
+    3,
+    "declares `init-events` and printed `apply` before `init`"
+)]
+#[case::shuts_its_mouth(
+    "hello; read start || exit 0; exec >&-; cat >/dev/null",
+    3,
+    "closed its standard output before `stop`"
+)]
+fn an_adapter_that_is_broken_is_told_how(#[case] script: &str, #[case] code: i32, #[case] said: &str) {
+    let hello = format!("hello() {{ echo '{}'; }}; ", HELLO.replace("CAPS", "'\"$1\"'"));
+    let arguments = [
+        SHORT,
+        "--hello-timeout",
+        if script.starts_with("hello") {
+            "10s"
+        } else {
+            "300ms"
+        },
+        "--timeout",
+        "2s",
+    ];
+    let output = conformance(&arguments, &["sh", "-c", &format!("{hello}{script}")]);
+    let printed = printed(&output);
+    assert_eq!(output.status.code(), Some(code), "{printed}");
+    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+    // Only what a client does is charged to it.
+    assert_eq!(
+        printed.contains("adapter-error"),
+        code == 3 && printed.contains("tests:"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn a_library_that_prints_costs_a_note() {
+    let script = format!("echo starting; exec {}", watcher());
+    let output = conformance(&[SHORT], &["sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    assert!(
+        printed(&output).contains("note   the adapter printed 1 line"),
+        "{}",
+        printed(&output)
+    );
+}
+
+/// A cache that the adapter declares and does not have.
+#[test]
+fn a_capability_that_is_not_there_is_the_adapters_fault() {
+    let script = format!(r#"{} | sed -u 's/"caps":\[/"caps":["cache",/'"#, watcher());
+    let output = conformance(&[SHORT], &["sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(3), "{}", printed(&output));
+    assert!(
+        printed(&output).contains("answered `unsupported` (cmd: dump)"),
+        "{}",
+        printed(&output)
+    );
+}
+
+#[test]
+fn nothing_selected_is_not_green() {
+    let output = conformance(&["no/such"], &[&watcher()]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(
+        printed(&output).contains("no scenario begins with no/such; groups: auth"),
+        "{}",
+        printed(&output)
+    );
+    // All selected, and none played.
+    let idle = format!("echo '{}'; cat >/dev/null", HELLO.replace("CAPS", ""));
+    let output = conformance(&["meta/metadata"], &["sh", "-c", &idle]);
+    assert_eq!(output.status.code(), Some(4), "{}", printed(&output));
+    assert!(
+        printed(&output).contains("unsupported: needs the capabilities `metadata-only`"),
+        "{}",
+        printed(&output)
+    );
+}
+
+#[test]
+fn known_failures_are_expected_and_stale_ones_are_not() {
+    let folder = folder("known");
+    let file = folder.join("known.yaml");
+    let entry = |id: &str, outcome: &str| {
+        std::fs::write(
+            &file,
+            format!("- {{scenario: {id}, outcome: {outcome}, reason: r, issue: none public}}\n"),
+        )
+        .unwrap();
+    };
+    let dies = format!(
+        "echo '{}'; read start || exit 0; exit 3",
+        HELLO.replace("CAPS", "")
+    );
+    let run = |adapter: &[&str]| {
+        let output = conformance(&[SHORT, "--known-failures", file.to_str().unwrap()], adapter);
+        (output.status.code(), printed(&output))
+    };
+    entry(SHORT, "crash");
+    let (code, said) = run(&["sh", "-c", &dies]);
+    assert!(code == Some(0) && said.contains("1 known-failure"), "{said}");
+    let (code, said) = run(&[&watcher()]);
+    assert!(code == Some(5) && said.contains("remove the entry"), "{said}");
+    entry(SHORT, "hang");
+    let (code, said) = run(&["sh", "-c", &dies]);
+    assert!(code == Some(1), "{said}");
+    entry("gone/no-such-scenario", "fail");
+    let (code, said) = run(&[&watcher()]);
+    assert!(
+        code == Some(5) && said.contains("there is no scenario gone/no-such-scenario"),
+        "{said}"
+    );
+    entry(SHORT, "pass");
+    let (code, said) = run(&[&watcher()]);
+    assert!(code == Some(2) && said.contains("known.yaml:1:"), "{said}");
+}
+
+#[test]
+fn a_flaky_test_shows_all_of_its_attempts() {
+    let folder = folder("flaky");
+    // Every other start dies, and so does no probe.
+    let script = format!(
+        "n={0}/n; if [ -e $n.2 ]; then rm $n.1 $n.2; exec {1}; elif [ -e $n.1 ]; then touch $n.2; echo '{2}'; read start; exit 3; else touch $n.1; exec {1}; fi",
+        folder.display(),
+        watcher(),
+        // The introduction must not change.
+        hello_of_watcher()
+    );
+    let adapter = ["sh", "-c", &script];
+    let output = conformance(&[SHORT, "--retries", "2", "--format", "json"], &adapter);
+    let test = &lines(&output)[0];
+    assert_eq!(output.status.code(), Some(1), "{test}");
+    assert_eq!(
+        (&test["standing"], &test["outcome"]),
+        (&"flaky".into(), &"crash".into()),
+        "{test}"
+    );
+    assert_eq!(test["attempts"].as_array().map(Vec::len), Some(2), "{test}");
+    for start in ["n.1", "n.2"] {
+        let _ = std::fs::remove_file(folder.join(start));
+    }
+    let junit = folder.join("junit.xml");
+    let arguments = [
+        SHORT,
+        "--retries",
+        "1",
+        "--flaky",
+        "report",
+        "--junit",
+        junit.to_str().unwrap(),
+    ];
+    let output = conformance(&arguments, &adapter);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    assert!(
+        printed(&output).contains("tries  crash, pass"),
+        "{}",
+        printed(&output)
+    );
+    assert!(std::fs::read_to_string(junit).unwrap().contains("type=\"flaky\""));
+}
+
+fn hello_of_watcher() -> String {
+    let mut adapter = std::process::Command::new(watcher());
+    let output = adapter.stdin(std::process::Stdio::null()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn parts_are_disjoint_and_complete() {
+    let idle = format!(
+        "echo '{}'; cat >/dev/null",
+        HELLO.replace("CAPS", "").replace("informer", "list")
+    );
+    let ids = |arguments: &[&str]| -> Vec<String> {
+        let mut all = vec!["--format", "json"];
+        all.extend(arguments);
+        let tests = lines(&conformance(&all, &["sh", "-c", &idle]));
+        tests
+            .iter()
+            .filter_map(|test| test["id"].as_str().map(str::to_owned))
+            .collect()
+    };
+    let all: BTreeSet<String> = ids(&[]).into_iter().collect();
+    let parts: Vec<String> = ["1/3", "2/3", "3/3"]
+        .iter()
+        .flat_map(|part| ids(&["--shard", part]))
+        .collect();
+    assert_eq!(parts.len(), all.len());
+    assert_eq!(parts.into_iter().collect::<BTreeSet<_>>(), all);
+    assert!(all.len() > 150);
+}
