@@ -9,6 +9,7 @@ use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
 use serde::Serialize;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::matcher::Requests;
 use crate::matcher::kind::Kind;
@@ -244,7 +245,7 @@ impl Builder {
         let mut started = FakeApiserver {
             edge,
             reach: if in_memory {
-                Reach::Memory
+                Reach::Memory(watch::channel(()).0)
             } else {
                 Reach::Sockets(sockets)
             },

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fake_apiserver::scenario::{LoadErrors, Wait, parse_wait};
+use kube_client::Resource;
 use serde_json::{Map, Value, json};
 
 use crate::resource::resolved;
@@ -81,6 +82,13 @@ macro_rules! kinds {
                 let mut matcher = Self::any();
                 matcher.pattern.from.insert("resource".to_owned(), Value::String(resource.into()));
                 matcher
+            }
+
+            /// Matches these requests for the resource of a type: of `k8s-openapi`, or a derived `CustomResource`.
+            pub fn of_type<R: Resource<DynamicType = ()>>() -> Matcher<Self> {
+                let (plural, group) = (R::plural(&()), R::group(&()));
+                let dot = if group.is_empty() { "" } else { "." };
+                Self::of(format!("{plural}{dot}{group}"))
             }
 
             /// Matches these requests for every resource.
@@ -257,15 +265,47 @@ impl Pattern {
     /// # Errors
     /// It has mistakes, in words.
     pub(crate) fn wait(&self, served: &[String], patience: Duration) -> Result<Wait, String> {
+        self.parsed(served, patience, "when", self.when_json())
+    }
+
+    /// A wait for an event on the watches it matches.
+    ///
+    /// # Errors
+    /// It has mistakes, in words.
+    pub(crate) fn event_wait(
+        &self,
+        served: &[String],
+        patience: Duration,
+        kind: &str,
+        name: &str,
+    ) -> Result<Wait, String> {
+        self.open_watches()?;
+        let mut sent = json!({ "type": kind });
+        if !name.is_empty() {
+            sent["name"] = json!(name);
+        }
+        self.parsed(served, patience, "sent", sent)
+    }
+
+    /// Can it select open watches?
+    ///
+    /// # Errors
+    /// It has conditions that are only held against a request that arrives, in words.
+    pub(crate) fn open_watches(&self) -> Result<(), String> {
+        if self.nth.is_none() && self.query.is_empty() {
+            Ok(())
+        } else {
+            Err(format!(
+                "{self}: open watches cannot be selected by number or query"
+            ))
+        }
+    }
+
+    fn parsed(&self, served: &[String], patience: Duration, key: &str, what: Value) -> Result<Wait, String> {
         let mut from = self.from.clone();
         let resource = self.resource(served)?;
         from.extend(resource.map(|resource| ("resource".to_owned(), Value::String(resource))));
-        let wait = json!({
-            "when": self.when_json(),
-            "from": from,
-            "since": 0,
-            "timeout": time(patience),
-        });
+        let wait = json!({ key: what, "from": from, "since": 0, "timeout": time(patience) });
         let wait = parse_wait(Path::new("matcher"), &format!("{wait:#}"));
         wait.map_err(|mistakes| format!("{self}: {}", words(&mistakes)))
     }
@@ -379,6 +419,9 @@ impl Condition {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+    use k8s_openapi::api::core::v1::ConfigMap;
+
     use super::*;
 
     #[test]
@@ -387,10 +430,11 @@ mod tests {
             List::of("pods").nth(2).to_string(),
             Page::any().to_string(),
             Get::any().named("a").to_string(),
-            Patch::of("deployments")
+            Patch::of_type::<Deployment>()
                 .named("a")
                 .subresource("status")
                 .to_string(),
+            List::of_type::<ConfigMap>().to_string(),
             Requests::any().user_agent("kubectl").at_replica().to_string(),
             List::of("pods")
                 .query("limit", "2")
@@ -402,7 +446,8 @@ mod tests {
         LIST pods number 2
         PAGE
         GET a
-        PATCH deployments/a (status)
+        PATCH deployments.apps/a (status)
+        LIST configmaps
         REQUEST from kubectl at the replica
         LIST pods with limit=2, no continue, any labelSelector
         ");

@@ -12,6 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use kube_client::client::retry::RetryPolicy;
 use kube_client::client::{Body, ConfigExt as _};
 use kube_client::{Client, Config};
+use tokio::sync::watch;
 use tower::retry::RetryLayer;
 use tower::{BoxError, Service, ServiceBuilder};
 
@@ -23,12 +24,17 @@ pub(crate) fn config() -> Config {
     Config::new(Uri::from_static(BASE))
 }
 
-/// A client of `edge` with the layers of kube-client's default stack.
+/// A client of `edge` with the layers of kube-client's default stack. The server is gone when the sender of `running` is.
 ///
 /// # Errors
 /// As `ConfigExt::extra_headers_layer`.
-pub(crate) fn client(edge: Edge, config: &Config) -> Result<Client, kube_client::Error> {
-    let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(Dialer { edge });
+pub(crate) fn client(
+    edge: Edge,
+    running: watch::Receiver<()>,
+    config: &Config,
+) -> Result<Client, kube_client::Error> {
+    let dialer = Dialer { edge, running };
+    let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(dialer);
     let stack = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer(RetryLayer::new(RetryPolicy::server_retry()))
@@ -42,6 +48,7 @@ pub(crate) fn client(edge: Edge, config: &Config) -> Result<Client, kube_client:
 #[derive(Clone)]
 struct Dialer {
     edge: Edge,
+    running: watch::Receiver<()>,
 }
 
 impl Service<Uri> for Dialer {
@@ -54,18 +61,25 @@ impl Service<Uri> for Dialer {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        let Some(conn) = self.edge.accept() else {
+        let mut running = self.running.clone();
+        let accepted = if running.has_changed().is_ok() {
+            self.edge.accept()
+        } else {
+            None
+        };
+        let Some(conn) = accepted else {
             return ready(Err(io::ErrorKind::ConnectionRefused.into()));
         };
         let (near, far) = pipe();
         let settings = ConnectionSettings::default();
-        tokio::spawn(serve_connection(
-            self.edge.clone(),
-            conn,
-            far,
-            settings,
-            pending(),
-        ));
+        let serving = serve_connection(self.edge.clone(), conn, far, settings, pending());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = serving => {}
+                // Nothing is ever sent: it changes when the server is dropped, and its connections close.
+                _ = running.changed() => {}
+            }
+        });
         ready(Ok(TokioIo::new(near)))
     }
 }

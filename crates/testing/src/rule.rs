@@ -378,10 +378,14 @@ impl<K> Rule<K> {
     /// The resource of its matcher as the server calls it; `None`: every resource, or one that its text names.
     ///
     /// # Errors
-    /// There is no such resource, in words.
+    /// There is no such resource, or its matcher cannot be used here; in words.
     pub(crate) fn resource(&self, served: &[String]) -> Result<Option<String>, String> {
         match &self.when {
-            When::Request(pattern) | When::Now(pattern) => pattern.resource(served),
+            When::Request(pattern) => pattern.resource(served),
+            When::Now(pattern) => {
+                pattern.open_watches()?;
+                pattern.resource(served)
+            }
             When::Text(_) => Ok(None),
         }
     }

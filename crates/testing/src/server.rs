@@ -7,6 +7,7 @@ use fake_apiserver::net::{Credentials, Edge, Listening};
 use fake_apiserver::record::Replica;
 use kube_client::client::ClientBuilder;
 use kube_client::{Client, Config};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::memory;
@@ -34,8 +35,8 @@ pub struct FakeApiserver {
 pub(crate) enum Reach {
     /// By sockets: first the server, then its replica.
     Sockets(Vec<Socket>),
-    /// By pipes in this process.
-    Memory,
+    /// By pipes in this process, which close when the sender is dropped.
+    Memory(watch::Sender<()>),
 }
 
 /// One address.
@@ -131,7 +132,7 @@ impl FakeApiserver {
     fn socket(&self, what: &str) -> &Socket {
         match &self.reach {
             Reach::Sockets(sockets) => &sockets[0],
-            Reach::Memory => panic!("a server in memory has no {what}: only its own clients reach it"),
+            Reach::Memory(_) => panic!("a server in memory has no {what}: only its own clients reach it"),
         }
     }
 
@@ -146,9 +147,9 @@ impl FakeApiserver {
             "there is no replica: start the server with `.replica()`"
         );
         let client = match &self.reach {
-            Reach::Memory => {
+            Reach::Memory(running) => {
                 let config = named(memory::config(), user_agent);
-                memory::client(self.edge.at(replica), &config)
+                memory::client(self.edge.at(replica), running.subscribe(), &config)
             }
             Reach::Sockets(sockets) => {
                 let socket = &sockets[usize::from(replica == Replica::Secondary)];

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use apimachinery::status as wire;
 use serde_json::{Map, Value, json};
 
 /// A `Status` of kind Failure: the body of a failed request, or of an ERROR event on a watch.
@@ -86,7 +87,16 @@ impl Status {
     pub fn expired() -> Self {
         Self::new(410)
             .reason("Expired")
-            .message("The resourceVersion for the provided watch is too old.")
+            .message(wire::Status::expired_etcd_watch().message)
+    }
+
+    /// 410 Expired on a later page: the continue token is too old. It offers another one, with which the list can be
+    /// continued inconsistently.
+    pub fn expired_token() -> Self {
+        Self::new(410)
+            .reason("Expired")
+            .message(wire::Status::expired_continue(Some("")).message)
+            .inconsistent_token()
     }
 
     /// 429 TooManyRequests with `Retry-After`, in whole seconds.

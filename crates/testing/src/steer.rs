@@ -195,6 +195,35 @@ impl FakeApiserver {
         }
     }
 
+    /// Waits until an event was sent whole on a matching watch: its type (`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`)
+    /// and the object's name, `NAME` or `NAMESPACE/NAME`; an empty name is any. An event that was sent before the call
+    /// counts.
+    ///
+    /// # Panics
+    /// The matcher or the type has mistakes, or the event is not sent within
+    /// [`Builder::patience`](crate::Builder::patience).
+    #[track_caller]
+    pub fn wait_for_event(
+        &self,
+        matcher: Matcher<Watch>,
+        kind: &str,
+        name: &str,
+    ) -> impl Future<Output = ()> + use<'_> {
+        let caller = Location::caller();
+        let (pattern, served) = (matcher.pattern, self.served());
+        let wait = pattern.event_wait(&served, self.patience, kind, name);
+        let wait = wait.unwrap_or_else(|mistake| panic!("{mistake}"));
+        let words = format!("{kind} {name}").trim_end().to_owned();
+        async move {
+            if self.edge.wait(wait).await.is_err() {
+                let records = |records: &[_]| expect::others(records, &pattern, &served);
+                let report = self.edge.read_records(0, records);
+                let time = span(self.patience.as_millis() as u64);
+                panic!("waited {time} for {words} on {pattern} at {caller}\n{report}");
+            }
+        }
+    }
+
     /// Adds a rule.
     ///
     /// # Errors

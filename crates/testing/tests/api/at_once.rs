@@ -151,6 +151,21 @@ async fn a_wait_ends_with_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_wait_ends_with_an_event() {
+    let server = with(&["a"]).start().await;
+    let watch = watch(&server).await;
+    let read = tokio::spawn(watch.for_each(async |_| {}));
+    server.apply(config_map("a", "2"));
+    server
+        .wait_for_event(Watch::of("configmaps"), "MODIFIED", "default/a")
+        .await;
+    server.delete("configmaps", "a");
+    server.wait_for_event(Watch::any(), "DELETED", "").await;
+    drop(server);
+    read.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_wait_in_vain_says_what_came() {
     let server = with(&["a"]).patience(Duration::from_secs(5)).start().await;
     names(&maps(&server), &ListParams::default()).await.unwrap();
@@ -159,6 +174,9 @@ async fn a_wait_in_vain_says_what_came() {
         panics_later(server.wait_for(Watch::of("configmaps"))).await,
         panics_later(nothing.wait_for(Watch::any())).await,
         panics(|| drop(server.wait_for(Watch::of("configmap")))),
+        panics_later(server.wait_for_event(Watch::of("configmaps"), "DELETED", "a")).await,
+        panics(|| drop(server.wait_for_event(Watch::any(), "GONE", "a"))),
+        panics(|| drop(server.wait_for_event(Watch::any().nth(2), "DELETED", ""))),
     ];
     // Where the wait stands changes with this file.
     let messages = messages.join("\n---\n");
@@ -179,6 +197,14 @@ async fn a_wait_in_vain_says_what_came() {
     no request came at all
     ---
     no resource `configmap` is served; did you mean `configmaps`?
+    ---
+    waited 5 s for DELETED a on WATCH configmaps at FILE:LINE:COLUMN
+    others, nearest first:
+      0.000s #1 LIST configmaps in default → 200   (not WATCH)
+    ---
+    WATCH: `type` cannot be `GONE` (it is one of `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`)
+    ---
+    WATCH number 2: open watches cannot be selected by number or query
     ");
 }
 

@@ -154,7 +154,7 @@ async fn a_rule_waits_for_its_kind_of_request() {
     assert_eq!(code(names(&api, &ListParams::default()).await), 418);
     server.rule(Rule::on(Requests::of("configmaps")).respond(teapot()));
     assert_eq!(code(api.get("a").await), 418);
-    server.rule(Rule::on(Page::of("configmaps")).respond(Status::expired().inconsistent_token()));
+    server.rule(Rule::on(Page::of("configmaps")).respond(Status::expired_token()));
     let page = api.list(&ListParams::default().limit(1)).await.unwrap();
     let token = page.metadata.continue_.unwrap();
     assert_eq!(
@@ -302,6 +302,7 @@ async fn a_rule_with_a_mistake_is_refused() {
             )
         }),
         panics(|| server.rule(Rule::now(Watch::of("pods")).stall())),
+        panics(|| server.rule(Rule::now(Watch::of("pods").query("resourceVersion", "1")).stall())),
         panics(|| server.rule(Rule::on(Watch::any().in_namespace("No")).stall())),
         panics(|| server.rule(Rule::on(List::any()).no_answer(Ending::Eof))),
         panics(|| server.rule(Rule::on(List::any()).times(0).gzip())),
@@ -315,6 +316,8 @@ async fn a_rule_with_a_mistake_is_refused() {
     rule on LIST pods: `gzip` comes too late: `reply` in line 10 settles the whole answer (take one of the two)
     ---
     at once on WATCH pods: no open watch is meant: end needs one; wait for it first: `server.wait_for(Watch::any()).await`
+    ---
+    WATCH pods with resourceVersion=1: open watches cannot be selected by number or query
     ---
     rule on WATCH in No: `No` cannot be a namespace (lower-case letters, digits and `-`, at most 63 of them)
     ---
