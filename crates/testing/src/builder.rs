@@ -32,7 +32,7 @@ pub struct Builder {
     rules: Vec<Rule<Requests>>,
     mistakes: Vec<String>,
     bootstrap: bool,
-    replica: bool,
+    secondary: bool,
     strict: bool,
     tls: bool,
     in_memory: bool,
@@ -62,7 +62,7 @@ impl Default for Builder {
             rules: Vec::new(),
             mistakes: Vec::new(),
             bootstrap: false,
-            replica: false,
+            secondary: false,
             strict: false,
             tls: false,
             in_memory: false,
@@ -149,10 +149,10 @@ impl Builder {
     }
 
     /// Starts a second apiserver on the same store, with separate watch caches, for
-    /// [`FakeApiserver::replica_client`].
+    /// [`FakeApiserver::secondary_client`].
     #[must_use]
-    pub fn replica(mut self) -> Self {
-        self.replica = true;
+    pub fn secondary(mut self) -> Self {
+        self.secondary = true;
         self
     }
 
@@ -164,7 +164,8 @@ impl Builder {
     }
 
     /// Serves over pipes in this process instead of sockets, without TLS. With tokio's paused time, no wait takes real
-    /// time, and every run is the same. Only the server's own clients reach it.
+    /// time, and every run is the same. Only the server's own clients reach it. Do not pause time for a server with sockets:
+    /// the clock would jump over bytes on their way.
     #[must_use]
     pub fn in_memory(mut self) -> Self {
         self.in_memory = true;
@@ -282,7 +283,7 @@ impl Builder {
             }
         }
         server.begin_here();
-        if self.replica {
+        if self.secondary {
             server = server.with_twin();
         }
         let served = steer::served(&server);

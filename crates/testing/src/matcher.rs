@@ -168,9 +168,9 @@ impl<K: kind::Kind> Matcher<K> {
         self.from("user_agent", part)
     }
 
-    /// Only those sent to the replica ([`Builder::replica`](crate::Builder::replica)).
+    /// Only those sent to the secondary ([`Builder::secondary`](crate::Builder::secondary)).
     #[must_use]
-    pub fn at_replica(self) -> Self {
+    pub fn at_secondary(self) -> Self {
         self.from("replica", "secondary")
     }
 
@@ -336,7 +336,7 @@ impl Pattern {
                 "resource" => format!("not for {value}"),
                 "namespace" => format!("not in namespace {value}"),
                 "user_agent" => format!("not from {value}"),
-                "replica" => "not at the replica".to_owned(),
+                "replica" => "not at the secondary".to_owned(),
                 "name" => format!("not named {value}"),
                 _ => format!("not for {key} {value}"),
             };
@@ -378,7 +378,7 @@ impl fmt::Display for Pattern {
             write!(f, " from {agent}")?;
         }
         if text("replica").is_some() {
-            f.write_str(" at the replica")?;
+            f.write_str(" at the secondary")?;
         }
         for (index, (parameter, condition)) in self.query.iter().enumerate() {
             let joint = if index == 0 { " with" } else { "," };
@@ -435,7 +435,7 @@ mod tests {
                 .subresource("status")
                 .to_string(),
             List::of_type::<ConfigMap>().to_string(),
-            Requests::any().user_agent("kubectl").at_replica().to_string(),
+            Requests::any().user_agent("kubectl").at_secondary().to_string(),
             List::of("pods")
                 .query("limit", "2")
                 .without_query("continue")
@@ -448,7 +448,7 @@ mod tests {
         GET a
         PATCH deployments.apps/a (status)
         LIST configmaps
-        REQUEST from kubectl at the replica
+        REQUEST from kubectl at the secondary
         LIST pods with limit=2, no continue, any labelSelector
         ");
     }

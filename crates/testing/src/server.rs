@@ -33,7 +33,7 @@ pub struct FakeApiserver {
 /// How clients reach it.
 #[derive(Debug)]
 pub(crate) enum Reach {
-    /// By sockets: first the server, then its replica.
+    /// By sockets: first the server, then its secondary.
     Sockets(Vec<Socket>),
     /// By pipes in this process, which close when the sender is dropped.
     Memory(watch::Sender<()>),
@@ -67,12 +67,12 @@ impl FakeApiserver {
         self.client_at(Replica::Primary, Some(user_agent))
     }
 
-    /// Returns a client of the replica: a second apiserver on the same store, with separate watch caches.
+    /// Returns a client of the secondary: a second apiserver on the same store, with separate watch caches.
     ///
     /// # Panics
-    /// There is none ([`Builder::replica`](crate::Builder::replica)), or as [`FakeApiserver::client`].
+    /// There is none ([`Builder::secondary`](crate::Builder::secondary)), or as [`FakeApiserver::client`].
     #[track_caller]
-    pub fn replica_client(&self) -> Client {
+    pub fn secondary_client(&self) -> Client {
         self.client_at(Replica::Secondary, None)
     }
 
@@ -138,13 +138,13 @@ impl FakeApiserver {
 
     #[track_caller]
     fn client_at(&self, replica: Replica, user_agent: Option<&str>) -> Client {
-        let has_replica = self
+        let has_secondary = self
             .edge
             .steer(|server, _| server.has_secondary())
             .unwrap_or_default();
         assert!(
-            replica == Replica::Primary || has_replica,
-            "there is no replica: start the server with `.replica()`"
+            replica == Replica::Primary || has_secondary,
+            "there is no secondary: start the server with `.secondary()`"
         );
         let client = match &self.reach {
             Reach::Memory(running) => {

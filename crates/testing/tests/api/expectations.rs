@@ -55,7 +55,7 @@ async fn what_does_not_hold_is_shown_with_what_came_instead() {
         panics(|| {
             server.expect(
                 List::of("pods")
-                    .at_replica()
+                    .at_secondary()
                     .user_agent("kubectl")
                     .with_query("limit"),
                 1,
@@ -97,13 +97,13 @@ async fn what_does_not_hold_is_shown_with_what_came_instead() {
       0.000s #5 GET configmaps/a in default → 200   (not LIST)
       0.000s #4 LIST configmaps in default limit=1 continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTA… → 200   (not LIST, has limit)
     ---
-    expected LIST pods from kubectl at the replica with any limit once, got 0
+    expected LIST pods from kubectl at the secondary with any limit once, got 0
     others, nearest first:
-      0.000s #2 LIST configmaps in default limit=1 → 410 by a rule   (not for pods, not at the replica, not from kubectl)
-      0.000s #3 LIST configmaps in default limit=1 → 200   (not for pods, not at the replica, not from kubectl)
-      0.000s #1 LIST configmaps in default → 200   (not for pods, not at the replica, not from kubectl, no limit)
-      0.000s #4 LIST configmaps in default limit=1 continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTA… → 200   (not LIST, not for pods, not at the replica, not from kubectl)
-      0.000s #5 GET configmaps/a in default → 200   (not LIST, not for pods, not at the replica, not from kubectl, no limit)
+      0.000s #2 LIST configmaps in default limit=1 → 410 by a rule   (not for pods, not at the secondary, not from kubectl)
+      0.000s #3 LIST configmaps in default limit=1 → 200   (not for pods, not at the secondary, not from kubectl)
+      0.000s #1 LIST configmaps in default → 200   (not for pods, not at the secondary, not from kubectl, no limit)
+      0.000s #4 LIST configmaps in default limit=1 continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTA… → 200   (not LIST, not for pods, not at the secondary, not from kubectl)
+      0.000s #5 GET configmaps/a in default → 200   (not LIST, not for pods, not at the secondary, not from kubectl, no limit)
     ---
     no resource `configmap` is served; did you mean `configmaps`?
     ");

@@ -278,12 +278,12 @@ async fn a_frozen_watch_cache_serves_stale_reads() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replica_can_be_stale_alone() {
-    let server = with(&["a"]).replica().start().await;
-    server.rule(Rule::now(Watch::of("configmaps").at_replica()).freeze_watch_cache());
+    let server = with(&["a"]).secondary().start().await;
+    server.rule(Rule::now(Watch::of("configmaps").at_secondary()).freeze_watch_cache());
     server.apply(config_map("b", "1"));
     let any = ListParams::default().match_any();
     assert_eq!(names(&maps(&server), &any).await.unwrap(), ["a", "b"]);
-    let replica: Api<ConfigMap> = Api::default_namespaced(server.replica_client());
+    let replica: Api<ConfigMap> = Api::default_namespaced(server.secondary_client());
     assert_eq!(names(&replica, &any).await.unwrap(), ["a"]);
 }
 

@@ -48,7 +48,7 @@ async fn a_client_reads_the_objects_of_the_start(#[case] builder: Builder) {
         ..ConfigMap::default()
     };
     let server = builder
-        .replica()
+        .secondary()
         .objects([typed])
         .object(config_map("json", "1"))
         .crd(WIDGETS)
@@ -57,7 +57,7 @@ async fn a_client_reads_the_objects_of_the_start(#[case] builder: Builder) {
     for client in [
         server.client(),
         server.client_named("my-controller/1"),
-        server.replica_client(),
+        server.secondary_client(),
     ] {
         let all: Api<ConfigMap> = Api::all(client.clone());
         assert_eq!(
@@ -76,7 +76,7 @@ async fn a_client_reads_the_objects_of_the_start(#[case] builder: Builder) {
     }
     server.expect(List::of("configmaps"), 3);
     server.expect(List::of("configmaps").user_agent("my-controller"), 1);
-    server.expect(List::of("configmaps").at_replica(), 1);
+    server.expect(List::of("configmaps").at_secondary(), 1);
 }
 
 #[tokio::test]
@@ -104,14 +104,14 @@ async fn what_only_sockets_have_is_refused_in_memory() {
         panics(|| assert_eq!(server.url(), "")),
         panics(|| assert_eq!(server.kubeconfig(), "")),
         panics(|| drop(server.config())),
-        panics(|| drop(server.replica_client())),
+        panics(|| drop(server.secondary_client())),
         panics(|| drop(server.client_named("a\nb"))),
     ];
     insta::assert_snapshot!(refused.join("\n"), @r"
     a server in memory has no URL: only its own clients reach it
     a server in memory has no kubeconfig: only its own clients reach it
     a server in memory has no config: only its own clients reach it
-    there is no replica: start the server with `.replica()`
+    there is no secondary: start the server with `.secondary()`
     `a
     b` cannot be a User-Agent
     ");
