@@ -57,6 +57,10 @@ mod steer;
 mod trace;
 mod verdict;
 
+pub use fake_apiserver;
+pub use judge::verdict::Contradiction;
+pub use judge::wire::{ClientVerdict, Violation};
+
 pub use self::builder::{Builder, StartError};
 pub use self::expect::Count;
 pub use self::matcher::{

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use fake_apiserver::record::Record;
-use judge::wire::{Loops, Violation, WireJudge, WireVerdict};
+use judge::wire::{ClientVerdict, Loops, Violation, WireJudge, WireVerdict};
 
 /// What requests and responses prove about every client: docs/judge.md says which invariants are judged, and what is no
 /// evidence.
@@ -33,9 +33,9 @@ impl Verdict {
         clients.flat_map(|client| &client.contradictions).collect()
     }
 
-    /// The whole verdict, client by client.
-    pub fn clients(&self) -> &WireVerdict {
-        &self.0
+    /// What each client did, by its User-Agent.
+    pub fn clients(&self) -> &[ClientVerdict] {
+        &self.0.clients
     }
 }
 

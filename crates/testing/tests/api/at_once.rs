@@ -256,7 +256,7 @@ async fn a_violation_is_reported_with_its_proof() {
     }
     let verdict = server.verdict();
     assert!(!verdict.is_pass() && !verdict.violations().is_empty());
-    assert_eq!(verdict.clients().outcome, "mismatch");
+    assert_eq!(verdict.clients()[0].client, "(no User-Agent)");
     insta::assert_snapshot!(panics(|| server.assert_clean()), @r"
     verdict: mismatch
       INV-04 (no User-Agent) reading configmaps in default: the client watched from 1005 at 0.000s though the server had said 410 at 0.000s and no new list was complete

@@ -1,6 +1,6 @@
 //! What a failed expectation prints.
 
-use fake_apiserver_testing::{Count, FakeApiserver, Get, List, Rule, Status, Update, Watch};
+use fake_apiserver_testing::{Count, FakeApiserver, Get, List, Page, Requests, Rule, Status, Update, Watch};
 use kube_client::api::ListParams;
 
 use super::{maps, names, panics, with};
@@ -107,6 +107,20 @@ async fn what_does_not_hold_is_shown_with_what_came_instead() {
     ---
     no resource `configmap` is served; did you mean `configmaps`?
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_other_request_lacks_something() {
+    let server = asked().await;
+    let messages = [
+        panics(|| server.expect(Page::of("configmaps"), 99)),
+        panics(|| server.expect(Requests::any().in_namespace("default").with_query("limit"), 99)),
+        panics(|| server.expect(Get::any().named("a").without_query("limit"), 99)),
+        panics(|| server.expect(Watch::any().user_agent("x").query("limit", "1"), 99)),
+    ];
+    for message in messages {
+        assert!(!message.contains("another number"), "{message}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
