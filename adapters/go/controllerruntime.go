@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func followCache(ctx context.Context, given start) (func() []any, error) {
+	config, err := config()
+	if err != nil {
+		return nil, err
+	}
+	kind := schema.GroupVersionKind{Group: given.Resource.Group, Version: given.Resource.Version, Kind: given.Resource.Kind}
+	resource := kind.GroupVersion().WithResource(given.Resource.Plural)
+	// Discovery is not what is tested. Where the scope is the root, all namespaces are the same collection.
+	mapper := meta.NewDefaultRESTMapper(nil)
+	scope := meta.RESTScope(meta.RESTScopeRoot)
+	settings := cache.Options{
+		Mapper:                      mapper,
+		DefaultWatchErrorHandler:    watchErrors,
+		DefaultEnableWatchBookmarks: given.Options.AllowBookmarks,
+	}
+	if given.Namespace != "" {
+		scope = meta.RESTScopeNamespace
+		settings.DefaultNamespaces = map[string]cache.Config{given.Namespace: {}}
+	}
+	mapper.AddSpecific(kind, resource, resource, scope)
+	if settings.DefaultLabelSelector, err = labels.Parse(given.Options.LabelSelector); err != nil {
+		return nil, err
+	}
+	if settings.DefaultFieldSelector, err = fields.ParseSelector(given.Options.fields()); err != nil {
+		return nil, err
+	}
+	objects, err := cache.New(config, settings)
+	if err != nil {
+		return nil, err
+	}
+	object, items := client.Object(&unstructured.Unstructured{}), client.ObjectList(&unstructured.UnstructuredList{})
+	if given.Options.MetadataOnly {
+		object, items = &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}
+	}
+	object.GetObjectKind().SetGroupVersionKind(kind)
+	items.GetObjectKind().SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	informer, err := objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	if err := report(ctx, informer); err != nil {
+		return nil, err
+	}
+	go func() {
+		if err := objects.Start(ctx); err != nil {
+			emitError(err)
+			emit("end", nil)
+		}
+	}()
+	return func() []any { return listed(ctx, objects, items) }, nil
+}
+
+func listed(ctx context.Context, objects client.Reader, items client.ObjectList) []any {
+	found := items.DeepCopyObject().(client.ObjectList)
+	if err := objects.List(ctx, found); err != nil {
+		emitError(err)
+		return nil
+	}
+	var all []any
+	_ = meta.EachListItem(found, func(object runtime.Object) error {
+		all = append(all, object)
+		return nil
+	})
+	return all
+}

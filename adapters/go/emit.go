@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// message is one line of standard output.
+type message map[string]any
+
+var (
+	out     sync.Mutex
+	pausing sync.Mutex
+)
+
+// emit writes one message.
+func emit(event string, keys message) {
+	line := message{"ev": event}
+	for key, value := range keys {
+		line[key] = value
+	}
+	text, err := json.Marshal(line)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "adapter:", err)
+		return
+	}
+	out.Lock()
+	defer out.Unlock()
+	_, _ = os.Stdout.Write(append(text, '\n'))
+}
+
+// emitObject writes an event about an object, once the consumer is not paused.
+func emitObject(event string, object any, keys message) {
+	pausing.Lock()
+	defer pausing.Unlock()
+	about := describe(object)
+	for key, value := range keys {
+		about[key] = value
+	}
+	emit(event, about)
+}
+
+// emitError writes an error of the library, with what it keeps of a Status.
+func emitError(err error) {
+	keys := message{"message": err.Error()}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		if code := status.Status().Code; code != 0 {
+			keys["code"] = code
+		}
+		if reason := status.Status().Reason; reason != "" {
+			keys["reason"] = reason
+		}
+	}
+	emit("error", keys)
+}
+
+// describe returns the object as a message has it: whole, or its key and version where only metadata was read.
+func describe(object any) message {
+	if whole, ok := object.(*unstructured.Unstructured); ok {
+		return message{"obj": whole.Object}
+	}
+	return identity(object)
+}
+
+// identity returns key, UID and version of an object.
+func identity(object any) message {
+	about, err := meta.Accessor(object)
+	if err != nil {
+		return message{"name": fmt.Sprintf("%T", object)}
+	}
+	keys := message{"name": about.GetName()}
+	for key, value := range map[string]string{
+		"ns": about.GetNamespace(), "uid": string(about.GetUID()), "rv": about.GetResourceVersion(),
+	} {
+		if value != "" {
+			keys[key] = value
+		}
+	}
+	return keys
+}

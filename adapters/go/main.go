@@ -1,0 +1,148 @@
+// Command adapter is client-go or controller-runtime behind the adapter protocol (docs/adapter-protocol.md). Its argument
+// names the client:
+//
+//	client-go-informer          a SharedIndexInformer, with the settings that its ListWatch can be given
+//	client-go-informer-default  the same with no setting but selectors, and the feature gate WatchListClient off, as up to 1.34
+//	client-go-reflector         a Reflector whose store prints what it receives
+//	client-go-retry-watcher     a list, then a RetryWatcher, and both again when it gives up
+//	controller-runtime          an informer of controller-runtime's cache
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime/debug"
+)
+
+// library is one client of this module, with what the protocol has to know of it.
+type library struct {
+	module, recovers string
+	caps             []string
+	// follow starts the client; the function it returns lists the client's cache.
+	follow func(context.Context, start) (func() []any, error)
+}
+
+var common = []string{"selectors", "field-selectors", "single-object", "metadata-only", "gzip", "http2", "pause"}
+
+// tuned are the settings that a caller gives to client-go by way of its ListWatch.
+var tuned = []string{"page-size", "resource-version", "streaming-list", "timeout", "bookmarks"}
+
+var clients = map[string]library{
+	"client-go-informer":         {"k8s.io/client-go", "library", caps(tuned, "errors", "cache"), followInformer},
+	"client-go-informer-default": {"k8s.io/client-go", "library", caps(nil, "errors", "cache"), followInformer},
+	"client-go-reflector":        {"k8s.io/client-go", "library", caps(tuned, "init-events", "ordered"), followReflector},
+	"client-go-retry-watcher":    {"k8s.io/client-go", "caller", caps(nil, "page-size", "init-events", "ordered"), followRetryWatcher},
+	"controller-runtime":         {"sigs.k8s.io/controller-runtime", "library", caps(nil, "bookmarks", "errors", "cache"), followCache},
+}
+
+func caps(more []string, own ...string) []string {
+	return append(append(append([]string{}, common...), more...), own...)
+}
+
+// start is the command of that name.
+type start struct {
+	Contract string `json:"contract"`
+	Resource struct {
+		Group, Version, Plural, Kind string
+	} `json:"resource"`
+	Namespace string  `json:"namespace"`
+	Options   options `json:"options"`
+}
+
+type options struct {
+	LabelSelector   string  `json:"labelSelector"`
+	FieldSelector   string  `json:"fieldSelector"`
+	ObjectName      string  `json:"objectName"`
+	MetadataOnly    bool    `json:"metadataOnly"`
+	PageSize        *int64  `json:"pageSize"`
+	ResourceVersion *string `json:"resourceVersion"`
+	InitialList     string  `json:"initialList"`
+	TimeoutSeconds  *int64  `json:"timeoutSeconds"`
+	AllowBookmarks  *bool   `json:"allowBookmarks"`
+}
+
+func main() {
+	name := ""
+	if len(os.Args) == 2 {
+		name = os.Args[1]
+	}
+	chosen, ok := clients[name]
+	if !ok {
+		fmt.Fprintln(os.Stderr, "usage: adapter CLIENT")
+		os.Exit(2)
+	}
+	if name == "client-go-informer-default" {
+		_ = os.Setenv(watchListGate, "false")
+	}
+	emit("hello", message{
+		"protocol": 1, "contracts": []string{"informer"}, "caps": chosen.caps, "recovers": chosen.recovers,
+		"client": message{"name": name, "lang": "go", "version": version(chosen.module), "url": "https://" + chosen.module},
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	obey(ctx, chosen)
+}
+
+// obey carries out commands until `stop` or the end of input.
+func obey(ctx context.Context, chosen library) {
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 8<<20)
+	var items func() []any
+	for lines.Scan() {
+		var command struct {
+			Cmd string `json:"cmd"`
+			ID  int    `json:"id"`
+			start
+		}
+		if err := json.Unmarshal(lines.Bytes(), &command); err != nil {
+			fmt.Fprintln(os.Stderr, "adapter:", err)
+			continue
+		}
+		switch command.Cmd {
+		case "start":
+			if command.Contract != "informer" {
+				emit("unsupported", message{"what": "contract", "why": "only informer"})
+				continue
+			}
+			var err error
+			if items, err = chosen.follow(ctx, command.start); err != nil {
+				emitError(err)
+				emit("end", nil)
+			}
+		case "dump":
+			if items == nil {
+				emit("unsupported", message{"what": "cmd", "why": "the client has no cache"})
+				continue
+			}
+			found := []message{}
+			for _, item := range items() {
+				found = append(found, identity(item))
+			}
+			emit("dump", message{"id": command.ID, "items": found})
+		case "pause":
+			pausing.Lock()
+		case "resume":
+			pausing.TryLock()
+			pausing.Unlock()
+		case "stop":
+			return
+		default:
+			emit("unsupported", message{"what": "cmd", "why": "unknown command " + command.Cmd})
+		}
+	}
+}
+
+// version returns the version of a module in this program.
+func version(module string) string {
+	if build, ok := debug.ReadBuildInfo(); ok {
+		for _, dependency := range build.Deps {
+			if dependency.Path == module {
+				return dependency.Version[1:]
+			}
+		}
+	}
+	return "unknown"
+}
