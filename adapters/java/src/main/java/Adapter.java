@@ -1,0 +1,200 @@
+import com.google.gson.Gson;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+
+/**
+ * What the adapters of this folder share: the lines of docs/adapter-protocol.md, and commands. The argument names the client:
+ * {@code official} or {@code fabric8}.
+ */
+public final class Adapter {
+    /** A library behind the protocol. */
+    interface Client {
+        /** Starts an informer. */
+        void follow(JsonObject start) throws Exception;
+
+        /** What its cache has, as lines print it. */
+        List<Map<String, Object>> items();
+    }
+
+    private static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+    private static final Gson GSON = new Gson();
+    private static final Object PAUSE = new Object();
+    private static boolean paused;
+    private static final Set<String> DELIVERED = new HashSet<>();
+
+    private Adapter() {}
+
+    public static void main(String[] arguments) throws Exception {
+        boolean official = arguments.length == 1 && arguments[0].equals("official");
+        // Libraries that print do so elsewhere.
+        System.setOut(System.err);
+        Client client = official ? new Official() : new Fabric8();
+        String repository = "https://github.com/" + (official ? "kubernetes-client/java" : "fabric8io/kubernetes-client");
+        Map<String, Object> hello = new LinkedHashMap<>();
+        hello.put("protocol", 1);
+        hello.put("client", Map.of(
+                "name", official ? "kubernetes-java" : "fabric8",
+                "lang", "java",
+                "version", version(official ? "io.kubernetes/client-java" : "io.fabric8/kubernetes-client-api"),
+                "url", repository,
+                "issues", repository + "/issues"));
+        hello.put("contracts", List.of("informer"));
+        hello.put("caps", official ? Official.CAPABILITIES : Fabric8.CAPABILITIES);
+        if (official) {
+            hello.put("resources", Official.RESOURCES);
+        }
+        hello.put("recovers", "library");
+        emit("hello", hello);
+        obey(client);
+        // Threads of the library may be waiting for the server.
+        Runtime.getRuntime().halt(0);
+    }
+
+    /** The version of a library, which its package has with it. */
+    private static String version(String artifact) throws IOException {
+        try (InputStream file = Adapter.class.getResourceAsStream("/META-INF/maven/" + artifact + "/pom.properties")) {
+            Properties properties = new Properties();
+            properties.load(file);
+            return properties.getProperty("version");
+        }
+    }
+
+    private static void obey(Client client) throws Exception {
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            JsonObject command = JsonParser.parseString(line).getAsJsonObject();
+            String word = command.get("cmd").getAsString();
+            switch (word) {
+                case "start" -> start(client, command);
+                case "dump" -> emit("dump", Map.of("id", command.get("id").getAsInt(), "items", client.items()));
+                case "pause", "resume" -> pause(word.equals("pause"));
+                case "stop" -> {
+                    return;
+                }
+                default -> emit("unsupported", Map.of("what", "cmd", "why", "no " + word));
+            }
+        }
+    }
+
+    private static void start(Client client, JsonObject command) {
+        if (!command.get("contract").getAsString().equals("informer")) {
+            emit("unsupported", Map.of("what", "contract", "why", "only informer"));
+            return;
+        }
+        Thread following = new Thread(() -> {
+            try {
+                client.follow(command);
+            } catch (Exception error) {
+                emitError(error, null);
+                emit("end", Map.of());
+            }
+        });
+        following.setDaemon(true);
+        following.start();
+    }
+
+    private static void pause(boolean begins) {
+        synchronized (PAUSE) {
+            paused = begins;
+            PAUSE.notifyAll();
+        }
+    }
+
+    /** A string of a command; null: absent. */
+    static String text(JsonObject command, String key) {
+        return command.has(key) ? command.get(key).getAsString() : null;
+    }
+
+    /** Prints one message. */
+    static void emit(String event, Map<String, ?> keys) {
+        Map<String, Object> line = new LinkedHashMap<>();
+        line.put("ev", event);
+        line.putAll(keys);
+        String text = GSON.toJson(line);
+        synchronized (OUT) {
+            OUT.print(text + "\n");
+            OUT.flush();
+        }
+    }
+
+    /** Prints an event about an object, once the consumer is not paused. */
+    static void emitObject(String event, Map<String, Object> identity) {
+        synchronized (PAUSE) {
+            while (paused) {
+                try {
+                    PAUSE.wait();
+                } catch (InterruptedException error) {
+                    Thread.currentThread().interrupt();
+                    return;
+                }
+            }
+            emit(event, identity);
+            DELIVERED.add(key(identity));
+            PAUSE.notifyAll();
+        }
+    }
+
+    static void emitError(Throwable error, Integer code) {
+        error.printStackTrace();
+        Map<String, Object> keys = new LinkedHashMap<>();
+        keys.put("message", error.toString());
+        if (code != null && code > 0) {
+            keys.put("code", code);
+        }
+        emit("error", keys);
+    }
+
+    /** Key, UID and version of an object, each left out where it has none. */
+    static Map<String, Object> identity(String namespace, String name, String uid, String version) {
+        Map<String, Object> keys = new LinkedHashMap<>();
+        String[] words = {"ns", namespace, "name", name, "uid", uid, "rv", version};
+        for (int word = 0; word < words.length; word += 2) {
+            if (words[word + 1] != null) {
+                keys.put(words[word], words[word + 1]);
+            }
+        }
+        return keys;
+    }
+
+    /** Prints `synced` once the cache is ready and its objects have reached the handler, which another thread calls. */
+    static void announce(BooleanSupplier hasSynced, Supplier<List<Map<String, Object>>> items) {
+        Thread waiting = new Thread(() -> {
+            try {
+                while (!hasSynced.getAsBoolean()) {
+                    Thread.sleep(20);
+                }
+                List<String> first = new ArrayList<>();
+                items.get().forEach(item -> first.add(key(item)));
+                synchronized (PAUSE) {
+                    while (!DELIVERED.containsAll(first)) {
+                        PAUSE.wait();
+                    }
+                    emit("synced", Map.of());
+                }
+            } catch (InterruptedException error) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        waiting.setDaemon(true);
+        waiting.start();
+    }
+
+    private static String key(Map<String, Object> identity) {
+        return identity.get("ns") + "/" + identity.get("name");
+    }
+}
