@@ -20,6 +20,7 @@ func followCache(ctx context.Context, given start) (func() []any, error) {
 		return nil, err
 	}
 	kind := schema.GroupVersionKind{Group: given.Resource.Group, Version: given.Resource.Version, Kind: given.Resource.Kind}
+	listKind := kind.GroupVersion().WithKind(kind.Kind + "List")
 	resource := kind.GroupVersion().WithResource(given.Resource.Plural)
 	// Discovery is not what is tested. Where the scope is the root, all namespaces are the same collection.
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -33,7 +34,9 @@ func followCache(ctx context.Context, given start) (func() []any, error) {
 		scope = meta.RESTScopeNamespace
 		settings.DefaultNamespaces = map[string]cache.Config{given.Namespace: {}}
 	}
-	mapper.AddSpecific(kind, resource, resource, scope)
+	for _, kind := range []schema.GroupVersionKind{kind, listKind} {
+		mapper.AddSpecific(kind, resource, resource, scope)
+	}
 	if settings.DefaultLabelSelector, err = labels.Parse(given.Options.LabelSelector); err != nil {
 		return nil, err
 	}
@@ -49,7 +52,7 @@ func followCache(ctx context.Context, given start) (func() []any, error) {
 		object, items = &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}
 	}
 	object.GetObjectKind().SetGroupVersionKind(kind)
-	items.GetObjectKind().SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	items.GetObjectKind().SetGroupVersionKind(listKind)
 	informer, err := objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err

@@ -16,10 +16,30 @@ import (
 // message is one line of standard output.
 type message map[string]any
 
-var (
-	out     sync.Mutex
-	pausing sync.Mutex
-)
+var out sync.Mutex
+
+// consumer is slow where it is told so: it receives this number of events about objects before it pauses; -1: no pause.
+var consumer = struct {
+	*sync.Cond
+	credit int
+}{sync.NewCond(&sync.Mutex{}), -1}
+
+func grant(credit int) {
+	consumer.L.Lock()
+	defer consumer.L.Unlock()
+	consumer.credit = credit
+	consumer.Broadcast()
+}
+
+// emitAwake writes a message about no object, once the consumer is not paused.
+func emitAwake(event string) {
+	consumer.L.Lock()
+	defer consumer.L.Unlock()
+	for consumer.credit == 0 {
+		consumer.Wait()
+	}
+	emit(event, nil)
+}
 
 // emit writes one message.
 func emit(event string, keys message) {
@@ -39,8 +59,14 @@ func emit(event string, keys message) {
 
 // emitObject writes an event about an object, once the consumer is not paused.
 func emitObject(event string, object any, keys message) {
-	pausing.Lock()
-	defer pausing.Unlock()
+	consumer.L.Lock()
+	defer consumer.L.Unlock()
+	for consumer.credit == 0 {
+		consumer.Wait()
+	}
+	if consumer.credit > 0 {
+		consumer.credit--
+	}
 	about := describe(object)
 	for key, value := range keys {
 		about[key] = value

@@ -30,7 +30,7 @@ func report(ctx context.Context, informer registrar) error {
 	go func() {
 		select {
 		case <-registration.HasSyncedChecker().Done():
-			emit("synced", nil)
+			emitAwake("synced")
 		case <-ctx.Done():
 		}
 	}()

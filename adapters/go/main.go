@@ -93,8 +93,10 @@ func obey(ctx context.Context, chosen library) {
 	var items func() []any
 	for lines.Scan() {
 		var command struct {
-			Cmd string `json:"cmd"`
-			ID  int    `json:"id"`
+			Cmd    string `json:"cmd"`
+			ID     int    `json:"id"`
+			Events int    `json:"events"`
+			Paused bool   `json:"paused"`
 			start
 		}
 		if err := json.Unmarshal(lines.Bytes(), &command); err != nil {
@@ -106,6 +108,9 @@ func obey(ctx context.Context, chosen library) {
 			if command.Contract != "informer" {
 				emit("unsupported", message{"what": "contract", "why": "only informer"})
 				continue
+			}
+			if command.Paused {
+				grant(0)
 			}
 			var err error
 			if items, err = chosen.follow(ctx, command.start); err != nil {
@@ -123,10 +128,12 @@ func obey(ctx context.Context, chosen library) {
 			}
 			emit("dump", message{"id": command.ID, "items": found})
 		case "pause":
-			pausing.Lock()
+			grant(0)
 		case "resume":
-			pausing.TryLock()
-			pausing.Unlock()
+			if command.Events == 0 {
+				command.Events = -1
+			}
+			grant(command.Events)
 		case "stop":
 			return
 		default:

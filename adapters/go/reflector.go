@@ -25,11 +25,11 @@ func (printer) Delete(object any) error {
 }
 
 func (printer) Replace(objects []any, _ string) error {
-	emit("init", nil)
+	emitAwake("init")
 	for _, object := range objects {
 		emitObject("init-apply", object, nil)
 	}
-	emit("init-done", nil)
+	emitAwake("init-done")
 	return nil
 }
 

@@ -54,12 +54,12 @@ func listAndWatch(ctx context.Context, from source, given options) error {
 	if err != nil {
 		return err
 	}
-	emit("init", nil)
+	emitAwake("init")
 	_ = meta.EachListItem(list, func(object runtime.Object) error {
 		emitObject("init-apply", object, nil)
 		return nil
 	})
-	emit("init-done", nil)
+	emitAwake("init-done")
 
 	watches := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		given.selects(&options)

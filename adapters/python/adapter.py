@@ -14,8 +14,9 @@ import time
 import traceback
 
 _lock = threading.Lock()
-_resumed = threading.Event()
-_resumed.set()
+# The consumer is slow where it is told so: it receives this number of events about objects before it pauses; None: no pause.
+_credit = None
+_consumer = threading.Condition()
 
 
 def emit(ev, **keys):
@@ -32,17 +33,29 @@ def identity(obj):
     return {"ns": about.namespace, "name": about.name, "uid": about.uid, "rv": about.resource_version}
 
 
+def _grant(credit):
+    global _credit
+    with _consumer:
+        _credit = credit
+        _consumer.notify_all()
+
+
 def emit_event(ev, **keys):
-    """Prints an event about an object, once the consumer is not paused."""
-    _resumed.wait()
-    emit(ev, **keys)
+    """Prints an event once the consumer is not paused; one with keys is about an object."""
+    global _credit
+    with _consumer:
+        _consumer.wait_for(lambda: _credit != 0)
+        if keys and _credit:
+            _credit -= 1
+        emit(ev, **keys)
 
 
 async def emit_event_async(ev, **keys):
     """As `emit_event`, for coroutines: what else runs in the event loop goes on."""
-    if not _resumed.is_set():
-        await asyncio.to_thread(_resumed.wait)
-    emit(ev, **keys)
+    if _credit is None:
+        emit(ev, **keys)
+    else:
+        await asyncio.to_thread(emit_event, ev, **keys)
 
 
 def emit_error(error):
@@ -107,13 +120,14 @@ def main(name, package, follow, caps, recovers, resources=None, dump=None):
             case "start" if command["contract"] != "informer":
                 emit("unsupported", what="contract", why="only informer")
             case "start":
+                _grant(0 if command.get("paused") else None)
                 threading.Thread(target=_until_it_gives_up, args=(follow, command), daemon=True).start()
             case "dump" if dump is not None:
                 emit("dump", id=command["id"], items=dump())
             case "pause":
-                _resumed.clear()
+                _grant(0)
             case "resume":
-                _resumed.set()
+                _grant(command.get("events"))
             case "stop":
                 break
             case other:

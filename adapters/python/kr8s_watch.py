@@ -9,7 +9,7 @@ import kr8s
 import kr8s.asyncio
 from kr8s.asyncio.objects import new_class
 
-from adapter import emit, emit_event_async, main, retrying_async
+from adapter import emit_event_async, main, retrying_async
 
 EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
 
@@ -26,12 +26,12 @@ async def follow(start):
     api = await kr8s.asyncio.api()
 
     async def list_and_watch():
-        emit("init")
+        await emit_event_async("init")
         newest = None
         async for obj in api.get(kind, **selected):
             await emit_event_async("init-apply", obj=obj.to_dict())
             newest = max(newest or 0, int(obj.metadata.resourceVersion))
-        emit("init-done")
+        await emit_event_async("init-done")
         async for word, obj in api.watch(kind, since=newest and str(newest), **selected):
             await emit_event_async(EVENTS[word], obj=obj.to_dict())
 

@@ -4,7 +4,7 @@ import asyncio
 
 from kubernetes_asyncio import client, config, watch
 
-from adapter import emit, emit_event_async, identity, main, retrying_async
+from adapter import emit_event_async, identity, main, retrying_async
 from kubernetes_resources import RESOURCES, list_function, selectors
 
 EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
@@ -17,10 +17,10 @@ async def follow(start):
 
         async def list_and_watch():
             listed = await function(**where, **selectors(start))
-            emit("init")
+            await emit_event_async("init")
             for obj in listed.items:
                 await emit_event_async("init-apply", **identity(obj))
-            emit("init-done")
+            await emit_event_async("init-done")
             version = listed.metadata.resource_version
             async with watch.Watch().stream(function, resource_version=version, **where, **selectors(start)) as events:
                 async for event in events:

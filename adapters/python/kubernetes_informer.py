@@ -23,7 +23,7 @@ def follow(start):
     def observed(*args, **kwargs):
         if kwargs.get("watch") and not synced.is_set():
             synced.set()
-            emit("synced")
+            emit_event("synced")
         return function(*args, **kwargs)
 
     informer = SharedInformer(list_func=observed, **where, **selectors(start))

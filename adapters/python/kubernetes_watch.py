@@ -2,7 +2,7 @@
 
 from kubernetes import client, config, watch
 
-from adapter import emit, emit_event, identity, main, retrying
+from adapter import emit_event, identity, main, retrying
 from kubernetes_resources import RESOURCES, list_function, selectors
 
 EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
@@ -14,10 +14,10 @@ def follow(start):
 
     def list_and_watch():
         listed = function(**where, **selectors(start))
-        emit("init")
+        emit_event("init")
         for obj in listed.items:
             emit_event("init-apply", **identity(obj))
-        emit("init-done")
+        emit_event("init-done")
         version = listed.metadata.resource_version
         for event in watch.Watch().stream(function, resource_version=version, **where, **selectors(start)):
             emit_event(EVENTS[event["type"]], **identity(event["object"]))

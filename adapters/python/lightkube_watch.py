@@ -9,7 +9,7 @@ from lightkube import ALL_NS, Client
 from lightkube.generic_resource import create_namespaced_resource
 from lightkube.types import on_error_raise, on_error_retry
 
-from adapter import emit, emit_error, emit_event, main, retrying
+from adapter import emit_error, emit_event, main, retrying
 
 EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
 RETRY = sys.argv[1:] == ["retry"]
@@ -29,11 +29,11 @@ def follow(start):
     where = {"namespace": start.get("namespace", ALL_NS)}
 
     def list_and_watch():
-        emit("init")
+        emit_event("init")
         listed = client.list(kind, **where, chunk_size=options.get("pageSize"))
         for obj in listed:
             emit_event("init-apply", obj=obj.to_dict())
-        emit("init-done")
+        emit_event("init-done")
         events = client.watch(
             kind,
             **where,

@@ -33,8 +33,10 @@ public final class Adapter {
 
     private static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     private static final Gson GSON = new Gson();
-    private static final Object PAUSE = new Object();
-    private static boolean paused;
+    private static final Object CONSUMER = new Object();
+    /** Events about objects that the consumer receives before it pauses; -1: no pause. */
+    private static int credit = -1;
+
     private static final Set<String> DELIVERED = new HashSet<>();
 
     private Adapter() {}
@@ -82,7 +84,8 @@ public final class Adapter {
             switch (word) {
                 case "start" -> start(client, command);
                 case "dump" -> emit("dump", Map.of("id", command.get("id").getAsInt(), "items", client.items()));
-                case "pause", "resume" -> pause(word.equals("pause"));
+                case "pause" -> grant(0);
+                case "resume" -> grant(command.has("events") ? command.get("events").getAsInt() : -1);
                 case "stop" -> {
                     return;
                 }
@@ -96,6 +99,9 @@ public final class Adapter {
             emit("unsupported", Map.of("what", "contract", "why", "only informer"));
             return;
         }
+        if (command.has("paused") && command.get("paused").getAsBoolean()) {
+            grant(0);
+        }
         Thread following = new Thread(() -> {
             try {
                 client.follow(command);
@@ -108,10 +114,10 @@ public final class Adapter {
         following.start();
     }
 
-    private static void pause(boolean begins) {
-        synchronized (PAUSE) {
-            paused = begins;
-            PAUSE.notifyAll();
+    private static void grant(int events) {
+        synchronized (CONSUMER) {
+            credit = events;
+            CONSUMER.notifyAll();
         }
     }
 
@@ -134,18 +140,21 @@ public final class Adapter {
 
     /** Prints an event about an object, once the consumer is not paused. */
     static void emitObject(String event, Map<String, Object> identity) {
-        synchronized (PAUSE) {
-            while (paused) {
+        synchronized (CONSUMER) {
+            while (credit == 0) {
                 try {
-                    PAUSE.wait();
+                    CONSUMER.wait();
                 } catch (InterruptedException error) {
                     Thread.currentThread().interrupt();
                     return;
                 }
             }
+            if (credit > 0) {
+                credit--;
+            }
             emit(event, identity);
             DELIVERED.add(key(identity));
-            PAUSE.notifyAll();
+            CONSUMER.notifyAll();
         }
     }
 
@@ -180,9 +189,9 @@ public final class Adapter {
                 }
                 List<String> first = new ArrayList<>();
                 items.get().forEach(item -> first.add(key(item)));
-                synchronized (PAUSE) {
-                    while (!DELIVERED.containsAll(first)) {
-                        PAUSE.wait();
+                synchronized (CONSUMER) {
+                    while (credit == 0 || !DELIVERED.containsAll(first)) {
+                        CONSUMER.wait();
                     }
                     emit("synced", Map.of());
                 }
