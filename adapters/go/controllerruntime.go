@@ -40,7 +40,7 @@ func followCache(ctx context.Context, given start) (func() []any, error) {
 	if settings.DefaultLabelSelector, err = labels.Parse(given.Options.LabelSelector); err != nil {
 		return nil, err
 	}
-	if settings.DefaultFieldSelector, err = fields.ParseSelector(given.Options.fields()); err != nil {
+	if settings.DefaultFieldSelector, err = fields.ParseSelector(given.Options.FieldSelector); err != nil {
 		return nil, err
 	}
 	objects, err := cache.New(config, settings)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -11,17 +12,29 @@ type registrar interface {
 	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 }
 
-// report prints what the handlers of an informer receive, and when it has synced.
+// report prints what the handlers of an informer receive, and when it has synced: behind the first set and before all else.
 func report(ctx context.Context, informer registrar) error {
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { emitObject("add", object, nil) },
-		UpdateFunc: func(_, object any) { emitObject("update", object, nil) },
-		DeleteFunc: func(object any) {
-			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				emitObject("delete", unknown.Obj, message{"final": false})
+	var once sync.Once
+	synced := func() { once.Do(func() { emitAwake("synced") }) }
+	later := func(event string, object any, keys message) {
+		synced()
+		emitObject(event, object, keys)
+	}
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, first bool) {
+			if first {
+				emitObject("add", object, nil)
 				return
 			}
-			emitObject("delete", object, nil)
+			later("add", object, nil)
+		},
+		UpdateFunc: func(_, object any) { later("update", object, nil) },
+		DeleteFunc: func(object any) {
+			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				later("delete", unknown.Obj, message{"final": false})
+				return
+			}
+			later("delete", object, nil)
 		},
 	})
 	if err != nil {
@@ -30,7 +43,7 @@ func report(ctx context.Context, informer registrar) error {
 	go func() {
 		select {
 		case <-registration.HasSyncedChecker().Done():
-			emitAwake("synced")
+			synced()
 		case <-ctx.Done():
 		}
 	}()

@@ -25,7 +25,7 @@ type library struct {
 	follow func(context.Context, start) (func() []any, error)
 }
 
-var common = []string{"selectors", "field-selectors", "single-object", "metadata-only", "gzip", "http2", "pause"}
+var common = []string{"selectors", "field-selectors", "metadata-only", "gzip", "http2", "pause"}
 
 // tuned are the settings that a caller gives to client-go by way of its ListWatch.
 var tuned = []string{"page-size", "resource-version", "streaming-list", "timeout", "bookmarks"}
@@ -55,7 +55,6 @@ type start struct {
 type options struct {
 	LabelSelector   string  `json:"labelSelector"`
 	FieldSelector   string  `json:"fieldSelector"`
-	ObjectName      string  `json:"objectName"`
 	MetadataOnly    bool    `json:"metadataOnly"`
 	PageSize        *int64  `json:"pageSize"`
 	ResourceVersion *string `json:"resourceVersion"`

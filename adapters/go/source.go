@@ -57,7 +57,9 @@ func newSource(given start) (source, error) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return collection.List(ctx, options)
 	}
-	return source{list, collection.Watch, client, &unstructured.Unstructured{}}, nil
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(resource.GroupVersion().WithKind(given.Resource.Kind))
+	return source{list, collection.Watch, client, object}, nil
 }
 
 // listerWatcher returns the source with the settings that were given.
@@ -92,14 +94,7 @@ func (from source) listerWatcher(given options) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(reads, from.client)
 }
 
-func (given options) fields() string {
-	if given.ObjectName != "" {
-		return "metadata.name=" + given.ObjectName
-	}
-	return given.FieldSelector
-}
-
 func (given options) selects(options *metav1.ListOptions) {
 	options.LabelSelector = given.LabelSelector
-	options.FieldSelector = given.fields()
+	options.FieldSelector = given.FieldSelector
 }
