@@ -18,6 +18,11 @@ _lock = threading.Lock()
 _credit = None
 _consumer = threading.Condition()
 
+EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
+CHANGES = set(EVENTS.values())
+# Changes that were delivered so far.
+_changes = 0
+
 
 def emit(ev, **keys):
     """Prints one message. Keys without a value are left out."""
@@ -30,7 +35,10 @@ def emit(ev, **keys):
 def identity(obj):
     """Key, UID and version of a model of the generated clients, whose contents are not what the server sent."""
     about = obj.metadata
-    return {"ns": about.namespace, "name": about.name, "uid": about.uid, "rv": about.resource_version}
+    if about.uid and about.resource_version:
+        return {"ns": about.namespace, "name": about.name, "uid": about.uid, "rv": about.resource_version}
+    keys = {"namespace": about.namespace, "name": about.name, "uid": about.uid, "resourceVersion": about.resource_version}
+    return {"obj": {"metadata": {key: value for key, value in keys.items() if value is not None}}}
 
 
 def _grant(credit):
@@ -42,18 +50,19 @@ def _grant(credit):
 
 def emit_event(ev, **keys):
     """Prints an event once the consumer is not paused; one with keys is about an object."""
-    global _credit
+    global _changes, _credit
     with _consumer:
         _consumer.wait_for(lambda: _credit != 0)
         if keys and _credit:
             _credit -= 1
+        _changes += ev in CHANGES
         emit(ev, **keys)
 
 
 async def emit_event_async(ev, **keys):
     """As `emit_event`, for coroutines: what else runs in the event loop goes on."""
     if _credit is None:
-        emit(ev, **keys)
+        emit_event(ev, **keys)
     else:
         await asyncio.to_thread(emit_event, ev, **keys)
 
@@ -71,35 +80,54 @@ def emit_error(error):
     )
 
 
-def backoff():
-    """The delays of a caller's loop, in seconds: those of client-go's Reflector, so that the loop itself is no storm."""
-    delay, last = 0.8, time.monotonic()
-    while True:
-        if time.monotonic() - last > 120:
-            delay = 0.8
-        last = time.monotonic()
-        yield delay * (1 + random.random())
-        delay = min(delay * 2, 30)
+class _Delays:
+    """The delays of a caller's loop, in seconds, so that the loop itself is no storm: those of client-go's Reflector, from the
+    start again after an attempt that delivered a change, and `Retry-After` where the error has it."""
+
+    def __init__(self):
+        self.delay, self.changes = 0.8, 0
+
+    def after(self, error):
+        if _changes > self.changes:
+            self.delay = 0.8
+        self.changes = _changes
+        delay = max(self.delay * (1 + random.random()), _retry_after(error))
+        self.delay = min(self.delay * 2, 30)
+        return delay
+
+
+def _retry_after(error):
+    headers = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None) or {}
+    try:
+        return float(headers.get("Retry-After", 0))
+    except ValueError:
+        return 0
 
 
 def retrying(attempt):
     """Calls `attempt` again and again: what the documentation leaves to the caller."""
-    for delay in backoff():
+    delays = _Delays()
+    while True:
+        failure = None
         try:
             attempt()
         except Exception as error:
+            failure = error
             emit_error(error)
-        time.sleep(delay)
+        time.sleep(delays.after(failure))
 
 
 async def retrying_async(attempt):
     """As `retrying`, for coroutines."""
-    for delay in backoff():
+    delays = _Delays()
+    while True:
+        failure = None
         try:
             await attempt()
         except Exception as error:
+            failure = error
             emit_error(error)
-        await asyncio.sleep(delay)
+        await asyncio.sleep(delays.after(failure))
 
 
 def main(name, package, follow, caps, recovers, resources=None, dump=None):

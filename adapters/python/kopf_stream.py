@@ -11,9 +11,7 @@ import kopf
 from kopf._cogs.clients import auth, watching
 from kopf._cogs.structs import credentials, references
 
-from adapter import emit_event_async, main
-
-EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
+from adapter import EVENTS, emit_event_async, main
 
 
 async def follow(start):

@@ -9,9 +9,7 @@ import kr8s
 import kr8s.asyncio
 from kr8s.asyncio.objects import new_class
 
-from adapter import emit_event_async, main, retrying_async
-
-EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
+from adapter import EVENTS, emit_event_async, main, retrying_async
 
 
 async def follow(start):
@@ -33,7 +31,8 @@ async def follow(start):
             newest = max(newest or 0, int(obj.metadata.resourceVersion))
         await emit_event_async("init-done")
         async for word, obj in api.watch(kind, since=newest and str(newest), **selected):
-            await emit_event_async(EVENTS[word], obj=obj.to_dict())
+            if word != "BOOKMARK":
+                await emit_event_async(EVENTS[word], obj=obj.to_dict())
 
     await retrying_async(list_and_watch)
 

@@ -4,10 +4,8 @@ import asyncio
 
 from kubernetes_asyncio import client, config, watch
 
-from adapter import emit_event_async, identity, main, retrying_async
+from adapter import EVENTS, emit_event_async, identity, main, retrying_async
 from kubernetes_resources import RESOURCES, list_function, selectors
-
-EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
 
 
 async def follow(start):
@@ -24,7 +22,8 @@ async def follow(start):
             version = listed.metadata.resource_version
             async with watch.Watch().stream(function, resource_version=version, **where, **selectors(start)) as events:
                 async for event in events:
-                    await emit_event_async(EVENTS[event["type"]], **identity(event["object"]))
+                    if event["type"] != "BOOKMARK":
+                        await emit_event_async(EVENTS[event["type"]], **identity(event["object"]))
 
         await retrying_async(list_and_watch)
 

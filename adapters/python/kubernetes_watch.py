@@ -2,10 +2,8 @@
 
 from kubernetes import client, config, watch
 
-from adapter import emit_event, identity, main, retrying
+from adapter import EVENTS, emit_event, identity, main, retrying
 from kubernetes_resources import RESOURCES, list_function, selectors
-
-EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
 
 
 def follow(start):
@@ -20,7 +18,8 @@ def follow(start):
         emit_event("init-done")
         version = listed.metadata.resource_version
         for event in watch.Watch().stream(function, resource_version=version, **where, **selectors(start)):
-            emit_event(EVENTS[event["type"]], **identity(event["object"]))
+            if event["type"] != "BOOKMARK":
+                emit_event(EVENTS[event["type"]], **identity(event["object"]))
 
     retrying(list_and_watch)
 

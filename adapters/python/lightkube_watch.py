@@ -9,9 +9,8 @@ from lightkube import ALL_NS, Client
 from lightkube.generic_resource import create_namespaced_resource
 from lightkube.types import on_error_raise, on_error_retry
 
-from adapter import emit_error, emit_event, main, retrying
+from adapter import EVENTS, emit_error, emit_event, main, retrying
 
-EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
 RETRY = sys.argv[1:] == ["retry"]
 
 
@@ -42,7 +41,8 @@ def follow(start):
             on_error=on_error,
         )
         for word, obj in events:
-            emit_event(EVENTS[word], obj=obj.to_dict())
+            if word != "BOOKMARK":
+                emit_event(EVENTS[word], obj=obj.to_dict())
 
     retrying(list_and_watch)
 
