@@ -147,6 +147,41 @@ fn a_rule_meets_the_next_requests_and_is_forgotten() {
 }
 
 #[test]
+fn a_rule_matches_a_verb_a_name_and_a_subresource() {
+    let serving = Serving::start(&[]);
+    let fail = [
+        "fail",
+        "418",
+        "--verb",
+        "get",
+        "--resource",
+        "namespaces",
+        "--name",
+        "default",
+    ];
+    serving.steer(&fail);
+    for other in ["/api/v1/namespaces", "/api/v1/namespaces/kube-system"] {
+        assert!(serving.get(other).starts_with("HTTP/1.1 200"), "{other}");
+    }
+    assert!(
+        serving
+            .get("/api/v1/namespaces/default")
+            .starts_with("HTTP/1.1 418")
+    );
+    serving.steer(&[&fail[..], &["--subresource", "status"]].concat());
+    assert!(
+        serving
+            .get("/api/v1/namespaces/default")
+            .starts_with("HTTP/1.1 200")
+    );
+    assert!(
+        serving
+            .get("/api/v1/namespaces/default/status")
+            .starts_with("HTTP/1.1 418")
+    );
+}
+
+#[test]
 fn what_is_done_at_once_reaches_the_watches_that_are_meant() {
     let serving = Serving::start(&[]);
     let mut events =

@@ -27,6 +27,15 @@ pub(super) struct From {
     /// Match a namespace.
     #[arg(short, long)]
     namespace: Option<String>,
+    /// Match a verb: get, create, update, patch, delete or deletecollection.
+    #[arg(long)]
+    verb: Option<String>,
+    /// Match the object of this name.
+    #[arg(long)]
+    name: Option<String>,
+    /// Match a subresource, e.g. status.
+    #[arg(long)]
+    subresource: Option<String>,
     /// Match an HTTP method.
     #[arg(long)]
     method: Option<String>,
@@ -46,6 +55,9 @@ impl From {
             stream,
             resource,
             namespace,
+            verb,
+            name,
+            subresource,
             method,
             path,
             replica,
@@ -54,6 +66,9 @@ impl From {
             ("user_agent", user_agent),
             ("resource", resource),
             ("namespace", namespace),
+            ("verb", verb),
+            ("name", name),
+            ("subresource", subresource),
             ("method", method),
             ("path", path),
             ("replica", replica),
