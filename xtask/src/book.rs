@@ -89,14 +89,15 @@ struct Link {
     at: Range<usize>,
 }
 
-/// The links of a page at `path`. Those to other sites are left out.
+/// The links of a page at `path`. Those to other sites are left out, and those of rustdoc (`crate::Config`): pages that have
+/// them are part of the API documentation.
 fn links(path: &str, text: &str) -> Vec<Link> {
     let mut found = Vec::new();
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
         let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event else {
             continue;
         };
-        if dest_url.contains("://") || dest_url.starts_with("mailto:") {
+        if dest_url.contains("::") || dest_url.contains("://") || dest_url.starts_with("mailto:") {
             continue;
         }
         let Some(offset) = text[range.clone()].rfind(dest_url.as_ref()) else {
