@@ -4,6 +4,7 @@
 //! requests or for time are.
 
 mod check;
+mod check_adapter;
 mod conformance;
 mod control;
 mod ctl;
@@ -58,6 +59,7 @@ enum Command {
     Play(play::Play),
     Run(run::Run),
     Conformance(conformance::Conformance),
+    CheckAdapter(check_adapter::CheckAdapter),
     Check(check::Check),
     Ctl(ctl::Ctl),
 }
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve::run(serve),
         Command::Run(run) => run::run(run),
         Command::Conformance(arguments) => conformance::run(arguments),
+        Command::CheckAdapter(arguments) => check_adapter::run(&arguments),
         Command::Check(check) => check::run(&check),
         Command::Ctl(ctl) => ctl::run(ctl),
     };

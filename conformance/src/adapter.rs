@@ -2,6 +2,7 @@
 //!
 //! It must not know any one client. `serve` is the other side: it makes an adapter of a client of this process.
 
+pub mod check;
 pub mod child;
 pub mod fit;
 pub mod line;

@@ -47,7 +47,7 @@ fn lines(output: &Output) -> Vec<Value> {
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
     folder
 }
 
@@ -213,6 +213,63 @@ fn a_capability_that_is_not_there_is_the_adapters_fault() {
     );
 }
 
+fn check_adapter(adapter: &[&str]) -> Output {
+    let mut command = program("fake-apiserver");
+    command
+        .args(["check-adapter", "--timeout", "6s", "--"])
+        .args(adapter);
+    command.output().expect("it was just built")
+}
+
+#[rstest]
+#[case::watcher("adapter-watcher")]
+#[case::kube_runtime("adapter-kube-runtime")]
+fn an_adapter_without_mistakes_is_told_so(#[case] adapter: &str) {
+    let output = check_adapter(&[path(adapter).to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    assert!(printed(&output).contains("no mistakes"), "{}", printed(&output));
+}
+
+/// Each is our watcher's adapter, `W`, with one mistake around it.
+#[rstest]
+#[case::no_hello("exit 1", "the adapter exited with status 1 before it printed `hello`")]
+#[case::prints(
+    "echo starting; exec W",
+    "the adapter printed 1 line on standard output that are no messages, first: starting"
+)]
+#[case::any_contract_will_do(
+    r#"sed -u 's/none-5eed/informer/' | W"#,
+    "a contract that does not exist was not answered"
+)]
+#[case::drops_an_option(
+    r#"sed -u 's/"pageSize":[0-9]*,*//' | W"#,
+    "no request had limit=2: pass the option on to the library"
+)]
+#[case::drops_events(
+    r#"W | grep --line-buffered -v '"ev":"delete"'"#,
+    "no `delete` for a deleted object"
+)]
+#[case::drops_the_set(
+    r#"W | grep --line-buffered -v '"ev":"init-apply"'"#,
+    "no event about the objects of the first list"
+)]
+#[case::never_synced(r#"W | sed -u 's/"init-events",//; /"ev":"init"/d; /"ev":"init-done"/d; s/"ev":"init-apply"/"ev":"add"/'"#, "no `synced` after the first set")]
+#[case::hides_relists(
+    r#"W | sed -u '0,/"ev":"init"/!{/"ev":"init"}/d}'"#,
+    "printed no second `init`"
+)]
+#[case::goes_on_in_a_pause(r#"sed -u 's/"events":1/"events":9/' | W"#, "an event was printed in a pause")]
+#[case::ends_at_once(r#"W | sed -u '/"ev":"init-done"/a {"ev":"end"}'"#, "`end`")]
+fn a_mistake_of_an_adapter_is_named(#[case] script: &str, #[case] said: &str) {
+    let output = check_adapter(&["sh", "-c", &script.replace('W', &watcher())]);
+    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+    assert!(
+        printed(&output).contains(said),
+        "no {said:?} in\n{}",
+        printed(&output)
+    );
+}
+
 #[test]
 fn nothing_selected_is_not_green() {
     let output = conformance(&["no/such"], &[&watcher()]);
@@ -317,8 +374,11 @@ fn a_flaky_test_shows_all_of_its_attempts() {
 
 fn hello_of_watcher() -> String {
     let mut adapter = std::process::Command::new(watcher());
-    let output = adapter.stdin(std::process::Stdio::null()).output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    let output = adapter
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("it was just built");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 #[test]

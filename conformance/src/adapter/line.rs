@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn messages_are_written_as_they_are_read() {
-        let start = Command::Start(Start {
+        let start = Command::Start(Box::new(Start {
             protocol: message::PROTOCOL,
             contract: Contract::Informer.word().to_owned(),
             resource: message::Resource {
@@ -234,7 +234,7 @@ mod tests {
                 ..Options::default()
             },
             paused: false,
-        });
+        }));
         let line = serde_json::to_string(&start).unwrap();
         assert_eq!(
             line,

@@ -16,7 +16,7 @@ pub const PROTOCOL: u32 = 1;
 #[serde(tag = "cmd", rename_all = "kebab-case")]
 pub enum Command {
     /// Starts the client. Sent once.
-    Start(Start),
+    Start(Box<Start>),
     /// Requests the content of the client's cache. Sent only with the capability `cache`.
     Dump {
         /// Returned in the answer.

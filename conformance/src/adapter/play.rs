@@ -240,7 +240,7 @@ pub async fn play_as(
         // The sender gone is a stop as well.
         let _ = stopping.await;
     }));
-    child.send(&Command::Start(start)).await;
+    child.send(&Command::Start(Box::new(start))).await;
     let patience = Patience::with(plan, &staged, *reference);
     let over = run(&mut child, &edge, &staged, patience).await;
     if let Over::Run = over
@@ -488,9 +488,11 @@ async fn finished(mut attempt: Attempt, mut child: Child, began: Instant) -> Att
 
 /// The end of a run.
 fn end_of(records: &[Record]) -> Option<&RunEnd> {
-    records.iter().rev().find_map(|record| match &record.what {
-        What::RunEnded(end) => Some(end),
-        _ => None,
+    records.iter().rev().find_map(|record| {
+        let What::RunEnded(end) = &record.what else {
+            return None;
+        };
+        Some(end)
     })
 }
 

@@ -103,7 +103,7 @@ async fn converse(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String
                     .await
                     .map_err(io::Error::other)?;
                 credit = start.paused.then_some(0);
-                reports = client.start(kube, told(start));
+                reports = client.start(kube, told(*start));
             }
             Some(Ok(Command::Start(start))) => unsupported("contract", &start.contract)?,
             Some(Ok(Command::Pause)) => credit = Some(0),

@@ -31,6 +31,7 @@ pub struct Session {
     /// Once a fault is known, the rest proves nothing.
     fault: Option<String>,
     unsupported: Option<(String, String)>,
+    refusals: usize,
     stray: Stray,
     reports: VecDeque<Report>,
     /// The first set, as far as it is known; `None` once the client is in step or reports its lists itself.
@@ -204,6 +205,7 @@ impl Session {
                 self.dump = Some((id, items?));
             }
             Event::Unsupported { what, why } => {
+                self.refusals += 1;
                 self.unsupported.get_or_insert((what, why.unwrap_or_default()));
             }
             Event::Hello(_) => {}
@@ -295,6 +297,11 @@ impl Session {
         self.unsupported
             .as_ref()
             .map(|(what, why)| (what.as_str(), why.as_str()))
+    }
+
+    /// How often `unsupported` was printed.
+    pub fn refusals(&self) -> usize {
+        self.refusals
     }
 
     /// Is there an answer to `dump`?

@@ -1,0 +1,114 @@
+//! `fake-apiserver check-adapter`: finds the mistakes in an adapter before scenarios blame its client.
+
+use std::time::Duration;
+
+use clap::Args;
+use conformance::adapter::check::Trial;
+use conformance::adapter::child::TimeLimits;
+use conformance::adapter::play::{Plan, probe};
+use fake_apiserver::record::line::printable;
+use futures::{StreamExt as _, stream};
+
+use crate::conformance::{Folder, unstartable};
+use crate::words::span;
+use crate::{Failure, output, stage};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   no mistakes
+  1   the adapter has mistakes
+  3   the adapter cannot be started
+  70  system error";
+
+/// Trials that run at once.
+const AT_ONCE: usize = 4;
+
+/// Check an adapter for mistakes, and report which line is missing.
+///
+/// Starts the adapter once for each thing that it promises: the first message, the end, an unknown contract, list and watch, and
+/// each declared capability and contract. The protocol is docs/adapter-protocol.md.
+///
+/// Example: fake-apiserver check-adapter -- python3 adapter.py
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct CheckAdapter {
+    /// Command that starts the adapter, with its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Time limit for `hello`: the start of a slow runtime.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = span)]
+    hello_timeout: Duration,
+    /// Time limit per trial.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = span)]
+    timeout: Duration,
+}
+
+/// Checks the adapter.
+///
+/// # Errors
+/// It has mistakes, or cannot be started.
+pub(crate) fn run(arguments: &CheckAdapter) -> Result<(), Failure> {
+    let mistakes = stage::block_on(async |stop| {
+        let folder = Folder::create()?;
+        let plan = Plan {
+            command: arguments.command.clone(),
+            limits: TimeLimits {
+                hello: arguments.hello_timeout,
+                ..TimeLimits::default()
+            },
+            timeout: arguments.timeout,
+            seed: 0,
+        };
+        let checks = async {
+            let hello = match probe(&plan, &folder.0.join("probe")).await.map_err(unstartable)? {
+                Ok(hello) => hello,
+                Err(why) => {
+                    output::print(line("`hello`, and exit at the end of input", Some(&why)), &stop).await?;
+                    return Ok(1);
+                }
+            };
+            output::print(line("`hello`, and exit at the end of input", None), &stop).await?;
+            if !Trial::covers(&hello) {
+                let text =
+                    "– events and capabilities are not checked: `resources` in `hello` has no `configmaps`\n";
+                output::print(text.to_owned(), &stop).await?;
+            }
+            let mut trials = stream::iter(Trial::all(&hello).into_iter().enumerate())
+                .map(async |(number, trial)| {
+                    let home = folder.0.join(number.to_string());
+                    (trial, trial.run(&plan, &hello, &home).await)
+                })
+                .buffered(AT_ONCE);
+            let mut mistakes = 0;
+            while let Some((trial, result)) = trials.next().await {
+                let wrong = result.map_err(unstartable)?;
+                mistakes += usize::from(wrong.is_some());
+                output::print(line(&trial.words(), wrong.as_deref()), &stop).await?;
+            }
+            Ok(mistakes)
+        };
+        let mistakes = tokio::select! {
+            mistakes = checks => mistakes?,
+            () = stop.requested() => return Err(Failure::Silent(1)),
+        };
+        let last = match mistakes {
+            0 => "\nno mistakes; next: fake-apiserver conformance -- COMMAND\n".to_owned(),
+            1 => "\n1 mistake\n".to_owned(),
+            mistakes => format!("\n{mistakes} mistakes\n"),
+        };
+        output::print(last, &stop).await?;
+        Ok(mistakes)
+    })?;
+    if mistakes == 0 {
+        Ok(())
+    } else {
+        Err(Failure::Silent(1))
+    }
+}
+
+fn line(tried: &str, wrong: Option<&str>) -> String {
+    match wrong {
+        None => format!("✔ {tried}\n"),
+        Some(why) => format!("✘ {tried}\n  {}\n", printable(why)),
+    }
+}
