@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,9 +71,11 @@ func followCache(ctx context.Context, given start) (func() []any, error) {
 }
 
 func listed(ctx context.Context, objects client.Reader, items client.ObjectList) []any {
+	// The cache keeps its readers waiting until it has synced: until then it has nothing.
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	found := items.DeepCopyObject().(client.ObjectList)
 	if err := objects.List(ctx, found); err != nil {
-		emitError(err)
 		return nil
 	}
 	var all []any

@@ -6,8 +6,12 @@ export function emit(ev, keys = {}) {
     process.stdout.write(`${JSON.stringify({ ev, ...keys })}\n`);
 }
 
-/** Key, UID and version of an object. */
+/** Key, UID and version of an object, as keys of an event. */
 export function identity({ metadata }) {
+    // Without one of these, an object has to be printed whole.
+    if (!metadata.uid || !metadata.resourceVersion) {
+        return { obj: { metadata } };
+    }
     return { ns: metadata.namespace, name: metadata.name, uid: metadata.uid, rv: metadata.resourceVersion };
 }
 

@@ -4,6 +4,7 @@
 //! a test needs of the server it gets as a user gets it, from the command line, over HTTP, or from what is printed.
 //! Nothing here sleeps: a test waits for a line of a program, for a bounded time.
 
+pub mod adapters;
 pub mod attacks;
 pub mod client;
 pub mod kubectl;

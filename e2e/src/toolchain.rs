@@ -209,7 +209,7 @@ fn read(file: &Path) -> Result<String, Missing> {
 }
 
 /// Runs a tool to its end, and says aloud that it does: it may take long.
-fn run(what: &str, command: &mut Command) -> Result<Output, Missing> {
+pub(crate) fn run(what: &str, command: &mut Command) -> Result<Output, Missing> {
     drop(writeln!(io::stderr(), "e2e: {what} …"));
     let output = command.output().map_err(|error| {
         let program = command.get_program().display();

@@ -17,6 +17,7 @@ mod clients;
 mod clocks;
 mod columns;
 mod compared;
+mod conformance;
 mod defects;
 mod fidelity;
 mod fuzz;
@@ -46,6 +47,10 @@ enum Chore {
     Scenarios(scenarios::Arguments),
     /// Compare kube-runtime and our watcher, defect by defect.
     Defects(defects::Arguments),
+    /// Run the scenarios with clients in other languages and write CONFORMANCE.md.
+    ///
+    /// Needs Go, Python, Node and Maven, and takes minutes per client.
+    Conformance(conformance::Arguments),
     /// Write schema/scenario.v1.json, the JSON Schema of the scenario language.
     Schema,
     /// Check the links of the documentation and build it as a book (needs mdBook).
@@ -104,6 +109,7 @@ fn main() -> ExitCode {
     match Arguments::parse().chore {
         Chore::Scenarios(arguments) => scenarios::run(&arguments),
         Chore::Defects(arguments) => defects::run(&arguments),
+        Chore::Conformance(arguments) => conformance::run(&arguments),
         Chore::Schema => schema::write(),
         Chore::Book(arguments) => book::run(&arguments),
         Chore::Tidy => tidy::run(),

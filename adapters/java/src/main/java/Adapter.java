@@ -38,6 +38,10 @@ public final class Adapter {
     private static int credit = -1;
 
     private static final Set<String> DELIVERED = new HashSet<>();
+    /** The objects of the first set, once the library says that it has them; null: not yet. */
+    private static List<String> first;
+
+    private static boolean synced;
 
     private Adapter() {}
 
@@ -149,6 +153,7 @@ public final class Adapter {
                     return;
                 }
             }
+            announceIfDelivered();
             if (credit > 0) {
                 credit--;
             }
@@ -177,6 +182,18 @@ public final class Adapter {
                 keys.put(words[word], words[word + 1]);
             }
         }
+        // Without one of these, an object has to be printed whole.
+        return uid != null && version != null ? keys : whole(namespace, name, uid, version);
+    }
+
+    private static Map<String, Object> whole(String namespace, String name, String uid, String version) {
+        Map<String, Object> metadata = new LinkedHashMap<>();
+        metadata.put("namespace", namespace);
+        metadata.put("name", name);
+        metadata.put("uid", uid);
+        metadata.put("resourceVersion", version);
+        Map<String, Object> keys = new LinkedHashMap<>();
+        keys.put("obj", Map.of("metadata", metadata));
         return keys;
     }
 
@@ -187,13 +204,16 @@ public final class Adapter {
                 while (!hasSynced.getAsBoolean()) {
                     Thread.sleep(20);
                 }
-                List<String> first = new ArrayList<>();
-                items.get().forEach(item -> first.add(key(item)));
+                List<String> keys = new ArrayList<>();
+                items.get().forEach(item -> keys.add(key(item)));
                 synchronized (CONSUMER) {
-                    while (credit == 0 || !DELIVERED.containsAll(first)) {
-                        CONSUMER.wait();
+                    first = keys;
+                    while (!synced) {
+                        if (credit != 0) {
+                            announceIfDelivered();
+                        }
+                        CONSUMER.wait(100);
                     }
-                    emit("synced", Map.of());
                 }
             } catch (InterruptedException error) {
                 Thread.currentThread().interrupt();
@@ -201,6 +221,13 @@ public final class Adapter {
         });
         waiting.setDaemon(true);
         waiting.start();
+    }
+
+    private static void announceIfDelivered() {
+        if (!synced && first != null && DELIVERED.containsAll(first)) {
+            synced = true;
+            emit("synced", Map.of());
+        }
     }
 
     private static String key(Map<String, Object> identity) {

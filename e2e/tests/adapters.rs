@@ -1,0 +1,47 @@
+//! The conformance suite from end to end: adapters in other languages, built as `cargo xtask conformance` builds them, and a
+//! fixed small part of the scenarios. What is known to fail, fails; nothing else does.
+
+use std::process::Command;
+
+use e2e::adapters::Registry;
+use e2e::toolchain;
+use rstest::rstest;
+
+/// Quick scenarios with known failures of each client among them.
+const SCENARIOS: [&str; 5] = [
+    "bookmark/older-bookmark-does-not-rewind",
+    "event/a-name-reborn-in-the-stream-is-two-events",
+    "gone/error-event-in-mid-stream-forces-a-relist",
+    "stream/bytes-that-are-no-text-lose-nothing",
+    "watch/",
+];
+
+#[rstest]
+#[case::client_go("client-go-reflector")]
+#[case::javascript("kubernetes-javascript-1")]
+fn a_client_does_what_is_known_of_it(#[case] name: &str) {
+    let root = toolchain::repository();
+    let registry = Registry::read(root).unwrap();
+    let client = registry.chosen(&[name.to_owned()]).unwrap()[0];
+    let fake_apiserver = toolchain::fake_apiserver();
+    let target = fake_apiserver.ancestors().nth(2).unwrap();
+    let Some(command) = toolchain::or_skip(registry.command(root, target, client, &[])) else {
+        return;
+    };
+    let output = Command::new(fake_apiserver)
+        .args(["conformance", "--jobs", "8"])
+        .args(SCENARIOS)
+        .arg("--known-failures")
+        .arg(root.join(format!("adapters/known-failures/{name}.yaml")))
+        .arg("--")
+        .args(command)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(said.contains("known failure"), "{said}");
+}

@@ -1,0 +1,396 @@
+//! CONFORMANCE.md, and the head of its table in README.md: pure functions of the recorded results, the known failures and
+//! the scenarios.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use conformance::adapter::outcome::Outcome;
+use conformance::baseline::Baseline;
+use e2e::adapters::{Client, Registry};
+use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::scenario::catalogue::{self, Level, Requirement};
+
+use super::record::{Record, Test};
+use crate::clients;
+
+const PAGE: &str = "CONFORMANCE.md";
+const README: &str = "README.md";
+const BEGIN: &str = "<!-- conformance: written by `cargo xtask conformance` -->\n";
+const END: &str = "<!-- conformance: end -->\n";
+
+/// The head of the page, as it stands in the repository.
+const HEAD: &str = "\
+# Conformance of Kubernetes watch clients
+
+Measured by `fake-apiserver conformance`; written by `cargo xtask conformance` from the results in `adapters/results`. Each
+client runs with its defaults, behind an adapter that reports what the library delivers and never repairs
+([docs/adapter-protocol.md](docs/adapter-protocol.md)); adapters and pinned versions are in [adapters/](adapters). The
+scenarios are those of [scenarios/](scenarios), the requirements those of
+[requirements/catalogue.yaml](requirements/catalogue.yaml).
+
+* *Kept* counts requirements that at least one judged scenario covers, and that the client broke in none. A scenario that
+  fails counts against every requirement that it covers.
+* *fail*: a MUST is broken. *warn*: only a SHOULD is. *hang*: a step waited in vain for the client. *unsupported*: the library
+  has no such setting or signal. *not judged*: the scenario takes minutes, or is left out with a reason below.
+* *caller*: the library leaves recovery to its caller. The adapter then has the loop that the documentation describes, and
+  its delays are the adapter's: 0.8 s doubling to 30 s, or what the library's example has.
+";
+
+/// What is written, and what is wrong with what it is made of.
+pub(crate) struct Pages {
+    page: String,
+    head: String,
+    pub(crate) wrong: Vec<String>,
+}
+
+/// One client with all that is known of it.
+struct Column<'a> {
+    client: &'a Client,
+    record: Record,
+    known: Baseline,
+    /// Scenarios that are not judged, with the reason.
+    left_out: BTreeMap<&'a str, &'a str>,
+}
+
+/// Makes the pages.
+///
+/// # Errors
+/// A file cannot be read, or has mistakes.
+pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
+    let scenarios = clients::load(root)?;
+    let mut columns = Vec::new();
+    let mut wrong = Vec::new();
+    for client in &registry.clients {
+        if !Record::exists(root, &client.name) {
+            continue;
+        }
+        let path = super::known_failures(root, &client.name);
+        let known = if path.is_file() {
+            Baseline::read(&path).map_err(|error| error.to_string())?
+        } else {
+            Baseline::default()
+        };
+        let record = Record::read(root, &client.name)?;
+        let left_out = scenarios
+            .iter()
+            .filter_map(|scenario| Some((scenario.id.as_str(), registry.left_out(client, &scenario.id)?)))
+            .collect();
+        columns.push(Column {
+            client,
+            record,
+            known,
+            left_out,
+        });
+    }
+    for column in &columns {
+        wrong.extend(column.without_reason());
+    }
+    let mut page = format!("{HEAD}\n## Clients\n\n{}", matrix(&columns, &scenarios));
+    let head = head(&columns, &scenarios);
+    groups(&columns, &scenarios, &mut page);
+    page.push_str("\n## Failures, by client\n");
+    for column in &columns {
+        column.failures(&mut page);
+    }
+    unjudged(&columns, &mut page);
+    Ok(Pages { page, head, wrong })
+}
+
+impl Pages {
+    /// Writes them.
+    ///
+    /// # Errors
+    /// A file cannot be written, or README.md has no place for the table.
+    pub(crate) fn write(&self, root: &Path) -> Result<(), String> {
+        let write = |file: &str, text: &str| {
+            std::fs::write(root.join(file), text).map_err(|error| format!("{file}: {error}"))
+        };
+        write(README, &self.readme(root)?)?;
+        write(PAGE, &self.page)
+    }
+
+    /// The files that are not as they would be written.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(crate) fn stale(&self, root: &Path) -> Result<Vec<String>, String> {
+        let mut stale = Vec::new();
+        for (file, text) in [(README, self.readme(root)?), (PAGE, self.page.clone())] {
+            let there = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+            if there != text {
+                stale.push(format!("{file} is stale: run `cargo xtask conformance --page`"));
+            }
+        }
+        Ok(stale)
+    }
+
+    fn readme(&self, root: &Path) -> Result<String, String> {
+        let text =
+            std::fs::read_to_string(root.join(README)).map_err(|error| format!("{README}: {error}"))?;
+        let split = text
+            .split_once(BEGIN)
+            .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+        let (before, after) = split.ok_or_else(|| format!("{README} has no lines {BEGIN} and {END}"))?;
+        Ok(format!("{before}{BEGIN}{}{END}{after}", self.head))
+    }
+}
+
+impl Column<'_> {
+    /// Requirements of a level that were kept, of those that were judged.
+    fn kept_of(&self, scenarios: &[SharedScenario], level: Level) -> String {
+        let of_level = catalogue::requirements().iter().filter(|one| one.level == level);
+        let (kept, judged) = self.kept(scenarios, of_level);
+        format!("{kept} of {judged}")
+    }
+
+    fn tests(&self) -> impl Iterator<Item = (&String, &Test)> {
+        let kept = |(id, _): &(&String, &Test)| !self.left_out.contains_key(id.as_str());
+        self.record.tests.iter().filter(kept)
+    }
+
+    fn judged(&self) -> impl Iterator<Item = (&String, &Test)> {
+        self.tests()
+            .filter(|(_, test)| test.outcome.is_judged() && !test.flaky)
+    }
+
+    fn count(&self, outcome: Outcome) -> usize {
+        self.tests()
+            .filter(|(_, test)| test.outcome == outcome && !test.flaky)
+            .count()
+    }
+
+    /// How many of these requirements were kept, of how many that were judged.
+    fn kept<'r>(
+        &self,
+        scenarios: &[SharedScenario],
+        requirements: impl Iterator<Item = &'r Requirement>,
+    ) -> (usize, usize) {
+        let (mut kept, mut judged) = (0, 0);
+        let tests: BTreeMap<&String, &Test> = self.judged().collect();
+        for requirement in requirements {
+            let mut covering = scenarios
+                .iter()
+                .filter(|scenario| scenario.covers.iter().any(|covered| covered.id == requirement.id))
+                .filter_map(|scenario| tests.get(&scenario.id))
+                .peekable();
+            if covering.peek().is_some() {
+                judged += 1;
+                kept += usize::from(!covering.any(|test| test.broken.contains(&requirement.id)));
+            }
+        }
+        (kept, judged)
+    }
+
+    /// What failed without a known reason, and what is flaky or the adapter's own fault: nothing of it may stand on the page.
+    fn without_reason(&self) -> Vec<String> {
+        let name = &self.client.name;
+        let mut wrong = Vec::new();
+        for (id, test) in self.tests() {
+            if test.flaky {
+                wrong.push(format!(
+                    "{name}: {id} is flaky: find the cause, or leave it out with the reason"
+                ));
+                continue;
+            }
+            match test.outcome {
+                Outcome::AdapterError | Outcome::HarnessError => {
+                    wrong.push(format!("{name}: {id}: {}", test.outcome.word()));
+                }
+                outcome if outcome.accuses_client() && self.known.of(id).is_none() => wrong.push(format!(
+                    "{name}: {id}: {} without an entry in adapters/known-failures/{name}.yaml",
+                    outcome.word()
+                )),
+                _ => {}
+            }
+        }
+        wrong
+    }
+
+    fn failures(&self, page: &mut String) {
+        let version = &self.record.client.version;
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "\n### {} {version}\n", self.client.title);
+        let mut reasons: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+        for (id, test) in self.judged().filter(|(_, test)| test.outcome.accuses_client()) {
+            let known = self.known.of(id);
+            let reason = known.map_or("no reason known", |known| known.reason.as_str());
+            let issue = known.map_or("none public", |known| known.issue.as_str());
+            let broken: Vec<&str> = test.broken.iter().map(String::as_str).collect();
+            let tests = reasons.entry((reason, issue)).or_default();
+            tests.push(format!("`{id}` ({}: {})", test.outcome.word(), broken.join(", ")));
+        }
+        if reasons.is_empty() {
+            page.push_str("No failures.\n");
+        }
+        for ((reason, issue), tests) in reasons {
+            let _ = writeln!(page, "* {reason}{}\n  {}", issue_link(issue), tests.join(", "));
+        }
+        for (id, reason) in &self.left_out {
+            let _ = writeln!(page, "* Not judged: `{id}`: {reason}");
+        }
+        let unsupported = self.unsupported();
+        if !unsupported.is_empty() {
+            let number = self.count(Outcome::Unsupported);
+            let _ = writeln!(page, "\n<details><summary>Unsupported: {number}</summary>\n");
+            for (why, ids) in unsupported {
+                let _ = writeln!(page, "* {why}: {}", ids.join(", "));
+            }
+            page.push_str("\n</details>\n");
+        }
+    }
+
+    /// Scenarios that need what the library does not have, by what that is.
+    fn unsupported(&self) -> BTreeMap<String, Vec<String>> {
+        let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (id, test) in self
+            .tests()
+            .filter(|(_, test)| test.outcome == Outcome::Unsupported)
+        {
+            reasons
+                .entry(without_places(&test.why))
+                .or_default()
+                .push(format!("`{id}`"));
+        }
+        reasons
+    }
+}
+
+/// The text without what stands in parentheses.
+fn without_places(text: &str) -> String {
+    let mut depth = 0_usize;
+    let mut kept = String::new();
+    for character in text.chars() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            other if depth == 0 => kept.push(other),
+            _ => {}
+        }
+    }
+    kept.replace(" ,", ",").trim_end().to_owned()
+}
+
+fn matrix(columns: &[Column<'_>], scenarios: &[SharedScenario]) -> String {
+    let mut text = String::from(
+        "| client | version | MUST kept | SHOULD kept | recovers | pass | warn | fail | hang | crash | unsupported | not judged |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for column in columns {
+        let kept = |level: Level| column.kept_of(scenarios, level);
+        let counted = [
+            Outcome::Pass,
+            Outcome::Warn,
+            Outcome::Fail,
+            Outcome::Hang,
+            Outcome::Crash,
+            Outcome::Unsupported,
+        ];
+        let counts = counted.map(|outcome| column.count(outcome));
+        let not_judged = column.record.tests.len() - counts.iter().sum::<usize>();
+        let counts = counts.map(|count| count.to_string()).join(" | ");
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {counts} | {not_judged} |",
+            column.client.title,
+            column.record.client.version,
+            kept(Level::Must),
+            kept(Level::Should),
+            column.record.recovers,
+        );
+    }
+    text
+}
+
+/// The table of README.md.
+fn head(columns: &[Column<'_>], scenarios: &[SharedScenario]) -> String {
+    let mut text = String::from("| client | version | MUST kept | SHOULD kept |\n|---|---|---|---|\n");
+    for column in columns {
+        let [must, should] = [Level::Must, Level::Should].map(|level| column.kept_of(scenarios, level));
+        let (title, version) = (&column.client.title, &column.record.client.version);
+        let _ = writeln!(text, "| {title} | {version} | {must} | {should} |");
+    }
+    text
+}
+
+/// A table a level: clients by groups of requirements.
+fn groups(columns: &[Column<'_>], scenarios: &[SharedScenario], page: &mut String) {
+    for level in [Level::Must, Level::Should] {
+        let of_level = || {
+            catalogue::requirements()
+                .iter()
+                .filter(move |one| one.level == level)
+        };
+        let families: BTreeSet<&str> = of_level().map(|one| one.family.as_str()).collect();
+        let judged = |family: &&str| {
+            let of_family = || of_level().filter(|one| one.family == **family);
+            columns
+                .iter()
+                .any(|column| column.kept(scenarios, of_family()).1 > 0)
+        };
+        let families: Vec<&str> = families.into_iter().filter(judged).collect();
+        let _ = writeln!(page, "\n## {} by group: kept / judged\n", level.word());
+        let _ = writeln!(page, "| client | {} |", families.join(" | "));
+        let _ = writeln!(page, "|---|{}", "---|".repeat(families.len()));
+        for column in columns {
+            let cells = families.iter().map(|family| {
+                let of_family = of_level().filter(|one| one.family == **family);
+                match column.kept(scenarios, of_family) {
+                    (_, 0) => "–".to_owned(),
+                    (kept, judged) if kept < judged => format!("**{kept}/{judged}**"),
+                    (kept, judged) => format!("{kept}/{judged}"),
+                }
+            });
+            let cells: Vec<String> = cells.collect();
+            let _ = writeln!(page, "| {} | {} |", column.client.title, cells.join(" | "));
+        }
+    }
+}
+
+/// What was not played.
+fn unjudged(columns: &[Column<'_>], page: &mut String) {
+    let unplayed = |column: &'_ Column<'_>| -> Vec<String> {
+        let of = |(_, test): &(&String, &Test)| test.outcome == Outcome::NotPlayed;
+        column.tests().filter(of).map(|(id, _)| id.clone()).collect()
+    };
+    let ids: BTreeSet<String> = columns.iter().flat_map(unplayed).collect();
+    page.push_str("\n## Not played\n\nThese take minutes of real time; `fake-apiserver conformance --profile full` plays them.\n\n");
+    for id in ids {
+        let _ = writeln!(page, "* `{id}`");
+    }
+}
+
+/// ` ([owner/repo#1](…))`; nothing where there is no public issue.
+fn issue_link(issue: &str) -> String {
+    let path = issue
+        .split_once('#')
+        .map(|(repository, number)| format!("{repository}/issues/{number}"));
+    match path {
+        _ if issue == "none public" => String::new(),
+        Some(path) if !issue.contains("://") => format!(" ([{issue}](https://github.com/{path}))"),
+        Some(_) | None => format!(" ([issue]({issue}))"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_are_what_the_results_say() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("a member lies in its workspace");
+        let registry = Registry::read(root).unwrap();
+        let pages = pages(root, &registry).unwrap();
+        assert_eq!(pages.wrong, Vec::<String>::new());
+        assert_eq!(pages.stale(root).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn issues_become_links() {
+        assert_eq!(issue_link("none public"), "");
+        assert_eq!(issue_link("a/b#1"), " ([a/b#1](https://github.com/a/b/issues/1))");
+        assert_eq!(issue_link("https://x.org/1"), " ([issue](https://x.org/1))");
+    }
+}
