@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -142,22 +143,17 @@ fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut heading: Option<String> = None;
     for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
-        match event {
-            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
-            Event::Text(part) | Event::Code(part) => {
-                if let Some(heading) = &mut heading {
-                    heading.push_str(&part);
-                }
-            }
-            Event::End(TagEnd::Heading(_)) => {
-                let name = slug(&heading.take().unwrap_or_default());
-                let nth = (1..).map(|nth| format!("{name}-{nth}"));
-                let free = std::iter::once(name.clone())
-                    .chain(nth)
-                    .find(|name| !anchors.contains(name));
-                anchors.extend(free);
-            }
-            _ => {}
+        if let Event::Start(Tag::Heading { .. }) = event {
+            heading = Some(String::new());
+        } else if let (Event::Text(part) | Event::Code(part), Some(heading)) = (&event, &mut heading) {
+            heading.push_str(part);
+        } else if let Event::End(TagEnd::Heading(_)) = event {
+            let name = slug(&heading.take().unwrap_or_default());
+            let nth = (1..).map(|nth| format!("{name}-{nth}"));
+            let free = std::iter::once(name.clone())
+                .chain(nth)
+                .find(|name| !anchors.contains(name));
+            anchors.extend(free);
         }
     }
     anchors
@@ -265,7 +261,8 @@ fn build(pages: &BTreeMap<String, String>) -> Result<(), String> {
     let built = Command::new("mdbook").arg("build").arg(&target).status();
     match built {
         Ok(status) if status.success() => {
-            println!("{}", target.join("html/index.html").display());
+            let page = target.join("html/index.html");
+            let _closed_pipe = writeln!(io::stdout(), "{}", page.display());
             Ok(())
         }
         Ok(status) => Err(format!("mdbook: {status}")),

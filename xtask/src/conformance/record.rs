@@ -160,11 +160,10 @@ impl Test {
                 .filter(|id| judged && (outcome == Outcome::Crash || breaks(id)))
                 .cloned()
                 .collect(),
-            why: match outcome {
-                Outcome::Unsupported | Outcome::NotPlayed => {
-                    line["message"].as_str().unwrap_or_default().to_owned()
-                }
-                _ => String::new(),
+            why: if matches!(outcome, Outcome::Unsupported | Outcome::NotPlayed) {
+                line["message"].as_str().unwrap_or_default().to_owned()
+            } else {
+                String::new()
             },
         })
     }
