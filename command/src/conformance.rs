@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use conformance::adapter::child::{StartError, TimeLimits};
+use conformance::adapter::evidence;
 use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::play::{self, Attempt, Plan};
@@ -97,6 +98,14 @@ pub(crate) struct Conformance {
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Keep the records and events of failed attempts in this new directory.
+    ///
+    /// `fake-apiserver recheck DIR` judges them again. They contain the objects of the scenarios.
+    #[arg(long, value_name = "DIR")]
+    evidence: Option<PathBuf>,
+    /// Which attempts to keep evidence of.
+    #[arg(long, value_enum, default_value_t = Keep::OnFailure)]
+    keep: Keep,
     /// Also write the results to this file as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -129,6 +138,15 @@ enum Flaky {
     Report,
 }
 
+/// Attempts whose evidence is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Keep {
+    /// All but those that passed.
+    OnFailure,
+    /// All that were played.
+    Always,
+}
+
 /// One test with all of its attempts; at least one.
 #[derive(Debug)]
 struct Test {
@@ -159,6 +177,14 @@ pub(crate) fn run(arguments: Conformance) -> Result<(), Failure> {
         Some(path) => Baseline::read(path).map_err(|error| Failure::Usage(error.to_string()))?,
         None => Baseline::default(),
     };
+    if let Some(folder) = &arguments.evidence
+        && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+    {
+        return Err(Failure::Usage(format!(
+            "--evidence {} is not empty: name a new directory",
+            folder.display()
+        )));
+    }
     let selected = select::select(&arguments)?;
     let exists = |id: &str| selected.exists(id);
     let path = arguments.known_failures.clone().unwrap_or_default();
@@ -214,6 +240,7 @@ async fn play_all(
             test = running.next() => match test {
                 Some(test) => {
                     let test = test.map_err(unstartable)?;
+                    keep(arguments, &test)?;
                     report.tells(&test, stop).await?;
                     tests.push(test);
                 }
@@ -278,6 +305,29 @@ async fn played(
         attempts,
         known,
     })
+}
+
+/// Writes the evidence of a test, where it is wanted.
+fn keep(arguments: &Conformance, test: &Test) -> Result<(), Failure> {
+    let Some(folder) = &arguments.evidence else {
+        return Ok(());
+    };
+    for (number, attempt) in test.attempts.iter().enumerate() {
+        let was_played = attempt.hello.is_some() || !attempt.received.is_empty();
+        let kept = match arguments.keep {
+            Keep::OnFailure => was_played && attempt.outcome != Outcome::Pass,
+            Keep::Always => was_played,
+        };
+        if kept {
+            let folder = folder
+                .join(&test.scenario.id)
+                .join(format!("attempt-{}", number + 1));
+            select::text(arguments, &test.scenario)
+                .and_then(|text| evidence::write(&folder, attempt, &text, arguments.seed))
+                .map_err(|error| Failure::System(format!("cannot write {}", folder.display()), error))?;
+        }
+    }
+    Ok(())
 }
 
 /// A command that cannot be started is the caller's; the rest is the system's.

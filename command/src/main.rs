@@ -15,6 +15,7 @@ mod output;
 mod play;
 mod private;
 mod random;
+mod recheck;
 mod run;
 mod serve;
 mod stage;
@@ -60,6 +61,7 @@ enum Command {
     Run(run::Run),
     Conformance(conformance::Conformance),
     CheckAdapter(check_adapter::CheckAdapter),
+    Recheck(recheck::Recheck),
     Check(check::Check),
     Ctl(ctl::Ctl),
 }
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run::run(run),
         Command::Conformance(arguments) => conformance::run(arguments),
         Command::CheckAdapter(arguments) => check_adapter::run(&arguments),
+        Command::Recheck(arguments) => recheck::run(&arguments),
         Command::Check(check) => check::run(&check),
         Command::Ctl(ctl) => ctl::run(ctl),
     };

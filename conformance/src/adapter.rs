@@ -4,6 +4,7 @@
 
 pub mod check;
 pub mod child;
+pub mod evidence;
 pub mod fit;
 pub mod line;
 pub mod message;
@@ -14,3 +15,4 @@ pub mod serve;
 pub mod session;
 pub mod standing;
 pub mod tally;
+pub mod weigh;

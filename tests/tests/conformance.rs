@@ -372,6 +372,68 @@ fn a_flaky_test_shows_all_of_its_attempts() {
     assert!(std::fs::read_to_string(junit).unwrap().contains("type=\"flaky\""));
 }
 
+/// The verdict on old evidence is the one that was given; a verdict that was changed since is not.
+#[test]
+fn evidence_is_judged_again_as_it_was() {
+    let folder = folder("evidence");
+    let kept = folder.join("kept");
+    let scenarios = [
+        SHORT,
+        "gone/error-event-in-mid-stream",
+        "scale/a-slow-consumer-loses",
+    ];
+    let mut arguments = scenarios.to_vec();
+    let always = ["--keep", "always", "--evidence", kept.to_str().unwrap()];
+    arguments.extend(always);
+    assert_eq!(conformance(&arguments, &[&watcher()]).status.code(), Some(0));
+    let dies = format!(
+        "echo '{}'; read start || exit 0; exit 3",
+        HELLO.replace("CAPS", "")
+    );
+    let lies = format!(
+        "echo '{}'; read start || exit 0; echo '{{}}'",
+        HELLO.replace("CAPS", "")
+    );
+    let stands = format!("echo '{}'; cat >/dev/null", HELLO.replace("CAPS", ""));
+    for (name, script) in [("dies", &dies), ("lies", &lies), ("stands", &stands)] {
+        let kept = kept.join(name);
+        let output = conformance(
+            &[SHORT, "--timeout", "2s", "--evidence", kept.to_str().unwrap()],
+            &["sh", "-c", script],
+        );
+        assert_ne!(output.status.code(), Some(0), "{}", printed(&output));
+    }
+    let recheck = || {
+        program("fake-apiserver")
+            .arg("recheck")
+            .arg(&kept)
+            .output()
+            .unwrap()
+    };
+    let output = recheck();
+    let said = printed(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("6 attempts, 0 with another verdict"), "{said}");
+    for outcome in ["pass", "crash", "hang", "adapter-error, nothing to judge"] {
+        assert!(
+            said.contains(&format!("   {outcome}\n")),
+            "no {outcome} in\n{said}"
+        );
+    }
+    let attempt = kept.join("dies").join(SHORT).join("attempt-1/attempt.json");
+    let text = std::fs::read_to_string(&attempt).unwrap();
+    std::fs::write(&attempt, text.replace("\"crash\"", "\"fail\"")).unwrap();
+    let output = recheck();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        printed(&output).contains("was fail (version"),
+        "{}",
+        printed(&output)
+    );
+    // What is there is never mixed with what is new.
+    assert_eq!(conformance(&arguments, &[&watcher()]).status.code(), Some(2));
+}
+
 fn hello_of_watcher() -> String {
     let mut adapter = std::process::Command::new(watcher());
     let output = adapter

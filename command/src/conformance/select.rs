@@ -1,6 +1,7 @@
 //! Which scenarios are run: the built-in ones or those of paths, by prefix and shard; and which of them are not played.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use conformance::adapter::fit;
 use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::play::Test;
-use fake_apiserver::scenario::{self, Style, Warning};
+use fake_apiserver::scenario::{self, Scenario, Style, Warning};
 use judge::wire::{Needs, grants, takes};
 
 use super::{Conformance, Profile};
@@ -104,6 +105,18 @@ fn of_paths(arguments: &Conformance) -> Result<Vec<Test>, Failure> {
         Ok(all)
     } else {
         Err(Failure::Silent(2))
+    }
+}
+
+/// The file of a scenario: of a built-in one, the text that is part of this program.
+///
+/// # Errors
+/// It cannot be read any more.
+pub(super) fn text(arguments: &Conformance, scenario: &Scenario) -> io::Result<String> {
+    let built_in = BUILT_IN.iter().find(|(id, ..)| *id == scenario.id);
+    match built_in.filter(|_| arguments.scenarios.is_empty()) {
+        Some((_, text, _)) => Ok((*text).to_owned()),
+        None => std::fs::read_to_string(&scenario.path),
     }
 }
 

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use fake_apiserver::net::{Core, Credentials, Edge, ServeOptions};
 use fake_apiserver::record::{Record, RunEnd, What};
-use fake_apiserver::report::{Fold, Report, ReportedObject};
+use fake_apiserver::report::{Report, ReportedObject};
 use fake_apiserver::scenario::{Scenario, ServerSettings, SharedScenario};
 use fake_apiserver::server::{Input, Limits, Output, Server};
-use judge::judge;
-use judge::verdict::{Outcome as Judgement, Verdict};
+use judge::verdict::Verdict;
 use judge::wire::{grants, takes};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -20,8 +19,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::child::{Child, Mailbox, Moment, StartError, TimeLimits, exit_words};
 use super::fit;
 use super::message::{Capability, Command, Hello, Start};
-use super::outcome::{Outcome, cache_differs};
+use super::outcome::Outcome;
 use super::session::Session;
+use super::weigh::{Weighed, weigh};
 
 /// How long connections may take to close once the adapter is gone.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -67,6 +67,8 @@ pub struct Attempt {
     pub records: Vec<Record>,
     /// The adapter's introduction.
     pub hello: Option<Hello>,
+    /// The time limit ended it.
+    pub cut: bool,
     /// The content of the library's cache at the end, where the adapter reports it.
     pub dump: Option<Vec<ReportedObject>>,
     /// What the adapter printed that is no message.
@@ -122,6 +124,7 @@ impl Attempt {
             verdict: None,
             records: Vec::new(),
             hello: None,
+            cut: false,
             dump: None,
             stray: None,
             received: Vec::new(),
@@ -269,7 +272,19 @@ pub async fn play_as(
         tracing::error!(%error, "the listener was of no use");
     }
     time.abort();
-    weigh(&mut attempt, &over);
+    attempt.cut = matches!(over, Over::Cut(_));
+    // Unless the adapter is at fault, which is looked at last.
+    let Weighed {
+        outcome,
+        why,
+        verdict,
+    } = weigh(
+        &attempt.scenario,
+        &attempt.records,
+        attempt.dump.as_deref(),
+        attempt.cut,
+    );
+    (attempt.outcome, attempt.why, attempt.verdict) = (outcome, why, verdict);
     Ok(finished(attempt, child, began).await)
 }
 
@@ -431,39 +446,6 @@ fn is_slow(scenario: &Scenario, before: u64, after: u64) -> bool {
         && event.is_none_or(|event| before < event && event <= after)
 }
 
-/// What the trace proves, unless the adapter is at fault, which is looked at last.
-fn weigh(attempt: &mut Attempt, over: &Over) {
-    let scenario = attempt.scenario.clone();
-    let mut verdict = judge(&scenario, &attempt.records);
-    if let (Some(items), Some(RunEnd::Complete)) = (&attempt.dump, end_of(&attempt.records)) {
-        let mut fold = Fold::default();
-        for record in &attempt.records {
-            if let What::Reported(report) = &record.what {
-                fold.take(report);
-            }
-        }
-        if let Some(found) = cache_differs(&fold, items) {
-            verdict.contradictions.push(found);
-            if verdict.outcome == Judgement::Pass {
-                verdict.outcome = Judgement::Mismatch;
-            }
-        }
-    }
-    // That a step is still waiting proves nothing; where the client is wrong anyway, it belongs to the story.
-    if let Over::Cut(RunEnd::Stuck { waiting_for, .. }) = over
-        && verdict.contradictions.iter().all(|found| found.check == "run")
-    {
-        attempt.outcome = Outcome::NotPlayed;
-        attempt.why = format!(
-            "the time limit passed when the client was still active, and the scenario waited for {waiting_for}; use a longer --timeout"
-        );
-        return;
-    }
-    attempt.outcome = Outcome::of(&verdict);
-    attempt.why = verdict.message().to_owned();
-    attempt.verdict = Some(verdict);
-}
-
 /// Adds what the session knows of the adapter: its fault comes before everything else.
 async fn finished(mut attempt: Attempt, mut child: Child, began: Instant) -> Attempt {
     attempt.errors = child.last_errors().await;
@@ -484,16 +466,6 @@ async fn finished(mut attempt: Attempt, mut child: Child, began: Instant) -> Att
     });
     attempt.took = began.elapsed();
     attempt
-}
-
-/// The end of a run.
-fn end_of(records: &[Record]) -> Option<&RunEnd> {
-    records.iter().rev().find_map(|record| {
-        let What::RunEnded(end) = &record.what else {
-            return None;
-        };
-        Some(end)
-    })
 }
 
 /// Records up to the end of the run: what the client does between that and its stop is nobody's concern. A run that was cut

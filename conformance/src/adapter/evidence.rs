@@ -1,0 +1,158 @@
+//! What an attempt leaves on disk, and the verdict on it later: records, events as received, standard error, and what it came
+//! to. It must not start anything.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use fake_apiserver::record::Record;
+use fake_apiserver::report::ReportedObject;
+use fake_apiserver::scenario;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::fit;
+use super::message::Hello;
+use super::outcome::Outcome;
+use super::play::Attempt;
+use super::weigh::{Weighed, weigh};
+
+/// The file in a directory of evidence that says what the attempt came to.
+const ATTEMPT: &str = "attempt.json";
+
+/// What an attempt came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// The scenario's id.
+    pub id: String,
+    /// How it came out.
+    pub outcome: Outcome,
+    /// Why.
+    pub message: String,
+    /// What contradicts the scenario; `null`: it was not judged.
+    pub contradictions: Value,
+    /// Seed for all randomness.
+    pub seed: u64,
+    /// The time limit ended it.
+    pub cut: bool,
+    /// The adapter's introduction.
+    pub hello: Option<Hello>,
+    /// The content of the library's cache at the end.
+    pub dump: Option<Vec<ReportedObject>>,
+    /// What the adapter printed that is no message.
+    pub stray_output: Option<String>,
+    /// Milliseconds of real time.
+    pub took_ms: u64,
+}
+
+/// Writes the evidence of an attempt to `folder`, which is created. `text`: the scenario's file.
+///
+/// # Errors
+/// The system refuses a file.
+pub fn write(folder: &Path, attempt: &Attempt, text: &str, seed: u64) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let summary = Summary {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        id: attempt.scenario.id.clone(),
+        outcome: attempt.outcome,
+        message: attempt.why.clone(),
+        contradictions: contradictions(attempt.verdict.as_ref()),
+        seed,
+        cut: attempt.cut,
+        hello: attempt.hello.clone(),
+        dump: attempt.dump.clone(),
+        stray_output: attempt.stray.clone(),
+        took_ms: attempt.took.as_millis() as u64,
+    };
+    std::fs::write(folder.join("scenario.yaml"), text)?;
+    let mut records = io::BufWriter::new(std::fs::File::create(folder.join("records.ndjson"))?);
+    for record in &attempt.records {
+        serde_json::to_writer(&mut records, record)?;
+        records.write_all(b"\n")?;
+    }
+    records.flush()?;
+    std::fs::write(folder.join("events.ndjson"), &attempt.received)?;
+    std::fs::write(folder.join("stderr.log"), attempt.errors.join("\n") + "\n")?;
+    // Last: a directory without it is not complete.
+    std::fs::write(
+        folder.join(ATTEMPT),
+        serde_json::to_string_pretty(&summary)? + "\n",
+    )
+}
+
+fn contradictions(verdict: Option<&judge::verdict::Verdict>) -> Value {
+    verdict.map_or(Value::Null, |verdict| json!(verdict.contradictions))
+}
+
+/// Every directory of evidence in `folder` and below, in order.
+///
+/// # Errors
+/// A directory cannot be read.
+pub fn find(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(folder) = left.pop() {
+        if folder.join(ATTEMPT).is_file() {
+            found.push(folder);
+            continue;
+        }
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            // A link could lead out of the evidence, or round and round.
+            if path.is_dir() && !path.is_symlink() {
+                left.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Old evidence, judged again.
+#[derive(Debug)]
+pub struct Rechecked {
+    /// What it came to.
+    pub then: Summary,
+    /// What it comes to; `None`: it was not judged, because nothing was played or the adapter was at fault.
+    pub now: Option<Weighed>,
+}
+
+impl Rechecked {
+    /// Is the verdict the same?
+    pub fn is_same(&self) -> bool {
+        self.now.as_ref().is_none_or(|now| {
+            now.outcome == self.then.outcome
+                && contradictions(now.verdict.as_ref()) == self.then.contradictions
+        })
+    }
+}
+
+/// Judges the evidence in `folder` with the checks of this version.
+///
+/// # Errors
+/// What is wrong with the evidence, in words.
+pub fn recheck(folder: &Path) -> Result<Rechecked, String> {
+    let read = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let wrong = |name: &str, error: serde_json::Error| format!("{}: {error}", folder.join(name).display());
+    let then: Summary = serde_json::from_str(&read(ATTEMPT)?).map_err(|error| wrong(ATTEMPT, error))?;
+    let (Some(hello), true) = (&then.hello, then.outcome.is_judged() || then.cut) else {
+        return Ok(Rechecked { then, now: None });
+    };
+    let text = read("scenario.yaml")?;
+    let path = Path::new("scenarios").join(format!("{}.yaml", then.id));
+    let scenario = scenario::parse(&then.id, &path, &text)
+        .map_err(|errors| format!("{}: {errors}", folder.join("scenario.yaml").display()))?;
+    let records: Result<Vec<Record>, _> = read("records.ndjson")?
+        .lines()
+        .map(serde_json::from_str)
+        .collect();
+    let records = records.map_err(|error| wrong("records.ndjson", error))?;
+    let scenario = fit::staged(&std::sync::Arc::new(scenario), hello);
+    let now = weigh(&scenario, &records, then.dump.as_deref(), then.cut);
+    Ok(Rechecked { then, now: Some(now) })
+}
