@@ -61,8 +61,10 @@ pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
     let scenarios = clients::load(root)?;
     let mut columns = Vec::new();
     let mut wrong = Vec::new();
+    let mut unrecorded = Vec::new();
     for client in &registry.clients {
         if !Record::exists(root, &client.name) {
+            unrecorded.push(client.title.as_str());
             continue;
         }
         let path = super::known_failures(root, &client.name);
@@ -87,6 +89,9 @@ pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
         wrong.extend(column.without_reason());
     }
     let mut page = format!("{HEAD}\n## Clients\n\n{}", matrix(&columns, &scenarios));
+    if !unrecorded.is_empty() {
+        let _ = writeln!(page, "\nWithout recorded results: {}.", unrecorded.join(", "));
+    }
     let head = head(&columns, &scenarios);
     groups(&columns, &scenarios, &mut page);
     page.push_str("\n## Failures, by client\n");
