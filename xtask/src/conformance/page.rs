@@ -29,8 +29,11 @@ client runs with its defaults, behind an adapter that reports what the library d
 scenarios are those of [scenarios/](scenarios), the requirements those of
 [requirements/catalogue.yaml](requirements/catalogue.yaml).
 
+**This is a first measurement:** most clients were run once. A failure that is wrong is a bug of this repository; please open an
+issue.
+
 * *Kept* counts requirements that at least one judged scenario covers, and that the client broke in none. A scenario that
-  fails counts against every requirement that it covers.
+  fails counts against every requirement that it covers, so that the counts are lower bounds.
 * *fail*: a MUST is broken. *warn*: only a SHOULD is. *hang*: a step waited in vain for the client. *unsupported*: the library
   has no such setting or signal. *not judged*: the scenario takes minutes, or is left out with a reason below.
 * *caller*: the library leaves recovery to its caller. The adapter then has the loop that the documentation describes, and
