@@ -52,12 +52,23 @@ fn folder(name: &str) -> PathBuf {
 }
 
 #[test]
-fn our_watcher_passes_every_scenario_that_is_played() {
-    let output = conformance(&["--jobs", "64", "--format", "json"], &[&watcher()]);
+fn our_watcher_passes_what_is_played() {
+    // A third of them: `cargo xtask conformance --client watcher` plays all.
+    let arguments = [
+        "--shard",
+        "1/3",
+        "--jobs",
+        "64",
+        "--timeout",
+        "30s",
+        "--format",
+        "json",
+    ];
+    let output = conformance(&arguments, &[&watcher()]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let footer = &lines(&output).pop().unwrap()["footer"];
     assert_eq!(footer["complete"], true);
-    assert!(footer["outcomes"]["pass"].as_u64() > Some(120), "{footer}");
+    assert!(footer["outcomes"]["pass"].as_u64() > Some(25), "{footer}");
     assert_eq!(footer["outcomes"]["unsupported"], 0, "{footer}");
 }
 
@@ -65,9 +76,9 @@ fn our_watcher_passes_every_scenario_that_is_played() {
 #[test]
 fn kube_runtime_fails_what_it_is_known_to_fail() {
     let adapter = path("adapter-kube-runtime");
-    let groups = ["decode/", "event/", "stream/", "wlist/"];
+    let groups = ["decode/", "wlist/"];
     let mut arguments = groups.to_vec();
-    arguments.extend(["--jobs", "64", "--timeout", "30s", "--format", "json"]);
+    arguments.extend(["--jobs", "64", "--timeout", "20s", "--format", "json"]);
     let tests = lines(&conformance(&arguments, &[&adapter.display().to_string()]));
     let known = repository::known_failures("kube-runtime");
     // In virtual time its watch ends by itself after five minutes, and the test goes on.
@@ -94,7 +105,7 @@ fn kube_runtime_fails_what_it_is_known_to_fail() {
         }
         *seen.entry(listed.is_some()).or_insert(0) += 1;
     }
-    assert!(seen[&true] > 10 && seen[&false] > 10, "{seen:?}");
+    assert!(seen[&true] > 5 && seen[&false] > 5, "{seen:?}");
 }
 
 /// It ignores `Retry-After`, and draws its first delay from 0.8 to 1.6 s: whether it waits for a second is chance.
