@@ -1,5 +1,5 @@
 //! `fake-apiserver conformance`: clients behind the adapter protocol are judged as clients in this process are, and an adapter
-//! that breaks the protocol is told so and costs its client nothing.
+//! that breaks the protocol gets an error that names its mistake, and costs its client nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fake_apiserver::net::{Credentials, ServeOptions};
-use fake_apiserver::record::{Record, What};
+use fake_apiserver::record::{Record, Verb, What};
 use fake_apiserver::report::Report;
 use fake_apiserver::scenario::{self, ServerSettings, SharedScenario};
 
@@ -16,7 +16,8 @@ use super::child::{Child, StartError};
 use super::fit;
 use super::message::{Capability, Command, Contract, Hello, Options, PROTOCOL, Resource, Start};
 use super::outcome::Outcome;
-use super::play::{Attempt, Plan, Test, introduced, play_as, stopped};
+use super::play::{Attempt, Plan, Test, introduced, play, play_as, stopped};
+use super::session::Session;
 
 /// Something that an adapter promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +215,7 @@ async fn informer(
         scenario,
         reference: Duration::ZERO,
     };
-    super::play::play(plan, &test, home).await.map(Some)
+    play(plan, &test, home).await.map(Some)
 }
 
 /// What the protocol, or the system around the adapter, shows to be wrong.
@@ -288,15 +289,10 @@ fn relisted(attempt: &Attempt) -> Option<String> {
     let lists = reports(attempt)
         .filter(|(_, report)| **report == Report::Init)
         .count();
-    let requests = attempt.records.iter().filter(|record| {
-        matches!(
-            &record.what,
-            What::Request {
-                verb: fake_apiserver::record::Verb::List,
-                ..
-            }
-        )
-    });
+    let requests = attempt
+        .records
+        .iter()
+        .filter(|record| matches!(&record.what, What::Request { verb: Verb::List, .. }));
     (lists < 2 && requests.count() >= 2).then(|| {
         "the client listed again after HTTP 410, and the adapter printed no second `init`: print it for every list, or remove the capability `init-events`"
             .to_owned()
@@ -380,7 +376,7 @@ async fn unknown(plan: &Plan, home: &Path) -> Result<Option<String>, StartError>
     child
         .send(&Command::Start(Box::new(start_of(&contract, Options::default()))))
         .await;
-    let refused = |times: usize| move |session: &super::session::Session| session.refusals() >= times;
+    let refused = |times: usize| move |session: &Session| session.refusals() >= times;
     if !child.until(plan.limits.answer, refused(1)).await {
         let fault = mailbox.with(|session| session.fault().map(str::to_owned));
         child.end(Duration::ZERO).await;

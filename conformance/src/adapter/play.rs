@@ -105,7 +105,7 @@ struct Patience {
 }
 
 impl Patience {
-    /// A client may sit out delays of its own: they are longer than those of our watcher by a factor at most.
+    /// A client may wait for its own delays: they exceed those of our watcher by a bounded factor.
     fn with(plan: &Plan, scenario: &Scenario, reference: Duration) -> Self {
         Self {
             whole: plan.timeout + takes(scenario) + grants(scenario) + 4 * reference,

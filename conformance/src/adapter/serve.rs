@@ -128,7 +128,7 @@ fn print(event: &Event) -> io::Result<()> {
     out.flush()
 }
 
-/// A client for the server in `KUBECONFIG`, without retries of its own; over TLS it speaks what the server chooses.
+/// A client for the server in `KUBECONFIG`, without retries; over TLS the server chooses the HTTP version (ALPN).
 async fn kube(gzip: bool) -> Result<kube_client::Client, Box<dyn std::error::Error + Send + Sync>> {
     let mut config = Config::from_kubeconfig(&KubeConfigOptions::default()).await?;
     config.default_retry = false;

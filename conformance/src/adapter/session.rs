@@ -358,7 +358,7 @@ fn check_hello(hello: &Hello) -> Result<(), String> {
     Ok(())
 }
 
-/// An object of an event that says what there is.
+/// Returns the object of an event that adds or changes it.
 fn identified(object: Object, word: &str) -> Result<ReportedObject, String> {
     let whole = object.obj.is_some();
     let object = reported(object, word)?;
