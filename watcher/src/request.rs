@@ -113,6 +113,14 @@ impl Request {
 }
 
 impl At {
+    /// A server that lags may answer with a state older than its newest.
+    pub(crate) fn may_be_old(&self) -> bool {
+        match self {
+            Self::MostRecent => false,
+            Self::Any | Self::NotOlderThan(_) => true,
+        }
+    }
+
     fn resource_version(&self) -> Option<&str> {
         match self {
             Self::MostRecent => None,

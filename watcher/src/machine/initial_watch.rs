@@ -237,6 +237,7 @@ impl<O> Machine<O> {
 
     fn tell_held(&mut self, initial: &mut InitialWatch<O>) {
         if let Initial::Held(held) = std::mem::replace(&mut initial.initial, Initial::Told) {
+            self.memory.tells_part(&initial.at, None);
             self.emit(Event::Init);
             for object in held {
                 self.emit(Event::InitApply(object));
@@ -258,17 +259,13 @@ impl<O> Machine<O> {
             });
             return self.unmarked(now);
         };
-        let is_pinned = match initial.at {
-            At::MostRecent => false,
-            At::Any | At::NotOlderThan(_) => true,
-        };
         let older_than = self
             .memory
             .newest
             .as_ref()
             .filter(|newest| newest.is_newer_than(version.as_str()));
         let is_expired = self.memory.expired.as_ref() == Some(&version);
-        if is_pinned && (older_than.is_some() || is_expired) {
+        if initial.at.may_be_old() && (older_than.is_some() || is_expired) {
             if let Some(newest) = older_than {
                 let error = Error::OldList {
                     listed: version.to_string(),

@@ -43,13 +43,6 @@ impl Listing {
     fn during(&self) -> During {
         if self.page > 1 { During::Page } else { During::List }
     }
-
-    fn is_pinned(&self) -> bool {
-        match self.at {
-            At::MostRecent => false,
-            At::Any | At::NotOlderThan(_) => true,
-        }
-    }
 }
 
 impl<O> Machine<O> {
@@ -157,6 +150,7 @@ impl<O> Machine<O> {
     fn announce(&mut self, listing: &mut Listing) {
         if !listing.announced {
             listing.announced = true;
+            self.memory.tells_part(&listing.at, listing.version.clone());
             self.emit(Event::Init);
         }
     }
@@ -164,6 +158,9 @@ impl<O> Machine<O> {
     fn page_read(&mut self, now: Duration, mut listing: Box<Listing>, meta: &PageMeta<'_>) {
         if listing.page == 1 {
             listing.version = ResourceVersion::new(&*meta.resource_version);
+            if listing.announced {
+                self.memory.tells_part(&listing.at, listing.version.clone());
+            }
         }
         if listing.version.is_none() {
             // Some servers number only whole lists (kube's own mock does).
@@ -202,7 +199,7 @@ impl<O> Machine<O> {
         if listing.poisoned {
             return self.relist(now, Pause::STEP);
         }
-        if listing.is_pinned()
+        if listing.at.may_be_old()
             && let Some(newest) = self
                 .memory
                 .newest
@@ -219,7 +216,7 @@ impl<O> Machine<O> {
         }
         // A list pinned to a version, or read in pages, may be served at the very version whose watch just expired,
         // and so for ever (kubernetes#133810).
-        let is_plain = !listing.is_pinned() && listing.limit.is_none();
+        let is_plain = !listing.at.may_be_old() && listing.limit.is_none();
         if self.memory.expired.as_ref() == Some(&version) && !is_plain {
             self.memory.unpinned = true;
             self.memory.unpaged = true;
@@ -283,7 +280,7 @@ impl<O> Machine<O> {
             return self.list_failed(now, listing, error, pause);
         }
         // A version the server cannot read any more is refused as a bad request.
-        self.memory.unpinned |= matches!(http, 400 | 422) && listing.is_pinned();
+        self.memory.unpinned |= matches!(http, 400 | 422) && listing.at.may_be_old();
         self.report(error);
         self.relist(now, pause);
     }

@@ -82,6 +82,17 @@ impl Memory {
         }
     }
 
+    /// Objects of a set are handed over before all of it is read. Should the rest not come, no older state may follow: any
+    /// from its version on, or only the most recent while that version is not known yet.
+    pub(super) fn tells_part(&mut self, at: &At, version: Option<ResourceVersion>) {
+        if at.may_be_old() {
+            self.unpinned = version.is_none();
+            if let Some(version) = version {
+                self.saw(version);
+            }
+        }
+    }
+
     /// A set was read whole, and adopted: also where it is older than what was seen, for then the server itself went
     /// back (TL-03).
     pub(super) fn adopt(&mut self, now: Listened, version: ResourceVersion) {

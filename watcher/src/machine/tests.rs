@@ -461,6 +461,15 @@ fn ten_server_errors_on_one_version_list_anew() {
     &[Page("90", "", &[]), Opened, Error(410, ""), Rejected(410), Page("40", "", &[]), Opened, Error(410, "")],
     "L(0) Init Done W(90) x ~ L(>=90) !Rejected ~ L Init Done W(40) x !ErrorEvent ~ L(>=40)"
 )]
+#[case::objects_of_a_list_that_breaks_off_were_told(
+    &[Item("a"), Refused, Page("10", "", &["a"])],
+    "L(0) Init +a !Transport ~ L Init +a Done W(10)"
+)]
+#[case::and_from_its_first_page_on_they_have_a_version(
+    &[Page("10", "t1", &["a"]), Rejected(410), Page("10", "", &["a"])],
+    "L(0) Init +a L+t1 ~ L(>=10) Init +a Done W(10)"
+)]
+#[case::a_list_that_told_nothing_may_be_as_old(&[Refused, Page("10", "", &[])], "L(0) !Transport ~ L(0) Init Done W(10)")]
 fn any_state_is_never_an_older_one(#[case] steps: &[Do], #[case] expected: &str) {
     assert_eq!(Bench::play(any(), steps), expected);
 }
@@ -525,6 +534,26 @@ fn an_expired_streaming_list_is_asked_for_without_version(#[case] refusal: Do, #
     };
     let steps = [Opened, Marker("50"), Error(410, ""), Opened, refusal];
     assert_eq!(Bench::play(config, &steps), expected.replace(" S?", ""));
+}
+
+#[test]
+fn a_streaming_list_of_any_state_that_was_told_in_part_is_not_followed_by_an_older_one() {
+    let config = Config {
+        list_semantic: ListSemantic::Any,
+        ..streaming()
+    };
+    let untold = [Opened, Added("a", "1"), Eof];
+    assert_eq!(Bench::play(config.clone(), &untold), "S(0) ~ S(0)");
+    let told = [
+        Opened,
+        Added("a", "1"),
+        Added("b", "2"),
+        Added("c", "3"),
+        Added("d", "4"),
+        Added("e", "5"),
+        Eof,
+    ];
+    assert_eq!(Bench::play(config, &told), "S(0) Init +a +b +c +d +e ~ S");
 }
 
 #[test]
