@@ -15,6 +15,7 @@ pub mod drive;
 pub mod process;
 #[cfg(feature = "in-process")]
 pub mod report;
+mod served;
 #[cfg(feature = "in-process")]
 pub mod suite;
 

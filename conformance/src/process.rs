@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use self::lines::Lines;
+pub(crate) use self::lines::parts_of_lines;
 
 /// Lines of what a command prints that are kept, each counted once while it repeats.
 const LINES_KEPT: usize = 200;

@@ -7,16 +7,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fake_apiserver::net::{Credentials, ServeOptions};
 use fake_apiserver::record::{Record, Verb, What};
 use fake_apiserver::report::Report;
 use fake_apiserver::scenario::{self, ServerSettings, SharedScenario};
 
-use super::child::{Child, StartError};
+use super::child::{StartError, with_last_line};
 use super::fit;
 use super::message::{Capability, Command, Contract, Hello, Options, PROTOCOL, Resource, Start};
 use super::outcome::Outcome;
-use super::play::{Attempt, Plan, Test, introduced, play, play_as, stopped};
+use super::play::{Attempt, Plan, Test, introduced, play, play_as, started_beside_a_server, stopped};
 use super::session::Session;
 
 /// Something that an adapter promises.
@@ -221,14 +220,8 @@ async fn informer(
 /// What the protocol, or the system around the adapter, shows to be wrong.
 fn at_fault(attempt: &Attempt) -> Option<String> {
     match attempt.outcome {
-        Outcome::AdapterError | Outcome::HarnessError | Outcome::Crash => {
-            let last = attempt
-                .errors
-                .last()
-                .filter(|_| attempt.outcome == Outcome::AdapterError);
-            let last = last.map(|line| format!("; last line on standard error: {line}"));
-            Some(format!("{}{}", attempt.why, last.unwrap_or_default()))
-        }
+        Outcome::AdapterError => Some(with_last_line(attempt.why.clone(), &attempt.errors)),
+        Outcome::HarnessError | Outcome::Crash => Some(attempt.why.clone()),
         Outcome::Pass
         | Outcome::Warn
         | Outcome::Fail
@@ -359,15 +352,7 @@ fn start_of(contract: &str, options: Options) -> Start {
 }
 
 async fn unknown(plan: &Plan, home: &Path) -> Result<Option<String>, StartError> {
-    let listening = ServeOptions::for_scenario(&ServerSettings::default())
-        .bind()
-        .await
-        .map_err(std::io::Error::other)?;
-    let mut child = Child::start(
-        &plan.command,
-        &listening.kubeconfig(Credentials::None, None),
-        home,
-    )?;
+    let (_listening, mut child) = started_beside_a_server(plan, home).await?;
     let mailbox = child.mailbox().clone();
     if introduced(&mut child, plan.limits).await.is_none() {
         return Ok(mailbox.with(|session| session.fault().map(str::to_owned)));

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::message;
 use super::session::Session;
-use crate::process::{Group, Tail, only_here};
+use crate::process::{Group, Tail, only_here, parts_of_lines};
 
 /// Bytes of a message.
 const LINE_BYTES_MAX: usize = 8 << 20;
@@ -169,11 +169,7 @@ impl Inbox {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let (text, ends) = match part.split_last() {
-                Some((b'\n', text)) => (text, true),
-                Some(_) | None => (part, false),
-            };
+        for (text, ends) in parts_of_lines(bytes) {
             if self.line.len() + text.len() > LINE_BYTES_MAX {
                 self.line.clear();
                 return self.session.too_long(LINE_BYTES_MAX);
@@ -376,6 +372,14 @@ pub fn exit_words(status: Option<ExitStatus>) -> String {
         Some((_, Some(code))) => format!("exited with status {code}"),
         Some((status, None)) => format!("died ({status})"),
         None => "ended".to_owned(),
+    }
+}
+
+/// Adds the last line of standard error, where there is one: it often has the reason.
+pub(super) fn with_last_line(why: String, errors: &[String]) -> String {
+    match errors.last() {
+        Some(last) => format!("{why}; last line on standard error: {last}"),
+        None => why,
     }
 }
 

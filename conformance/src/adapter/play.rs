@@ -6,22 +6,22 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fake_apiserver::net::{Core, Credentials, Edge, ServeOptions};
+use fake_apiserver::net::{Core, Credentials, Edge, Listening, ServeOptions};
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::report::{Report, ReportedObject};
 use fake_apiserver::scenario::{Scenario, ServerSettings, SharedScenario};
 use fake_apiserver::server::{Input, Limits, Output, Server};
 use judge::verdict::Verdict;
 use judge::wire::{grants, takes};
-use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::child::{Child, Mailbox, Moment, StartError, TimeLimits, exit_words};
+use super::child::{Child, Mailbox, Moment, StartError, TimeLimits, exit_words, with_last_line};
 use super::fit;
 use super::message::{Capability, Command, Hello, Start};
 use super::outcome::Outcome;
 use super::session::Session;
 use super::weigh::{Weighed, weigh};
+use crate::served::Served;
 
 /// How long connections may take to close once the adapter is gone.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -139,16 +139,7 @@ impl Attempt {
 /// # Errors
 /// As [`play`].
 pub async fn probe(plan: &Plan, home: &Path) -> Result<Result<Hello, String>, StartError> {
-    let scenario = Scenario::empty(ServerSettings::default());
-    let listening = ServeOptions::for_scenario(&scenario.server)
-        .bind()
-        .await
-        .map_err(std::io::Error::other)?;
-    let mut child = Child::start(
-        &plan.command,
-        &listening.kubeconfig(Credentials::None, None),
-        home,
-    )?;
+    let (_listening, mut child) = started_beside_a_server(plan, home).await?;
     let hello = introduced(&mut child, plan.limits).await;
     let mut ended = Ok(());
     if hello.is_some() {
@@ -162,18 +153,16 @@ pub async fn probe(plan: &Plan, home: &Path) -> Result<Result<Hello, String>, St
             None => Err("the adapter did not exit at the end of standard input, and was killed".to_owned()),
         };
     }
-    let mut fault = child
+    let fault = child
         .mailbox()
         .with(|session| session.fault().map(str::to_owned))
         .or(ended.err());
-    if let Some(fault) = &mut fault
-        && let Some(last) = child.last_errors().await.pop()
-    {
-        fault.push_str(&format!("; last line on standard error: {last}"));
-    }
     Ok(match (hello, fault) {
         (Some(hello), None) => Ok(hello),
-        (_, fault) => Err(fault.unwrap_or_default()),
+        (_, fault) => Err(with_last_line(
+            fault.unwrap_or_default(),
+            &child.last_errors().await,
+        )),
     })
 }
 
@@ -231,21 +220,15 @@ pub async fn play_as(
     };
     attempt.scenario = staged.clone();
 
-    let server = Server::with_limits(staged.clone(), plan.seed, limits());
-    let edge = Edge::new(Attentive {
-        core: server,
+    let core = Attentive {
+        core: Server::with_limits(staged.clone(), plan.seed, limits()),
         mailbox: mailbox.clone(),
-    });
-    let time = edge.clone();
-    let time = tokio::spawn(async move { time.keep_time().await });
-    let (stop, stopping) = oneshot::channel::<()>();
-    let serving = tokio::spawn(listening.serve(edge.clone(), async move {
-        // The sender gone is a stop as well.
-        let _ = stopping.await;
-    }));
+    };
+    let served = Served::start(listening, core);
+    let edge = served.edge();
     child.send(&Command::Start(Box::new(start))).await;
     let patience = Patience::with(plan, &staged, *reference);
-    let over = run(&mut child, &edge, &staged, patience).await;
+    let over = run(&mut child, edge, &staged, patience).await;
     if let Over::Run = over
         && hello.caps.contains(&Capability::Cache)
         && mailbox.with(|session| session.fault().is_none() && !session.has_ended())
@@ -266,12 +249,7 @@ pub async fn play_as(
     if timeout(CLOSING, edge.deserted()).await.is_err() {
         edge.closing_is_over();
     }
-    attempt.records = up_to_the_end(edge.take_records(), &over);
-    drop(stop);
-    if let Err(error) = serving.await {
-        tracing::error!(%error, "the listener was of no use");
-    }
-    time.abort();
+    attempt.records = up_to_the_end(served.end().await, &over);
     attempt.cut = matches!(over, Over::Cut(_));
     // Unless the adapter is at fault, which is looked at last.
     let Weighed {
@@ -286,6 +264,23 @@ pub async fn play_as(
     );
     (attempt.outcome, attempt.why, attempt.verdict) = (outcome, why, verdict);
     Ok(finished(attempt, child, began).await)
+}
+
+/// Starts the adapter beside a socket that is listened on and answers nothing.
+pub(super) async fn started_beside_a_server(
+    plan: &Plan,
+    home: &Path,
+) -> Result<(Listening, Child), StartError> {
+    let listening = ServeOptions::for_scenario(&ServerSettings::default())
+        .bind()
+        .await
+        .map_err(std::io::Error::other)?;
+    let child = Child::start(
+        &plan.command,
+        &listening.kubeconfig(Credentials::None, None),
+        home,
+    )?;
+    Ok((listening, child))
 }
 
 /// Waits for `hello`; without it the adapter is at fault.
@@ -405,10 +400,8 @@ async fn run(child: &mut Child, edge: &Edge, scenario: &Scenario, patience: Pati
             return Over::Fault;
         }
         if let Moment::Exited(status) = moment {
-            let mut message = format!("the process {} before `stop`", exit_words(status));
-            if let Some(last) = child.last_errors().await.pop() {
-                message.push_str(&format!("; last line on standard error: {last}"));
-            }
+            let message = format!("the process {} before `stop`", exit_words(status));
+            let message = with_last_line(message, &child.last_errors().await);
             edge.report(Report::Crashed { message });
             edge.finished().await;
             return Over::Crash;
@@ -452,7 +445,7 @@ async fn finished(mut attempt: Attempt, mut child: Child, began: Instant) -> Att
     child.mailbox().with(|session| {
         attempt.hello = session.hello().cloned();
         attempt.stray = session.stray_output().words();
-        attempt.received = session.received().to_vec();
+        attempt.received = session.take_received();
         let refused = session.unsupported().map(|(what, why)| {
             format!("the adapter answered `unsupported` ({what}: {why}) to what its `hello` declares")
         });

@@ -329,9 +329,9 @@ impl Session {
         self.ended
     }
 
-    /// The lines as they were received, up to 16 MiB.
-    pub fn received(&self) -> &[u8] {
-        &self.received
+    /// Hands over the lines as they were received, up to 16 MiB.
+    pub fn take_received(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.received)
     }
 }
 
@@ -572,6 +572,6 @@ mod tests {
                 .fault()
                 .is_some_and(|fault| fault.contains("more than 16 MiB"))
         );
-        assert!(session.received().len() <= KEPT_BYTES_MAX);
+        assert!(session.take_received().len() <= KEPT_BYTES_MAX);
     }
 }

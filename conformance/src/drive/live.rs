@@ -5,18 +5,18 @@
 
 use std::time::Duration;
 
-use fake_apiserver::net::{Core, Edge, Listening, ServeError, ServeOptions};
+use fake_apiserver::net::{Core, Listening, ServeError, ServeOptions};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, SharedScenario, Transport};
 use fake_apiserver::server::{self, Server};
 use hyper_util::client::legacy::connect::HttpConnector;
 use judge::wire::{grants, takes};
 use kube_client::client::ClientBuilder;
-use tokio::sync::oneshot;
 use tower_http::decompression::DecompressionLayer;
 
 use super::{Run, play, stack};
 use crate::client::Client;
+use crate::served::Served;
 
 /// Longest run, beside the time that the scenario takes or grants. A server that never ends a run is a bug of the harness.
 const TIME_MAX: Duration = Duration::from_secs(300);
@@ -79,25 +79,11 @@ async fn play_over_sockets(
     let listening = ServeOptions::for_scenario(&scenario.server).bind().await?;
     let kube = kube(&listening, scenario)?;
 
-    let edge = Edge::new(core);
-    let time = edge.clone();
-    let time = tokio::spawn(async move { time.keep_time().await });
-    let (stop, stopped) = oneshot::channel::<()>();
-    let stopped = async move {
-        // The sender gone is a stop as well.
-        let _ = stopped.await;
-    };
-    let serving = tokio::spawn(listening.serve(edge.clone(), stopped));
+    let served = Served::start(listening, core);
     // What the file itself lets pass or grants is no fault of the harness.
     let longest = TIME_MAX + takes(scenario) + grants(scenario);
-    play(&edge, scenario, client, kube, seed, longest).await;
-    let records = edge.take_records();
-    drop(stop);
-    if let Err(error) = serving.await {
-        tracing::error!(%error, "the listener was of no use");
-    }
-    time.abort();
-    Ok(records)
+    play(served.edge(), scenario, client, kube, seed, longest).await;
+    Ok(served.end().await)
 }
 
 /// The client's own stack; it speaks no HTTP/2, so there it is given the one of `sim`, over sockets.

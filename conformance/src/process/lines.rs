@@ -2,6 +2,16 @@
 
 use super::{LINE_BYTES_MAX, shown};
 
+/// The lines that lie in `bytes`, without their newlines; the last part may not end one.
+pub(crate) fn parts_of_lines(bytes: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
+    bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(|part| match part.split_last() {
+            Some((b'\n', text)) => (text, true),
+            Some(_) | None => (part, false),
+        })
+}
+
 /// Bytes cut into lines of bounded length.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
@@ -12,11 +22,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn take(&mut self, bytes: &[u8], keep: &mut impl FnMut(String)) {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let (text, ends) = match part.split_last() {
-                Some((b'\n', text)) => (text, true),
-                Some(_) | None => (part, false),
-            };
+        for (text, ends) in parts_of_lines(bytes) {
             let fits = text.len().min(LINE_BYTES_MAX - self.line.len());
             self.line.extend_from_slice(&text[..fits]);
             self.more += (text.len() - fits) as u64;
