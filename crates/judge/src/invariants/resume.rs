@@ -1,5 +1,6 @@
 //! From where a client may list and watch: INV-01 to INV-05. Only the server's side of the trace is needed.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ::trace::record::{Frame, FrameType, Side, Verb};
@@ -7,7 +8,7 @@ use ::trace::report::Report;
 use scenario::{ClientMode, Transport};
 
 use super::{Finding, Ground};
-use crate::trace::{Answer, Exchange, Moment, SentFrame, Snapshot, readable};
+use crate::trace::{Answer, Exchange, Moment, SentFrame, Snapshot, Trace, readable};
 use crate::words;
 
 /// Clients wait for so long at least before they give up a stream on which nothing comes.
@@ -99,6 +100,11 @@ pub(super) fn not_before_a_snapshot(ground: &Ground<'_, '_>) -> Vec<Finding> {
 /// INV-04 (API concepts: 410 means list again; kubernetes/kubernetes#133810 for the endless lists at the dead version).
 pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let trace = ground.trace;
+    let watches: Vec<&Exchange<'_>> = pinned_watches(ground)
+        .map(|(watch, _)| watch)
+        .filter(|watch| watch.verb == Verb::Watch)
+        .collect();
+    let lists = PinnedLists::of(trace);
     let mut found = Vec::new();
     for expired in trace.watches() {
         let (Some(version), Some(at)) = (expired.pinned(), expired.expired()) else {
@@ -107,14 +113,11 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
         if may_be_lost(expired) || may_have_given_up(ground, expired, at) {
             continue;
         }
-        let next = pinned_watches(ground)
-            .map(|(watch, _)| watch)
-            .find(|watch| watch.asked.seq > at.seq && watch.verb == Verb::Watch);
-        if let Some(next) = next
-            && !trace
-                .snapshots
-                .iter()
-                .any(|set| set.done.seq > at.seq && set.done.seq < next.asked.seq)
+        let next = watches.partition_point(|watch| watch.asked.seq <= at.seq);
+        if let Some(next) = watches.get(next)
+            && trace
+                .snapshot_before(next.asked.seq)
+                .is_none_or(|set| set.done.seq <= at.seq)
         {
             found.push(Finding {
                 sentence: format!(
@@ -128,25 +131,7 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 evidence: vec![at.seq, next.asked.seq],
             });
         }
-        // A list without a version is a fresh start: it may return that version again.
-        let is_pinned = |list: &&Exchange<'_>| list.pinned().is_some() || list.query("continue").is_some();
-        let pinned: Vec<u64> = trace
-            .lists()
-            .filter(|list| list.asked.seq > at.seq)
-            .take_while(is_pinned)
-            .filter(|list| list.pinned() == Some(version))
-            .filter(|list| match list.status() {
-                // One that was torn, whose next page was refused, that was no list or got past the version shows nothing.
-                Some(200) => trace
-                    .snapshots
-                    .iter()
-                    .filter(|set| set.began.seq == list.asked.seq && set.resume.contains(&version))
-                    .filter_map(|set| trace.exchange(set.stream))
-                    .any(|last| last.is_whole()),
-                status => status == Some(410),
-            })
-            .map(|list| list.asked.seq)
-            .collect();
+        let pinned = lists.at(version, at.seq);
         if pinned.len() > 2 {
             found.push(Finding {
                 sentence: format!(
@@ -155,12 +140,63 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 ),
                 expected: "LIST without resourceVersion".to_owned(),
                 actual: format!("{} × LIST resourceVersion={version}", pinned.len()),
-                evidence: pinned,
+                evidence: pinned.to_vec(),
             });
             break;
         }
     }
     found
+}
+
+/// Where lists were read: each 410 of a long trace asks what followed it.
+struct PinnedLists<'a> {
+    /// By version, the requests of lists at it that show that the client cannot get past it.
+    shown: BTreeMap<&'a str, Vec<u64>>,
+    /// The requests of lists without a version.
+    fresh: Vec<u64>,
+}
+
+impl<'a> PinnedLists<'a> {
+    fn of(trace: &Trace<'a>) -> Self {
+        let mut sets: BTreeMap<u64, Vec<&Snapshot<'a>>> = BTreeMap::new();
+        for set in &trace.snapshots {
+            sets.entry(set.began.seq).or_default().push(set);
+        }
+        let (mut shown, mut fresh): (BTreeMap<&str, Vec<u64>>, _) = (BTreeMap::new(), Vec::new());
+        for list in trace.lists() {
+            let seq = list.asked.seq;
+            match (list.pinned(), list.status()) {
+                (None, _) if list.query("continue").is_none() => fresh.push(seq),
+                (Some(version), Some(410)) => shown.entry(version).or_default().push(seq),
+                // One that was torn, whose next page was refused, that was no list or got past the version shows nothing.
+                (Some(version), Some(200)) => {
+                    let mut sets = sets.get(&seq).into_iter().flatten();
+                    let is_whole = |set: &&Snapshot<'_>| {
+                        set.resume.contains(&version)
+                            && trace.exchange(set.stream).is_some_and(Exchange::is_whole)
+                    };
+                    if sets.any(is_whole) {
+                        shown.entry(version).or_default().push(seq);
+                    }
+                }
+                (None | Some(_), _) => {}
+            }
+        }
+        Self { shown, fresh }
+    }
+
+    /// Those at `version`, after `seq` and up to the next list without a version: that is a fresh start, which may return
+    /// the version again.
+    fn at(&self, version: &str, seq: u64) -> &[u64] {
+        let Some(shown) = self.shown.get(version) else {
+            return &[];
+        };
+        let fresh = self.fresh.partition_point(|fresh| *fresh <= seq);
+        let until = self.fresh.get(fresh).copied().unwrap_or(u64::MAX);
+        let after = shown.partition_point(|list| *list <= seq);
+        let before = shown.partition_point(|list| *list < until);
+        &shown[after..before]
+    }
 }
 
 /// INV-05 (kubernetes/kubernetes#59848: version 0 may be answered from a cache that is far behind).
