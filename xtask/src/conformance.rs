@@ -2,6 +2,7 @@
 //!
 //! What the clients did is kept in adapters/results, a file each; the page is made of these files alone.
 
+mod behaviour;
 mod page;
 mod record;
 
@@ -11,6 +12,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use e2e::adapters::{Client, Registry};
 
+use self::behaviour::Behaviour;
 use self::record::Record;
 use crate::cargo::{self, Build};
 use crate::clients;
@@ -26,6 +28,9 @@ pub(crate) struct Arguments {
     /// Write CONFORMANCE.md from the recorded results; run nothing.
     #[arg(long, conflicts_with_all = ["client", "check"])]
     page: bool,
+    /// Measure only what the clients ask first and how they wait, for the page's table of behaviour.
+    #[arg(long, conflicts_with_all = ["check", "page", "from"])]
+    behaviour: bool,
     /// Take the output of earlier runs, NAME.jsonl in this folder, instead of running the clients.
     #[arg(long, value_name = "FOLDER", conflicts_with = "page")]
     from: Option<PathBuf>,
@@ -61,6 +66,17 @@ fn conformance(arguments: &Arguments) -> Result<Vec<String>, String> {
             Some(_) => None,
         };
         for client in chosen {
+            if let (true, Some(programs)) = (arguments.behaviour, &built) {
+                note(&format!("{}: measuring …", client.name));
+                let measured = programs.command(&root, &registry, client).and_then(|command| {
+                    Behaviour::measure(&root, &programs.fake_apiserver, client, &command)
+                });
+                match measured {
+                    Ok(behaviour) => behaviour.write(&root, &client.name)?,
+                    Err(why) => note(&format!("skipped {}: {why}", client.name)),
+                }
+                continue;
+            }
             let output = match (&built, &arguments.from) {
                 (Some(programs), _) => match programs.command(&root, &registry, client) {
                     Ok(command) => play(&root, &programs.fake_apiserver, client, &command, arguments.jobs),

@@ -11,6 +11,7 @@ use e2e::adapters::{Client, Registry};
 use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::scenario::catalogue::{self, Level, Requirement};
 
+use super::behaviour::Behaviour;
 use super::record::{Record, Test};
 use crate::clients;
 
@@ -97,12 +98,29 @@ pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
     }
     let head = head(&columns, &scenarios);
     groups(&columns, &scenarios, &mut page);
+    behaviours(root, registry, &mut page)?;
     page.push_str("\n## Failures, by client\n");
     for column in &columns {
         column.failures(&mut page);
     }
     unjudged(&columns, &mut page);
     Ok(Pages { page, head, wrong })
+}
+
+/// What is measured and not judged.
+fn behaviours(root: &Path, registry: &Registry, page: &mut String) -> Result<(), String> {
+    page.push_str(
+        "\n## Behaviour\n\nMeasured once per client, and not judged. What a library can be told is as in a scenario without `client:` (LIST and \
+         WATCH, pages of 500, the most recent state); the rest are its defaults. *Delays*: seconds between each of six \
+         refusals (503) and the next request.\n\n\
+         | client | first LIST | first WATCH | connections | delays | user agent |\n|---|---|---|---|---|---|\n",
+    );
+    for client in &registry.clients {
+        if let Some(behaviour) = Behaviour::read(root, &client.name)? {
+            let _ = writeln!(page, "| {} | {} |", client.title, behaviour.cells().join(" | "));
+        }
+    }
+    Ok(())
 }
 
 impl Pages {
