@@ -1,14 +1,14 @@
 //! The model: what a real apiserver would answer. Pure and clock-free; knows nothing of scripts, faults or sockets.
 //!
-//! One global revision counts every write. Each resource keeps its objects as of every revision (`store`) and its newest
-//! events (`watch_cache`); `list` and `watch` decide which of the two answers a read.
+//! Revisions, watch caches, and what a LIST, GET or WATCH is answered from are the crate `watchcache`; here are the kinds:
+//! what a write makes of an object (`registry`), and the bytes of an answer (`page`, `watch`, `table`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::Version;
-use apimachinery::options::{Collection, Form, GetRequest, ListRequest, WatchRequest};
+use apimachinery::options::{Collection, Form, WatchRequest};
 use apimachinery::status::Status;
 use builtin_kinds::crd;
 use scenario::{Manifest, ObjectName, ServerSettings};
@@ -21,16 +21,16 @@ mod bootstrap;
 mod components;
 mod definitions;
 mod kubelet;
+mod lines;
 pub mod list;
 mod namespaces;
+mod page;
 mod registry;
 pub(crate) mod review;
-mod store;
 mod table;
 mod tokens;
-mod turns;
+mod view;
 pub mod watch;
-mod watch_cache;
 mod write;
 
 #[cfg(test)]
@@ -43,14 +43,20 @@ use beginning::Beginning;
 use builtin_kinds::catalog::Catalog;
 pub use builtin_kinds::{catalog, unevaluated};
 use definitions::Installed;
-pub use list::{GetOutcome, ListOutcome, Page, PageText};
+use lines::Lines;
+pub use list::{GetOutcome, ListOutcome};
+pub use page::{Page, PageText};
 pub use registry::{Done, Refused};
-use store::{Objects, Store};
-use turns::Lags;
-pub use turns::{RestoreError, WatchCacheOp};
 pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
-use watch_cache::{Event, WatchCache};
+use watchcache::{ResourceId, Settings};
+pub use watchcache::{RestoreError, WatchCacheOp};
 use write::Outcome;
+
+/// The objects of one resource, in key order.
+type Objects = watchcache::Objects<Stored>;
+
+/// etcd and the watch caches.
+type Storage = watchcache::Storage<Stored, Lines>;
 
 /// Result of a write.
 #[derive(Debug, Clone)]
@@ -74,79 +80,24 @@ pub struct Written {
 pub struct Model {
     version: Version,
     catalog: Catalog,
-    revision: u64,
-    /// Oldest revision that is not compacted.
-    compacted: u64,
+    storage: Storage,
     /// Number of writes ever made; unlike revisions, it never goes down.
     writes: u64,
     /// Number of dry-run writes, so that the objects they return have unique uids.
     dry_runs: u64,
-    bookmark_interval: Duration,
-    watch_cache_capacity: usize,
     /// Time from 1970 to the start.
     epoch: Duration,
-    progress_notify: bool,
     /// Must a namespace exist before anything is written into it?
     namespaces_enforced: bool,
     /// Served definitions, by name.
     installed: BTreeMap<String, Installed>,
     /// Definitions that changed and are not processed yet.
     unsettled: BTreeSet<String>,
-    /// In the order of registration; never removed.
-    resources: Vec<Resource>,
-    /// Their index by group and plural: all versions of a resource share their objects.
-    places: BTreeMap<(&'static str, &'static str), Place>,
+    /// The resources by group and plural: all versions of a resource share their objects.
+    places: BTreeMap<(&'static str, &'static str), ResourceId>,
     /// The same by the address of the kind, because every write looks it up several times.
-    places_of_kinds: BTreeMap<usize, Place>,
-    /// Does every resource have the watch cache of a second apiserver?
-    secondary: bool,
+    places_of_kinds: BTreeMap<usize, ResourceId>,
     beginning: Beginning,
-    lags: Lags,
-}
-
-/// Index of a resource, for callers that need it at every event.
-#[derive(Debug, Clone, Copy)]
-struct Place(usize);
-
-/// One kind's objects and events.
-#[derive(Debug)]
-struct Resource {
-    watch_cached: bool,
-    store: Store,
-    cache: WatchCache,
-    /// Watch cache of a second apiserver on the same store.
-    secondary: Option<WatchCache>,
-}
-
-impl Resource {
-    fn cache(&self, replica: Replica) -> &WatchCache {
-        match (replica, &self.secondary) {
-            (Replica::Secondary, Some(secondary)) => secondary,
-            (Replica::Primary | Replica::Secondary, _) => &self.cache,
-        }
-    }
-
-    /// Returns the watch caches of `replica`, or of both.
-    fn caches(&mut self, replica: Option<Replica>) -> impl Iterator<Item = &mut WatchCache> {
-        let first = (replica != Some(Replica::Secondary)).then_some(&mut self.cache);
-        let second = self
-            .secondary
-            .as_mut()
-            .filter(|_| replica != Some(Replica::Primary));
-        first.into_iter().chain(second)
-    }
-
-    /// Returns the approximate memory of the watch cache's events, in bytes.
-    fn event_bytes(&self) -> usize {
-        self.cache.bytes() + self.secondary.as_ref().map_or(0, WatchCache::bytes)
-    }
-
-    /// Refills the watch caches from a list at `revision`.
-    fn relist(&mut self, revision: u64) {
-        let objects = self.store.current().clone();
-        self.caches(None)
-            .for_each(|cache| cache.relist(revision, &objects));
-    }
 }
 
 impl Model {
@@ -169,27 +120,26 @@ impl Model {
     }
 
     fn with_catalog(settings: &ServerSettings, catalog: Catalog) -> Self {
-        let revision = settings.revision;
+        let storage = Storage::new(&Settings {
+            version: settings.version,
+            revision: settings.revision,
+            watch_cache_capacity: settings.watch_cache_capacity,
+            bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms),
+            progress_notify: settings.progress_notify,
+        });
         let mut model = Self {
             version: settings.version,
             catalog: catalog.clone(),
-            watch_cache_capacity: settings.watch_cache_capacity,
-            secondary: false,
-            revision,
-            compacted: revision,
+            storage,
             writes: 0,
             dry_runs: 0,
-            bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms.max(1)),
             epoch: Duration::from_secs(settings.epoch_seconds),
-            progress_notify: settings.progress_notify,
             namespaces_enforced: false,
             installed: BTreeMap::new(),
             unsettled: BTreeSet::new(),
-            resources: Vec::new(),
             places: BTreeMap::new(),
             places_of_kinds: BTreeMap::new(),
             beginning: Beginning::new(),
-            lags: Lags::default(),
         };
         for kind in catalog.kinds() {
             model.make_room(kind);
@@ -199,47 +149,48 @@ impl Model {
 
     /// Registers the resource of this kind, if it is new.
     fn make_room(&mut self, kind: &'static Kind) {
-        let revision = self.revision;
-        // Without a watch cache, etcd has all events since compaction.
-        let capacity = if kind.watch_cached {
-            self.watch_cache_capacity
-        } else {
-            usize::MAX
-        };
-        let (secondary, lags) = (self.secondary, &self.lags);
-        let new = |replica| WatchCache::new(revision, capacity, lags.of(replica));
-        let place = self.places.entry(kind.storage()).or_insert_with(|| {
-            self.resources.push(Resource {
-                watch_cached: kind.watch_cached,
-                store: Store::new(revision),
-                cache: new(Replica::Primary),
-                secondary: secondary.then(|| new(Replica::Secondary)),
-            });
-            Place(self.resources.len() - 1)
-        });
+        let storage = &mut self.storage;
+        let place = self.places.entry(kind.storage());
+        let place = place.or_insert_with(|| storage.add_resource(kind.plural, kind.watch_cached));
         self.places_of_kinds.insert(address(kind), *place);
     }
 
     /// Is there a second apiserver on the same store?
     pub fn has_secondary(&self) -> bool {
-        self.secondary
+        self.storage.replicas() > 1
     }
 
     /// Adds a second apiserver, whose watch caches begin at the current revision.
     pub fn open_twin(&mut self) {
-        let (revision, capacity) = (self.revision, self.watch_cache_capacity);
-        self.secondary = true;
-        for resource in &mut self.resources {
-            let capacity = if resource.watch_cached {
-                capacity
-            } else {
-                usize::MAX
-            };
-            resource.secondary = Some(WatchCache::new(
-                revision,
-                capacity,
-                self.lags.of(Replica::Secondary),
-            ));
+        self.storage.add_replica();
+    }
+
+    /// Returns etcd and the watch caches.
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// The same, to compact, restore or restart it. Objects are written by the methods of the model.
+    pub(crate) fn storage_mut(&mut self) -> &mut Storage {
+        &mut self.storage
+    }
+
+    /// Applies the operation to the watch cache of a resource (group and plural), or to all, of one replica or both.
+    pub fn turn_watch_caches(
+        &mut self,
+        now: Duration,
+        op: WatchCacheOp,
+        resource: Option<(&str, &str)>,
+        replica: Option<Replica>,
+    ) {
+        let replica = replica.map(replica_id);
+        match resource {
+            None => self.storage.operate(now, op, None, replica),
+            Some(resource) => {
+                if let Some(place) = self.places.get(&resource).copied() {
+                    self.storage.operate(now, op, Some(place), replica);
+                }
+            }
         }
     }
 
@@ -250,19 +201,18 @@ impl Model {
 
     /// Returns the newest revision.
     pub fn revision(&self) -> u64 {
-        self.revision
+        self.storage.revision()
     }
 
     /// Returns the oldest revision that an exact list can return.
     pub fn compacted(&self) -> u64 {
-        self.compacted
+        self.storage.compacted()
     }
 
     /// Returns the oldest revision from which a watch of this resource can start.
     pub fn oldest_watchable(&self, group: &str, plural: &str) -> Option<u64> {
         let kind = self.catalog.find(group, plural)?;
-        let oldest = self.resource(kind).cache.oldest_start();
-        Some(if kind.watch_cached { oldest } else { self.compacted })
+        Some(self.storage.oldest_watchable(self.place(kind)))
     }
 
     /// Creates or replaces the object.
@@ -341,9 +291,9 @@ impl Model {
         revision: u64,
     ) -> impl Iterator<Item = Arc<Stored>> {
         let kind = self.catalog.find(group, plural);
-        let objects = kind.and_then(|kind| self.resource(kind).store.at(revision));
+        let objects = kind.and_then(|kind| self.storage.at(self.place(kind), revision));
         objects.into_iter().flat_map(move |objects| {
-            let range = store::range(&objects, namespace, "");
+            let range = watchcache::range(&objects, namespace, "");
             range.cloned().collect::<Vec<_>>()
         })
     }
@@ -351,38 +301,6 @@ impl Model {
     /// Returns the current object.
     pub fn object(&self, name: &ObjectName) -> Option<Arc<Stored>> {
         self.existing(name).ok().map(|(_, object)| object)
-    }
-
-    /// Answers a LIST that arrived at `arrived`.
-    pub fn list(&self, now: Duration, arrived: Duration, request: &ListRequest) -> ListOutcome {
-        self.list_at(Replica::Primary, now, arrived, request)
-    }
-
-    /// Like [`Model::list`], at one of two apiservers.
-    pub fn list_at(
-        &self,
-        replica: Replica,
-        now: Duration,
-        arrived: Duration,
-        request: &ListRequest,
-    ) -> ListOutcome {
-        list::list(self, replica, now, arrived, request)
-    }
-
-    /// Answers a GET that arrived at `arrived`.
-    pub fn get(&self, now: Duration, arrived: Duration, request: &GetRequest) -> GetOutcome {
-        self.get_at(Replica::Primary, now, arrived, request)
-    }
-
-    /// Like [`Model::get`], at one of two apiservers.
-    pub fn get_at(
-        &self,
-        replica: Replica,
-        now: Duration,
-        arrived: Duration,
-        request: &GetRequest,
-    ) -> GetOutcome {
-        list::get(self, replica, now, arrived, request)
     }
 
     /// Opens a watch. `lifetime` is how long it lasts if the request has no `timeoutSeconds`; a real server draws it from
@@ -431,54 +349,26 @@ impl Model {
         )
     }
 
-    /// Returns the revision and the objects that reads from the watch cache see.
-    fn cached<'a>(&'a self, resource: &'a Resource, replica: Replica) -> (u64, &'a Objects) {
-        let cache = resource.cache(replica);
-        match cache.behind() {
-            Some(objects) => (cache.revision(), objects),
-            None if self.progress_notify => (self.revision, resource.store.current()),
-            None => (cache.revision(), resource.store.current()),
-        }
-    }
-
-    /// Requests `revision` of the watch cache: a cache that is behind asks etcd for its revision (a progress request),
-    /// and so learns of writes to other resources. Returns the revision that the cache has reached.
-    fn catch_up(&self, resource: &Resource, replica: Replica, revision: u64) -> u64 {
-        let cache = resource.cache(replica);
-        if self.cached(resource, replica).0 < revision {
-            cache.progress(self.revision);
-        }
-        self.cached(resource, replica).0
-    }
-
     fn kind(&self, group: &str, plural: &str) -> Result<&'static Kind, Status> {
         self.catalog.find(group, plural).ok_or_else(Status::unknown_path)
     }
 
-    fn place(&self, kind: &'static Kind) -> Place {
+    fn place(&self, kind: &'static Kind) -> ResourceId {
         let place = self.places_of_kinds.get(&address(kind));
         let place = place.or_else(|| self.places.get(&kind.storage()));
         *place.expect("room is made for a kind before it is served, and never taken back")
     }
 
-    fn at(&self, place: Place) -> &Resource {
-        &self.resources[place.0]
-    }
-
-    fn resource(&self, kind: &'static Kind) -> &Resource {
-        self.at(self.place(kind))
-    }
-
-    fn resource_mut(&mut self, kind: &'static Kind) -> &mut Resource {
-        let place = self.place(kind);
-        &mut self.resources[place.0]
+    /// Returns the current objects of this kind's resource, in key order.
+    fn objects(&self, kind: &'static Kind) -> &Objects {
+        self.storage.current(self.place(kind))
     }
 
     fn existing(&self, name: &ObjectName) -> Result<(&'static Kind, Arc<Stored>), Status> {
         let kind = self.kind(&name.group, &name.plural)?;
         let namespace = name.namespace.as_deref().or(kind.namespaced.then_some("default"));
         let key = kind.key(namespace, &name.name);
-        match self.resource(kind).store.current().get(key.as_str()) {
+        match self.objects(kind).get(key.as_str()) {
             Some(object) => Ok((kind, Arc::clone(object))),
             None => Err(Status::not_found(kind, &name.name)),
         }
@@ -491,7 +381,7 @@ impl Model {
         key: String,
         manifest: &serde_json::Value,
     ) -> Written {
-        let current = self.resource(kind).store.current().get(key.as_str()).cloned();
+        let current = self.objects(kind).get(key.as_str()).cloned();
         let uid = write::uid(self.writes, &key);
         let prepared = kind.defines.then(|| {
             let old = current.as_ref().map(|current| current.json());
@@ -510,18 +400,21 @@ impl Model {
         previous: Option<Arc<Stored>>,
         outcome: Outcome,
     ) -> Written {
-        let revision = self.revision + 1;
+        let place = self.place(kind);
         let (op, stored) = match (outcome, &previous) {
-            (Outcome::Put(json), None) => (
-                Some(WriteOp::Create),
-                Arc::new(Stored::new(kind, key.clone(), revision, json)),
-            ),
-            (Outcome::Put(json), Some(_)) => (
-                Some(WriteOp::Update),
-                Arc::new(Stored::new(kind, key.clone(), revision, json)),
-            ),
+            (Outcome::Put(json), previous) => {
+                let make = |revision| Stored::new(kind, key.clone(), revision, json);
+                let stored = self.storage.put(now, place, make);
+                let op = match previous {
+                    None => WriteOp::Create,
+                    Some(_) => WriteOp::Update,
+                };
+                (Some(op), stored)
+            }
             (Outcome::Gone | Outcome::Released(_), Some(last)) => {
-                (Some(WriteOp::Delete), Arc::new(last.at_revision(revision)))
+                let gone = self.storage.delete(now, place, last);
+                let gone = gone.expect("only an object that is there can go");
+                (Some(WriteOp::Delete), gone)
             }
             (Outcome::Same(current), _) => (None, current),
             (Outcome::Gone | Outcome::Released(_), None) => {
@@ -529,7 +422,7 @@ impl Model {
             }
         };
         if let Some(op) = op {
-            self.commit(now, op, &stored, previous.clone());
+            self.note(op, &stored);
         }
         Written {
             op,
@@ -541,10 +434,10 @@ impl Model {
         }
     }
 
-    /// Creates an object that is complete, under the next revision.
-    fn create(&mut self, now: Duration, stored: Stored) -> Written {
-        let stored = Arc::new(stored);
-        self.commit(now, WriteOp::Create, &stored, None);
+    /// Creates an object that `make` completes for the revision it gets.
+    fn create(&mut self, now: Duration, kind: &'static Kind, make: impl FnOnce(u64) -> Stored) -> Written {
+        let stored = self.storage.put(now, self.place(kind), make);
+        self.note(WriteOp::Create, &stored);
         Written {
             op: Some(WriteOp::Create),
             key: stored.key.clone(),
@@ -555,25 +448,20 @@ impl Model {
         }
     }
 
-    /// Stores a version, or the last one of a deleted object, and passes it to the watch caches.
-    fn commit(&mut self, now: Duration, op: WriteOp, stored: &Arc<Stored>, previous: Option<Arc<Stored>>) {
+    /// Counts a write, and passes it to the controllers of definitions.
+    fn note(&mut self, op: WriteOp, stored: &Stored) {
         let (kind, key, revision) = (stored.kind, stored.key.as_str(), stored.revision);
-        self.revision = revision;
         self.writes += 1;
         tracing::debug!(resource = kind.plural, key, revision, ?op, "written");
         self.unsettle(kind, key);
-        let told = self.progress_notify.then_some(revision - 1);
-        let resource = self.resource_mut(kind);
-        match op {
-            WriteOp::Create | WriteOp::Update => resource.store.put(stored),
-            WriteOp::Delete => resource.store.remove(key, revision),
-        }
-        let event = Arc::new(Event::new(op, Arc::clone(stored), previous));
-        let objects = resource.store.current().clone();
-        for cache in resource.caches(None) {
-            told.iter().for_each(|revision| cache.progress(*revision));
-            cache.push(now, Arc::clone(&event), &objects);
-        }
+    }
+}
+
+/// The replica as the storage counts them.
+fn replica_id(replica: Replica) -> watchcache::Replica {
+    match replica {
+        Replica::Primary => watchcache::Replica::FIRST,
+        Replica::Secondary => watchcache::Replica(1),
     }
 }
 

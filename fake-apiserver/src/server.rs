@@ -329,7 +329,7 @@ impl Server {
         let now = now.max(self.now);
         self.now = now;
         self.log.trim();
-        if self.model.follow(now) {
+        if self.model.storage_mut().follow(now) {
             self.touch_all();
         }
         match input {
@@ -375,7 +375,10 @@ impl Server {
             .poll_timeout(self.synced_since())
             .filter(|at| *at > self.now);
         let compaction = self.compaction.as_ref().map(Compaction::poll_timeout);
-        let (wake, sight) = (self.wakes.first().map(|(at, _)| *at), self.model.poll_timeout());
+        let (wake, sight) = (
+            self.wakes.first().map(|(at, _)| *at),
+            self.model.storage().poll_timeout(),
+        );
         [wake, script, goal, compaction, sight]
             .into_iter()
             .flatten()

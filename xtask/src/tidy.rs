@@ -10,9 +10,14 @@ use std::process::{Command, ExitCode};
 
 /// A crate, whether it is looked at without its default features, and what it must not depend on, however indirectly.
 /// What stands below it in [`modules::ORDER`] is forbidden as well.
-const FORBIDDEN: [(&str, bool, &[&str]); 11] = [
+const FORBIDDEN: [(&str, bool, &[&str]); 12] = [
     ("apimachinery", false, EDGE),
     ("trace", false, EDGE),
+    (
+        "watchcache",
+        false,
+        &["tokio", "hyper", "hyper-util", "http", "kube-client", "trace"],
+    ),
     ("builtin-kinds", false, EDGE),
     ("scenario", false, EDGE),
     (

@@ -11,9 +11,8 @@ use std::time::Duration;
 use apimachinery::object::Stored;
 use apimachinery::options::Form;
 
-use super::store::Objects;
 use super::write::Outcome;
-use super::{Model, Written};
+use super::{Model, Objects, Written};
 
 /// The objects of each resource, by group and plural.
 pub(super) type Beginning = BTreeMap<(&'static str, &'static str), Objects>;
@@ -26,7 +25,7 @@ impl Model {
     pub fn begin_here(&mut self) {
         let places = self.places.iter();
         self.beginning = places
-            .map(|(stored, place)| (*stored, self.at(*place).store.current().clone()))
+            .map(|(stored, place)| (*stored, self.storage.current(*place).clone()))
             .collect();
     }
 
@@ -74,7 +73,7 @@ impl Model {
                 let then = then.and_then(|then| then.get(object.key.as_str()));
                 then.is_some_and(|then| then.uid == object.uid)
             };
-            let objects = self.at(*place).store.current().values();
+            let objects = self.storage.current(*place).values();
             found.extend(objects.filter(|object| !known(object)).cloned());
         }
         found
@@ -82,7 +81,7 @@ impl Model {
 
     fn put_back(&mut self, now: Duration, then: &Arc<Stored>) -> Option<Written> {
         let place = self.places.get(&then.kind.storage())?;
-        let current = self.at(*place).store.current().get(then.key.as_str()).cloned();
+        let current = self.storage.current(*place).get(then.key.as_str()).cloned();
         let same = current.as_ref().is_some_and(|current| {
             let at_its_revision = || then.at_revision(current.revision).encoded(Form::Full);
             Arc::ptr_eq(current, then) || current.encoded(Form::Full) == at_its_revision()
@@ -115,13 +114,7 @@ mod tests {
             .apply(Duration::from_millis(100), &manifest)
             .expect("it is valid");
         let namespaces = model.catalog().find("", "namespaces").expect("they are built in");
-        let object = model
-            .resource(namespaces)
-            .store
-            .current()
-            .get("n")
-            .expect("it was put")
-            .json();
+        let object = model.objects(namespaces).get("n").expect("it was put").json();
         assert_eq!(object["metadata"]["creationTimestamp"], "2023-11-14T22:13:21Z");
     }
 }

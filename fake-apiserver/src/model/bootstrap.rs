@@ -32,14 +32,15 @@ impl Model {
         let head: Head<'_> = serde_json::from_str(json).expect("a test reads every line of the recording");
         let kind = self.catalog.find_kind(&head.api_version, &head.kind)?;
         let key = kind.key(head.metadata.namespace.as_deref(), &head.metadata.name);
-        if self.resource(kind).store.current().contains_key(key.as_str()) {
+        if self.objects(kind).contains_key(key.as_str()) {
             return None;
         }
-        let revision = self.revision + 1;
         let uid = write::uid(self.writes, &key);
-        let full = filled(json, &uid, revision, self.epoch);
-        let stored = Stored::recorded(kind, key, uid, revision, &head.metadata.labels, full);
-        Some(self.create(Duration::ZERO, stored))
+        let epoch = self.epoch;
+        Some(self.create(Duration::ZERO, kind, |revision| {
+            let full = filled(json, &uid, revision, epoch);
+            Stored::recorded(kind, key, uid, revision, &head.metadata.labels, full)
+        }))
     }
 }
 

@@ -11,24 +11,18 @@ use apimachinery::kind::Kind;
 use apimachinery::object::Stored;
 use serde_json::{Value, json};
 
-use super::store::Objects;
-
 /// A component and the port where its health would be asked for.
 const UNREACHABLE: [(&str, u16); 2] = [("controller-manager", 10257), ("scheduler", 10259)];
 
-/// All of them, as objects of `kind`.
-pub(super) fn statuses(kind: &'static Kind) -> Objects {
-    let unreachable = UNREACHABLE.map(|(name, port)| {
+/// All of them, as objects of `kind`, in key order.
+pub(super) fn statuses(kind: &'static Kind) -> [Arc<Stored>; 3] {
+    let [manager, scheduler] = UNREACHABLE.map(|(name, port)| {
         let message = format!(
             "Get \"https://127.0.0.1:{port}/healthz\": dial tcp 127.0.0.1:{port}: connect: connection refused"
         );
         status(kind, name, "False", &message)
     });
-    unreachable
-        .into_iter()
-        .chain([status(kind, "etcd-0", "True", "ok")])
-        .map(|status| (Arc::from(status.key.as_str()), Arc::new(status)))
-        .collect()
+    [manager, status(kind, "etcd-0", "True", "ok"), scheduler].map(Arc::new)
 }
 
 fn status(kind: &'static Kind, name: &str, healthy: &str, message: &str) -> Stored {

@@ -80,7 +80,7 @@ impl Model {
     }
 
     fn current(&self, kind: &'static Kind, key: &str) -> Option<Arc<Stored>> {
-        self.resource(kind).store.current().get(key).cloned()
+        self.objects(kind).get(key).cloned()
     }
 
     fn settle_one(
@@ -137,13 +137,13 @@ impl Model {
         let held = definition["metadata"]["finalizers"].as_array();
         let only_cleanup = held.is_none_or(|names| names.iter().all(|name| name == CLEANUP));
         if let Some(of) = rows(&definition).first() {
-            let objects: Vec<_> = self.resource(of).store.current().values().cloned().collect();
+            let objects: Vec<_> = self.objects(of).values().cloned().collect();
             for object in objects {
                 let outcome = write::delete(&object, now);
                 let done = self.carry_out(now, object.kind, object.key.clone(), Some(object), outcome);
                 written.extend(Some(done).filter(|done| done.op.is_some()));
             }
-            if !self.resource(of).store.current().is_empty() {
+            if !self.objects(of).is_empty() {
                 self.unsettled.remove(&stored.key);
                 return;
             }
@@ -164,8 +164,7 @@ impl Model {
         let had: Vec<&'static Kind> = self.rows_of(&gone);
         self.catalog.define(&gone.group, &gone.plural, &[]);
         if let Some(kind) = had.first() {
-            let revision = self.revision;
-            self.resource_mut(kind).relist(revision);
+            self.storage.relist(self.place(kind));
         }
         let left = self.catalog.groups();
         for group in groups.iter().filter(|group| group.name == gone.group) {
@@ -210,8 +209,7 @@ impl Model {
             && before.said != said
         {
             tracing::debug!(resource = kind.plural, "definition reinstalled");
-            let revision = self.revision;
-            self.resource_mut(kind).relist(revision);
+            self.storage.relist(self.place(kind));
         }
     }
 
@@ -226,7 +224,7 @@ impl Model {
         let kinds = self.catalog.kinds().iter().copied();
         kinds
             .filter(|kind| kind.defines)
-            .flat_map(|kind| self.resource(kind).store.current().values())
+            .flat_map(|kind| self.objects(kind).values())
             .map(|stored| (stored.key.clone(), stored.json()))
             .collect()
     }
@@ -234,7 +232,7 @@ impl Model {
     /// The names the other definitions of its group hold.
     fn taken(&self, kind: &'static Kind, definition: &Stored) -> Taken {
         let group = definition.json()["spec"]["group"].clone();
-        let others = self.resource(kind).store.current().values();
+        let others = self.objects(kind).values();
         let others: Vec<Value> = others
             .filter(|other| other.key != definition.key)
             .map(|other| other.json())

@@ -24,7 +24,7 @@ impl Model {
         }
         let (kind, name) = (request.collection.kind, request.name.as_str());
         let key = kind.key(request.collection.namespace.as_deref(), name);
-        let pod = self.resource(kind).store.current().get(key.as_str());
+        let pod = self.objects(kind).get(key.as_str());
         let pod = pod.ok_or_else(|| Status::not_found(kind, name))?.json();
         if request.connection != Connection::PortForward {
             check_container(&pod["spec"], name, &request.container)?;

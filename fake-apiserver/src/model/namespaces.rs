@@ -56,7 +56,7 @@ mod tests {
         });
         make(&mut model);
         let namespaces = model.catalog().find("", "namespaces").unwrap();
-        let objects = model.resource(namespaces).store.current();
+        let objects = model.objects(namespaces);
         objects.get("n").unwrap().json()
     }
 

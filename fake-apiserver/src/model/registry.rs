@@ -222,9 +222,8 @@ impl Writer<'_> {
 
     fn find(&self, name: &str) -> Option<Arc<Stored>> {
         let key = self.key(name);
-        let store = &self.model.resource(self.kind()).store;
-        store
-            .current()
+        self.model
+            .objects(self.kind())
             .get(key.as_str())
             .map(|object| convert::as_kind(object, self.kind()))
     }
@@ -253,7 +252,7 @@ impl Writer<'_> {
         let Some(kind) = self.model.catalog.find("", "namespaces") else {
             return Ok(None);
         };
-        let found = self.model.resource(kind).store.current().get(namespace).cloned();
+        let found = self.model.objects(kind).get(namespace).cloned();
         if found.is_none() && self.model.namespaces_enforced {
             return Err(Status::not_found(kind, namespace));
         }
@@ -330,7 +329,7 @@ impl Writer<'_> {
     /// The objects of a built-in kind in the namespace that is written to. Where there are none it costs nothing.
     fn in_namespace(&self, group: &str, plural: &str) -> Vec<Arc<Stored>> {
         let kind = self.model.catalog.find(group, plural);
-        let objects = kind.map(|kind| self.model.resource(kind).store.current());
+        let objects = kind.map(|kind| self.model.objects(kind));
         let Some(objects) = objects.filter(|objects| !objects.is_empty()) else {
             return Vec::new();
         };

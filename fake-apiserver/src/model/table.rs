@@ -17,7 +17,7 @@ use builtin_kinds::convert;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::list::Page;
+use super::page::Page;
 
 /// An object in the form asked for, without newline; a table if that is the form, with the names of its columns if
 /// `named`.

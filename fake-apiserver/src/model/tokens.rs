@@ -233,8 +233,7 @@ impl Model {
             .catalog
             .find("", plural)
             .expect("every server has the core resources");
-        let store = &self.resource(kind).store;
-        let found = store.current().get(kind.key(namespace, name).as_str());
+        let found = self.objects(kind).get(kind.key(namespace, name).as_str());
         found.cloned().ok_or_else(|| Status::not_found(kind, name))
     }
 }

@@ -260,11 +260,11 @@ impl Server {
     pub(super) fn control(&mut self, now: Duration, control: Control) {
         match control {
             Control::Compact => {
-                self.model.compact_store();
+                self.model.storage_mut().compact_store();
                 self.turned(now, format!("etcd compacted up to {}", self.model.revision()));
             }
             Control::RestartWatchCaches => {
-                self.model.restart_watch_caches();
+                self.model.storage_mut().restart_watch_caches();
                 self.turned(now, "watch caches restarted".to_owned());
             }
         }

@@ -56,18 +56,18 @@ impl Server {
 
     /// Forgets history that is old, or too much: to be asked after every write.
     pub(super) fn compact_if_due(&mut self, now: Duration) {
-        let (revision, bytes) = (self.model.revision(), self.model.history_bytes());
+        let (revision, bytes) = (self.model.revision(), self.model.storage().history_bytes());
         let compaction = self.compaction.as_mut();
         if let Some(to) = compaction.and_then(|compaction| compaction.due(now, revision, bytes)) {
-            self.model.compact_store_to(to);
+            self.model.storage_mut().compact_store_to(to);
             let written = self.model.revision();
             if let Some(compaction) = &mut self.compaction {
                 compaction.wrote(revision, written);
             }
             self.turned(now, format!("etcd compacted up to {to}"));
         }
-        if self.compaction.is_some() && self.model.event_bytes() > EVENT_BYTES_MAX {
-            self.model.evict_events(EVENT_BYTES_MAX / 2);
+        if self.compaction.is_some() && self.model.storage().event_bytes() > EVENT_BYTES_MAX {
+            self.model.storage_mut().evict_events(EVENT_BYTES_MAX / 2);
             self.turned(
                 now,
                 "the oldest events left the watch caches: too many bytes".to_owned(),

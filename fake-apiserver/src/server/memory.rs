@@ -51,8 +51,8 @@ impl Server {
     /// Memory in use beside the objects, without what connections hold.
     pub fn memory(&self) -> MemoryView {
         MemoryView {
-            history: self.model.history_bytes(),
-            events: self.model.event_bytes(),
+            history: self.model.storage().history_bytes(),
+            events: self.model.storage().event_bytes(),
             trace: self.log.bytes(),
             answers: 0,
             queries: self.query_bytes,

@@ -50,7 +50,7 @@ impl Server {
                 self.bind_write(now, binds.as_deref());
             }
             TruthAction::Compact => {
-                self.model.compact();
+                self.model.storage_mut().compact();
                 self.turned(now, format!("compacted up to {}", self.model.revision()));
             }
             TruthAction::ClearWatchCache => self.turn_caches(now, WatchCacheOp::Clear, target, replica),
@@ -173,7 +173,7 @@ impl Server {
         let Some(revision) = revision else {
             return self.turned(now, format!("restore refused: {to} stands for no revision"));
         };
-        match self.model.restore(revision) {
+        match self.model.storage_mut().restore(revision) {
             Err(refused) => self.turned(now, format!("restore refused: {refused}")),
             Ok(()) => {
                 self.script.on_activity(now);

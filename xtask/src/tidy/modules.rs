@@ -10,9 +10,10 @@ use std::path::Path;
 use syn::visit::Visit;
 
 /// The crates in import order: each imports only crates that stand above it.
-pub(super) const ORDER: [(&str, &str); 10] = [
+pub(super) const ORDER: [(&str, &str); 11] = [
     ("apimachinery", "crates/apimachinery"),
     ("trace", "crates/trace"),
+    ("watchcache", "crates/watchcache"),
     ("builtin-kinds", "crates/builtin-kinds"),
     ("scenario", "crates/scenario"),
     ("fake-apiserver", "fake-apiserver"),

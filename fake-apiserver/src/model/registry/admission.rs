@@ -111,7 +111,7 @@ impl Writer<'_> {
         }
         let namespace = self.collection.namespace.as_deref();
         let known = self.model.catalog.find("", "serviceaccounts").is_none_or(|kind| {
-            let accounts = self.model.resource(kind).store.current();
+            let accounts = self.model.objects(kind);
             accounts.contains_key(kind.key(namespace, account).as_str())
         });
         if known {
@@ -142,9 +142,7 @@ impl Writer<'_> {
                 && service.pointer("/spec/allocateLoadBalancerNodePorts") != Some(&json!(false));
         let others: Vec<Value> = self
             .model
-            .resource(self.kind())
-            .store
-            .current()
+            .objects(self.kind())
             .values()
             .filter(|other| other.uid != uid)
             .map(|other| other.json())

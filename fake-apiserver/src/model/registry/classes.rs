@@ -8,7 +8,7 @@ use apimachinery::status::Status;
 use serde_json::{Value, json};
 
 use super::Writer;
-use crate::model::store::Objects;
+use crate::model::Objects;
 
 /// Priorities there are without a PriorityClass in the store.
 const SYSTEM_PRIORITIES: [(&str, i64); 2] = [
@@ -238,6 +238,6 @@ impl Writer<'_> {
 
     fn classes(&self, group: &str, plural: &str) -> Option<&Objects> {
         let kind = self.model.catalog.find(group, plural)?;
-        Some(self.model.resource(kind).store.current())
+        Some(self.model.objects(kind))
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{Writer, finalizers, is_terminating};
 use crate::api::write::{DeleteOptions, Propagation};
-use crate::model::list::{FRESH_WAIT, ListOutcome};
+use crate::model::list::ListOutcome;
 use crate::model::write::{self, Outcome};
 
 const ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
@@ -126,7 +126,7 @@ impl Writer<'_> {
     ) -> Result<(u16, Bytes), Status> {
         self.warn_of_orphans(options);
         // A cache that lags is not waited for: what it waits for could only come from here.
-        let page = match self.model.list(self.now + FRESH_WAIT, self.now, list) {
+        let page = match self.model.list(self.now + watchcache::FRESH_WAIT, self.now, list) {
             ListOutcome::Page(page) => page,
             ListOutcome::Refused(status) => return Err(status),
             ListOutcome::Wait { .. } => unreachable!("the wait is over"),

@@ -36,7 +36,7 @@ impl Writer<'_> {
             ))
         };
         let kind = self.model.catalog.find("", "nodes");
-        let node = kind.and_then(|kind| self.model.resource(kind).store.current().get(wanted));
+        let node = kind.and_then(|kind| self.model.objects(kind).get(wanted));
         let Some(node) = node.map(|node| node.json()) else {
             return refused(&format!("node \"{wanted}\" not found"), None);
         };

@@ -60,7 +60,7 @@ fn an_open_watch_reads_on_behind_the_window() {
     for n in 1..=5 {
         world.put("a", &n.to_string(), None);
     }
-    world.model.compact();
+    world.model.storage_mut().compact();
     assert_eq!(world.drain(&mut watch).len(), 5);
 }
 
@@ -69,7 +69,7 @@ fn compaction_forgets_history_for_lists_and_watches_alike() {
     let mut world = World::fixture(Version::V1_36);
     let mut open = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     world.put("cm-1", "2", None);
-    world.model.compact();
+    world.model.storage_mut().compact();
     assert_eq!(world.model.compacted(), 1010);
     let exact = |revision: u64| {
         world.list(&format!(
@@ -174,15 +174,15 @@ fn a_cache_that_lags_shows_every_write_so_much_later() {
     world.delete("cm-5");
     assert_eq!(world.list(&any), "1009: probe/cm-5");
     assert_eq!(world.list(&newest), "wait 3s", "for the cache, as long as it may");
-    assert_eq!(world.model.poll_timeout(), Some(seconds(2.0)));
+    assert_eq!(world.model.storage().poll_timeout(), Some(seconds(2.0)));
 
     world.now = seconds(1.0);
-    assert!(!world.model.follow(world.now), "not yet");
+    assert!(!world.model.storage_mut().follow(world.now), "not yet");
     world.put("cm-1", "2", None);
     assert_eq!(world.drain(&mut watch), [""; 0]);
 
     world.now = seconds(2.0);
-    assert!(world.model.follow(world.now));
+    assert!(world.model.storage_mut().follow(world.now));
     assert_eq!(world.drain(&mut watch), ["DELETED probe/cm-5@1010"]);
     assert_eq!(
         world.list(&any),
@@ -193,7 +193,7 @@ fn a_cache_that_lags_shows_every_write_so_much_later() {
         world.get(&format!("{CM}/cm-1?resourceVersion=0"), Duration::ZERO),
         "1003 probe/cm-1"
     );
-    assert_eq!(world.model.poll_timeout(), Some(seconds(3.0)));
+    assert_eq!(world.model.storage().poll_timeout(), Some(seconds(3.0)));
 
     world.turn(WatchCacheOp::Lag(seconds(60.0)));
     assert_eq!(world.drain(&mut watch), [""; 0], "and now even later");
@@ -202,7 +202,7 @@ fn a_cache_that_lags_shows_every_write_so_much_later() {
     assert_eq!(world.list(&any), "1011: ");
     world.put("cm-1", "3", None);
     assert_eq!(world.drain(&mut watch), ["MODIFIED probe/cm-1@1012"]);
-    assert_eq!(world.model.poll_timeout(), None);
+    assert_eq!(world.model.storage().poll_timeout(), None);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_lag_is_one_doors_own_and_that_of_resources_to_come() {
         "who hops there sees the past"
     );
     world.now = seconds(1.0);
-    world.model.follow(world.now);
+    world.model.storage_mut().follow(world.now);
     assert_eq!(at(&world, Replica::Secondary), "1010: ");
 }
 
@@ -239,7 +239,7 @@ fn a_cache_that_thaws_behind_a_compaction_relists() {
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     world.turn(WatchCacheOp::Freeze);
     world.put("cm-1", "2", None);
-    world.model.compact();
+    world.model.storage_mut().compact();
     world.turn(WatchCacheOp::Thaw);
     assert_eq!(world.drain(&mut watch), ["end"]);
     assert_eq!(
@@ -273,7 +273,7 @@ fn a_restored_store_counts_anew_and_every_watch_ends() {
     world.put("cm-6", "lost", None);
     world.delete("cm-1");
     world.put("cm-7", "lost", None);
-    world.model.restore(1010).unwrap();
+    world.model.storage_mut().restore(1010).unwrap();
     assert_eq!(world.model.revision(), 1010);
     assert_eq!(world.drain(&mut watch).last().unwrap(), "end");
     let mut future = world.watch(&format!("{CM}?watch=1&resourceVersion=1012"));
@@ -304,21 +304,21 @@ fn a_restored_store_counts_anew_and_every_watch_ends() {
 fn a_store_goes_back_only_to_what_it_still_has() {
     let mut world = World::fixture(Version::V1_36);
     assert_eq!(
-        world.model.restore(1010),
+        world.model.storage_mut().restore(1010),
         Err(RestoreError::Future {
             to: 1010,
             current: 1009
         })
     );
-    world.model.compact();
+    world.model.storage_mut().compact();
     assert_eq!(
-        world.model.restore(1008),
+        world.model.storage_mut().restore(1008),
         Err(RestoreError::Compacted {
             to: 1008,
             oldest: 1009
         })
     );
-    assert_eq!(world.model.restore(1009), Ok(()));
+    assert_eq!(world.model.storage_mut().restore(1009), Ok(()));
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn a_recreated_object_has_a_uid_of_its_own_even_after_a_restore() {
     let first = world.put("a", "1", None).uid;
     world.delete("a");
     let second = world.put("a", "1", None).uid;
-    world.model.restore(1000).unwrap();
+    world.model.storage_mut().restore(1000).unwrap();
     let third = world.put("a", "1", None).uid;
     assert!(first != second && second != third && first != third);
 }

@@ -217,7 +217,7 @@ fn a_compacted_token_is_refused_with_one_that_goes_on_inconsistently() {
     let first = world.page(&format!("{CM}?limit=2"));
     world.put("cm-2a", "new", None);
     world.delete("cm-5");
-    world.model.compact();
+    world.model.storage_mut().compact();
     let request = world.list_request(&format!(
         "{CM}?limit=1&continue={}",
         first.continue_token.unwrap()

@@ -321,11 +321,11 @@ fn what_is_going_takes_no_new_finalizers() {
 fn compaction_of_the_store_leaves_watches_what_they_can_start_from() {
     let mut world = World::fixture(Version::V1_36);
     world.put("cm-1", "2", None);
-    world.model.compact_store();
+    world.model.storage_mut().compact_store();
     assert_eq!(world.model.oldest_watchable("", "configmaps"), Some(1000));
     assert_eq!(world.model.oldest_watchable("", "events"), Some(1010));
     assert_eq!(world.model.compacted(), 1010);
-    world.model.restart_watch_caches();
+    world.model.storage_mut().restart_watch_caches();
     // The apiserver's own record of the compaction was a write.
     assert_eq!(world.model.oldest_watchable("", "configmaps"), Some(1011));
 }

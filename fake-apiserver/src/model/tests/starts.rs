@@ -158,7 +158,7 @@ fn a_resource_without_watch_cache_is_watched_in_etcd() {
     }
     let mut from_the_start = world.watch(&format!("{EVENTS}?watch=1&resourceVersion=1009"));
     assert_eq!(world.drain(&mut from_the_start).len(), 200);
-    world.model.compact();
+    world.model.storage_mut().compact();
     let compacted = world.model.revision();
     for (start, said) in [
         (

@@ -7,18 +7,12 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::ObjectRef;
-use apimachinery::kind::Kind;
-use apimachinery::object::Stored;
-use apimachinery::options::{Form, MetaVersion};
-use builtin_kinds::convert;
-use bytes::Bytes;
-use trace::record::WriteOp;
-
-use super::store::Objects;
+use crate::event::Event;
+use crate::object::Object;
+use crate::store::Objects;
 
 /// Number of events by which an open watch may lag before it is ended. A real server has two queues of 10 to 1000 events
 /// per watch and the socket's buffers; a test that stalls a reader on purpose lags by a few hundred.
@@ -27,110 +21,10 @@ const LAG_MAX: usize = 10_000;
 /// Bytes of events before the window that are kept for lagging watches.
 const LAG_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// One write, as watches see it.
-#[derive(Debug)]
-pub(super) struct Event {
-    pub(super) revision: u64,
-    pub(super) op: WriteOp,
-    /// New version; for a delete the last one, at the revision of the delete.
-    pub(super) object: Arc<Stored>,
-    pub(super) previous: Option<Arc<Stored>>,
-    departed: OnceLock<Arc<Stored>>,
-    object_ref: OnceLock<Arc<ObjectRef>>,
-    lines: [OnceLock<Bytes>; 6],
-}
-
-/// Effect of a write on one watch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
-    Added,
-    Modified,
-    Deleted,
-}
-
-impl Change {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Added => "ADDED",
-            Self::Modified => "MODIFIED",
-            Self::Deleted => "DELETED",
-        }
-    }
-}
-
-impl Event {
-    pub(super) fn new(op: WriteOp, object: Arc<Stored>, previous: Option<Arc<Stored>>) -> Self {
-        Self {
-            revision: object.revision,
-            op,
-            object,
-            previous,
-            departed: OnceLock::new(),
-            object_ref: OnceLock::new(),
-            lines: Default::default(),
-        }
-    }
-
-    /// Returns the event converted to another kind than the stored one; `None`: no conversion is needed.
-    pub(super) fn as_kind(&self, kind: &'static Kind) -> Option<Self> {
-        (self.object.kind != kind).then(|| {
-            let previous = self
-                .previous
-                .as_ref()
-                .map(|previous| convert::as_kind(previous, kind));
-            Self::new(self.op, convert::as_kind(&self.object, kind), previous)
-        })
-    }
-
-    /// Returns the object that this event carries for `change`: a watch whose selector no longer matches receives the last
-    /// version it saw, at the revision of the write.
-    pub(super) fn shown(&self, change: Change) -> &Arc<Stored> {
-        match (change, self.op, &self.previous) {
-            (Change::Deleted, WriteOp::Update, Some(previous)) => self
-                .departed
-                .get_or_init(|| Arc::new(previous.at_revision(self.revision))),
-            (Change::Deleted | Change::Added | Change::Modified, _, _) => &self.object,
-        }
-    }
-
-    /// Returns its approximate memory in bytes: the object, and an encoded line.
-    fn weight(&self) -> usize {
-        2 * self.object.weight()
-    }
-
-    /// Returns the object key in the version of the write, the same for every watch.
-    pub(super) fn object_ref(&self) -> &Arc<ObjectRef> {
-        self.object_ref.get_or_init(|| Arc::new(self.object.object_ref()))
-    }
-
-    /// Returns the encoded line, which is cached; `None` for a representation that differs from watch to watch.
-    pub(super) fn line(&self, change: Change, form: Form) -> Option<Bytes> {
-        let column = match form {
-            Form::Full => 0,
-            Form::Metadata(MetaVersion::V1) => 1,
-            Form::Metadata(MetaVersion::V1beta1) | Form::Table(_) => return None,
-        };
-        let made = self.lines[change as usize * 2 + column]
-            .get_or_init(|| line(change.word(), &self.shown(change).encoded(form)));
-        Some(made.clone())
-    }
-}
-
-/// One line of a watch stream.
-pub(super) fn line(word: &str, object: &[u8]) -> Bytes {
-    let mut line = Vec::with_capacity(object.len() + word.len() + 24);
-    line.extend_from_slice(b"{\"type\":\"");
-    line.extend_from_slice(word.as_bytes());
-    line.extend_from_slice(b"\",\"object\":");
-    line.extend_from_slice(object);
-    line.extend_from_slice(b"}\n");
-    line.into()
-}
-
 /// Watch cache of one resource.
 #[derive(Debug)]
-pub(super) struct WatchCache {
-    log: VecDeque<Arc<Event>>,
+pub(crate) struct WatchCache<O, K> {
+    log: VecDeque<Arc<Event<O, K>>>,
     /// Approximate memory of `log` in bytes.
     bytes: usize,
     /// Position of `log[0]`. Positions count all events ever.
@@ -148,9 +42,9 @@ pub(super) struct WatchCache {
     /// notification. A cell, because reads request progress.
     revision: Cell<u64>,
     /// Snapshot that it answers from, if it differs from the store's.
-    behind: Option<Objects>,
+    behind: Option<Objects<O>>,
     /// Pending writes: the time, and the objects after it. The first is at `visible`.
-    missed: VecDeque<(Duration, Objects)>,
+    missed: VecDeque<(Duration, Objects<O>)>,
     /// Is it frozen?
     frozen: bool,
     /// Delay of each write.
@@ -159,9 +53,9 @@ pub(super) struct WatchCache {
     generation_ends: Vec<u64>,
 }
 
-impl WatchCache {
+impl<O: Object, K> WatchCache<O, K> {
     /// Returns a cache listed at `revision`, with a window of `capacity` events and a delay of `lag`.
-    pub(super) fn new(revision: u64, capacity: usize, lag: Duration) -> Self {
+    pub(crate) fn new(revision: u64, capacity: usize, lag: Duration) -> Self {
         Self {
             log: VecDeque::new(),
             bytes: 0,
@@ -181,7 +75,7 @@ impl WatchCache {
     }
 
     /// Adds a write at `now` that left these `objects`.
-    pub(super) fn push(&mut self, now: Duration, event: Arc<Event>, objects: &Objects) {
+    pub(crate) fn push(&mut self, now: Duration, event: Arc<Event<O, K>>, objects: &Objects<O>) {
         self.bytes += event.weight();
         if self.frozen || !self.lag.is_zero() {
             self.behind.get_or_insert_with(|| before(&event, objects));
@@ -193,45 +87,45 @@ impl WatchCache {
         }
     }
 
-    /// Marks everything up to this revision as seen.
-    pub(super) fn revision(&self) -> u64 {
+    /// Returns the revision up to which the cache is current.
+    pub(crate) fn revision(&self) -> u64 {
         self.revision.get()
     }
 
     /// Handles etcd's progress notification for `revision`. A cache that is behind ignores it, because it arrives after the
     /// pending events.
-    pub(super) fn progress(&self, revision: u64) {
+    pub(crate) fn progress(&self, revision: u64) {
         if self.behind.is_none() {
             self.revision.set(self.revision.get().max(revision));
         }
     }
 
     /// Returns the snapshot the cache answers from, if it differs from the store's.
-    pub(super) fn behind(&self) -> Option<&Objects> {
+    pub(crate) fn behind(&self) -> Option<&Objects<O>> {
         self.behind.as_ref()
     }
 
     /// Freezes the cache at `revision`, or where it is.
-    pub(super) fn freeze(&mut self, revision: u64, objects: &Objects) {
+    pub(crate) fn freeze(&mut self, revision: u64, objects: &Objects<O>) {
         self.progress(revision);
         self.behind.get_or_insert_with(|| objects.clone());
         self.frozen = true;
     }
 
     /// Sets the delay of each write.
-    pub(super) fn lag(&mut self, now: Duration, lag: Duration) {
+    pub(crate) fn lag(&mut self, now: Duration, lag: Duration) {
         self.lag = lag;
         self.see(now);
     }
 
     /// Can it be behind the store?
-    pub(super) fn lags(&self) -> bool {
+    pub(crate) fn lags(&self) -> bool {
         !self.lag.is_zero()
     }
 
     /// Thaws the cache. If a write it missed is compacted (`compacted`), it can only relist at `revision`, as a real
     /// cache whose own watch on etcd is refused.
-    pub(super) fn thaw(&mut self, now: Duration, (revision, objects): (u64, &Objects), compacted: u64) {
+    pub(crate) fn thaw(&mut self, now: Duration, (revision, objects): (u64, &Objects<O>), compacted: u64) {
         let stood_still = std::mem::take(&mut self.frozen);
         if stood_still && self.revision() < compacted {
             self.relist(revision, objects);
@@ -240,7 +134,7 @@ impl WatchCache {
     }
 
     /// Processes what is due at `now`. Returns true if anything was.
-    pub(super) fn see(&mut self, now: Duration) -> bool {
+    pub(crate) fn see(&mut self, now: Duration) -> bool {
         if self.frozen || self.behind.is_none() {
             return false;
         }
@@ -257,13 +151,13 @@ impl WatchCache {
     }
 
     /// Returns when the next pending write is due, if it is a matter of time.
-    pub(super) fn next_sight(&self) -> Option<Duration> {
+    pub(crate) fn next_sight(&self) -> Option<Duration> {
         let (at, _) = self.missed.front().filter(|_| !self.frozen)?;
         Some(*at + self.lag)
     }
 
     /// Refills the cache from a list of `objects` at `revision`: every watch ends after the events the cache already had.
-    pub(super) fn relist(&mut self, revision: u64, objects: &Objects) {
+    pub(crate) fn relist(&mut self, revision: u64, objects: &Objects<O>) {
         self.end_watches();
         self.behind = self.frozen.then(|| objects.clone());
         self.missed.clear();
@@ -271,12 +165,12 @@ impl WatchCache {
     }
 
     /// Ends every open watch after the events the cache has now.
-    pub(super) fn end_watches(&mut self) {
+    pub(crate) fn end_watches(&mut self) {
         self.generation_ends.push(self.visible);
     }
 
     /// Drops events up to `revision` from the window; open watches continue.
-    pub(super) fn evict_all(&mut self, revision: u64) {
+    pub(crate) fn evict_all(&mut self, revision: u64) {
         if self.behind.is_some() {
             self.listed = revision;
             self.window = self.visible;
@@ -287,7 +181,7 @@ impl WatchCache {
     }
 
     /// Drops the events of `revision` and before from the window; open watches continue.
-    pub(super) fn evict_until(&mut self, revision: u64) {
+    pub(crate) fn evict_until(&mut self, revision: u64) {
         self.window = self.position_after(revision);
         self.listed = self.listed.max(revision);
         self.evicted = false;
@@ -295,13 +189,13 @@ impl WatchCache {
     }
 
     /// Returns the approximate memory of its events in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Keeps about `bytes` of the newest events: a watch cannot start from older ones, and an open watch that needs them is
     /// ended. The newest event stays.
-    pub(super) fn evict_down_to(&mut self, bytes: usize) {
+    pub(crate) fn evict_down_to(&mut self, bytes: usize) {
         while self.bytes > bytes && self.first + 1 < self.visible {
             self.drop_oldest();
         }
@@ -312,30 +206,33 @@ impl WatchCache {
     }
 
     /// Returns the oldest revision from which a watch can start.
-    pub(super) fn oldest_start(&self) -> u64 {
+    pub(crate) fn oldest_start(&self) -> u64 {
         match self.event(self.window) {
-            Some(event) if self.evicted => event.revision - 1,
+            Some(event) if self.evicted => event.revision() - 1,
             Some(_) | None => self.listed,
         }
     }
 
     /// Returns the generation of a watch that is opened now.
-    pub(super) fn generation(&self) -> usize {
+    pub(crate) fn generation(&self) -> usize {
         self.generation_ends.len()
     }
 
     /// Returns the position at which watches of this generation end, if they do.
-    pub(super) fn end_of(&self, generation: usize) -> Option<u64> {
+    pub(crate) fn end_of(&self, generation: usize) -> Option<u64> {
         self.generation_ends.get(generation).copied()
     }
 
     /// Returns the position of the first event after `revision` that can be replayed.
-    pub(super) fn position_after(&self, revision: u64) -> u64 {
+    pub(crate) fn position_after(&self, revision: u64) -> u64 {
         // Revisions ascend within the window; before it they may not, because a restored store reuses revisions.
         let (mut low, mut high) = (self.window, self.visible);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.event(middle).is_some_and(|event| event.revision <= revision) {
+            if self
+                .event(middle)
+                .is_some_and(|event| event.revision() <= revision)
+            {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -345,18 +242,18 @@ impl WatchCache {
     }
 
     /// Returns the position after the newest event that the cache has processed.
-    pub(super) fn visible(&self) -> u64 {
+    pub(crate) fn visible(&self) -> u64 {
         self.visible
     }
 
     /// Returns the event at a position; `None` if it was dropped or is yet to come.
-    pub(super) fn event(&self, position: u64) -> Option<&Arc<Event>> {
+    pub(crate) fn event(&self, position: u64) -> Option<&Arc<Event<O, K>>> {
         let index = usize::try_from(position.checked_sub(self.first)?).ok()?;
         self.log.get(index)
     }
 
     /// Does an open watch at `position` need events that were dropped?
-    pub(super) fn overran(&self, position: u64) -> bool {
+    pub(crate) fn overran(&self, position: u64) -> bool {
         position < self.first
     }
 
@@ -367,7 +264,7 @@ impl WatchCache {
     /// Sets the position up to which everything is processed.
     fn follow(&mut self, visible: u64) {
         let last = visible.checked_sub(1).and_then(|last| self.event(last));
-        let revision = last.map_or(0, |last| last.revision);
+        let revision = last.map_or(0, |last| last.revision());
         self.visible = visible;
         self.revision.set(self.revision.get().max(revision));
         let capacity = self.capacity as u64;
@@ -402,11 +299,11 @@ impl WatchCache {
 }
 
 /// Returns the objects before a write that left these.
-fn before(event: &Event, after: &Objects) -> Objects {
+fn before<O: Object, K>(event: &Event<O, K>, after: &Objects<O>) -> Objects<O> {
     let mut objects = after.clone();
-    match &event.previous {
-        Some(previous) => drop(objects.insert(previous.key.as_str().into(), Arc::clone(previous))),
-        None => drop(objects.remove(event.object.key.as_str())),
+    match event.previous() {
+        Some(previous) => drop(objects.insert(previous.key().into(), Arc::clone(previous))),
+        None => drop(objects.remove(event.object().key())),
     }
     objects
 }

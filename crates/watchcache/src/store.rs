@@ -8,87 +8,91 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use apimachinery::object::Stored;
 use imbl::OrdMap;
+
+use crate::object::Object;
 
 /// Number of past snapshots kept.
 const REMEMBERED_MAX: usize = 8;
 
 /// Objects of a resource at one revision, in key order.
-pub(super) type Objects = OrdMap<Arc<str>, Arc<Stored>>;
+pub type Objects<O> = OrdMap<Arc<str>, Arc<O>>;
 
 /// Objects of one resource and their history.
 #[derive(Debug)]
-pub(super) struct Store {
-    current: Objects,
+pub(crate) struct Store<O> {
+    current: Objects<O>,
     /// Oldest revision that can be rebuilt.
     since: u64,
     /// Undo entries of the writes after `since`, ascending.
-    writes: VecDeque<Write>,
+    writes: VecDeque<Write<O>>,
     /// Bytes of objects that only `writes` holds.
     superseded: usize,
     /// Past snapshots by revision, the most recently used last. A cell, because reads fill it.
-    remembered: RefCell<VecDeque<(u64, Objects)>>,
+    remembered: RefCell<VecDeque<(u64, Objects<O>)>>,
     /// Number of keys that follow the most recent pages.
     behind: RefCell<VecDeque<(Mark, usize)>>,
 }
 
 /// End of a page.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     /// Revision of the snapshot.
-    pub(super) revision: u64,
-    pub(super) namespace: Option<String>,
+    pub(crate) revision: u64,
+    pub(crate) namespace: Option<String>,
     /// Start key of the next page.
-    pub(super) start: String,
+    pub(crate) start: String,
 }
 
 /// Undo entry of one write.
 #[derive(Debug)]
-struct Write {
+struct Write<O> {
     revision: u64,
     key: Arc<str>,
-    before: Option<Arc<Stored>>,
+    before: Option<Arc<O>>,
 }
 
-impl Write {
+impl<O: Object> Write<O> {
     fn weight(&self) -> usize {
         self.before.as_ref().map_or(0, |before| before.weight())
     }
 }
 
-impl Store {
+impl<O: Object> Store<O> {
     /// Returns an empty store whose history begins at `revision`.
-    pub(super) fn new(revision: u64) -> Self {
+    pub(crate) fn new(revision: u64) -> Self {
         Self {
             current: Objects::new(),
             since: revision,
             writes: VecDeque::new(),
             superseded: 0,
-            remembered: RefCell::default(),
+            remembered: RefCell::new(VecDeque::new()),
             behind: RefCell::default(),
         }
     }
 
-    pub(super) fn current(&self) -> &Objects {
+    pub(crate) fn current(&self) -> &Objects<O> {
         &self.current
     }
 
-    pub(super) fn put(&mut self, stored: &Arc<Stored>) {
-        let known = self.current.get_key_value(stored.key.as_str());
-        let key = known.map_or_else(|| Arc::from(stored.key.as_str()), |(key, _)| Arc::clone(key));
-        let before = self.current.insert(Arc::clone(&key), Arc::clone(stored));
-        self.wrote(stored.revision, key, before);
+    /// Stores a version; returns the one before.
+    pub(crate) fn put(&mut self, object: &Arc<O>, revision: u64) -> Option<Arc<O>> {
+        let known = self.current.get_key_value(object.key());
+        let key = known.map_or_else(|| Arc::from(object.key()), |(key, _)| Arc::clone(key));
+        let before = self.current.insert(Arc::clone(&key), Arc::clone(object));
+        self.wrote(revision, key, before.clone());
+        before
     }
 
-    pub(super) fn remove(&mut self, key: &str, revision: u64) {
-        if let Some((key, before)) = self.current.remove_with_key(key) {
-            self.wrote(revision, key, Some(before));
-        }
+    /// Removes an object; returns its last version.
+    pub(crate) fn remove(&mut self, key: &str, revision: u64) -> Option<Arc<O>> {
+        let (key, before) = self.current.remove_with_key(key)?;
+        self.wrote(revision, key, Some(Arc::clone(&before)));
+        Some(before)
     }
 
     /// Returns the objects as of `revision`; `None` if it is compacted.
-    pub(super) fn at(&self, revision: u64) -> Option<Objects> {
+    pub(crate) fn at(&self, revision: u64) -> Option<Objects<O>> {
         if revision < self.since {
             return None;
         }
@@ -108,7 +112,7 @@ impl Store {
     }
 
     /// Drops the history before `revision`.
-    pub(super) fn compact(&mut self, revision: u64) {
+    pub(crate) fn compact(&mut self, revision: u64) {
         while let Some(write) = self.writes.front()
             && write.revision <= revision
         {
@@ -122,7 +126,7 @@ impl Store {
     }
 
     /// Goes back to `revision`, which must not be compacted, and drops what came after it.
-    pub(super) fn rewind(&mut self, revision: u64) {
+    pub(crate) fn rewind(&mut self, revision: u64) {
         self.current = self.undone(revision);
         self.writes.truncate(self.after(revision));
         self.superseded = self.writes.iter().map(Write::weight).sum();
@@ -133,14 +137,14 @@ impl Store {
 
     /// Returns the number of keys from `mark` on, if the page before it is remembered: counting at every page would cost
     /// more than the pages.
-    pub(super) fn behind(&self, mark: &Mark) -> Option<usize> {
+    pub(crate) fn behind(&self, mark: &Mark) -> Option<usize> {
         let behind = self.behind.borrow();
         let known = behind.iter().find(|(known, _)| known == mark);
         known.map(|(_, count)| *count)
     }
 
     /// Remembers that `count` keys follow from `mark` on.
-    pub(super) fn remember_behind(&self, mark: Mark, count: usize) {
+    pub(crate) fn remember_behind(&self, mark: Mark, count: usize) {
         let mut behind = self.behind.borrow_mut();
         if behind.len() == REMEMBERED_MAX {
             behind.pop_front();
@@ -149,11 +153,11 @@ impl Store {
     }
 
     /// Returns the bytes that dropping all history would free.
-    pub(super) fn superseded(&self) -> usize {
+    pub(crate) fn superseded(&self) -> usize {
         self.superseded
     }
 
-    fn wrote(&mut self, revision: u64, key: Arc<str>, before: Option<Arc<Stored>>) {
+    fn wrote(&mut self, revision: u64, key: Arc<str>, before: Option<Arc<O>>) {
         let write = Write {
             revision,
             key,
@@ -168,7 +172,7 @@ impl Store {
         self.writes.partition_point(|write| write.revision <= revision)
     }
 
-    fn undone(&self, revision: u64) -> Objects {
+    fn undone(&self, revision: u64) -> Objects<O> {
         let mut objects = self.current.clone();
         for write in self.writes.range(self.after(revision)..).rev() {
             match &write.before {
@@ -181,11 +185,11 @@ impl Store {
 }
 
 /// Returns the objects of `namespace` (of all, if `None`) whose key, relative to it, is not before `start`.
-pub(super) fn range<'a>(
-    objects: &'a Objects,
+pub fn range<'a, O>(
+    objects: &'a Objects<O>,
     namespace: Option<&str>,
     start: &str,
-) -> impl Iterator<Item = &'a Arc<Stored>> {
+) -> impl Iterator<Item = &'a Arc<O>> {
     let (lower, upper) = match namespace {
         Some(namespace) => {
             // '0' is the byte after '/': the first key after the namespace.
@@ -199,5 +203,5 @@ pub(super) fn range<'a>(
     let upper = upper.as_ref().map(String::as_str);
     objects
         .range::<_, str>((Bound::Included(lower.as_str()), upper))
-        .map(|(_, stored)| stored)
+        .map(|(_, object)| object)
 }

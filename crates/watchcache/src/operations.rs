@@ -2,13 +2,11 @@
 //!
 //! It knows nothing of who requests them.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use trace::record::Replica;
-
-use super::watch_cache::WatchCache;
-use super::{Model, Resource};
+use crate::cache::WatchCache;
+use crate::object::Object;
+use crate::storage::{Replica, Resource, ResourceId, Storage};
 
 /// Operation on a watch cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,21 +19,6 @@ pub enum WatchCacheOp {
     Lag(Duration),
     /// Thaw. If a write it missed is compacted, it relists, which ends its watches.
     Thaw,
-}
-
-/// Delays of watch caches.
-#[derive(Debug, Default)]
-pub(super) struct Lags {
-    /// Delay of resources that are registered later, by replica.
-    by_door: BTreeMap<Replica, Duration>,
-    /// Does any cache lag?
-    any: bool,
-}
-
-impl Lags {
-    pub(super) fn of(&self, replica: Replica) -> Duration {
-        self.by_door.get(&replica).copied().unwrap_or_default()
-    }
 }
 
 /// Why the store cannot be restored to a revision.
@@ -59,7 +42,7 @@ pub enum RestoreError {
     },
 }
 
-impl Model {
+impl<O: Object, K> Storage<O, K> {
     /// Drops all history before the current revision, in the store and in every watch cache. Open watches continue.
     pub fn compact(&mut self) {
         self.compacted = self.revision;
@@ -67,7 +50,7 @@ impl Model {
         for resource in &mut self.resources {
             resource.store.compact(self.compacted);
             resource
-                .caches(None)
+                .caches_mut(None)
                 .for_each(|cache| cache.evict_all(self.compacted));
         }
     }
@@ -88,7 +71,7 @@ impl Model {
             resource.store.compact(self.compacted);
             if !resource.watch_cached {
                 resource
-                    .caches(None)
+                    .caches_mut(None)
                     .for_each(|cache| cache.evict_until(self.compacted));
             }
         }
@@ -96,7 +79,7 @@ impl Model {
 
     /// Returns the approximate memory that dropping all history would free, in bytes.
     pub fn history_bytes(&self) -> usize {
-        let of = |resource: &Resource| {
+        let of = |resource: &Resource<O, K>| {
             // Without a watch cache, events are dropped by compaction.
             let events = (!resource.watch_cached).then(|| resource.event_bytes());
             resource.store.superseded() + events.unwrap_or_default()
@@ -115,7 +98,7 @@ impl Model {
     pub fn evict_events(&mut self, bytes: usize) {
         let all = self.event_bytes().max(1) as u128;
         for resource in self.resources.iter_mut().filter(|resource| resource.watch_cached) {
-            for cache in resource.caches(None) {
+            for cache in resource.caches_mut(None) {
                 let share = cache.bytes() as u128 * bytes as u128 / all;
                 cache.evict_down_to(usize::try_from(share).unwrap_or(usize::MAX));
             }
@@ -131,39 +114,37 @@ impl Model {
             if resource.watch_cached {
                 resource.relist(revision);
             } else {
-                resource.caches(None).for_each(WatchCache::end_watches);
+                resource.caches_mut(None).for_each(WatchCache::end_watches);
             }
         }
     }
 
-    /// Applies the operation to the watch cache of a resource, or to all, of one replica or both. Resources without a watch
+    /// Applies the operation to the watch cache of a resource, or to all, of one replica or of all. Resources without a watch
     /// cache are unaffected.
-    pub fn turn_watch_caches(
+    pub fn operate(
         &mut self,
         now: Duration,
-        turn: WatchCacheOp,
-        resource: Option<(&str, &str)>,
+        op: WatchCacheOp,
+        resource: Option<ResourceId>,
         replica: Option<Replica>,
     ) {
-        let lag = match turn {
+        let lag = match op {
             WatchCacheOp::Lag(lag) => Some(lag),
             WatchCacheOp::Thaw => Some(Duration::ZERO),
             WatchCacheOp::Clear | WatchCacheOp::Freeze => None,
         };
         if let (Some(lag), None) = (lag, resource) {
-            let replicas = [Replica::Primary, Replica::Secondary].into_iter();
-            let meant = replicas.filter(|at| replica.is_none_or(|replica| replica == *at));
-            self.lags.by_door.extend(meant.map(|replica| (replica, lag)));
+            self.lags.set(replica, lag);
         }
         let (revision, compacted) = (self.revision, self.compacted);
-        for (stored, place) in &self.places {
-            let held = &mut self.resources[place.0];
-            if !held.watch_cached || resource.is_some_and(|meant| meant != *stored) {
+        for id in self.ids() {
+            let held = self.resource_mut(id);
+            if !held.watch_cached || resource.is_some_and(|meant| meant != id) {
                 continue;
             }
             let objects = held.store.current().clone();
-            for cache in held.caches(replica) {
-                match turn {
+            for cache in held.caches_mut(replica) {
+                match op {
                     WatchCacheOp::Clear => cache.relist(revision, &objects),
                     WatchCacheOp::Freeze => cache.freeze(revision, &objects),
                     WatchCacheOp::Lag(lag) => cache.lag(now, lag),
@@ -171,7 +152,7 @@ impl Model {
                 }
             }
         }
-        let mut caches = self.resources.iter_mut().flat_map(|held| held.caches(None));
+        let mut caches = self.resources.iter_mut().flat_map(|held| held.caches_mut(None));
         self.lags.any = caches.any(|cache| cache.lags());
     }
 
@@ -181,7 +162,7 @@ impl Model {
         if !self.lags.any {
             return false;
         }
-        let caches = self.resources.iter_mut().flat_map(|held| held.caches(None));
+        let caches = self.resources.iter_mut().flat_map(|held| held.caches_mut(None));
         caches.fold(false, |seen, cache| cache.see(now) | seen)
     }
 
@@ -190,9 +171,15 @@ impl Model {
         if !self.lags.any {
             return None;
         }
-        let resources = self.resources.iter();
-        let caches = resources.flat_map(|held| [Some(&held.cache), held.secondary.as_ref()]);
-        caches.flatten().filter_map(WatchCache::next_sight).min()
+        let caches = self.resources.iter().flat_map(Resource::caches);
+        caches.filter_map(WatchCache::next_sight).min()
+    }
+
+    /// Refills the watch caches of one resource from a list at the current revision, as a server does when the definition of
+    /// a custom resource changes: its watches end, and older starts are too old.
+    pub fn relist(&mut self, resource: ResourceId) {
+        let revision = self.revision;
+        self.resource_mut(resource).relist(revision);
     }
 
     /// Restores the store to an earlier state and revision, as from a backup that is restored without raising the revision

@@ -1,0 +1,46 @@
+//! Lines of watch streams, and those that one write needs, each encoded once for all watches.
+
+use std::sync::{Arc, OnceLock};
+
+use apimachinery::ObjectRef;
+use apimachinery::object::Stored;
+use apimachinery::options::{Form, MetaVersion};
+use bytes::Bytes;
+use watchcache::Change;
+
+/// What is kept beside a write.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    object_ref: OnceLock<Arc<ObjectRef>>,
+    lines: [OnceLock<Bytes>; 6],
+}
+
+impl Lines {
+    /// Returns the object key in the version of the write, the same for every watch. `object` is the written one.
+    pub(super) fn object_ref(&self, object: &Stored) -> &Arc<ObjectRef> {
+        self.object_ref.get_or_init(|| Arc::new(object.object_ref()))
+    }
+
+    /// Returns the line that sends `shown` for `change`; `None` for a representation that differs from watch to watch.
+    pub(super) fn line(&self, change: Change, form: Form, shown: &Stored) -> Option<Bytes> {
+        let column = match form {
+            Form::Full => 0,
+            Form::Metadata(MetaVersion::V1) => 1,
+            Form::Metadata(MetaVersion::V1beta1) | Form::Table(_) => return None,
+        };
+        let made = self.lines[change as usize * 2 + column]
+            .get_or_init(|| line(change.word(), &shown.encoded(form)));
+        Some(made.clone())
+    }
+}
+
+/// Returns one line of a watch stream.
+pub(super) fn line(word: &str, object: &[u8]) -> Bytes {
+    let mut line = Vec::with_capacity(object.len() + word.len() + 24);
+    line.extend_from_slice(b"{\"type\":\"");
+    line.extend_from_slice(word.as_bytes());
+    line.extend_from_slice(b"\",\"object\":");
+    line.extend_from_slice(object);
+    line.extend_from_slice(b"}\n");
+    line.into()
+}

@@ -1,0 +1,31 @@
+//! What a request sees of stored objects: its selector, and the version of its path.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use apimachinery::kind::Kind;
+use apimachinery::object::Stored;
+use apimachinery::selector::Selector;
+use builtin_kinds::convert;
+
+/// The view of one request.
+pub(super) struct View<'a> {
+    /// The requested kind, which may be another version than the stored one.
+    pub(super) kind: &'static Kind,
+    /// Selector, which reads the converted object.
+    pub(super) selector: &'a Selector,
+}
+
+impl watchcache::View<Stored> for View<'_> {
+    fn selects(&self, object: &Stored) -> bool {
+        self.selector.matches(object)
+    }
+
+    fn convert<'a>(&self, object: &'a Arc<Stored>) -> Cow<'a, Arc<Stored>> {
+        if object.kind == self.kind {
+            Cow::Borrowed(object)
+        } else {
+            Cow::Owned(convert::as_kind(object, self.kind))
+        }
+    }
+}
