@@ -1,5 +1,6 @@
 //! `fake-apiserver conformance`: tests a watch client in any language through its adapter.
 
+mod files;
 mod junit;
 mod report;
 mod select;
@@ -106,9 +107,8 @@ pub(crate) struct Conformance {
     /// Which attempts to keep evidence of.
     #[arg(long, value_enum, default_value_t = Keep::OnFailure)]
     keep: Keep,
-    /// Also write the results to this file as JUnit XML.
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
+    #[command(flatten)]
+    files: files::Files,
 }
 
 /// Format of results.
@@ -256,11 +256,10 @@ async fn play_all(
     } else {
         exit_code(&standings, stale.len(), rules)
     };
-    if let Some(path) = &arguments.junit {
-        let xml = junit::xml(&tests, &hello, &stale)?;
-        std::fs::write(path, xml)
-            .map_err(|error| Failure::System(format!("cannot write {}", path.display()), error))?;
-    }
+    let results = report.results(&tests, &stale, code, interrupted);
+    arguments
+        .files
+        .write(arguments, results, || junit::xml(&tests, &hello, &stale))?;
     report.ends(&tests, &stale, code, interrupted, stop).await?;
     match code {
         0 => Ok(()),

@@ -8,6 +8,7 @@ mod check_adapter;
 mod conformance;
 mod control;
 mod ctl;
+mod diff;
 mod judging;
 mod kubeconfig;
 mod objects;
@@ -16,6 +17,7 @@ mod play;
 mod private;
 mod random;
 mod recheck;
+mod report;
 mod run;
 mod serve;
 mod stage;
@@ -62,6 +64,8 @@ enum Command {
     Conformance(conformance::Conformance),
     CheckAdapter(check_adapter::CheckAdapter),
     Recheck(recheck::Recheck),
+    Report(report::ReportArguments),
+    Diff(diff::Diff),
     Check(check::Check),
     Ctl(ctl::Ctl),
 }
@@ -100,6 +104,8 @@ fn main() -> ExitCode {
         Command::Conformance(arguments) => conformance::run(arguments),
         Command::CheckAdapter(arguments) => check_adapter::run(&arguments),
         Command::Recheck(arguments) => recheck::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Check(check) => check::run(&check),
         Command::Ctl(ctl) => ctl::run(ctl),
     };

@@ -10,6 +10,7 @@ pub(crate) fn write() -> ExitCode {
     let schemas = [
         ("scenario.v1.json", fake_apiserver::scenario::json_schema()),
         ("adapter.v1.json", conformance::adapter::message::json_schema()),
+        ("results.v1.json", report::results::json_schema()),
     ];
     for (name, text) in schemas {
         let path = root().join("schema").join(name);

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
+use ::report::results::{self, AttemptResult, Footer, Found, Kept, KnownFailure, Line, Results, TestResult};
 use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::play::Attempt;
@@ -13,9 +14,8 @@ use fake_apiserver::scenario::Scenario;
 use fake_apiserver::scenario::catalogue::{self, Level};
 use judge::verdict::{Contradiction, Verdict};
 use owo_colors::OwoColorize as _;
-use serde_json::{Value, json};
 
-use super::select::Selected;
+use super::select::{self, Selected};
 use super::{Conformance, Format, Test};
 use crate::stop::Stop;
 use crate::words::quoted;
@@ -80,7 +80,7 @@ impl<'a> Report<'a> {
         }
         match self.arguments.format {
             Format::Text => output::print(self.text(test), stop).await?,
-            Format::Json => output::print(format!("{}\n", self.json(test)), stop).await?,
+            Format::Json => output::print(results::line(&Line::Test(self.result(test))), stop).await?,
         }
         self.moves();
         Ok(())
@@ -101,7 +101,9 @@ impl<'a> Report<'a> {
         }
         let text = match self.arguments.format {
             Format::Text => self.summary(tests, stale, code, interrupted),
-            Format::Json => format!("{}\n", footer(self.hello, tests, stale, code, interrupted)),
+            Format::Json => results::line(&Line::Footer {
+                footer: self.footer(tests, stale, code, interrupted),
+            }),
         };
         output::print(text, stop).await
     }
@@ -214,28 +216,35 @@ impl<'a> Report<'a> {
         )
     }
 
-    fn json(&self, test: &Test) -> Value {
+    /// All results, as values.
+    pub(super) fn results(&self, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> Results {
+        Results {
+            tests: tests.iter().map(|test| self.result(test)).collect(),
+            footer: Some(self.footer(tests, stale, code, interrupted)),
+        }
+    }
+
+    fn result(&self, test: &Test) -> TestResult {
         let told = test.told();
-        let covers: Vec<&str> = test
-            .scenario
-            .covers
-            .iter()
-            .map(|covered| covered.id.as_str())
-            .collect();
-        let known = test.known.as_ref().map(
-            |known| json!({ "outcome": known.outcome.word(), "reason": known.reason, "issue": known.issue }),
-        );
-        json!({
-            "id": test.scenario.id,
-            "title": test.scenario.title,
-            "covers": covers,
-            "outcome": told.outcome,
-            "standing": test.standing.word(),
-            "message": told.why,
-            "known": known,
-            "attempts": test.attempts.iter().map(attempt).collect::<Vec<Value>>(),
-            "rerun": self.again(&test.scenario.id),
-        })
+        let scenario = &test.scenario;
+        let text = select::text(self.arguments, scenario);
+        TestResult {
+            id: scenario.id.clone(),
+            title: scenario.title.clone(),
+            path: scenario.path.display().to_string(),
+            digest: text.map(|text| results::digest(&text)).unwrap_or_default(),
+            covers: scenario.covers.iter().map(|covered| covered.id.clone()).collect(),
+            outcome: told.outcome,
+            standing: test.standing,
+            message: told.why.clone(),
+            known: test.known.as_ref().map(|known| KnownFailure {
+                outcome: known.outcome.word().to_owned(),
+                reason: known.reason.clone(),
+                issue: known.issue.clone(),
+            }),
+            attempts: test.attempts.iter().map(attempt).collect(),
+            rerun: self.again(&scenario.id),
+        }
     }
 
     fn summary(&self, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> String {
@@ -270,6 +279,34 @@ impl<'a> Report<'a> {
         }
         let _ = writeln!(text, "{}", ending(code, interrupted));
         text
+    }
+
+    /// The last line of JSON. Without it the output is not complete.
+    fn footer(&self, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> Footer {
+        let kept = |level: Level| {
+            let tally = tally(level, &judged(tests));
+            let kept = Kept {
+                kept: tally.kept,
+                judged: tally.judged,
+            };
+            (level.word().to_lowercase(), kept)
+        };
+        Footer {
+            complete: !interrupted,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: self.arguments.seed,
+            client: self.hello.client.clone(),
+            recovers: self.hello.recovers,
+            capabilities: self.hello.caps.clone(),
+            tests: tests.len(),
+            outcomes: Outcome::ALL
+                .into_iter()
+                .map(|outcome| (outcome.word().to_owned(), count(tests, outcome)))
+                .collect(),
+            requirements: [Level::Must, Level::Should].map(kept).into(),
+            stale_entries: stale.to_vec(),
+            exit_code: code,
+        }
     }
 }
 
@@ -354,44 +391,16 @@ fn judged(tests: &[Test]) -> Vec<(&Scenario, &Verdict)> {
         .collect()
 }
 
-fn attempt(attempt: &Attempt) -> Value {
-    json!({
-        "outcome": attempt.outcome,
-        "message": attempt.why,
-        "contradictions": attempt.verdict.as_ref().map(|verdict| &verdict.contradictions),
-        "strayOutput": attempt.stray,
-        "stderr": attempt.errors,
-        "tookMs": attempt.took.as_millis() as u64,
-    })
-}
-
-/// The last line of JSON. Without it the output is not complete.
-fn footer(hello: &Hello, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> Value {
-    let outcomes: serde_json::Map<String, Value> = Outcome::ALL
-        .into_iter()
-        .map(|outcome| (outcome.word().to_owned(), json!(count(tests, outcome))))
-        .collect();
-    let requirements: serde_json::Map<String, Value> = [Level::Must, Level::Should]
-        .into_iter()
-        .map(|level| {
-            let tally = tally(level, &judged(tests));
-            (
-                level.word().to_lowercase(),
-                json!({ "kept": tally.kept, "judged": tally.judged }),
-            )
-        })
-        .collect();
-    json!({"footer": {
-        "complete": !interrupted,
-        "client": hello.client,
-        "recovers": hello.recovers,
-        "capabilities": hello.caps,
-        "tests": tests.len(),
-        "outcomes": outcomes,
-        "requirements": requirements,
-        "staleEntries": stale,
-        "exitCode": code,
-    }})
+fn attempt(attempt: &Attempt) -> AttemptResult {
+    let found = |verdict: &Verdict| verdict.contradictions.iter().map(Found::from).collect();
+    AttemptResult {
+        outcome: attempt.outcome,
+        message: attempt.why.clone(),
+        contradictions: attempt.verdict.as_ref().map(found),
+        stray_output: attempt.stray.clone(),
+        stderr: attempt.errors.clone(),
+        took_ms: attempt.took.as_millis() as u64,
+    }
 }
 
 /// A line with what a terminal would obey escaped, but for its newline.

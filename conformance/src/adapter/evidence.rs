@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fake_apiserver::record::Record;
 use fake_apiserver::report::ReportedObject;
-use fake_apiserver::scenario;
+use fake_apiserver::scenario::{self, LoadErrors, Scenario};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -129,30 +129,82 @@ impl Rechecked {
     }
 }
 
+/// The evidence of one attempt, read back.
+#[derive(Debug)]
+pub struct Evidence {
+    /// What it came to.
+    pub summary: Summary,
+    /// The scenario's file.
+    pub text: String,
+    /// The trace.
+    pub records: Vec<Record>,
+    /// The last lines of standard error.
+    pub errors: String,
+}
+
+impl Evidence {
+    /// The scenario, if its file is one for this version.
+    ///
+    /// # Errors
+    /// All mistakes of the file.
+    pub fn scenario(&self) -> Result<Scenario, LoadErrors> {
+        let path = Path::new("scenarios").join(format!("{}.yaml", self.summary.id));
+        scenario::parse(&self.summary.id, &path, &self.text)
+    }
+}
+
+/// Reads the evidence in `folder`.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn read(folder: &Path) -> Result<Evidence, String> {
+    let file = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read(&path)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let wrong = |name: &str, error: serde_json::Error| format!("{}: {error}", folder.join(name).display());
+    let records: Result<Vec<Record>, _> = file("records.ndjson")?
+        .lines()
+        .map(serde_json::from_str)
+        .collect();
+    Ok(Evidence {
+        summary: serde_json::from_str(&file(ATTEMPT)?).map_err(|error| wrong(ATTEMPT, error))?,
+        text: file("scenario.yaml")?,
+        records: records.map_err(|error| wrong("records.ndjson", error))?,
+        errors: file("stderr.log")?,
+    })
+}
+
 /// Judges the evidence in `folder` with the checks of this version.
 ///
 /// # Errors
 /// What is wrong with the evidence, in words.
 pub fn recheck(folder: &Path) -> Result<Rechecked, String> {
-    let read = |name: &str| {
-        let path = folder.join(name);
-        std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
-    };
-    let wrong = |name: &str, error: serde_json::Error| format!("{}: {error}", folder.join(name).display());
-    let then: Summary = serde_json::from_str(&read(ATTEMPT)?).map_err(|error| wrong(ATTEMPT, error))?;
-    let (Some(hello), true) = (&then.hello, then.outcome.is_judged() || then.cut) else {
-        return Ok(Rechecked { then, now: None });
-    };
-    let text = read("scenario.yaml")?;
-    let path = Path::new("scenarios").join(format!("{}.yaml", then.id));
-    let scenario = scenario::parse(&then.id, &path, &text)
+    let evidence = read(folder)?;
+    let now = judged(&evidence)
         .map_err(|errors| format!("{}: {errors}", folder.join("scenario.yaml").display()))?;
-    let records: Result<Vec<Record>, _> = read("records.ndjson")?
-        .lines()
-        .map(serde_json::from_str)
-        .collect();
-    let records = records.map_err(|error| wrong("records.ndjson", error))?;
-    let scenario = fit::staged(&std::sync::Arc::new(scenario), hello);
-    let now = weigh(&scenario, &records, then.dump.as_deref(), then.cut);
-    Ok(Rechecked { then, now: Some(now) })
+    Ok(Rechecked {
+        then: evidence.summary,
+        now,
+    })
+}
+
+/// Judges evidence with the checks of this version; `None`: nothing was played, or the adapter was at fault.
+///
+/// # Errors
+/// The scenario's file is none for this version.
+pub fn judged(evidence: &Evidence) -> Result<Option<Weighed>, LoadErrors> {
+    let then = &evidence.summary;
+    let (Some(hello), true) = (&then.hello, then.outcome.is_judged() || then.cut) else {
+        return Ok(None);
+    };
+    let scenario = fit::staged(&std::sync::Arc::new(evidence.scenario()?), hello);
+    Ok(Some(weigh(
+        &scenario,
+        &evidence.records,
+        then.dump.as_deref(),
+        then.cut,
+    )))
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use fake_apiserver::report::{Fold, ReportedObject, Version};
 use fake_apiserver::scenario::catalogue::{self, Level};
 use judge::verdict::{Contradiction, Outcome as Judgement, Verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a test came out. The client is at fault in `warn`, `fail`, `hang` and `crash` only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Nothing contradicts the scenario.

@@ -2,21 +2,28 @@
 //!
 //! Pure. It must not know how tests are played or printed.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::outcome::Outcome;
 use crate::baseline::Known;
 
 /// A test against what is expected of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// It passed.
+    #[serde(rename = "ok")]
     Passed,
     /// It broke only what is advised, and that is no failure.
     Warned,
     /// It failed as known.
+    #[serde(rename = "known-failure")]
     Known,
     /// Unsupported, or not played.
     NotJudged,
     /// It failed, or failed otherwise than known.
+    #[serde(rename = "unexpected-failure")]
     Failed,
     /// Its attempts came out differently.
     Flaky,

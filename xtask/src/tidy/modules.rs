@@ -20,6 +20,7 @@ pub(super) const ORDER: [(&str, &str); 11] = [
     ("judge", "crates/judge"),
     ("fake-apiserver-testing", "crates/testing"),
     ("conformance", "conformance"),
+    ("report", "crates/report"),
     ("fake-apiserver-cli", "command"),
     ("watcher", "watcher"),
 ];

@@ -1,0 +1,103 @@
+//! `fake-apiserver report`: one self-contained HTML file of earlier conformance runs.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use conformance::adapter::evidence;
+use report::html::{self, Kept, Run};
+use report::results::Results;
+
+use crate::Failure;
+
+/// The results of a run, in its directory of evidence.
+pub(crate) const RESULTS: &str = "results.ndjson";
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   the file is written
+  2   evidence cannot be read
+  4   there is neither evidence nor results
+  70  system error";
+
+/// Write an HTML report of earlier conformance runs.
+///
+/// Reads what `conformance --evidence DIR` wrote, and starts nothing. Several directories are shown side by side, a column each.
+/// The file is complete: it needs no server, no network and no JavaScript.
+///
+/// Example: fake-apiserver report evidence/ --html report.html
+#[derive(Debug, Args)]
+#[command(name = "report", after_help = EXIT_CODES)]
+pub(crate) struct ReportArguments {
+    /// Directories of evidence, one per run.
+    #[arg(value_name = "DIR", required = true)]
+    folders: Vec<PathBuf>,
+    /// File to write.
+    #[arg(long, value_name = "FILE", required = true)]
+    html: PathBuf,
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// The evidence cannot be read, or the file not be written.
+pub(crate) fn run(arguments: &ReportArguments) -> Result<(), Failure> {
+    let runs: Result<Vec<Run>, Failure> = arguments.folders.iter().map(|folder| read(folder)).collect();
+    write(&arguments.html, &html::page(&runs?))
+}
+
+/// Writes a file that was asked for.
+///
+/// # Errors
+/// The system refuses it.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|error| Failure::System(format!("cannot write {}", path.display()), error))
+}
+
+/// Reads the evidence and the results of one run.
+///
+/// # Errors
+/// They cannot be read, or there is nothing.
+pub(crate) fn read(folder: &Path) -> Result<Run, Failure> {
+    let wrong =
+        |path: &Path, error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
+    let found = evidence::find(folder).map_err(|error| wrong(folder, &error))?;
+    let file = folder.join(RESULTS);
+    let results = if file.is_file() {
+        let text = std::fs::read_to_string(&file).map_err(|error| wrong(&file, &error))?;
+        Some(Results::parse(&text).map_err(|error| wrong(&file, &error))?)
+    } else {
+        None
+    };
+    if found.is_empty() && results.is_none() {
+        return Err(Failure::NothingToDo(format!(
+            "there is neither evidence nor {RESULTS} in {}",
+            folder.display()
+        )));
+    }
+    let attempts = found.iter().map(|attempt| {
+        Ok(Kept {
+            number: number(attempt),
+            evidence: evidence::read(attempt).map_err(Failure::Usage)?,
+        })
+    });
+    Ok(Run {
+        name: name(folder),
+        results,
+        attempts: attempts.collect::<Result<_, Failure>>()?,
+    })
+}
+
+/// The last part of a path that names something.
+fn name(folder: &Path) -> String {
+    let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let last = whole.file_name().map(|name| name.to_string_lossy().into_owned());
+    last.unwrap_or_else(|| folder.display().to_string())
+}
+
+/// `attempt-2`: 2.
+fn number(attempt: &Path) -> u32 {
+    let name = attempt.file_name().and_then(|name| name.to_str());
+    name.and_then(|name| name.strip_prefix("attempt-")?.parse().ok())
+        .unwrap_or(1)
+}

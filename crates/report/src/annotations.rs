@@ -1,0 +1,135 @@
+//! Workflow commands of GitHub Actions: an annotation for each result that is not as expected.
+//!
+//! The syntax: <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>.
+
+use conformance::adapter::standing::Standing;
+
+use crate::results::{Results, TestResult};
+
+/// Annotations of one run; GitHub shows ten of a kind in a step, so that more would not be seen.
+const ANNOTATIONS_MAX: usize = 10;
+
+/// One line for each result that is not as expected, and one for those beyond the tenth.
+pub fn annotations(results: &Results) -> String {
+    let bad: Vec<(&str, &TestResult)> = results
+        .tests
+        .iter()
+        .filter_map(|test| Some((level(test.standing)?, test)))
+        .collect();
+    let mut text = String::new();
+    let shown = if bad.len() > ANNOTATIONS_MAX {
+        ANNOTATIONS_MAX - 1
+    } else {
+        bad.len()
+    };
+    for (level, test) in &bad[..shown] {
+        let (line, column) = test
+            .found()
+            .iter()
+            .find_map(crate::results::Found::line_and_column)
+            .unwrap_or((1, 1));
+        let title = format!("{} {}", test.outcome.word(), test.id);
+        let message = match test.message.as_str() {
+            "" => test.standing.word(),
+            message => message,
+        };
+        text.push_str(&format!(
+            "::{level} file={},line={line},col={column},title={}::{}\n",
+            property(&test.path),
+            property(&title),
+            data(&format!("{message}\n{}", test.rerun))
+        ));
+    }
+    if bad.len() > shown {
+        text.push_str(&format!(
+            "::error title=Watch conformance::{} more results are not as expected; the summary lists them\n",
+            bad.len() - shown
+        ));
+    }
+    text
+}
+
+fn level(standing: Standing) -> Option<&'static str> {
+    match standing {
+        Standing::Failed
+        | Standing::Flaky
+        | Standing::Stale
+        | Standing::AdapterError
+        | Standing::HarnessError => Some("error"),
+        Standing::Warned => Some("warning"),
+        Standing::Passed | Standing::Known | Standing::NotJudged => None,
+    }
+}
+
+/// A message: a newline would end the command, and begin another.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property: besides, a comma or colon would end it.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use conformance::adapter::outcome::Outcome;
+
+    use super::*;
+    use crate::results::tests::{found, result};
+
+    fn run(tests: Vec<TestResult>) -> String {
+        annotations(&Results { tests, footer: None })
+    }
+
+    #[test]
+    fn each_bad_result_is_one_line_at_its_place() {
+        let hostile = "50% done\n::error::forged\r";
+        let text = run(vec![
+            result("a/kept", Outcome::Pass, Standing::Passed, Vec::new()),
+            result(
+                "a/known",
+                Outcome::Fail,
+                Standing::Known,
+                vec![found("INV-03", "known")],
+            ),
+            result(
+                "b/broken,x:y",
+                Outcome::Fail,
+                Standing::Failed,
+                vec![found("INV-03", hostile)],
+            ),
+            result(
+                "c/warned",
+                Outcome::Warn,
+                Standing::Warned,
+                vec![found("INV-03", "w")],
+            ),
+        ]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(
+            lines[0].starts_with(
+                "::error file=scenarios/b/broken%2Cx%3Ay.yaml,line=28,col=7,title=fail b/broken%2Cx%3Ay::50%25 done%0A::error::forged%0D%0A"
+            ),
+            "{text}"
+        );
+        assert!(lines[1].starts_with("::warning file=scenarios/c/warned.yaml,line=28,"));
+    }
+
+    #[test]
+    fn no_more_than_are_shown() {
+        let test = |number: usize| {
+            result(
+                &format!("a/{number:02}"),
+                Outcome::Hang,
+                Standing::Failed,
+                Vec::new(),
+            )
+        };
+        assert_eq!(run((0..10).map(test).collect()).lines().count(), 10);
+        let text = run((0..30).map(test).collect());
+        assert_eq!(text.lines().count(), 10);
+        assert!(text.contains("21 more results"), "{text}");
+    }
+}

@@ -1,0 +1,192 @@
+//! One self-contained HTML file of one or several runs: the matrix, the requirements, and a section for each test with its
+//! timeline. A pure function of results and evidence.
+//!
+//! The page is complete without JavaScript; the script (`page/`, bundled into `page/dist/page.js`) draws timelines from the
+//! tables that are there anyway, filters and moves. The page requests nothing: its Content-Security-Policy allows the one
+//! style sheet and the one script by their hashes, and no connection. All text is escaped by `maud`.
+
+mod attempt;
+mod clients;
+mod events;
+mod matrix;
+mod model;
+mod requirements;
+mod source;
+mod test;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use conformance::adapter::evidence::Evidence;
+use fake_apiserver::record::line::printable;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest as _, Sha256};
+
+use self::model::Page;
+use crate::results::Results;
+
+const STYLE: &str = include_str!("../page/src/page.css");
+
+/// Bundled from `page/src` by `page/build.mjs`, with the licences of what it contains.
+const SCRIPT: &str = include_str!("../page/dist/page.js");
+
+/// What is drawn of one run.
+#[derive(Debug)]
+pub struct Run {
+    /// Name of the run where no adapter introduced itself, e.g. its directory.
+    pub name: String,
+    /// All results of the run; `None`: only its evidence is known.
+    pub results: Option<Results>,
+    /// The attempts whose evidence was kept.
+    pub attempts: Vec<Kept>,
+}
+
+/// The evidence of one attempt.
+#[derive(Debug)]
+pub struct Kept {
+    /// Which attempt of its test, from 1.
+    pub number: u32,
+    /// What it left.
+    pub evidence: Evidence,
+}
+
+/// The page of these runs: a column each.
+pub fn page(runs: &[Run]) -> String {
+    let page = Page::of(runs);
+    let policy = format!(
+        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
+        source_hash(STYLE),
+        source_hash(SCRIPT)
+    );
+    let names: Vec<String> = page.clients.iter().map(|client| client.name.clone()).collect();
+    let title = format!("Watch conformance: {}", names.join(", "));
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content=(concat!("fake-apiserver ", env!("CARGO_PKG_VERSION")));
+                title { (cut(&title, 160)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#matrix" { "Skip to results" }
+                (head(&page))
+                (toolbar())
+                main {
+                    (clients::section(&page))
+                    (matrix::section(&page))
+                    (requirements::section(&page))
+                    (test::sections(&page))
+                }
+                (foot())
+                (help())
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn head(page: &Page<'_>) -> Markup {
+    let accused = page.accused();
+    html! {
+        header.top {
+            p.kind { "fake-apiserver conformance" }
+            h1 {
+                @if let [client] = page.clients.as_slice() {
+                    (client.name) " "
+                    span.version { (client.version) }
+                } @else {
+                    "Watch conformance of " (page.clients.len()) " clients"
+                }
+            }
+            p.lead {
+                (count(page.tests.len(), "test")) ", "
+                @if accused == 0 { "no client is accused." }
+                @else { (count(accused, "result")) " against a client." }
+            }
+        }
+    }
+}
+
+/// Hidden until the script shows it: without JavaScript it could do nothing.
+fn toolbar() -> Markup {
+    html! {
+        form #toolbar role="search" aria-label="Tests" hidden {
+            label for="filter" { "Filter" }
+            input #filter type="search" autocomplete="off" spellcheck="false"
+                placeholder="id, requirement, outcome, words" aria-keyshortcuts="/";
+            label for="show" { "Show" }
+            select #show {
+                option value="all" { "all tests" }
+                option value="bad" { "failures" }
+                option value="new" { "unexpected failures" }
+            }
+            output #count for="filter show" {}
+            button #keys type="button" aria-keyshortcuts="?" { "Keys" }
+        }
+    }
+}
+
+fn foot() -> Markup {
+    html! {
+        footer.foot {
+            p {
+                "Written by fake-apiserver " (env!("CARGO_PKG_VERSION"))
+                " from the evidence of the runs. This file is complete and requests nothing."
+            }
+        }
+    }
+}
+
+fn help() -> Markup {
+    let keys = [
+        ("/", "filter the tests"),
+        ("j k", "next, previous test"),
+        ("Enter", "open or close the test"),
+        ("n p", "next, previous event"),
+        ("v", "next violation"),
+        ("+ − 0", "zoom in, zoom out, show all"),
+        ("← →", "move the visible part of a focused timeline"),
+        ("e", "filter the events of the open test"),
+        ("m", "back to the matrix"),
+        ("Esc", "clear the filter, close this"),
+        ("?", "show these keys"),
+    ];
+    html! {
+        dialog #help aria-labelledby="help-title" {
+            h2 #help-title { "Keys" }
+            dl { @for (key, what) in keys { dt { kbd { (key) } } dd { (what) } } }
+            form method="dialog" { button { "Close" } }
+        }
+    }
+}
+
+/// The hash by which a policy allows an inline script or style.
+fn source_hash(text: &str) -> String {
+    format!(
+        "'sha256-{}'",
+        BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()))
+    )
+}
+
+/// `3 tests`, `1 test`.
+fn count(number: usize, of: &str) -> String {
+    format!("{number} {of}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A text from elsewhere on one line: nothing in it moves, hides or reorders what stands beside it, and it is not longer than
+/// `max` characters.
+fn cut(text: &str, max: usize) -> String {
+    let mut kept: String = text.chars().take(max).collect();
+    if kept.len() < text.len() {
+        kept.push('…');
+    }
+    printable(&kept).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,308 @@
+//! Runs side by side: clients, tests, and what came of each test with each client. It must not know HTML.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use conformance::adapter::evidence::{Evidence, Summary};
+use conformance::adapter::outcome::Outcome;
+use conformance::adapter::standing::Standing;
+use fake_apiserver::scenario::Scenario;
+
+use super::{Kept, Run, cut};
+use crate::results::{Found, Kept as Tally, KnownFailure, digest};
+use crate::tally::{Proven, proven};
+
+/// Records drawn of all attempts together: a file of some ten megabytes at most.
+const RECORDS_MAX: usize = 24_000;
+
+/// All that is on the page.
+pub(super) struct Page<'a> {
+    pub(super) clients: Vec<Client>,
+    /// By id.
+    pub(super) tests: Vec<Test<'a>>,
+}
+
+/// A column.
+pub(super) struct Client {
+    /// Part of fragments: its name without what a URL would escape, and distinct.
+    pub(super) slug: String,
+    /// Distinct on the page.
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) lang: String,
+    /// `MUST` and `SHOULD`, where the run came to its end.
+    pub(super) requirements: Option<(Tally, Tally)>,
+    /// The run was interrupted, or its results are not known.
+    pub(super) incomplete: Option<&'static str>,
+    /// What is proven of each requirement.
+    pub(super) proven: BTreeMap<String, Proven>,
+}
+
+/// A row.
+pub(super) struct Test<'a> {
+    pub(super) id: &'a str,
+    pub(super) title: String,
+    pub(super) covers: Vec<String>,
+    /// The scenario's file, where evidence has it, parsed if this version can.
+    pub(super) source: Option<Source<'a>>,
+    /// What came of it with each client, in their order.
+    pub(super) cells: Vec<Option<Cell<'a>>>,
+}
+
+/// The file of a scenario.
+pub(super) struct Source<'a> {
+    pub(super) text: &'a str,
+    pub(super) scenario: Option<Scenario>,
+    /// Another run had another file of the same id.
+    pub(super) differs: bool,
+}
+
+/// What came of one test with one client.
+pub(super) struct Cell<'a> {
+    pub(super) outcome: Outcome,
+    pub(super) standing: Option<Standing>,
+    pub(super) message: String,
+    pub(super) known: Option<&'a KnownFailure>,
+    pub(super) rerun: Option<&'a str>,
+    pub(super) attempts: Vec<Attempt<'a>>,
+}
+
+impl Cell<'_> {
+    /// Is it to be looked at?
+    pub(super) fn is_unexpected(&self) -> bool {
+        match self.standing {
+            Some(Standing::Passed | Standing::Warned | Standing::Known | Standing::NotJudged) => false,
+            Some(
+                Standing::Failed
+                | Standing::Flaky
+                | Standing::Stale
+                | Standing::AdapterError
+                | Standing::HarnessError,
+            ) => true,
+            None => self.outcome.accuses_client() && self.outcome != Outcome::Warn,
+        }
+    }
+}
+
+/// One attempt with its evidence.
+pub(super) struct Attempt<'a> {
+    pub(super) number: u32,
+    pub(super) evidence: &'a Evidence,
+    pub(super) found: Vec<Found>,
+    /// Fragment of its section.
+    pub(super) slug: String,
+    /// False: the page has room for no more records.
+    pub(super) drawn: bool,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn of(runs: &'a [Run]) -> Self {
+        let clients = clients(runs);
+        let ids: BTreeSet<&str> = runs.iter().flat_map(ids).collect();
+        let mut tests: Vec<Test<'_>> = ids.into_iter().map(|id| test(id, runs, &clients)).collect();
+        ration(&mut tests);
+        Self { clients, tests }
+    }
+
+    /// How many results accuse a client.
+    pub(super) fn accused(&self) -> usize {
+        let cells = self.tests.iter().flat_map(|test| test.cells.iter().flatten());
+        cells.filter(|cell| cell.outcome.accuses_client()).count()
+    }
+}
+
+fn ids(run: &Run) -> impl Iterator<Item = &str> {
+    let results = run.results.iter().flat_map(|results| &results.tests);
+    let kept = run.attempts.iter().map(|kept| kept.evidence.summary.id.as_str());
+    results.map(|test| test.id.as_str()).chain(kept)
+}
+
+fn clients(runs: &[Run]) -> Vec<Client> {
+    let mut slugs = BTreeSet::new();
+    let mut labels: BTreeMap<String, usize> = BTreeMap::new();
+    let introduced: Vec<_> = runs.iter().map(introduction).collect();
+    for (label, ..) in &introduced {
+        *labels.entry(label.clone()).or_default() += 1;
+    }
+    let clients = runs
+        .iter()
+        .zip(introduced)
+        .map(|(run, (mut label, version, lang))| {
+            // Two runs of one client are told apart by their directories.
+            if labels[&label] > 1 && label != run.name {
+                label = format!("{label} ({})", run.name);
+            }
+            let footer = run.results.as_ref().map(|results| results.footer.as_ref());
+            let level = |name: &str| {
+                let footer = footer.flatten().filter(|footer| footer.complete)?;
+                footer.requirements.get(name).copied()
+            };
+            Client {
+                slug: distinct(slug(&label), &mut slugs),
+                version: cut(&version, 40),
+                lang: cut(&lang, 40),
+                requirements: level("must").zip(level("should")),
+                incomplete: match footer {
+                    None => Some("evidence only: tests that passed may be missing"),
+                    Some(Some(footer)) if footer.complete => None,
+                    Some(_) => Some("the run was interrupted"),
+                },
+                proven: run
+                    .results
+                    .as_ref()
+                    .map(|results| proven(&results.tests))
+                    .unwrap_or_default(),
+                name: cut(&label, 80),
+            }
+        });
+    clients.collect()
+}
+
+/// Name, version and language by which a run introduces itself.
+fn introduction(run: &Run) -> (String, String, String) {
+    let of_results = run
+        .results
+        .iter()
+        .find_map(|results| Some(&results.footer.as_ref()?.client));
+    let mut hellos = run
+        .attempts
+        .iter()
+        .filter_map(|kept| kept.evidence.summary.hello.as_ref());
+    let client = of_results.or_else(|| hellos.next().map(|hello| &hello.client));
+    client.map_or_else(
+        || (run.name.clone(), String::new(), String::new()),
+        |client| (client.name.clone(), client.version.clone(), client.lang.clone()),
+    )
+}
+
+fn test<'a>(id: &'a str, runs: &'a [Run], clients: &[Client]) -> Test<'a> {
+    let cells: Vec<Option<Cell<'a>>> = runs
+        .iter()
+        .zip(clients)
+        .map(|(run, client)| cell(id, run, client))
+        .collect();
+    let mut results = runs.iter().filter_map(|run| result(run, id));
+    let source = source(id, runs);
+    let scenario = source.as_ref().and_then(|source| source.scenario.as_ref());
+    let (title, covers) = match (results.next(), scenario) {
+        (Some(result), _) => (result.title.clone(), result.covers.clone()),
+        (None, Some(scenario)) => (
+            scenario.title.clone(),
+            scenario.covers.iter().map(|covered| covered.id.clone()).collect(),
+        ),
+        (None, None) => (String::new(), Vec::new()),
+    };
+    Test {
+        id,
+        title,
+        covers,
+        source,
+        cells,
+    }
+}
+
+fn result<'a>(run: &'a Run, id: &str) -> Option<&'a crate::results::TestResult> {
+    run.results.as_ref()?.tests.iter().find(|test| test.id == id)
+}
+
+fn cell<'a>(id: &str, run: &'a Run, client: &Client) -> Option<Cell<'a>> {
+    let kept: Vec<&Kept> = run
+        .attempts
+        .iter()
+        .filter(|kept| kept.evidence.summary.id == id)
+        .collect();
+    let attempts: Vec<Attempt<'a>> = kept
+        .iter()
+        .map(|kept| Attempt {
+            number: kept.number,
+            found: found(&kept.evidence.summary),
+            evidence: &kept.evidence,
+            slug: match kept.number {
+                1 => format!("{}/{}", client.slug, slug(id)),
+                number => format!("{}/{}~{number}", client.slug, slug(id)),
+            },
+            drawn: true,
+        })
+        .collect();
+    if let Some(result) = result(run, id) {
+        return Some(Cell {
+            outcome: result.outcome,
+            standing: Some(result.standing),
+            message: result.message.clone(),
+            known: result.known.as_ref(),
+            rerun: Some(&result.rerun),
+            attempts,
+        });
+    }
+    // Without results, what is reported is as in them: the first attempt that did not pass.
+    let summary = |kept: &&&Kept| kept.evidence.summary.outcome != Outcome::Pass;
+    let told = kept.iter().find(summary).or(kept.last())?;
+    Some(Cell {
+        outcome: told.evidence.summary.outcome,
+        standing: None,
+        message: told.evidence.summary.message.clone(),
+        known: None,
+        rerun: None,
+        attempts,
+    })
+}
+
+/// The contradictions of a verdict; evidence that was changed by hand may have others than this version writes.
+fn found(summary: &Summary) -> Vec<Found> {
+    serde_json::from_value(summary.contradictions.clone()).unwrap_or_default()
+}
+
+fn source<'a>(id: &str, runs: &'a [Run]) -> Option<Source<'a>> {
+    let kept: Vec<&Kept> = runs
+        .iter()
+        .flat_map(|run| &run.attempts)
+        .filter(|kept| kept.evidence.summary.id == id)
+        .collect();
+    let first = kept.first()?;
+    let own = digest(&first.evidence.text);
+    Some(Source {
+        text: &first.evidence.text,
+        scenario: first.evidence.scenario().ok(),
+        differs: kept.iter().any(|kept| digest(&kept.evidence.text) != own),
+    })
+}
+
+/// Gives the room that there is to the attempts that accuse somebody first.
+fn ration(tests: &mut [Test<'_>]) {
+    let mut left = RECORDS_MAX;
+    for accusing in [true, false] {
+        let cells = tests.iter_mut().flat_map(|test| test.cells.iter_mut().flatten());
+        for attempt in cells.flat_map(|cell| &mut cell.attempts) {
+            if (attempt.evidence.summary.outcome != Outcome::Pass) == accusing {
+                let rows = attempt.evidence.records.len().min(super::events::ROWS_MAX);
+                attempt.drawn = rows <= left;
+                left -= if attempt.drawn { rows } else { 0 };
+            }
+        }
+    }
+}
+
+/// A text as part of a fragment: what has a meaning in URLs or HTML becomes a hyphen.
+pub(super) fn slug(text: &str) -> String {
+    let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+    let slug: String = text
+        .chars()
+        .take(160)
+        .map(|c| if kept(c) { c } else { '-' })
+        .collect();
+    let slug = slug.trim_matches('-');
+    if slug.is_empty() {
+        "x".to_owned()
+    } else {
+        slug.to_owned()
+    }
+}
+
+fn distinct(slug: String, taken: &mut BTreeSet<String>) -> String {
+    let mut own = slug.clone();
+    let mut number = 2;
+    while !taken.insert(own.clone()) {
+        own = format!("{slug}.{number}");
+        number += 1;
+    }
+    own
+}

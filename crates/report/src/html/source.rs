@@ -1,0 +1,69 @@
+//! The file of a scenario, line by line, so that steps and contradictions can point at their lines.
+
+use std::collections::BTreeSet;
+
+use maud::{Markup, html};
+
+use super::cut;
+use super::model::{Test, slug};
+
+/// Lines shown of a file.
+const LINES_MAX: usize = 400;
+
+/// Lines above and below one that is pointed at.
+const AROUND: usize = 2;
+
+/// Fragment of a line.
+pub(super) fn fragment(test: &Test<'_>, line: u32) -> String {
+    format!("scenario/{}/{line}", slug(test.id))
+}
+
+/// The whole file; `marked`: lines that a contradiction points at.
+pub(super) fn file(test: &Test<'_>, marked: &BTreeSet<u32>) -> Markup {
+    let Some(source) = &test.source else {
+        return html! {};
+    };
+    let lines = source.text.lines().count();
+    html! {
+        details.source open {
+            summary { "Scenario" }
+            @if source.differs {
+                p.note { "The runs had different files of this id; this is the one of the first." }
+            }
+            // A long line scrolls inside of it, also with the keyboard.
+            pre tabindex="0" role="region" aria-label={ "Scenario " (cut(test.id, 200)) } {
+                code {
+                    @for (number, text) in (1..).zip(source.text.lines().take(LINES_MAX)) {
+                        span.line.marked[marked.contains(&number)] id=(fragment(test, number)) {
+                            span.no aria-hidden="true" { (number) }
+                            (cut(text, 400)) "\n"
+                        }
+                    }
+                }
+            }
+            @if lines > LINES_MAX { p.note { (lines - LINES_MAX) " lines left out." } }
+        }
+    }
+}
+
+/// The lines around a place.
+pub(super) fn excerpt(text: &str, line: u32) -> Markup {
+    let line = line as usize;
+    let first = line.saturating_sub(AROUND).max(1);
+    let shown = text
+        .lines()
+        .enumerate()
+        .skip(first - 1)
+        .take(line + AROUND + 1 - first);
+    html! {
+        pre.excerpt tabindex="0" role="region" aria-label={ "Scenario, line " (line) } {
+            code {
+                @for (index, text) in shown {
+                    span.line.marked[index + 1 == line] {
+                        span.no aria-hidden="true" { (index + 1) } (cut(text, 400)) "\n"
+                    }
+                }
+            }
+        }
+    }
+}

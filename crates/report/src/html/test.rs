@@ -1,0 +1,86 @@
+//! The section of one test: its claim, its scenario, and its attempts with each client.
+
+use std::collections::BTreeSet;
+
+use fake_apiserver::scenario::catalogue;
+use maud::{Markup, html};
+
+use super::model::{Page, Test, slug};
+use super::{attempt, cut, matrix, source};
+
+/// Has it evidence, so that there is something to show?
+pub(super) fn has_section(test: &Test<'_>) -> bool {
+    test.cells.iter().flatten().any(|cell| !cell.attempts.is_empty())
+}
+
+/// Fragment of its section.
+pub(super) fn fragment(test: &Test<'_>) -> String {
+    format!("test/{}", slug(test.id))
+}
+
+pub(super) fn sections(page: &Page<'_>) -> Markup {
+    let mut shown = page.tests.iter().filter(|test| has_section(test)).peekable();
+    html! {
+        section #tests aria-labelledby="tests-title" {
+            h2 #tests-title { "Tests" }
+            @if shown.peek().is_none() {
+                p.note { "No evidence was kept: every attempt passed, or the runs were without --evidence." }
+            }
+            @for (number, test) in shown.enumerate() { (section(page, test, number == 0)) }
+        }
+    }
+}
+
+fn section(page: &Page<'_>, test: &Test<'_>, is_first: bool) -> Markup {
+    let marked: BTreeSet<u32> = test
+        .cells
+        .iter()
+        .flatten()
+        .flat_map(|cell| &cell.attempts)
+        .flat_map(|attempt| &attempt.found)
+        .filter_map(|found| Some(found.line_and_column()?.0))
+        .collect();
+    let why = test
+        .source
+        .as_ref()
+        .and_then(|source| Some(source.scenario.as_ref()?.why.as_str()));
+    html! {
+        article.test id=(fragment(test)) data-id=(cut(test.id, 200)) data-state=(matrix::state(test))
+            aria-labelledby={ (fragment(test)) "/title" } {
+            h3 id={ (fragment(test)) "/title" } {
+                a href={ "#" (fragment(test)) } { (cut(test.id, 200)) }
+            }
+            p.title { (cut(&test.title, 400)) }
+            @if let Some(why) = why { p.why { (cut(why.trim(), 1200)) } }
+            (covers(test))
+            div.beside {
+                div.attempts {
+                    @for (client, cell) in page.clients.iter().zip(&test.cells) {
+                        @if let Some(cell) = cell {
+                            @for one in &cell.attempts {
+                                (attempt::section(page, test, client, cell, one, is_first))
+                            }
+                        }
+                    }
+                }
+                (source::file(test, &marked))
+            }
+        }
+    }
+}
+
+fn covers(test: &Test<'_>) -> Markup {
+    html! {
+        @if !test.covers.is_empty() {
+            ul.covers aria-label="Requirements" {
+                @for id in &test.covers {
+                    @let requirement = catalogue::requirement(id);
+                    li title=[requirement.map(|one| one.text.as_str())] {
+                        (cut(id, 40))
+                        @if let Some(one) = requirement { " " span.level { (one.level.word()) } }
+                    }
+                }
+            }
+        }
+    }
+}

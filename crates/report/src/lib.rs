@@ -1,0 +1,14 @@
+//! Reports of conformance runs: pure functions of results and evidence. Values in, text out.
+//!
+//! [`results`] are the lines of `conformance --format json`; [`html`] draws them with the evidence; [`sarif`], [`badge`],
+//! [`summary`] and [`annotations`] are for continuous integration; [`diff`] compares two runs. It must not read files, start
+//! anything or judge: verdicts come in as they were given.
+
+pub mod annotations;
+pub mod badge;
+pub mod diff;
+pub mod html;
+pub mod results;
+pub mod sarif;
+pub mod summary;
+mod tally;

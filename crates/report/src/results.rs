@@ -1,0 +1,389 @@
+//! Results of a run, line by line as `conformance --format json` prints them, and their JSON Schema. It must not know how
+//! tests are played or drawn.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use conformance::adapter::message::{Capability, ClientInfo, Recovers};
+use conformance::adapter::outcome::Outcome;
+use conformance::adapter::standing::Standing;
+use judge::verdict::Contradiction;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// A line of the output: a test, or the footer, which is the last one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(title = "Line of `fake-apiserver conformance --format json`")]
+pub enum Line {
+    /// The last line. Without it the output is not complete.
+    Footer {
+        /// The run.
+        footer: Footer,
+    },
+    /// One test.
+    Test(TestResult),
+}
+
+/// One test with all of its attempts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TestResult {
+    /// Id of the scenario: `gone/status-410-on-watch`.
+    pub id: String,
+    /// The scenario's claim, one sentence.
+    pub title: String,
+    /// File of the scenario.
+    #[serde(default)]
+    pub path: String,
+    /// SHA-256 of the scenario's file, hexadecimal; empty where it is not known.
+    #[serde(default)]
+    pub digest: String,
+    /// Requirement ids that the scenario tests.
+    pub covers: Vec<String>,
+    /// Outcome of the attempt that is reported: the first that did not pass, else the last.
+    pub outcome: Outcome,
+    /// The outcomes of all attempts against what is known of the test.
+    pub standing: Standing,
+    /// Reason of the outcome; empty if it passed.
+    pub message: String,
+    /// Entry of the file of known failures.
+    pub known: Option<KnownFailure>,
+    /// Every attempt, in order; at least one.
+    pub attempts: Vec<AttemptResult>,
+    /// Command that runs this test alone.
+    pub rerun: String,
+}
+
+/// Entry of a file of known failures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KnownFailure {
+    /// The outcome that is expected.
+    pub outcome: String,
+    /// Why the client fails.
+    pub reason: String,
+    /// URL, `owner/repo#number`, or `none public`.
+    pub issue: String,
+}
+
+/// One attempt of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptResult {
+    /// How it came out.
+    pub outcome: Outcome,
+    /// Reason of the outcome; empty if it passed.
+    pub message: String,
+    /// What contradicts the scenario; `null`: it was not judged.
+    pub contradictions: Option<Vec<Found>>,
+    /// Output of the adapter that is no message.
+    pub stray_output: Option<String>,
+    /// Last lines of the adapter's standard error.
+    pub stderr: Vec<String>,
+    /// Real time in milliseconds.
+    pub took_ms: u64,
+}
+
+/// A contradiction, as reports and evidence carry it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Found {
+    /// `INV-07`, `expect.requests[2]`, `run`.
+    pub check: String,
+    /// Requirement ids that it is evidence for.
+    pub requirements: Vec<String>,
+    /// What happened, in one sentence.
+    pub sentence: String,
+    /// `line:column` in the scenario's file, if a part of the file says what was expected.
+    pub place: Option<String>,
+    /// `seq` of the records that prove it.
+    pub evidence: Vec<u64>,
+    /// What should have been.
+    pub expected: String,
+    /// What was.
+    pub actual: String,
+}
+
+/// The run: what was tested, and the counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Footer {
+    /// False: the run was interrupted.
+    pub complete: bool,
+    /// Version of fake-apiserver; empty where it is not known.
+    #[serde(default)]
+    pub version: String,
+    /// Seed for all randomness.
+    #[serde(default)]
+    pub seed: u64,
+    /// The library under test.
+    pub client: ClientInfo,
+    /// What restarts a failed list or watch.
+    pub recovers: Recovers,
+    /// Capabilities of the adapter.
+    pub capabilities: Vec<Capability>,
+    /// Number of tests.
+    pub tests: usize,
+    /// Number of tests by outcome.
+    pub outcomes: BTreeMap<String, usize>,
+    /// Requirements by level: `must`, `should`.
+    pub requirements: BTreeMap<String, Kept>,
+    /// Entries of known failures whose scenario does not exist.
+    pub stale_entries: Vec<String>,
+    /// Exit code of the run.
+    pub exit_code: u8,
+}
+
+/// Requirements of one level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kept {
+    /// Covered by a judged test, and broken in none.
+    pub kept: usize,
+    /// Covered by a judged test.
+    pub judged: usize,
+}
+
+/// All lines of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// The tests, in order of their ids.
+    pub tests: Vec<TestResult>,
+    /// The last line; `None`: the output was cut off.
+    pub footer: Option<Footer>,
+}
+
+/// A line that is none of a report.
+#[derive(Debug)]
+pub struct BadLine {
+    /// Number of the line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub error: serde_json::Error,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "line {}: not a line of `conformance --format json`: {}",
+            self.line, self.error
+        )
+    }
+}
+
+impl std::error::Error for BadLine {}
+
+impl Results {
+    /// Parses the output of `conformance --format json`.
+    ///
+    /// # Errors
+    /// The first line that is none of it.
+    pub fn parse(text: &str) -> Result<Self, BadLine> {
+        let mut results = Self {
+            tests: Vec::new(),
+            footer: None,
+        };
+        for (number, line) in text.lines().enumerate() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let wrong = |error| BadLine {
+                line: number + 1,
+                error,
+            };
+            // Not by way of `Line`: an untagged enum has no error that says which key is wrong.
+            let mut value: Value = serde_json::from_str(line).map_err(wrong)?;
+            match value.get_mut("footer") {
+                Some(footer) => {
+                    results.footer = Some(serde_json::from_value(footer.take()).map_err(wrong)?);
+                }
+                None => results.tests.push(serde_json::from_value(value).map_err(wrong)?),
+            }
+        }
+        results.tests.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(results)
+    }
+
+    /// The lines, as [`Results::parse`] reads them.
+    pub fn lines(&self) -> String {
+        let tests = self.tests.iter().map(|test| line(&Line::Test(test.clone())));
+        let footer = self.footer.clone().map(|footer| line(&Line::Footer { footer }));
+        tests.chain(footer).collect()
+    }
+}
+
+impl TestResult {
+    /// The attempt that is reported: the first that did not pass, else the last.
+    pub fn told(&self) -> Option<&AttemptResult> {
+        let mut attempts = self.attempts.iter();
+        let first = attempts.find(|attempt| attempt.outcome != Outcome::Pass);
+        first.or(self.attempts.last())
+    }
+
+    /// What contradicts the scenario in the attempt that is reported.
+    pub fn found(&self) -> &[Found] {
+        self.told()
+            .and_then(|told| told.contradictions.as_deref())
+            .unwrap_or_default()
+    }
+}
+
+impl From<&Contradiction> for Found {
+    fn from(found: &Contradiction) -> Self {
+        Self {
+            check: found.check.clone(),
+            requirements: found.requirements.clone(),
+            sentence: found.sentence.clone(),
+            place: found
+                .place
+                .map(|place| format!("{}:{}", place.line, place.column)),
+            evidence: found.evidence.clone(),
+            expected: found.expected.clone(),
+            actual: found.actual.clone(),
+        }
+    }
+}
+
+impl Found {
+    /// Line and column in the scenario's file.
+    pub fn line_and_column(&self) -> Option<(u32, u32)> {
+        let (line, column) = self.place.as_deref()?.split_once(':')?;
+        Some((line.parse().ok()?, column.parse().ok()?))
+    }
+}
+
+/// One line of the output, with its newline.
+pub fn line(line: &Line) -> String {
+    let text = serde_json::to_string(line);
+    // A map with keys that are no strings would be the only error, and there is none.
+    text.map(|text| text + "\n").unwrap_or_default()
+}
+
+/// SHA-256 of a scenario's file, hexadecimal: two runs with the same digest played the same test.
+pub fn digest(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// JSON Schema of a line, as kept in `schema/results.v1.json`.
+pub fn json_schema() -> String {
+    let mut settings = schemars::generate::SchemaSettings::draft2020_12();
+    settings.inline_subschemas = false;
+    let schema = settings.into_generator().into_root_schema_for::<Line>();
+    format!("{:#}\n", schema.to_value())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A result with one attempt.
+    pub(crate) fn result(id: &str, outcome: Outcome, standing: Standing, found: Vec<Found>) -> TestResult {
+        let message = found
+            .first()
+            .map(|found| found.sentence.clone())
+            .unwrap_or_default();
+        TestResult {
+            id: id.to_owned(),
+            title: format!("Claim of {id}"),
+            path: format!("scenarios/{id}.yaml"),
+            digest: digest(id),
+            covers: vec!["LIST-01".to_owned()],
+            outcome,
+            standing,
+            message: message.clone(),
+            known: None,
+            attempts: vec![AttemptResult {
+                outcome,
+                message,
+                contradictions: outcome.is_judged().then_some(found),
+                stray_output: None,
+                stderr: Vec::new(),
+                took_ms: 10,
+            }],
+            rerun: format!("fake-apiserver conformance {id} --seed 0 -- ./adapter"),
+        }
+    }
+
+    /// A contradiction of a requirement at MUST.
+    pub(crate) fn found(check: &str, sentence: &str) -> Found {
+        Found {
+            check: check.to_owned(),
+            requirements: vec!["LIST-01".to_owned()],
+            sentence: sentence.to_owned(),
+            place: Some("28:7".to_owned()),
+            evidence: vec![3],
+            expected: "a relist".to_owned(),
+            actual: "nothing".to_owned(),
+        }
+    }
+
+    /// A footer that fits the tests.
+    pub(crate) fn footer(client: &str, version: &str) -> Footer {
+        let footer = json!({
+            "complete": true, "version": "0.1.0", "seed": 0,
+            "client": {"name": client, "lang": "rust", "version": version},
+            "recovers": "library", "capabilities": ["ordered"], "tests": 2, "outcomes": {"pass": 1, "fail": 1},
+            "requirements": {"must": {"kept": 1, "judged": 2}, "should": {"kept": 0, "judged": 0}},
+            "staleEntries": [], "exitCode": 1,
+        });
+        serde_json::from_value(footer).unwrap()
+    }
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        let results = Results {
+            tests: vec![
+                result("a/kept", Outcome::Pass, Standing::Passed, Vec::new()),
+                result(
+                    "b/broken",
+                    Outcome::Fail,
+                    Standing::Failed,
+                    vec![found("INV-03", "no")],
+                ),
+            ],
+            footer: Some(footer("client", "1")),
+        };
+        let lines = results.lines();
+        assert_eq!(lines.lines().count(), 3);
+        assert_eq!(Results::parse(&lines).unwrap(), results);
+        assert_eq!(results.tests[1].found()[0].line_and_column(), Some((28, 7)));
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_named() {
+        let error = Results::parse("\n{\"id\": 3}\n").unwrap_err();
+        assert!(error.to_string().starts_with("line 2: "), "{error}");
+        assert!(Results::parse("<html>").is_err());
+    }
+
+    #[test]
+    fn the_words_of_standings_are_those_of_their_type() {
+        for standing in [
+            Standing::Passed,
+            Standing::Warned,
+            Standing::Known,
+            Standing::NotJudged,
+            Standing::Failed,
+            Standing::Flaky,
+            Standing::Stale,
+            Standing::AdapterError,
+            Standing::HarnessError,
+        ] {
+            assert_eq!(serde_json::to_value(standing).unwrap(), json!(standing.word()));
+        }
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_repository() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/results.v1.json");
+        assert_eq!(
+            std::fs::read_to_string(path).unwrap_or_default(),
+            json_schema(),
+            "schema/results.v1.json is stale: run `cargo xtask schema` and commit it"
+        );
+    }
+}
