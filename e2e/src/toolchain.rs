@@ -91,16 +91,21 @@ fn kubernetes_version(module: &Path) -> Result<String, Missing> {
 /// Python is missing, or cannot make an environment with the pinned packages.
 pub fn python(script: &str) -> Result<Command, Missing> {
     static ENVIRONMENT: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
-        environment("python", "requirements.txt", |from, to| {
-            let clear = ["-m", "venv", "--clear"].map(OsStr::new);
-            run("python3 -m venv", Command::new("python3").args(clear).arg(to))?;
-            let install = ["-m", "pip", "install", "--quiet", "--requirement"];
-            let mut pip = Command::new(to.join("bin/python"));
-            run(
-                "pip install",
-                pip.args(install).arg(from.join("requirements.txt")),
-            )
-        })
+        environment(
+            &clients("python"),
+            &kept("python"),
+            "requirements.txt",
+            |from, to| {
+                let clear = ["-m", "venv", "--clear"].map(OsStr::new);
+                run("python3 -m venv", Command::new("python3").args(clear).arg(to))?;
+                let install = ["-m", "pip", "install", "--quiet", "--requirement"];
+                let mut pip = Command::new(to.join("bin/python"));
+                run(
+                    "pip install",
+                    pip.args(install).arg(from.join("requirements.txt")),
+                )
+            },
+        )
     });
     ENVIRONMENT.clone().map(|environment| {
         let mut command = Command::new(environment.join("bin/python"));
@@ -115,18 +120,10 @@ pub fn python(script: &str) -> Result<Command, Missing> {
 /// Node or npm is missing, or cannot install the pinned packages.
 pub fn javascript_informer() -> Result<Command, Missing> {
     static ENVIRONMENT: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
-        let to = environment("javascript", "package-lock.json", |from, to| {
-            for file in ["package.json", "package-lock.json"] {
-                copy(&from.join(file), &to.join(file))?;
-            }
-            let quietly = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
-            run("npm ci", Command::new("npm").args(quietly).current_dir(to))
-        })?;
+        let from = clients("javascript");
+        let to = environment(&from, &kept("javascript"), "package-lock.json", npm_ci)?;
         // Node looks for packages where the program is.
-        copy(
-            &clients("javascript").join("informer.mjs"),
-            &to.join("informer.mjs"),
-        )?;
+        copy(&from.join("informer.mjs"), &to.join("informer.mjs"))?;
         Ok(to)
     });
     ENVIRONMENT.clone().map(|environment| {
@@ -134,6 +131,61 @@ pub fn javascript_informer() -> Result<Command, Missing> {
         command.arg(environment.join("informer.mjs"));
         command
     })
+}
+
+/// Chromium, and the script that uses an HTML report in it.
+///
+/// # Errors
+/// Chromium, Node or npm is missing, or cannot install the pinned packages.
+pub fn browser() -> Result<Command, Missing> {
+    static ENVIRONMENT: LazyLock<Result<(PathBuf, PathBuf), Missing>> = LazyLock::new(|| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let found = ["chromium", "chromium-browser", "google-chrome"]
+            .iter()
+            .find_map(|name| {
+                let mut all = std::env::split_paths(&path).map(|folder| folder.join(name));
+                all.find(|program| program.is_file())
+            });
+        let chromium = found.ok_or_else(|| "chromium is needed and not there".to_owned())?;
+        let from = repository().join("e2e/browser");
+        let to = environment(&from, &kept("browser"), "package-lock.json", npm_ci)?;
+        copy(&from.join("report.mjs"), &to.join("report.mjs"))?;
+        Ok((chromium, to.join("report.mjs")))
+    });
+    ENVIRONMENT.clone().map(|(chromium, script)| {
+        let mut command = Command::new("node");
+        command.arg(script).arg(chromium);
+        command
+    })
+}
+
+/// Bundles the script of HTML reports again, and returns the new bundle.
+///
+/// # Errors
+/// Node or npm is missing, or cannot install the pinned packages.
+pub fn report_bundle() -> Result<PathBuf, Missing> {
+    let from = repository().join("crates/report/page");
+    let to = environment(&from, &kept("report-page"), "package-lock.json", npm_ci)?;
+    copy(&from.join("build.mjs"), &to.join("build.mjs"))?;
+    let sources = from.join("src");
+    let entries = std::fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))?;
+    for entry in entries.filter_map(Result::ok) {
+        copy(&entry.path(), &to.join("src").join(entry.file_name()))?;
+    }
+    run(
+        "node build.mjs",
+        Command::new("node").arg("build.mjs").current_dir(&to),
+    )?;
+    Ok(to.join("dist/page.js"))
+}
+
+/// Installs the packages of a lock file.
+fn npm_ci(from: &Path, to: &Path) -> Result<Output, Missing> {
+    for file in ["package.json", "package-lock.json"] {
+        copy(&from.join(file), &to.join(file))?;
+    }
+    let quietly = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+    run("npm ci", Command::new("npm").args(quietly).current_dir(to))
 }
 
 /// The program of `clients/java`.
@@ -165,23 +217,23 @@ pub fn java_informer() -> Result<Command, Missing> {
     })
 }
 
-/// A folder with what is `pinned` in the file of `clients/NAME`: made by `make`, from that folder, unless it is there.
+/// The folder `to` with what is `pinned` in a file of the folder `from`: made by `make` unless it is there.
 fn environment(
-    name: &str,
+    from: &Path,
+    to: &Path,
     pinned: &str,
     make: impl FnOnce(&Path, &Path) -> Result<Output, Missing>,
 ) -> Result<PathBuf, Missing> {
-    let (from, to) = (clients(name), kept(name));
     let wanted = read(&from.join(pinned))?;
     // What is written last is there only if all of it is.
     let complete = to.join("complete");
     if std::fs::read_to_string(&complete).is_ok_and(|made| made == wanted) {
-        return Ok(to);
+        return Ok(to.to_owned());
     }
-    std::fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
-    make(&from, &to)?;
+    std::fs::create_dir_all(to).map_err(|error| format!("{}: {error}", to.display()))?;
+    make(from, to)?;
     std::fs::write(&complete, wanted).map_err(|error| format!("{}: {error}", complete.display()))?;
-    Ok(to)
+    Ok(to.to_owned())
 }
 
 /// The folder of the programs in a language.

@@ -120,7 +120,7 @@ fn toolbar() -> Markup {
             input #filter type="search" autocomplete="off" spellcheck="false"
                 placeholder="id, requirement, outcome, words" aria-keyshortcuts="/";
             label for="show" { "Show" }
-            select #show {
+            select #show aria-label="Show" {
                 option value="all" { "all tests" }
                 option value="bad" { "failures" }
                 option value="new" { "unexpected failures" }

@@ -1,5 +1,6 @@
 // The keyboard: between tests, between events, filter, help.
 
+/** Listens; returns a function that makes an attempt the one that the keys are about. */
 export function listenToKeys(timelineOf) {
   const help = document.getElementById("help");
   const filter = document.getElementById("filter");
@@ -8,12 +9,17 @@ export function listenToKeys(timelineOf) {
 
   const shown = () =>
     [...document.querySelectorAll("article.test:not([hidden]) details.attempt")].filter((one) => !one.closest("[hidden]"));
-  /** The attempt that the keys are about: the one with the focus, the last one, or the first that is open. */
+  /** The attempt that the keys are about: the last one that was pointed at, focused or gone to, or the first that is open. */
   const attempt = () => {
-    const focused = document.activeElement?.closest?.("details.attempt");
     const all = shown();
-    return focused ?? (all.includes(current) ? current : all.find((one) => one.open));
+    return all.includes(current) ? current : all.find((one) => one.open);
   };
+  const about = (one) => {
+    current = one ?? current;
+  };
+  for (const kind of ["focusin", "pointerdown"]) {
+    addEventListener(kind, ({ target }) => about(target.closest?.("details.attempt")));
+  }
   const go = (one) => {
     if (!one) return;
     // What the keys opened they close again: else the page would grow with every step.
@@ -22,21 +28,21 @@ export function listenToKeys(timelineOf) {
       one.open = true;
       opened = one;
     }
-    current = one;
+    about(one);
     one.querySelector("summary").focus({ preventScroll: true });
     one.closest("article").scrollIntoView({ block: "start" });
     timelineOf(one);
   };
   const step = (by) => {
     const all = shown();
-    const at = all.indexOf(attempt());
+    const at = all.indexOf(current);
     go(at < 0 ? all[0] : all[at + by]);
   };
   const timeline = () => {
     const one = attempt() ?? shown()[0];
     if (!one) return undefined;
     if (!one.open) go(one);
-    current = one;
+    about(one);
     return timelineOf(one);
   };
   const showHelp = () => (help.open ? help.close() : help.showModal());
@@ -80,4 +86,5 @@ export function listenToKeys(timelineOf) {
     event.preventDefault();
     own();
   });
+  return about;
 }

@@ -20,15 +20,21 @@ function follow() {
   for (let up = target; up; up = up.parentElement) if (up instanceof HTMLDetailsElement) up.open = true;
   const attempt = target.closest("details.attempt") ?? target.querySelector?.("details.attempt");
   if (attempt && target.matches("article, details")) attempt.open = true;
+  about(attempt);
   if (target.matches("tr[data-t]")) timelineOf(attempt)?.selectRow(target);
   target.scrollIntoView({ block: target.matches("tr, .line") ? "center" : "start" });
 }
 
+// The line that a contradiction points at is seen without scrolling.
+for (const line of document.querySelectorAll("details.source .line.marked:first-of-type, details.source :not(.marked) + .line.marked")) {
+  const box = line.closest("pre");
+  if (!box.scrollTop) box.scrollTop = line.offsetTop - box.offsetTop - box.clientHeight / 2;
+}
 for (const attempt of document.querySelectorAll("details.attempt")) {
   attempt.addEventListener("toggle", () => timelineOf(attempt));
   timelineOf(attempt);
 }
 filterTests();
-listenToKeys(timelineOf);
+const about = listenToKeys(timelineOf);
 addEventListener("hashchange", follow);
 follow();

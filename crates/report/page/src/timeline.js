@@ -395,8 +395,11 @@ export class Timeline {
     const place = this.transform.rescaleX(this.base)(this.places[event.index]);
     if (place < SIDE || place > this.width - SIDE) this.zooming.translateTo(this.pane, this.base(this.places[event.index]), 0);
     const lane = LANES.find(([lane]) => lane === event.lane)[1];
-    const flags = event.flags.map((flag) => flag.text).join(" ");
-    this.readout.text(`${seconds(event.ms)} s \u00b7 ${lane} \u00b7 ${event.text} ${flags}`);
+    this.readout.text(`${seconds(event.ms)} s \u00b7 ${lane} \u00b7 ${event.text}`);
+    for (const { text, href } of event.flags) {
+      const sentence = document.getElementById(href.slice(1))?.querySelector(".sentence")?.textContent ?? "";
+      this.readout.append("span").attr("class", "contradiction").text(`${text}: ${sentence}`);
+    }
     this.draw();
     if (isLinked) return;
     history.replaceState(null, "", `#${event.row.id}`);

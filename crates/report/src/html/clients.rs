@@ -12,7 +12,7 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
         .filter(|outcome| (0..page.clients.len()).any(|column| number(page, column, *outcome) > 0))
         .collect();
     html! {
-        section #clients aria-labelledby="clients-title" {
+        section #clients {
             h2 #clients-title { "Clients" }
             div.wide role="region" aria-labelledby="clients-title" tabindex="0" {
                 table.counts {

@@ -113,15 +113,15 @@ pub(super) fn rows<'a>(
 
 fn drawn<'a>(record: &'a Record, scenario: Option<&Scenario>) -> Line<'a> {
     let what = &record.what;
-    let step_line = match what {
-        What::Step { step, .. } => scenario
-            .and_then(|scenario| scenario.steps.get(*step))
-            .map(|step| step.at.line),
-        _other => None,
+    let step_line = if let (What::Step { step, .. }, Some(scenario)) = (what, scenario) {
+        scenario.steps.get(*step).map(|step| step.at.line)
+    } else {
+        None
     };
-    let kind = match what {
-        What::Reported(report) => report.word(),
-        _other => what.name(),
+    let kind = if let What::Reported(report) = what {
+        report.word()
+    } else {
+        what.name()
     };
     Line {
         seq: record.seq,
@@ -166,12 +166,14 @@ fn lane(what: &What) -> Lane {
 }
 
 fn conn(what: &What) -> Option<u64> {
-    match what {
-        What::Connected { conn, .. }
-        | What::Goaway { conn }
-        | What::Disconnected { conn, .. }
-        | What::Request { conn, .. } => Some(conn.0),
-        _other => None,
+    if let What::Connected { conn, .. }
+    | What::Goaway { conn }
+    | What::Disconnected { conn, .. }
+    | What::Request { conn, .. } = what
+    {
+        Some(conn.0)
+    } else {
+        None
     }
 }
 
@@ -182,7 +184,21 @@ fn is_scripted(what: &What) -> bool {
         What::Frame { frame, .. } => frame.scripted || !frame.whole(),
         What::Goaway { .. } | What::Refused | What::Torn { .. } | What::Withheld { .. } => true,
         What::End { how, by, .. } => *by == Side::Server && *how != fake_apiserver::fault::Ending::Eof,
-        _other => false,
+        What::Connected { .. }
+        | What::Disconnected { .. }
+        | What::Request { .. }
+        | What::Body { .. }
+        | What::Wrote(_)
+        | What::Restored { .. }
+        | What::Turned { .. }
+        | What::Step { .. }
+        | What::Rule { .. }
+        | What::Bound { .. }
+        | What::ScriptDone
+        | What::Reported(_)
+        | What::StopRequested
+        | What::LeftOpen { .. }
+        | What::RunEnded(_) => false,
     }
 }
 
@@ -227,7 +243,15 @@ fn label(what: &What) -> String {
         What::Bound { name, value, .. } => format!("${name} = {value}"),
         What::Rule { rule, .. } => format!("rule {rule}"),
         What::RunEnded(_) => "end".to_owned(),
-        _other => line::text(what),
+        What::Connected { .. }
+        | What::Goaway { .. }
+        | What::Refused
+        | What::Disconnected { .. }
+        | What::Restored { .. }
+        | What::Turned { .. }
+        | What::ScriptDone
+        | What::StopRequested
+        | What::LeftOpen { .. } => line::text(what),
     }
 }
 

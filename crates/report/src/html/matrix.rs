@@ -14,7 +14,7 @@ const REASON_MAX: usize = 220;
 pub(super) fn section(page: &Page<'_>) -> Markup {
     let single = page.clients.len() == 1;
     html! {
-        section #matrix aria-labelledby="matrix-title" {
+        section #matrix {
             h2 #matrix-title { "Results" }
             div.wide role="region" aria-labelledby="matrix-title" tabindex="0" {
                 table.matrix.single[single] {
@@ -99,7 +99,15 @@ pub(super) fn word(cell: &Cell<'_>) -> String {
         Some(Standing::Known) => format!("{}, known", cell.outcome.word()),
         Some(Standing::Flaky) => format!("{}, flaky", cell.outcome.word()),
         Some(Standing::Stale) => "pass, known failure is stale".to_owned(),
-        _other => cell.outcome.word().to_owned(),
+        None
+        | Some(
+            Standing::Passed
+            | Standing::Warned
+            | Standing::NotJudged
+            | Standing::Failed
+            | Standing::AdapterError
+            | Standing::HarnessError,
+        ) => cell.outcome.word().to_owned(),
     }
 }
 

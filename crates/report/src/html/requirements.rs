@@ -25,7 +25,7 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
     };
     let number = judged.iter().filter(|one| broken(one)).count();
     html! {
-        section #requirements aria-labelledby="requirements-title" {
+        section #requirements {
             h2 #requirements-title { "Requirements" }
             details open[number > 0 && number <= 12] {
                 summary { (number) " broken of " (judged.len()) " that the tests judge" }

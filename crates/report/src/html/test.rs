@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fake_apiserver::scenario::catalogue;
 use maud::{Markup, html};
 
-use super::model::{Page, Test, slug};
+use super::model::{Attempt, Page, Test, slug};
 use super::{attempt, cut, matrix, source};
 
 /// Has it evidence, so that there is something to show?
@@ -19,19 +19,28 @@ pub(super) fn fragment(test: &Test<'_>) -> String {
 }
 
 pub(super) fn sections(page: &Page<'_>) -> Markup {
-    let mut shown = page.tests.iter().filter(|test| has_section(test)).peekable();
+    let shown: Vec<&Test<'_>> = page.tests.iter().filter(|test| has_section(test)).collect();
+    let opened = opened(&shown);
     html! {
         section #tests aria-labelledby="tests-title" {
             h2 #tests-title { "Tests" }
-            @if shown.peek().is_none() {
+            @if shown.is_empty() {
                 p.note { "No evidence was kept: every attempt passed, or the runs were without --evidence." }
             }
-            @for (number, test) in shown.enumerate() { (section(page, test, number == 0)) }
+            @for test in shown { (section(page, test, opened)) }
         }
     }
 }
 
-fn section(page: &Page<'_>, test: &Test<'_>, is_first: bool) -> Markup {
+/// The attempt that is open at first: one that shows what there is to see.
+fn opened<'a>(tests: &[&'a Test<'_>]) -> Option<&'a str> {
+    let cells = tests.iter().flat_map(|test| test.cells.iter().flatten());
+    let attempts: Vec<&Attempt<'_>> = cells.flat_map(|cell| &cell.attempts).collect();
+    let accusing = attempts.iter().find(|one| !one.found.is_empty());
+    accusing.or(attempts.first()).map(|one| one.slug.as_str())
+}
+
+fn section(page: &Page<'_>, test: &Test<'_>, opened: Option<&str>) -> Markup {
     let marked: BTreeSet<u32> = test
         .cells
         .iter()
@@ -58,7 +67,7 @@ fn section(page: &Page<'_>, test: &Test<'_>, is_first: bool) -> Markup {
                     @for (client, cell) in page.clients.iter().zip(&test.cells) {
                         @if let Some(cell) = cell {
                             @for one in &cell.attempts {
-                                (attempt::section(page, test, client, cell, one, is_first))
+                                (attempt::section(page, test, client, cell, one, opened == Some(&one.slug)))
                             }
                         }
                     }

@@ -1,0 +1,87 @@
+//! HTML reports in a real browser, from the evidence of real runs; and that the script in them is what its sources make.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use e2e::toolchain;
+
+/// Scenarios of seconds: kube-runtime fails all but the last.
+const SCENARIOS: [&str; 4] = [
+    "bookmark/older-bookmark-does-not-rewind",
+    "gone/http-410-counts-whatever-its-body",
+    "list/relist-never-asks-for-version-zero",
+    "page/token-comes-back-verbatim",
+];
+
+fn printed(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes))
+        .join("")
+}
+
+/// An empty folder of this test, in the target folder.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn fake_apiserver() -> Command {
+    Command::new(toolchain::fake_apiserver())
+}
+
+/// Runs the scenarios with an adapter of this workspace, and keeps all evidence.
+fn evidence(adapter: &str, folder: &Path) {
+    let output = fake_apiserver()
+        .args(["conformance", "--jobs", "8", "--keep", "always", "--evidence"])
+        .arg(folder)
+        .args(SCENARIOS)
+        .arg("--")
+        .arg(tests::programs::path(adapter))
+        .output()
+        .unwrap();
+    assert!(
+        matches!(output.status.code(), Some(0 | 1)),
+        "{}",
+        printed(&output)
+    );
+}
+
+#[test]
+fn a_report_is_read_in_a_browser() {
+    let Some(mut browser) = toolchain::or_skip(toolchain::browser()) else {
+        return;
+    };
+    let folder = folder("browser");
+    let (one, two) = (folder.join("kube-runtime"), folder.join("watcher"));
+    evidence("adapter-kube-runtime", &one);
+    evidence("adapter-watcher", &two);
+    let html = folder.join("report.html");
+    let output = fake_apiserver()
+        .arg("report")
+        .args([&one, &two])
+        .arg("--html")
+        .arg(&html)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", printed(&output));
+    let output = browser.arg(&html).arg(&folder).output().unwrap();
+    let said = printed(&output);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.matches("ok ").count(), 11, "{said}");
+}
+
+#[test]
+fn the_script_is_what_its_sources_make() {
+    let Some(bundle) = toolchain::or_skip(toolchain::report_bundle()) else {
+        return;
+    };
+    let kept = toolchain::repository().join("crates/report/page/dist/page.js");
+    assert!(
+        std::fs::read(&bundle).unwrap() == std::fs::read(&kept).unwrap(),
+        "{} is not what `npm ci && npm run build` makes of its sources: copy {} over it",
+        kept.display(),
+        bundle.display()
+    );
+}

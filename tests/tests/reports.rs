@@ -1,0 +1,133 @@
+//! The reports of one run as files, and the comparison of two: what the command writes, read by others.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::Value;
+use tests::programs::{path, program};
+
+/// A scenario that takes our watcher less than a second.
+const SHORT: &str = "watch/clean-eof-resumes-from-the-last-event";
+
+fn printed(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes))
+        .join("")
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
+    folder
+}
+
+fn read(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+fn json(file: &Path) -> Value {
+    serde_json::from_str(&read(file)).unwrap()
+}
+
+fn run(arguments: &[&str]) -> Output {
+    program("fake-apiserver").args(arguments).output().unwrap()
+}
+
+/// Compares two runs: the exit code, and what is printed.
+fn diff(a: &Path, b: &Path) -> (Option<i32>, String) {
+    let output = run(&["diff", a.to_str().unwrap(), b.to_str().unwrap()]);
+    (output.status.code(), printed(&output))
+}
+
+#[test]
+fn a_run_leaves_every_report() {
+    let folder = folder("reports");
+    let file = |name: &str| folder.join(name);
+    let evidence = file("evidence");
+    std::fs::write(file("step"), "before\n").unwrap();
+    let mut command = program("fake-apiserver");
+    command.args(["conformance", SHORT, "--format", "json", "--keep", "always", "--github"]);
+    for (flag, name) in [
+        ("--evidence", "evidence"),
+        ("--html", "report.html"),
+        ("--junit", "junit.xml"),
+        ("--sarif", "results.sarif"),
+        ("--badge", "badge.json"),
+        ("--summary", "summary.md"),
+    ] {
+        command.arg(flag).arg(file(name));
+    }
+    command
+        .env("GITHUB_STEP_SUMMARY", file("step"))
+        .arg("--")
+        .arg(path("adapter-watcher"));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(read(&evidence.join("results.ndjson")), lines);
+    let test: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(test["digest"].as_str().map(str::len), Some(64));
+    assert_eq!(json(&file("badge.json"))["color"], "brightgreen");
+    let sarif = json(&file("results.sarif"));
+    assert_eq!((&sarif["version"], &sarif["runs"][0]["results"]), (&"2.1.0".into(), &Value::Array(Vec::new())));
+    let summary = read(&file("summary.md"));
+    assert!(summary.contains("1 tests: 1 pass."), "{summary}");
+    assert_eq!(read(&file("step")), format!("before\n{summary}"));
+    assert!(read(&file("junit.xml")).contains("<testcase"));
+
+    // The page of the command is that of the evidence, and has the trace.
+    let again = file("again.html");
+    let output = run(&["report", evidence.to_str().unwrap(), "--html", again.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let page = read(&again);
+    assert_eq!(page, read(&file("report.html")));
+    assert!(page.contains(&format!("id=\"watcher/{SHORT}@0\"")));
+
+    // The same run twice; then with another outcome, of the same test and of another one.
+    let a = evidence.join("results.ndjson");
+    let (code, text) = diff(&evidence, &a);
+    assert_eq!((code, text.contains("1 tests came out the same")), (Some(0), true), "{text}");
+    let (b, c) = (file("b.ndjson"), file("c.ndjson"));
+    let worse = lines.replace("\"outcome\":\"pass\"", "\"outcome\":\"fail\"");
+    std::fs::write(&b, &worse).unwrap();
+    let (code, text) = diff(&a, &b);
+    assert_eq!((code, text.contains("The client got worse: 1")), (Some(1), true), "{text}");
+    let (code, text) = diff(&b, &a);
+    assert_eq!((code, text.contains("The client got better: 1")), (Some(0), true), "{text}");
+    std::fs::write(&c, worse.replace(test["digest"].as_str().unwrap(), "other")).unwrap();
+    let (code, text) = diff(&a, &c);
+    assert_eq!((code, text.contains("The test changed: 1")), (Some(4), true), "{text}");
+    // Without results, evidence alone is judged and compared.
+    std::fs::remove_file(&a).unwrap();
+    let (code, text) = diff(&evidence, &b);
+    assert_eq!((code, text.contains("The client got worse: 1")), (Some(1), true), "{text}");
+    let output = run(&["diff", "--format", "json", b.to_str().unwrap(), c.to_str().unwrap()]);
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["differences"][0]["cause"], "test-changed");
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let empty = folder("reports-of-nothing");
+    let name = empty.to_str().unwrap();
+    let html = empty.join("x.html");
+    let html = html.to_str().unwrap();
+    let no_results = empty.join("text");
+    std::fs::write(&no_results, "no results\n").unwrap();
+    let text = no_results.to_str().unwrap();
+    for (arguments, code, said) in [
+        (vec!["report", name, "--html", html], 4, "neither evidence nor"),
+        (vec!["report", "/nowhere", "--html", html], 2, "/nowhere"),
+        (vec!["diff", name, name], 4, "neither evidence nor"),
+        (vec!["diff", text, text], 2, "line 1: not a line of"),
+        (vec!["diff", "/nowhere", text], 2, "/nowhere"),
+        (vec!["conformance", SHORT, "--html", html, "--", "true"], 2, "--evidence"),
+    ] {
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(code), "{}", printed(&output));
+        assert!(printed(&output).contains(said), "{}", printed(&output));
+    }
+    assert!(!Path::new(html).exists());
+}
