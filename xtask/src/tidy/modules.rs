@@ -10,7 +10,7 @@ use std::path::Path;
 use syn::visit::Visit;
 
 /// The crates in import order: each imports only crates that stand above it.
-pub(super) const ORDER: [(&str, &str); 11] = [
+pub(super) const ORDER: [(&str, &str); 12] = [
     ("apimachinery", "crates/apimachinery"),
     ("trace", "crates/trace"),
     ("watchcache", "crates/watchcache"),
