@@ -23,7 +23,7 @@ fn printed(output: &Output) -> String {
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
     drop(std::fs::remove_dir_all(&folder));
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
     folder
 }
 
@@ -40,7 +40,7 @@ fn evidence(adapter: &str, folder: &Path) {
         .arg("--")
         .arg(tests::programs::path(adapter))
         .output()
-        .unwrap();
+        .expect("it was just built");
     assert!(
         matches!(output.status.code(), Some(0 | 1)),
         "{}",

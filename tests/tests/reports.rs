@@ -6,8 +6,8 @@ use std::process::Output;
 use serde_json::Value;
 use tests::programs::{path, program};
 
-/// A scenario that takes our watcher less than a second.
-const SHORT: &str = "watch/clean-eof-resumes-from-the-last-event";
+/// A scenario of a requirement at MUST that takes our watcher less than a second.
+const SHORT: &str = "page/token-comes-back-verbatim";
 
 fn printed(output: &Output) -> String {
     [&output.stdout, &output.stderr]
@@ -27,11 +27,12 @@ fn read(file: &Path) -> String {
 }
 
 fn json(file: &Path) -> Value {
-    serde_json::from_str(&read(file)).unwrap()
+    serde_json::from_str(&read(file)).expect("a report is JSON")
 }
 
 fn run(arguments: &[&str]) -> Output {
-    program("fake-apiserver").args(arguments).output().unwrap()
+    let output = program("fake-apiserver").args(arguments).output();
+    output.expect("it was just built")
 }
 
 /// Compares two runs: the exit code, and what is printed.
@@ -47,7 +48,15 @@ fn a_run_leaves_every_report() {
     let evidence = file("evidence");
     std::fs::write(file("step"), "before\n").unwrap();
     let mut command = program("fake-apiserver");
-    command.args(["conformance", SHORT, "--format", "json", "--keep", "always", "--github"]);
+    command.args([
+        "conformance",
+        SHORT,
+        "--format",
+        "json",
+        "--keep",
+        "always",
+        "--github",
+    ]);
     for (flag, name) in [
         ("--evidence", "evidence"),
         ("--html", "report.html"),
@@ -71,7 +80,10 @@ fn a_run_leaves_every_report() {
     assert_eq!(test["digest"].as_str().map(str::len), Some(64));
     assert_eq!(json(&file("badge.json"))["color"], "brightgreen");
     let sarif = json(&file("results.sarif"));
-    assert_eq!((&sarif["version"], &sarif["runs"][0]["results"]), (&"2.1.0".into(), &Value::Array(Vec::new())));
+    assert_eq!(
+        (&sarif["version"], &sarif["runs"][0]["results"]),
+        (&"2.1.0".into(), &Value::Array(Vec::new()))
+    );
     let summary = read(&file("summary.md"));
     assert!(summary.contains("1 tests: 1 pass."), "{summary}");
     assert_eq!(read(&file("step")), format!("before\n{summary}"));
@@ -79,7 +91,12 @@ fn a_run_leaves_every_report() {
 
     // The page of the command is that of the evidence, and has the trace.
     let again = file("again.html");
-    let output = run(&["report", evidence.to_str().unwrap(), "--html", again.to_str().unwrap()]);
+    let output = run(&[
+        "report",
+        evidence.to_str().unwrap(),
+        "--html",
+        again.to_str().unwrap(),
+    ]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let page = read(&again);
     assert_eq!(page, read(&file("report.html")));
@@ -88,22 +105,48 @@ fn a_run_leaves_every_report() {
     // The same run twice; then with another outcome, of the same test and of another one.
     let a = evidence.join("results.ndjson");
     let (code, text) = diff(&evidence, &a);
-    assert_eq!((code, text.contains("1 tests came out the same")), (Some(0), true), "{text}");
+    assert_eq!(
+        (code, text.contains("1 test came out the same")),
+        (Some(0), true),
+        "{text}"
+    );
     let (b, c) = (file("b.ndjson"), file("c.ndjson"));
     let worse = lines.replace("\"outcome\":\"pass\"", "\"outcome\":\"fail\"");
     std::fs::write(&b, &worse).unwrap();
     let (code, text) = diff(&a, &b);
-    assert_eq!((code, text.contains("The client got worse: 1")), (Some(1), true), "{text}");
+    assert_eq!(
+        (code, text.contains("The client got worse: 1")),
+        (Some(1), true),
+        "{text}"
+    );
     let (code, text) = diff(&b, &a);
-    assert_eq!((code, text.contains("The client got better: 1")), (Some(0), true), "{text}");
+    assert_eq!(
+        (code, text.contains("The client got better: 1")),
+        (Some(0), true),
+        "{text}"
+    );
     std::fs::write(&c, worse.replace(test["digest"].as_str().unwrap(), "other")).unwrap();
     let (code, text) = diff(&a, &c);
-    assert_eq!((code, text.contains("The test changed: 1")), (Some(4), true), "{text}");
+    assert_eq!(
+        (code, text.contains("The test changed: 1")),
+        (Some(4), true),
+        "{text}"
+    );
     // Without results, evidence alone is judged and compared.
     std::fs::remove_file(&a).unwrap();
     let (code, text) = diff(&evidence, &b);
-    assert_eq!((code, text.contains("The client got worse: 1")), (Some(1), true), "{text}");
-    let output = run(&["diff", "--format", "json", b.to_str().unwrap(), c.to_str().unwrap()]);
+    assert_eq!(
+        (code, text.contains("The client got worse: 1")),
+        (Some(1), true),
+        "{text}"
+    );
+    let output = run(&[
+        "diff",
+        "--format",
+        "json",
+        b.to_str().unwrap(),
+        c.to_str().unwrap(),
+    ]);
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value["differences"][0]["cause"], "test-changed");
 }
@@ -123,7 +166,11 @@ fn what_cannot_be_read_is_named() {
         (vec!["diff", name, name], 4, "neither evidence nor"),
         (vec!["diff", text, text], 2, "line 1: not a line of"),
         (vec!["diff", "/nowhere", text], 2, "/nowhere"),
-        (vec!["conformance", SHORT, "--html", html, "--", "true"], 2, "--evidence"),
+        (
+            vec!["conformance", SHORT, "--html", html, "--", "true"],
+            2,
+            "--evidence",
+        ),
     ] {
         let output = run(&arguments);
         assert_eq!(output.status.code(), Some(code), "{}", printed(&output));

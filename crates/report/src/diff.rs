@@ -272,7 +272,8 @@ impl Diff {
                 }
             }
         }
-        let _ = writeln!(text, "\n{} tests came out the same", self.same);
+        let tests = if self.same == 1 { "test" } else { "tests" };
+        let _ = writeln!(text, "\n{} {tests} came out the same", self.same);
         text
     }
 }
@@ -398,7 +399,7 @@ mod tests {
         The test is gone: 1
           d/gone   pass → absent
 
-        1 tests came out the same
+        1 test came out the same
         ");
         let json = serde_json::to_value(&diff).unwrap();
         assert_eq!(json["differences"][0]["cause"], "client-worse");

@@ -6,8 +6,8 @@ use fake_apiserver::scenario::catalogue;
 use maud::{Markup, html};
 
 use super::events::{Lane, Line, Row, rows};
-use super::model::{Attempt, Cell, Client, Page, Test};
-use super::{count, cut, matrix, source};
+use super::model::{Attempt, Cell, Client, Page, Test, sign};
+use super::{count, cut, source};
 use crate::results::Found;
 
 /// Contradictions shown of one attempt.
@@ -33,7 +33,7 @@ pub(super) fn section(
         details.attempt id=(attempt.slug) open[is_open] {
             summary {
                 span.outcome.(outcome.word()) {
-                    span.mark aria-hidden="true" { (matrix::sign(outcome)) } " " (outcome.word())
+                    span.mark aria-hidden="true" { (sign(outcome)) } " " (outcome.word())
                 }
                 @if page.clients.len() > 1 { " " span.who { (client.name) " " (client.version) } }
                 @if cell.attempts.len() > 1 { " " span.which { "attempt " (attempt.number) } }

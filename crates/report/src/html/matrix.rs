@@ -5,8 +5,7 @@ use conformance::adapter::standing::Standing;
 use maud::{Markup, html};
 
 use super::cut;
-use super::model::{Cell, Page, Test};
-use super::test::{fragment, has_section};
+use super::model::{Cell, Page, Test, sign};
 
 /// Characters of a reason in its cell.
 const REASON_MAX: usize = 220;
@@ -55,9 +54,9 @@ fn group_rows(page: &Page<'_>, tests: &[Test<'_>]) -> Markup {
 fn row(page: &Page<'_>, test: &Test<'_>) -> Markup {
     let name = test.id.split_once('/').map_or(test.id, |(_, name)| name);
     html! {
-        tr.test data-id=(cut(test.id, 200)) data-state=(state(test)) data-words=(words(page, test)) {
+        tr.test data-id=(cut(test.id, 200)) data-state=(test.state()) data-words=(words(page, test)) {
             th scope="row" {
-                @if has_section(test) { a href={ "#" (fragment(test)) } { (cut(name, 120)) } }
+                @if test.has_section() { a href={ "#" (test.fragment()) } { (cut(name, 120)) } }
                 @else { (cut(name, 120)) }
                 @if page.clients.len() > 1 { span.claim { (cut(&test.title, 200)) } }
             }
@@ -114,31 +113,6 @@ pub(super) fn word(cell: &Cell<'_>) -> String {
 /// A sign of the outcome that does not depend on colour.
 pub(super) fn mark(cell: &Cell<'_>) -> Markup {
     html! { span.mark.known[cell.standing == Some(Standing::Known)] aria-hidden="true" { (sign(cell.outcome)) } }
-}
-
-/// The sign of an outcome.
-pub(super) fn sign(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Pass => "✓",
-        Outcome::Warn => "!",
-        Outcome::Fail => "✗",
-        Outcome::Hang => "…",
-        Outcome::Crash => "†",
-        Outcome::Unsupported | Outcome::NotPlayed => "–",
-        Outcome::AdapterError | Outcome::HarnessError => "?",
-    }
-}
-
-/// What the script filters by: `new`, `bad` or `ok`.
-pub(super) fn state(test: &Test<'_>) -> &'static str {
-    let mut cells = test.cells.iter().flatten();
-    if cells.clone().any(Cell::is_unexpected) {
-        "new"
-    } else if cells.any(|cell| cell.outcome.accuses_client()) {
-        "bad"
-    } else {
-        "ok"
-    }
 }
 
 /// What the filter looks for, in lower case.

@@ -48,6 +48,30 @@ pub(super) struct Test<'a> {
     pub(super) cells: Vec<Option<Cell<'a>>>,
 }
 
+impl Test<'_> {
+    /// Has it evidence, so that there is something to show?
+    pub(super) fn has_section(&self) -> bool {
+        self.cells.iter().flatten().any(|cell| !cell.attempts.is_empty())
+    }
+
+    /// Fragment of its section.
+    pub(super) fn fragment(&self) -> String {
+        format!("test/{}", slug(self.id))
+    }
+
+    /// What the script filters by: `new`, `bad` or `ok`.
+    pub(super) fn state(&self) -> &'static str {
+        let mut cells = self.cells.iter().flatten();
+        if cells.clone().any(Cell::is_unexpected) {
+            "new"
+        } else if cells.any(|cell| cell.outcome.accuses_client()) {
+            "bad"
+        } else {
+            "ok"
+        }
+    }
+}
+
 /// The file of a scenario.
 pub(super) struct Source<'a> {
     pub(super) text: &'a str,
@@ -278,6 +302,19 @@ fn ration(tests: &mut [Test<'_>]) {
                 left -= if attempt.drawn { rows } else { 0 };
             }
         }
+    }
+}
+
+/// The sign of an outcome.
+pub(super) fn sign(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "✓",
+        Outcome::Warn => "!",
+        Outcome::Fail => "✗",
+        Outcome::Hang => "…",
+        Outcome::Crash => "†",
+        Outcome::Unsupported | Outcome::NotPlayed => "–",
+        Outcome::AdapterError | Outcome::HarnessError => "?",
     }
 }
 

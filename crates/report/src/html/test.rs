@@ -5,21 +5,11 @@ use std::collections::BTreeSet;
 use fake_apiserver::scenario::catalogue;
 use maud::{Markup, html};
 
-use super::model::{Attempt, Page, Test, slug};
-use super::{attempt, cut, matrix, source};
-
-/// Has it evidence, so that there is something to show?
-pub(super) fn has_section(test: &Test<'_>) -> bool {
-    test.cells.iter().flatten().any(|cell| !cell.attempts.is_empty())
-}
-
-/// Fragment of its section.
-pub(super) fn fragment(test: &Test<'_>) -> String {
-    format!("test/{}", slug(test.id))
-}
+use super::model::{Attempt, Page, Test};
+use super::{attempt, cut, source};
 
 pub(super) fn sections(page: &Page<'_>) -> Markup {
-    let shown: Vec<&Test<'_>> = page.tests.iter().filter(|test| has_section(test)).collect();
+    let shown: Vec<&Test<'_>> = page.tests.iter().filter(|test| test.has_section()).collect();
     let opened = opened(&shown);
     html! {
         section #tests aria-labelledby="tests-title" {
@@ -54,10 +44,10 @@ fn section(page: &Page<'_>, test: &Test<'_>, opened: Option<&str>) -> Markup {
         .as_ref()
         .and_then(|source| Some(source.scenario.as_ref()?.why.as_str()));
     html! {
-        article.test id=(fragment(test)) data-id=(cut(test.id, 200)) data-state=(matrix::state(test))
-            aria-labelledby={ (fragment(test)) "/title" } {
-            h3 id={ (fragment(test)) "/title" } {
-                a href={ "#" (fragment(test)) } { (cut(test.id, 200)) }
+        article.test id=(test.fragment()) data-id=(cut(test.id, 200)) data-state=(test.state())
+            aria-labelledby={ (test.fragment()) "/title" } {
+            h3 id={ (test.fragment()) "/title" } {
+                a href={ "#" (test.fragment()) } { (cut(test.id, 200)) }
             }
             p.title { (cut(&test.title, 400)) }
             @if let Some(why) = why { p.why { (cut(why.trim(), 1200)) } }
