@@ -169,4 +169,11 @@ impl Mistake {
         Self::TrustsExactLists,
         Self::TrustsSilence,
     ];
+
+    /// The one whose variant has this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|mistake| format!("{mistake:?}") == name)
+    }
 }
