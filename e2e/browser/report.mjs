@@ -1,6 +1,7 @@
 // Uses an HTML report as people do, in a headless Chromium: opens it, moves by keyboard, filters, zooms, follows links.
 //
-// node report.mjs CHROMIUM REPORT.html SCREENSHOTS
+// node report.mjs CHROMIUM REPORT.html WIDE.html SCREENSHOTS
+// WIDE.html has more columns than a window has room for.
 // Prints what it did; exits with 1 and the reason when something is not as it should be.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,9 +10,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import puppeteer from "puppeteer-core";
 
-const [, , executablePath, report, screenshots] = process.argv;
+const [, , executablePath, report, wide, screenshots] = process.argv;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const address = pathToFileURL(report).href;
 const DESKTOP = { width: 1280, height: 900 };
 const PHONE = { width: 390, height: 844 };
 
@@ -20,7 +20,8 @@ const args = ["--no-sandbox", "--disable-dev-shm-usage"];
 const browser = await puppeteer.launch({ executablePath, headless: true, args });
 
 /** Opens the report and hands it to `use`; nothing may be requested or complained about meanwhile. */
-async function opened(what, { viewport = DESKTOP, scheme = "light", script = true, fragment = "" }, use) {
+async function opened(what, { viewport = DESKTOP, scheme = "light", script = true, fragment = "", file = report }, use) {
+  const address = pathToFileURL(file).href;
   const page = await browser.newPage();
   const complaints = [];
   page.on("console", (message) => {
@@ -70,6 +71,15 @@ try {
       });
     }
   }
+
+  await opened("many columns scroll inside the page", { viewport: PHONE, file: wide }, async (page) => {
+    await noHorizontalScroll(page);
+    const [table, window] = await page.$eval("#matrix .wide", (region) => [region.scrollWidth, region.clientWidth]);
+    assert.ok(table > window, "there is something to scroll");
+    await page.$eval("#matrix .wide", (region) => region.scrollTo(600, 0));
+    await page.$eval("#matrix", (matrix) => matrix.scrollIntoView());
+    await page.screenshot({ path: join(screenshots, "phone-wide.png") });
+  });
 
   await opened("keys move between tests and events", {}, async (page) => {
     const { keyboard } = page;

@@ -57,19 +57,20 @@ fn a_report_is_read_in_a_browser() {
     let (one, two) = (folder.join("kube-runtime"), folder.join("watcher"));
     evidence("adapter-kube-runtime", &one);
     evidence("adapter-watcher", &two);
-    let html = folder.join("report.html");
-    let output = fake_apiserver()
-        .arg("report")
-        .args([&one, &two])
-        .arg("--html")
-        .arg(&html)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", printed(&output));
-    let output = browser.arg(&html).arg(&folder).output().unwrap();
+    let draw = |name: &str, runs: &[&PathBuf]| {
+        let html = folder.join(name);
+        let mut report = fake_apiserver();
+        report.arg("report").args(runs).arg("--html").arg(&html);
+        let output = report.output().unwrap();
+        assert!(output.status.success(), "{}", printed(&output));
+        html
+    };
+    let html = draw("report.html", &[&one, &two]);
+    let wide = draw("wide.html", &[&one, &two].repeat(6));
+    let output = browser.arg(&html).arg(&wide).arg(&folder).output().unwrap();
     let said = printed(&output);
     assert!(output.status.success(), "{said}");
-    assert_eq!(said.matches("ok ").count(), 11, "{said}");
+    assert_eq!(said.matches("ok ").count(), 12, "{said}");
 }
 
 #[test]
