@@ -157,6 +157,8 @@ try {
     const { mouse } = page;
     await page.evaluate(() => document.querySelector("details[open] figure").scrollIntoView({ block: "center" }));
     const whole = await part(page);
+    const marks = () => page.$$eval("details[open] .marks circle", (all) => all.length);
+    const all = await marks();
     const box = await (await page.$("details[open] .overview .ground")).boundingBox();
     const y = box.y + box.height / 2;
     // From the handle at the right end to the middle.
@@ -168,6 +170,7 @@ try {
     await settled(page);
     const half = await part(page);
     assert.ok(half < whole * 0.6 && half > whole * 0.4, `${half} of ${whole}`);
+    assert.ok((await marks()) < all, "what is not seen is not drawn");
     await page.screenshot({ path: join(screenshots, "brushed.png") });
     const mark = await (await page.$("details[open] .marks circle.server")).boundingBox();
     await mouse.click(mark.x + mark.width / 2, mark.y + mark.height / 2);
