@@ -8,6 +8,7 @@ pub mod depth;
 pub mod encode;
 pub mod go_text;
 pub mod kind;
+pub mod names;
 pub mod object;
 mod object_ref;
 pub mod options;

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::percent_decode_str;
+
 /// A path to a resource, as far as its text alone tells: what is authorized and what is routed is read from this one
 /// value. An empty segment stays where it is, as on a real server, and is never another path's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,48 +73,12 @@ impl<'p> ResourcePath<'p> {
     }
 }
 
-/// A path as it is read: percent-decoded. What is no escape stays as it is.
+/// A path as it is read, or a part of it: percent-decoded. What is no escape stays as it is.
 pub fn decoded_path(path: &str) -> Cow<'_, str> {
-    percent_decoded(path, false)
+    percent_decode_str(path).decode_utf8_lossy()
 }
 
-/// Percent-decoding; `+` is a space in queries. What is no escape stays as it is.
-pub fn percent_decoded(text: &str, query: bool) -> Cow<'_, str> {
-    if !text.bytes().any(|byte| byte == b'%' || query && byte == b'+') {
-        return text.into();
-    }
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let hex = |offset: usize| {
-            bytes
-                .get(at + offset)
-                .and_then(|digit| char::from(*digit).to_digit(16))
-        };
-        match (byte, hex(1), hex(2)) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push(u8::try_from(high * 16 + low).expect("two hex digits fit into a byte"));
-                at += 3;
-                continue;
-            }
-            (b'+', _, _) if query => decoded.push(b' '),
-            _ => decoded.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&decoded).into_owned().into()
-}
-
-/// The query's parameters, decoded, in the order sent.
+/// The query's parameters, decoded, in the order sent. `+` is a space.
 pub fn query_pairs(query: &str) -> Vec<(String, String)> {
-    query
-        .split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let decoded = |text| percent_decoded(text, true).into_owned();
-            (decoded(name), decoded(value))
-        })
-        .collect()
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }

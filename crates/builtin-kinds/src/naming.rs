@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use apimachinery::Version;
 use apimachinery::kind::NameRule;
+use apimachinery::names::{self, LABEL_MAX, SUBDOMAIN_MAX};
 
 /// The letters of generated names: none that makes a word.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -56,8 +57,8 @@ fn too_long(name: &str, longest: usize) -> Option<String> {
 
 /// What is wrong with a DNS subdomain (RFC 1123).
 pub(crate) fn subdomain(name: &str) -> Vec<String> {
-    let mut why: Vec<String> = too_long(name, 253).into_iter().collect();
-    if !name.split('.').all(|part| is_label(part, false)) {
+    let mut why: Vec<String> = too_long(name, SUBDOMAIN_MAX).into_iter().collect();
+    if !names::has_subdomain_form(name) {
         why.push(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
              start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
@@ -70,12 +71,11 @@ pub(crate) fn subdomain(name: &str) -> Vec<String> {
 
 /// What is wrong with a DNS label (RFC 1123).
 pub(crate) fn label(name: &str) -> Vec<String> {
-    let mut why: Vec<String> = too_long(name, 63).into_iter().collect();
-    if is_label(name, false) {
+    let mut why: Vec<String> = too_long(name, LABEL_MAX).into_iter().collect();
+    if names::has_label_form(name) {
         return why;
     }
-    let is_subdomain = name.split('.').all(|part| is_label(part, false));
-    why.push(if is_subdomain {
+    why.push(if names::has_subdomain_form(name) {
         "must not contain dots".to_owned()
     } else {
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end \
@@ -88,8 +88,8 @@ pub(crate) fn label(name: &str) -> Vec<String> {
 
 /// What is wrong with a DNS label that begins with a letter (RFC 1035).
 pub(crate) fn dns1035_label(name: &str) -> Vec<String> {
-    let mut why: Vec<String> = too_long(name, 63).into_iter().collect();
-    if !is_label(name, true) {
+    let mut why: Vec<String> = too_long(name, LABEL_MAX).into_iter().collect();
+    if !names::has_dns1035_label_form(name) {
         why.push(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
              character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
@@ -120,19 +120,4 @@ fn ip_address(name: &str) -> Vec<String> {
         Ok(canonical) if canonical != name => vec![format!("must be in canonical form (\"{canonical}\")")],
         Ok(_) => Vec::new(),
     }
-}
-
-/// Lower case letters, digits and inner dashes.
-fn is_label(text: &str, letter_first: bool) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = text.as_bytes();
-    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
-        return false;
-    };
-    let first_fits = if letter_first {
-        first.is_ascii_lowercase()
-    } else {
-        plain(*first)
-    };
-    first_fits && plain(*last) && bytes.iter().all(|byte| plain(*byte) || *byte == b'-')
 }

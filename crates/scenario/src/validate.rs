@@ -31,7 +31,7 @@ use super::lines::Lines;
 use super::problem::{Code, Problem};
 use super::read::At;
 use super::span::Span;
-use super::words::{duration_ms, is_dns_label, is_kebab_case, suggest};
+use super::words::{duration_ms, is_kebab_case, suggest};
 use super::{Covered, Place, Scenario, ServerSettings, Target, Transport, catalogue, raw};
 
 /// Turns `file` into a scenario. When `problems` is not empty, the scenario is not to be used.
@@ -276,7 +276,7 @@ impl Validator<'_> {
     }
 
     fn namespace(&mut self, namespace: &At<String>) -> String {
-        if !is_dns_label(&namespace.value) {
+        if !apimachinery::names::is_label(&namespace.value) {
             self.problem(
                 Problem::new(
                     Code::BadForm,

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use apimachinery::names::{is_subdomain, is_word};
+
 /// `100ms`, `5s`, `2m`, `1h` in milliseconds.
 pub(crate) fn duration_ms(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -21,35 +23,6 @@ pub(crate) fn duration_ms(text: &str) -> Option<u64> {
 /// A duration: a whole number and `ms`, `s`, `m` or `h`. `None`: it is none, or too long for milliseconds of 64 bits.
 pub fn duration(text: &str) -> Option<Duration> {
     duration_ms(text).map(Duration::from_millis)
-}
-
-/// A DNS label (RFC 1123), as a namespace must be.
-pub(crate) fn is_dns_label(text: &str) -> bool {
-    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    !text.is_empty()
-        && text.len() <= 63
-        && text.chars().all(|c| edge(c) || c == '-')
-        && text.starts_with(edge)
-        && text.ends_with(edge)
-}
-
-/// A DNS subdomain (RFC 1123), as most objects' names must be.
-pub(crate) fn is_dns_subdomain(text: &str) -> bool {
-    // The apiserver bounds the whole name and leaves the length of a label free.
-    text.len() <= 253
-        && text
-            .split('.')
-            .all(|part| is_dns_label(part) || (part.len() > 63 && is_long_label(part)))
-}
-
-fn is_long_label(part: &str) -> bool {
-    let (head, tail) = part.split_at(part.len().min(32));
-    part.is_ascii()
-        && is_dns_label(head.trim_end_matches('-'))
-        && tail
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-        && !tail.ends_with('-')
 }
 
 /// `expired-mid-stream-forces-relist`.
@@ -116,7 +89,7 @@ pub(crate) fn label_key(key: &str) -> Result<(), String> {
     let (prefix, name) = key
         .split_once('/')
         .map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    if prefix.is_some_and(|prefix| !is_dns_subdomain(prefix)) || name.is_empty() || !is_label_word(name) {
+    if prefix.is_some_and(|prefix| !is_subdomain(prefix)) || !is_word(name) {
         return Err(format!("`{key}` is not a label key"));
     }
     Ok(())
@@ -124,19 +97,11 @@ pub(crate) fn label_key(key: &str) -> Result<(), String> {
 
 /// Why a label's value is not one.
 pub(crate) fn label_value(value: &str) -> Result<(), String> {
-    if value.is_empty() || is_label_word(value) {
+    if value.is_empty() || is_word(value) {
         Ok(())
     } else {
         Err(format!("`{value}` is not a label value"))
     }
-}
-
-fn is_label_word(text: &str) -> bool {
-    let edge = |c: char| c.is_ascii_alphanumeric();
-    text.len() <= 63
-        && text.starts_with(edge)
-        && text.ends_with(edge)
-        && text.chars().all(|c| edge(c) || matches!(c, '-' | '_' | '.'))
 }
 
 #[cfg(test)]
@@ -159,18 +124,6 @@ mod tests {
     #[case("99999999999999999h", None)]
     fn durations(#[case] text: &str, #[case] ms: Option<u64>) {
         assert_eq!(duration_ms(text), ms);
-    }
-
-    #[rstest]
-    #[case("a", true)]
-    #[case("a.b-c.d1", true)]
-    #[case("A", false)]
-    #[case("a_b", false)]
-    #[case("-a", false)]
-    #[case("a..b", false)]
-    #[case("", false)]
-    fn names(#[case] text: &str, #[case] good: bool) {
-        assert_eq!(is_dns_subdomain(text), good);
     }
 
     #[rstest]

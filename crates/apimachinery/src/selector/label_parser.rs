@@ -3,6 +3,7 @@
 
 use super::{Operator, Requirement};
 use crate::go_text::quote;
+use crate::names::{LABEL_MAX, has_word_form, is_subdomain};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
@@ -263,10 +264,10 @@ fn check_key(key: &str) -> Result<(), String> {
     };
     if name.is_empty() {
         faults.push("name part must be non-empty");
-    } else if name.len() > 63 {
+    } else if name.len() > LABEL_MAX {
         faults.push("name part must be no more than 63 bytes");
     }
-    if !is_label_text(name) {
+    if !has_word_form(name) {
         faults.push("name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')");
     }
     if faults.is_empty() {
@@ -278,10 +279,10 @@ fn check_key(key: &str) -> Result<(), String> {
 
 fn check_value(key: &str, index: usize, value: &str) -> Result<(), String> {
     let mut faults = Vec::new();
-    if value.len() > 63 {
+    if value.len() > LABEL_MAX {
         faults.push("must be no more than 63 bytes");
     }
-    if !value.is_empty() && !is_label_text(value) {
+    if !value.is_empty() && !has_word_form(value) {
         faults.push("a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
     }
     if faults.is_empty() {
@@ -297,27 +298,4 @@ fn check_value(key: &str, index: usize, value: &str) -> Result<(), String> {
 
 fn invalid(path: &str, value: &str, fault: &str) -> String {
     format!("{path}: Invalid value: {}: {fault}", quote(value))
-}
-
-fn is_label_text(text: &str) -> bool {
-    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    edge(bytes.first())
-        && edge(bytes.last())
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-}
-
-fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253
-        && text.split('.').all(|part| {
-            let bytes = part.as_bytes();
-            let edge = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-            edge(bytes.first())
-                && edge(bytes.last())
-                && bytes
-                    .iter()
-                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
-        })
 }

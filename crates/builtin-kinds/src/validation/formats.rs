@@ -5,6 +5,7 @@
 use std::net::IpAddr;
 
 use apimachinery::Version;
+use apimachinery::names::has_word_form;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -223,7 +224,7 @@ pub(super) fn qualified_name(text: &str, version: Version) -> Vec<String> {
     } else {
         why.extend(too_long(name, 63, version).map(|why| format!("name part {why}")));
     }
-    if !is_name(name) {
+    if !has_word_form(name) {
         why.push(A_NAME_PART.to_owned());
     }
     why
@@ -232,7 +233,7 @@ pub(super) fn qualified_name(text: &str, version: Version) -> Vec<String> {
 /// What is wrong with the value of a label.
 pub(super) fn label_value(text: &str, version: Version) -> Vec<String> {
     let mut why: Vec<String> = too_long(text, 63, version).into_iter().collect();
-    if !text.is_empty() && !is_name(text) {
+    if !text.is_empty() && !has_word_form(text) {
         why.push(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
              start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
@@ -241,17 +242,6 @@ pub(super) fn label_value(text: &str, version: Version) -> Vec<String> {
         );
     }
     why
-}
-
-/// `([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]`
-fn is_name(text: &str) -> bool {
-    let plain = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    plain(bytes.first())
-        && plain(bytes.last())
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
 /// Is it the number of a port?

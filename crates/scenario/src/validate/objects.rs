@@ -11,7 +11,7 @@ use crate::problem::{Code, Problem};
 use crate::raw::{Name, Object, ShortBody, ShortObject};
 use crate::read::{At, Entries, First, Json, Text};
 use crate::span::Span;
-use crate::words::{is_dns_subdomain, label_key, label_value, nearest, suggest};
+use crate::words::{label_key, label_value, nearest, suggest};
 use crate::{Manifest, ObjectName, raw};
 
 impl Validator<'_> {
@@ -188,7 +188,7 @@ impl Validator<'_> {
 
     /// `metadata.name`.
     pub(super) fn object_name(&mut self, name: &str, span: Span) {
-        if !is_dns_subdomain(name) {
+        if !apimachinery::names::is_subdomain(name) {
             self.problem(
                 Problem::new(
                     Code::BadForm,

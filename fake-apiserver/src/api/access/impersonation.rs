@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use apimachinery::path::percent_decoded;
+use apimachinery::path::decoded_path;
 use apimachinery::status::Status;
 use apimachinery::{Version, go_text};
 
@@ -83,7 +83,7 @@ fn wanted(request: &HttpRequest) -> User {
             "group" => wanted.groups.push(value()),
             _ => {
                 if let Some(key) = what.strip_prefix("extra-") {
-                    let key = percent_decoded(key, false).into_owned();
+                    let key = decoded_path(key).into_owned();
                     wanted.extra.entry(key).or_default().push(value());
                 }
             }
