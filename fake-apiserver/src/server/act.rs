@@ -145,7 +145,7 @@ impl Server {
                 let at = now + Duration::from_millis(*ms);
                 self.with(stream, |open| open.exchange.delay_until(at));
             }
-            ShapeAction::Pace(pace) => self.with(stream, |open| open.exchange.pace = Some(*pace)),
+            ShapeAction::Pace(pace) => self.with(stream, |open| open.exchange.set_pace(*pace)),
             ShapeAction::Gzip => self.with(stream, |open| {
                 if api::takes_gzip(&open.asked.request) {
                     open.exchange.compress();

@@ -7,6 +7,7 @@
 
 use apimachinery::ObjectRef;
 use rstest::rstest;
+use trace::fault::Cut;
 use trace::record::FrameType;
 
 use super::*;
@@ -159,7 +160,9 @@ fn a_body_is_announced_only_if_it_comes_whole(
     #[case] recorded: &[&str],
 ) {
     let mut exchange = list("body");
-    exchange.pace = pace;
+    if let Some(pace) = pace {
+        exchange.set_pace(pace);
+    }
     if let Some(cut) = cut {
         exchange.obey(&RuleAction::Truncate {
             cut,
@@ -174,7 +177,7 @@ fn a_body_is_announced_only_if_it_comes_whole(
 #[test]
 fn every_write_ends_inside_a_character_once() {
     let mut exchange = watch();
-    exchange.pace = Some(Pace::SplitUtf8);
+    exchange.set_pace(Pace::SplitUtf8);
     exchange.push_line(line("xéy€"), false);
     let (out, records) = play(&mut exchange);
     assert_eq!(out, ["0:head", r"0:x\xc3", r"1:\xa9y\xe2", r"2:\x82\xac\n"]);
@@ -184,7 +187,7 @@ fn every_write_ends_inside_a_character_once() {
 #[test]
 fn lines_are_held_until_there_are_enough_for_one_write() {
     let mut exchange = watch();
-    exchange.pace = Some(Pace::Coalesce { events: 2 });
+    exchange.set_pace(Pace::Coalesce { events: 2 });
     exchange.push_line(line("a"), false);
     assert_eq!(play(&mut exchange).0, ["0:head"]);
     exchange.push_line(line("b"), false);
@@ -210,6 +213,27 @@ fn without_an_answer_there_is_no_head() {
     let mut exchange = list("body");
     exchange.refuse_to_answer(Ending::Rst);
     assert_eq!(play(&mut exchange).0, ["0:rst"]);
+}
+
+#[test]
+fn nothing_is_sent_after_an_answer_is_refused() {
+    let mut exchange = watch();
+    exchange.push_line(line("before"), false);
+    exchange.refuse_to_answer(Ending::Rst);
+    exchange.push_line(line("behind"), true);
+    exchange.end(Ending::Eof);
+    let (out, records) = play(&mut exchange);
+    assert_eq!(out, ["0:rst"]);
+    assert!(records.is_empty());
+}
+
+#[test]
+fn a_refusal_behind_the_head_ends_without_the_rest() {
+    let mut exchange = watch();
+    assert_eq!(play(&mut exchange).0, ["0:head"]);
+    exchange.push_line(line("queued"), false);
+    exchange.refuse_to_answer(Ending::Fin);
+    assert_eq!(play(&mut exchange).0, ["0:fin"]);
 }
 
 #[test]

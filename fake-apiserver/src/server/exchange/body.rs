@@ -1,0 +1,151 @@
+//! What is queued of an answer: its pieces in order, and how the answer ends after them.
+//!
+//! It must not know when a piece may leave, nor where it is torn.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use trace::fault::Ending;
+use trace::record::{Frame, StreamId, What};
+
+/// The queue of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Body {
+    pieces: VecDeque<Piece>,
+    /// Is it one piece, whose length can be announced?
+    pub(super) whole: bool,
+    /// Is the length announced even if the body is long?
+    pub(super) announced: bool,
+    /// How the answer ends once the queue is out; `None`: more may come.
+    pub(super) ending: Option<Ending>,
+}
+
+/// A piece of a body.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) bytes: Bytes,
+    /// Number of bytes that are sent.
+    pub(super) sent: usize,
+    meaning: Meaning,
+}
+
+/// What a piece is, for the trace.
+#[derive(Debug)]
+enum Meaning {
+    /// One line of a watch stream.
+    Line(Frame),
+    /// A whole body, or the end of one; the record to append once it is out.
+    Whole(What),
+    /// A part of a body that is not the last one.
+    Part,
+}
+
+impl Piece {
+    /// The bytes that are not sent yet.
+    pub(super) fn left(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
+    /// Is it a line of a watch stream?
+    pub(super) fn is_line(&self) -> bool {
+        matches!(self.meaning, Meaning::Line(_))
+    }
+
+    /// Is it a whole line that is the truth?
+    pub(super) fn may_be_joined(&self) -> bool {
+        self.sent == 0 && matches!(&self.meaning, Meaning::Line(frame) if !frame.scripted)
+    }
+
+    /// Returns what the trace says of it, now that no more of it is sent.
+    pub(super) fn into_record(self, stream: StreamId) -> Option<What> {
+        let (sent, bytes) = (self.sent as u64, self.bytes.len() as u64);
+        match self.meaning {
+            Meaning::Part => None,
+            Meaning::Line(_) if sent == 0 => None,
+            Meaning::Line(frame) => Some(What::Frame {
+                stream,
+                frame: Frame { sent, ..frame },
+            }),
+            Meaning::Whole(what) if sent == bytes => Some(what),
+            Meaning::Whole(_) => Some(What::Torn { stream, sent, bytes }),
+        }
+    }
+}
+
+impl Body {
+    /// Queues a body that is one piece, and the clean end after it.
+    pub(super) fn set(&mut self, bytes: Bytes, record: What) {
+        self.whole = true;
+        self.push(bytes, Meaning::Whole(record));
+        self.ending.get_or_insert(Ending::Eof);
+    }
+
+    /// Queues a part of a body that more follows.
+    pub(super) fn push_part(&mut self, bytes: Bytes) {
+        self.push(bytes, Meaning::Part);
+    }
+
+    /// Queues the end of a body that came in parts.
+    pub(super) fn end_parts(&mut self, record: What) {
+        self.push(Bytes::new(), Meaning::Whole(record));
+        self.ending.get_or_insert(Ending::Eof);
+    }
+
+    /// Queues one line of a watch stream.
+    pub(super) fn push_line(&mut self, bytes: Bytes, frame: Frame) {
+        self.push(bytes, Meaning::Line(frame));
+    }
+
+    /// Drops what is queued and ends at once.
+    pub(super) fn end_without(&mut self, ending: Ending) {
+        self.pieces.clear();
+        self.whole = false;
+        self.ending = Some(ending);
+    }
+
+    /// Number of pieces.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The first piece.
+    pub(super) fn front(&self) -> Option<&Piece> {
+        self.pieces.front()
+    }
+
+    /// Number of bytes that are not sent yet.
+    pub(super) fn left(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.left().len()).sum()
+    }
+
+    /// Can the first two pieces leave in one write?
+    pub(super) fn may_join(&self) -> bool {
+        let joinable = self.pieces.iter().take(2).filter(|piece| piece.may_be_joined());
+        joinable.count() == 2
+    }
+
+    /// Takes `count` bytes off the first piece; returns the piece as well if these were its last.
+    pub(super) fn take(&mut self, count: usize) -> (Bytes, Option<Piece>) {
+        let Some(piece) = self.pieces.front_mut() else {
+            return (Bytes::new(), None);
+        };
+        let bytes = piece.bytes.slice(piece.sent..piece.sent + count);
+        piece.sent += count;
+        let is_out = piece.sent == piece.bytes.len();
+        let piece = if is_out { self.pieces.pop_front() } else { None };
+        (bytes, piece)
+    }
+
+    /// Takes the first piece as it is.
+    pub(super) fn pop(&mut self) -> Option<Piece> {
+        self.pieces.pop_front()
+    }
+
+    fn push(&mut self, bytes: Bytes, meaning: Meaning) {
+        self.pieces.push_back(Piece {
+            bytes,
+            sent: 0,
+            meaning,
+        });
+    }
+}
