@@ -4,10 +4,11 @@
 
 use serde_json::Value;
 
+use crate::fields::list;
+
 /// Its class.
 pub fn of(pod: &Value) -> &'static str {
     let spec = &pod["spec"];
-    let list = |field: &str| spec[field].as_array().map(Vec::as_slice).unwrap_or_default();
     let said = |kind: &str| {
         spec["resources"][kind]
             .as_object()
@@ -18,7 +19,7 @@ pub fn of(pod: &Value) -> &'static str {
     let (whole, parts) = if said("requests") || said("limits") {
         (Some(spec), [nothing, nothing])
     } else {
-        (None, [list("containers"), list("initContainers")])
+        (None, [list(spec, "containers"), list(spec, "initContainers")])
     };
     let containers = || whole.into_iter().chain(parts.into_iter().flatten());
     let counts = |container: &Value, kind: &str, name: &str| {

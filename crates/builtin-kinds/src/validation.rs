@@ -18,7 +18,6 @@ use super::types;
 mod amounts;
 mod autoscaling;
 mod changes;
-mod fields;
 mod formats;
 mod indexes;
 mod metadata;

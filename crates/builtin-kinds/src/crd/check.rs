@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::schema_check;
 use super::structural::texts;
 use crate::error_list::ErrorList;
+use crate::fields::list;
 use crate::naming::{dns1035_label, subdomain};
 
 /// Types a printer column can have.
@@ -79,7 +80,7 @@ fn text(json: &Value) -> &str {
 }
 
 fn versions(found: &mut ErrorList, spec: &Value) {
-    let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let versions = list(spec, "versions");
     // What all versions have alike is checked, and told, as if it stood once.
     let alone = versions.len() == 1;
     for (index, version) in versions.iter().enumerate() {

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use apimachinery::Version;
 use serde_json::Map;
 
-use super::fields::list;
 use super::formats::qualified_name;
 use super::place::Place;
 use super::pods;
 use crate::error_list::ErrorList;
+use crate::fields::list;
 use crate::types;
 
 /// What is counted, in whole numbers.

@@ -5,9 +5,9 @@
 use apimachinery::go_text;
 use serde_json::{Map, Value, json};
 
-use super::fields::list;
 use super::metadata::IMMUTABLE;
 use crate::error_list::ErrorList;
+use crate::fields::list;
 use crate::types;
 use crate::types::Struct;
 

@@ -6,9 +6,8 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use crate::fields::below;
 use serde_json::Value;
-
-use super::fields::below;
 
 /// A list by its address, and the fields its items are told apart by.
 type ListAndFields = (*const Value, String);

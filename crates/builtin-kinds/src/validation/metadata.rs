@@ -6,9 +6,9 @@ use apimachinery::Version;
 use apimachinery::kind::Kind;
 use serde_json::Value;
 
-use super::fields::list;
 use super::formats::{annotations, labels, qualified_name};
 use crate::error_list::ErrorList;
+use crate::fields::list;
 use crate::naming;
 
 /// Fields that nobody can set.

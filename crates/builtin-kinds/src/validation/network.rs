@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use apimachinery::Version;
 use serde_json::{Value, json};
 
-use super::fields::list;
 use super::formats::{self, Format, cidr, service_name};
 use super::place::Place;
 use crate::error_list::ErrorList;
+use crate::fields::list;
 use crate::naming::{label, subdomain};
 
 const AN_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::fields::list;
 use super::formats::{self, Format, config_key, label_value, qualified_name};
 use super::place::Place;
 use crate::error_list::ErrorList;
+use crate::fields::list;
 use crate::naming::subdomain;
 
 /// The most bytes the values of a ConfigMap or Secret may have.

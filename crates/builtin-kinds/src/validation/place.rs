@@ -5,9 +5,9 @@
 use apimachinery::Version;
 use serde_json::Value;
 
-use super::fields::{below, list};
 use super::indexes::Indexes;
 use crate::error_list::ErrorList;
+use crate::fields::{below, list};
 use crate::types::Struct;
 
 /// Checks a struct and everything below it.

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use apimachinery::Version;
 use serde_json::Value;
 
-use super::fields::list;
 use super::formats::{is_port, qualified_name};
 use super::place::Place;
 use crate::error_list::ErrorList;
+use crate::fields::list;
 use crate::naming::subdomain;
 use crate::types;
 use crate::types::Struct;

@@ -5,8 +5,8 @@
 use apimachinery::Version;
 use serde_json::{Value, json};
 
-use super::fields::list;
 use crate::error_list::ErrorList;
+use crate::fields::list;
 use crate::quality;
 
 /// The lists of containers, each with what it is called.

@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::fields::below;
 use super::formats::{self, Format};
 use super::place::Place;
 use super::{amounts, autoscaling, network, objects, placement, pods, status, volumes, webhooks, workloads};
 use crate::error_list::ErrorList;
+use crate::fields::below;
 use crate::types::{Struct, Type};
 
 /// Asks all there is to ask of a struct and what is below it.

@@ -10,12 +10,12 @@ use std::collections::HashSet;
 use apimachinery::Version;
 use serde_json::{Value, json};
 
-use super::fields::list;
 use super::formats::{self, Format, qualified_name};
 use super::indexes::Indexes;
 use super::metadata::IMMUTABLE;
 use super::place::{Place, Walk};
 use crate::error_list::ErrorList;
+use crate::fields::list;
 use crate::types::{Struct, Type};
 
 /// Asks what there is to ask of the status of an object.

@@ -3,11 +3,11 @@
 use apimachinery::Version;
 use serde_json::{Value, json};
 
-use super::fields::list;
 use super::formats::{annotations, label_value, labels, percent, qualified_name};
 use super::indexes::Indexes;
 use super::place::Place;
 use crate::error_list::ErrorList;
+use crate::fields::list;
 use crate::types;
 
 /// One requirement of a label selector.

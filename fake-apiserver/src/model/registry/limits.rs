@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::status::Status;
 use apimachinery::write::Subresource;
+use builtin_kinds::fields::list;
 use builtin_kinds::types;
 use serde_json::{Map, Value};
 
@@ -280,8 +281,4 @@ pub(super) fn amounts(map: &Value) -> Amounts {
 fn bounds<'a>(limit: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
     let members = limit[field].as_object().into_iter().flatten();
     members.filter_map(|(resource, amount)| Some((resource.as_str(), amount.as_str()?)))
-}
-
-fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
-    value[field].as_array().map(Vec::as_slice).unwrap_or_default()
 }

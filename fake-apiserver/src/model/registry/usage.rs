@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use apimachinery::kind::Kind;
 use apimachinery::write::Subresource;
+use builtin_kinds::fields::list;
 use builtin_kinds::types;
 use serde_json::Value;
 
@@ -236,7 +237,7 @@ fn computed(requests: &Amounts, limits: &Amounts) -> Amounts {
 }
 
 fn service(spec: &Value) -> Amounts {
-    let ports = spec["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ports = list(spec, "ports");
     let given = || {
         ports
             .iter()
