@@ -1,7 +1,9 @@
 //! What is refused before anything looks at the store, one row a rule, and what is understood of the rest.
 
+use apimachinery::continue_token::ContinueToken;
 use rstest::rstest;
 
+use super::reads::VERSION_WITH_CONTINUE;
 use super::*;
 
 const CM: &str = "/api/v1/namespaces/probe/configmaps";

@@ -1,0 +1,210 @@
+//! Reads: the options of a LIST, WATCH or GET become a legal request, or the refusal of those that contradict each other.
+//!
+//! It must not know what a path leads to.
+
+use apimachinery::continue_token::ContinueToken;
+use apimachinery::kind::Kind;
+use apimachinery::options::{
+    Collection, GetRequest, ListRequest, RequestedVersion, VersionMatch, WatchRequest,
+};
+use apimachinery::path::query_pairs;
+use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
+use apimachinery::status::Status;
+use apimachinery::{Version, go_text};
+
+use super::HttpRequest;
+use super::accept::{self, Shape};
+use super::options::ListOptions;
+use super::request::Request;
+
+pub(super) const VERSION_WITH_CONTINUE: &str =
+    "specifying resource version is not allowed when using continue";
+
+/// Which rules of the options a read breaks, in words; empty for a legal one. `watch_path`: its path is that of a deprecated
+/// watch.
+pub(super) fn broken_rules(query: &[(String, String)], watch_path: bool, version: Version) -> Vec<String> {
+    let options = match ListOptions::read(query) {
+        Ok(mut options) => {
+            options.set_defaults(version);
+            options
+        }
+        Err(message) => return vec![message],
+    };
+    let mut broken: Vec<String> = options
+        .faults(version)
+        .iter()
+        .map(|fault| format!("{}: {}", fault.field, fault.message))
+        .collect();
+    match requested_version(&options.resource_version) {
+        Err(message) => broken.push(message),
+        Ok(RequestedVersion::At(_))
+            if !(options.continue_token.is_empty() || options.watch || watch_path) =>
+        {
+            broken.push(VERSION_WITH_CONTINUE.to_owned());
+        }
+        Ok(RequestedVersion::At(_) | RequestedVersion::Newest | RequestedVersion::Any) => {}
+    }
+    broken
+}
+
+/// Reads the options of a LIST or WATCH; `name` is that in the path of a deprecated watch.
+pub(super) fn read_collection(
+    request: &HttpRequest,
+    collection: Collection,
+    watch_path: bool,
+    name: Option<&str>,
+    version: Version,
+) -> Result<Request, Status> {
+    let query = query_pairs(&request.query);
+    let mut options = ListOptions::read(&query).map_err(Status::bad_request)?;
+    let watch = watch_path || options.watch;
+    let kind = collection.kind;
+    let shape = if watch { Shape::Watch } else { Shape::List };
+    let form = accept::form(request, shape, kind)?;
+    let selector = selector(&options)?;
+    options.set_defaults(version);
+    let faults = options.faults(version);
+    if !faults.is_empty() {
+        return Err(Status::invalid_list_options(&faults));
+    }
+    let selector = restricted_to(selector, name, kind)?;
+    if watch {
+        accept::fit(request, shape, kind)?;
+        let resource_version = requested_version(&options.resource_version)
+            .map_err(|message| Status::unreadable_version(&message))?;
+        return Ok(Request::Watch(WatchRequest {
+            collection,
+            selector,
+            resource_version,
+            send_initial_events: options.send_initial_events,
+            bookmarks: options.allow_watch_bookmarks,
+            timeout_seconds: options.timeout_seconds,
+            form,
+        }));
+    }
+    let continue_token = continue_token(&options)?;
+    let resource_version = requested_version(&options.resource_version)
+        .map_err(|message| Status::bad_request(format!("invalid resource version: {message}")))?;
+    Ok(Request::List(ListRequest {
+        collection,
+        selector,
+        resource_version,
+        version_match: match options.version_match.as_str() {
+            "Exact" => Some(VersionMatch::Exact),
+            "NotOlderThan" => Some(VersionMatch::NotOlderThan),
+            _ => None,
+        },
+        limit: usize::try_from(options.limit).ok().filter(|limit| *limit > 0),
+        continue_token,
+        form,
+    }))
+}
+
+/// The selector with the name of a deprecated watch path, and only with fields the kind knows.
+fn restricted_to(mut selector: Selector, name: Option<&str>, kind: &Kind) -> Result<Selector, Status> {
+    selector.fields.check(kind).map_err(Status::bad_request)?;
+    match name {
+        Some(name) if selector.fields.is_empty() => selector.fields = FieldSelector::name(name),
+        Some(name) if selector.fields.exact_name() != Some(name) => {
+            return Err(Status::bad_request(
+                "fieldSelector metadata.name doesn't match requested name",
+            ));
+        }
+        Some(_) | None => {}
+    }
+    Ok(selector)
+}
+
+fn continue_token(options: &ListOptions) -> Result<Option<ContinueToken>, Status> {
+    if options.continue_token.is_empty() {
+        return Ok(None);
+    }
+    let token = ContinueToken::decode(&options.continue_token)
+        .map_err(|message| Status::bad_request(format!("invalid continue token: {message}")))?;
+    if !matches!(options.resource_version.as_str(), "" | "0") {
+        return Err(Status::bad_request(VERSION_WITH_CONTINUE));
+    }
+    Ok(Some(token))
+}
+
+/// Reads the options of a GET.
+pub(super) fn read_object(
+    request: &HttpRequest,
+    collection: Collection,
+    name: String,
+    scale: bool,
+) -> Result<Request, Status> {
+    let query = query_pairs(&request.query);
+    let form = accept::form(request, Shape::Object, collection.kind)?;
+    let resource_version = query.iter().find(|(name, _)| name == "resourceVersion");
+    let resource_version = requested_version(resource_version.map_or("", |(_, value)| value))
+        .map_err(|message| Status::unreadable_version(&message))?;
+    Ok(Request::Get(GetRequest {
+        scale,
+        collection,
+        name,
+        resource_version,
+        form,
+    }))
+}
+
+/// Reads what is made for every read: it has neither versions nor pages, and nobody asks which are wanted.
+pub(super) fn read_unstored(
+    request: &HttpRequest,
+    collection: Collection,
+    name: Option<String>,
+    version: Version,
+) -> Result<Request, Status> {
+    let (kind, any) = (collection.kind, RequestedVersion::Any);
+    if let Some(name) = name {
+        return Ok(Request::Get(GetRequest {
+            scale: false,
+            name,
+            resource_version: any,
+            form: accept::form(request, Shape::Object, kind)?,
+            collection,
+        }));
+    }
+    let mut options = ListOptions::read(&query_pairs(&request.query)).map_err(Status::bad_request)?;
+    if options.watch {
+        return Err(Status::not_supported(kind, "watch"));
+    }
+    let form = accept::form(request, Shape::List, kind)?;
+    let selector = selector(&options)?;
+    options.set_defaults(version);
+    let faults = options.faults(version);
+    if !faults.is_empty() {
+        return Err(Status::invalid_list_options(&faults));
+    }
+    Ok(Request::List(ListRequest {
+        selector: restricted_to(selector, None, kind)?,
+        collection,
+        resource_version: any,
+        version_match: None,
+        limit: None,
+        continue_token: None,
+        form,
+    }))
+}
+
+fn selector(options: &ListOptions) -> Result<Selector, Status> {
+    Ok(Selector {
+        labels: LabelSelector::parse(&options.label_selector).map_err(Status::bad_request)?,
+        fields: FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?,
+    })
+}
+
+/// `resourceVersion`, or the server's words for one that is no number.
+fn requested_version(text: &str) -> Result<RequestedVersion, String> {
+    if text.is_empty() {
+        return Ok(RequestedVersion::Newest);
+    }
+    match go_text::parse_uint(text) {
+        Ok(0) => Ok(RequestedVersion::Any),
+        Ok(revision) => Ok(RequestedVersion::At(revision)),
+        Err(error) => Err(format!(
+            "resourceVersion: Invalid value: {}: {error}",
+            go_text::quote(text)
+        )),
+    }
+}
