@@ -10,6 +10,7 @@
 
 mod answer;
 mod connection;
+mod core;
 mod deadline;
 mod delivery;
 mod guard;
@@ -17,6 +18,7 @@ mod http1;
 mod http2;
 mod kubeconfig;
 mod open;
+mod pending;
 mod pieces;
 pub mod pipe;
 mod serve;
@@ -34,96 +36,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::FutureExt as _;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
-use trace::fault::Ending;
 use trace::record::{ConnId, Record, Replica, RunEnd, Side, StreamId, What};
 use trace::report::Report;
 
 pub use self::connection::{ConnectionSettings, serve_connection};
+pub use self::core::Core;
 use self::delivery::Deliveries;
 pub use self::guard::Guard;
 pub use self::kubeconfig::{Credentials, Kubeconfig};
+use self::pending::{Answer, Waiting, lay_out};
+pub(crate) use self::pending::{Head, Piece};
 use self::pieces::Pieces;
 pub use self::serve::{ListenerLimits, Listening, ServeError, ServeOptions, TlsOptions, serve};
 pub use self::standalone::Standalone;
 pub use self::steering::{SteerError, TimedOut};
 use self::ticket::{Leaving, Next, Ticket};
+use self::wire::Flow;
 pub use self::wire::Transport;
-use self::wire::{Flow, Outlet};
 use crate::api::{HttpRequest, User};
-use crate::server::{ANSWER_BYTES_MAX, Control, Input, MemoryView, Output, Server};
+use crate::server::{ANSWER_BYTES_MAX, Control, Input, MemoryView, Server};
 
 /// Ticks a server may ask for at one and the same instant before it counts as broken.
 const TICKS_AT_ONE_INSTANT_MAX: u32 = 10_000;
-
-/// What the edge needs of a server. [`Server`] is the one; tests put a few lines in its place.
-pub trait Core: Send {
-    /// As [`Server::accepts`].
-    fn accepts(&mut self, now: Duration) -> bool;
-    /// As [`Server::refused_until`].
-    fn refused_until(&self) -> Duration {
-        Duration::ZERO
-    }
-    /// As [`Server::handle`].
-    fn handle(&mut self, now: Duration, input: Input);
-    /// As [`Server::poll_output`].
-    fn poll_output(&mut self) -> Option<Output>;
-    /// As [`Server::poll_timeout`].
-    fn poll_timeout(&self) -> Option<Duration>;
-    /// As [`Server::finished`].
-    fn finished(&self) -> Option<&RunEnd>;
-    /// As [`Server::records`].
-    fn records(&self) -> &[Record];
-    /// As [`Server::into_records`].
-    fn into_records(self: Box<Self>) -> Vec<Record>;
-    /// The server, if it is one that can be steered.
-    fn as_server(&mut self) -> Option<&mut Server> {
-        None
-    }
-}
-
-impl Core for Server {
-    fn accepts(&mut self, now: Duration) -> bool {
-        Server::accepts(self, now)
-    }
-
-    fn refused_until(&self) -> Duration {
-        Server::refused_until(self)
-    }
-
-    fn handle(&mut self, now: Duration, input: Input) {
-        Server::handle(self, now, input);
-    }
-
-    fn poll_output(&mut self) -> Option<Output> {
-        Server::poll_output(self)
-    }
-
-    fn poll_timeout(&self) -> Option<Duration> {
-        Server::poll_timeout(self)
-    }
-
-    fn finished(&self) -> Option<&RunEnd> {
-        Server::finished(self)
-    }
-
-    fn records(&self) -> &[Record] {
-        Server::records(self)
-    }
-
-    fn into_records(self: Box<Self>) -> Vec<Record> {
-        Server::into_records(*self)
-    }
-
-    fn as_server(&mut self) -> Option<&mut Server> {
-        Some(self)
-    }
-}
 
 /// A running server: the one door through which connections, clients and time reach it. Cheap to clone.
 #[derive(Clone)]
@@ -165,65 +104,6 @@ struct State {
     deliveries: Deliveries,
     /// When [`Edge::keep_time`] wakes next.
     armed: Option<Duration>,
-}
-
-/// What the server decided for one request and its connection did not take yet.
-struct Answer {
-    /// The connection it goes over.
-    flow: Arc<Flow>,
-    head: Option<Head>,
-    pieces: Pieces,
-    /// Bytes of the first piece that are out already, as it leaves.
-    begun: usize,
-    /// The server wants to know when so many pieces more are taken.
-    fence: Option<usize>,
-    /// The server has ended it; a [`Ending::Stall`] is no end for the client.
-    over: bool,
-    /// Its connection is to take no more requests.
-    goaway: bool,
-    waiting: Option<Waiting>,
-}
-
-/// The task that waits for more of an answer.
-struct Waiting {
-    waker: Waker,
-    /// Where data may be written to as well, instead of waking anybody: nothing else is on its way there.
-    outlet: Option<Outlet>,
-}
-
-impl Answer {
-    fn new(flow: Arc<Flow>) -> Self {
-        Self {
-            flow,
-            head: None,
-            pieces: Pieces::default(),
-            begun: 0,
-            fence: None,
-            over: false,
-            goaway: false,
-            waiting: None,
-        }
-    }
-
-    /// Is the clean end all that is left?
-    fn ends_cleanly_now(&self) -> bool {
-        matches!(self.pieces.front(), Some(Piece::End(Ending::Eof)))
-    }
-}
-
-/// The head of an answer.
-#[derive(Debug)]
-pub(crate) struct Head {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) length: Option<u64>,
-}
-
-/// A part of a body.
-#[derive(Debug)]
-pub(crate) enum Piece {
-    Data(Bytes),
-    End(Ending),
 }
 
 impl Edge {
@@ -635,59 +515,6 @@ fn description(input: &Input) -> String {
         Input::Control(_) => "it was steered".to_owned(),
         Input::Tick => "time passed".to_owned(),
     }
-}
-
-/// Lays out what was decided for the answer it belongs to, and wakes whom it concerns. Gives the answer instead if all
-/// there is to do is to write to an idle connection.
-fn lay_out(
-    answers: &mut BTreeMap<StreamId, Box<Answer>>,
-    held: &mut usize,
-    output: Output,
-    woken: &mut Vec<Waker>,
-) -> Option<StreamId> {
-    let stream = match &output {
-        Output::Head { stream, .. }
-        | Output::Data { stream, .. }
-        | Output::Fence { stream }
-        | Output::Goaway { stream }
-        | Output::End { stream, .. } => *stream,
-    };
-    // The client may have gone while the server was deciding.
-    let answer = answers.get_mut(&stream)?;
-    match output {
-        Output::Head {
-            status,
-            headers,
-            length,
-            ..
-        } => {
-            answer.head = Some(Head {
-                status,
-                headers,
-                length,
-            })
-        }
-        Output::Data { bytes, .. } => {
-            *held -= answer.pieces.held();
-            answer.pieces.push(Piece::Data(bytes));
-            *held += answer.pieces.held();
-            if answer
-                .waiting
-                .as_ref()
-                .is_some_and(|waiting| waiting.outlet.is_some())
-            {
-                return Some(stream);
-            }
-        }
-        Output::Fence { .. } => answer.fence = Some(answer.pieces.len()),
-        Output::Goaway { .. } => answer.goaway = true,
-        Output::End { how, .. } => {
-            answer.over = how != Ending::Stall;
-            answer.pieces.push(Piece::End(how));
-        }
-    }
-    woken.extend(answer.waiting.take().map(|waiting| waiting.waker));
-    None
 }
 
 /// The text of a panic, where it has one.
