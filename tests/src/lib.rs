@@ -9,7 +9,6 @@ pub mod crowd;
 pub mod defects;
 pub mod parallel;
 pub mod programs;
-pub mod random;
 pub mod reference;
 pub mod repository;
 pub mod story;

@@ -27,6 +27,7 @@ mod scenarios;
 mod schema;
 mod served;
 mod suites;
+mod sweep;
 mod tidy;
 
 /// Repository tasks: scenarios, checks, recordings, benchmarks.
@@ -72,6 +73,8 @@ enum Chore {
     ///
     /// Needs Go and takes minutes.
     Suites(suites::Arguments),
+    /// Play random scenarios in an optimized build and shrink each failure to a file.
+    Sweep(sweep::Arguments),
     /// Check that memory stays flat under a mixed load.
     Soak(served::Soak),
     /// Run benchmarks.
@@ -130,6 +133,7 @@ fn main() -> ExitCode {
         } => attacks::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Suites(arguments) => suites::run(&arguments),
+        Chore::Sweep(arguments) => sweep::run(&arguments),
         Chore::Soak(arguments) => served::soak(&arguments),
     }
 }

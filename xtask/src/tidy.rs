@@ -35,6 +35,7 @@ const FORBIDDEN: [(&str, bool, &[&str]); 12] = [
         &["tokio", "hyper", "hyper-util", "kube-client", "fake-apiserver"],
     ),
     ("conformance", false, &["watcher", "kube-runtime"]),
+    ("sweep", false, &["watcher", "kube-runtime"]),
 ];
 
 /// What no core may depend on.

@@ -10,7 +10,7 @@ use std::path::Path;
 use syn::visit::Visit;
 
 /// The crates in import order: each imports only crates that stand above it.
-pub(super) const ORDER: [(&str, &str); 12] = [
+pub(super) const ORDER: [(&str, &str); 13] = [
     ("apimachinery", "crates/apimachinery"),
     ("trace", "crates/trace"),
     ("watchcache", "crates/watchcache"),
@@ -22,6 +22,7 @@ pub(super) const ORDER: [(&str, &str); 12] = [
     ("conformance", "conformance"),
     ("report", "crates/report"),
     ("fake-apiserver-cli", "command"),
+    ("sweep", "sweep"),
     ("watcher", "watcher"),
 ];
 

@@ -11,8 +11,10 @@ pub struct Object {
     pub namespace: Option<&'static str>,
     /// `metadata.name`.
     pub name: String,
-    /// The value of its annotation `v`.
+    /// The value of its annotation `v`; 0: none.
     pub value: u32,
+    /// The value of its annotation `t`, as between the quotes of a file; empty: none.
+    pub text: &'static str,
     /// The value of the label `app`; `None`: no label.
     pub app: Option<&'static str>,
     /// Bytes of a second annotation, of which each third is the start of a character of three bytes.
@@ -41,11 +43,22 @@ impl Display for Object {
         if let Some(namespace) = self.namespace {
             write!(f, ", namespace: {namespace}")?;
         }
-        write!(f, ", annotations: {{v: \"{value}\"")?;
-        if self.filler > 0 {
-            write!(f, ", filler: {:?}", "€".repeat(self.filler as usize / 3))?;
+        let mut annotations = Vec::new();
+        if *value > 0 {
+            annotations.push(format!("v: \"{value}\""));
         }
-        write!(f, "}}")?;
+        if !self.text.is_empty() {
+            annotations.push(format!("t: \"{}\"", self.text));
+        }
+        if self.filler > 0 {
+            annotations.push(format!(
+                "filler: \"{}\"",
+                "€".repeat(self.filler.div_ceil(3) as usize)
+            ));
+        }
+        if !annotations.is_empty() {
+            write!(f, ", annotations: {{{}}}", annotations.join(", "))?;
+        }
         if let Some(app) = self.app {
             write!(f, ", labels: {{app: {app}}}")?;
         }

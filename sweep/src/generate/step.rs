@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::Write;
+use super::{Object, Write};
 
 /// How an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +96,53 @@ pub enum Answer {
     RefuseConnections(u32),
 }
 
+impl Answer {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Refuse(reply) if reply.retry_after.is_some() => "reply with Retry-After",
+            Self::Refuse(reply) => match reply.status {
+                410 => "reply 410",
+                429 => "reply 429",
+                500.. => "reply 5xx",
+                ..=499 => "reply 4xx",
+            },
+            Self::Error(keys) if keys.starts_with("code: 410") => "error 410",
+            Self::Error(_) => "other error",
+            Self::Bookmark => "bookmark",
+            Self::NoBookmarks => "no_bookmarks",
+            Self::EndMarker(_) => "end_marker",
+            Self::Repeat(_) => "repeat_event",
+            Self::Delay(_) => "delay",
+            Self::Drip(..) => "drip",
+            Self::SplitUtf8 => "split_utf8",
+            Self::Coalesce(_) => "coalesce",
+            Self::Gzip => "gzip",
+            Self::Truncate(_, ending) => match ending {
+                Ending::Eof => "truncate eof",
+                Ending::Fin => "truncate fin",
+                Ending::Rst => "truncate rst",
+                Ending::Stall => "truncate stall",
+                Ending::NoCloseNotify => "truncate no_close_notify",
+                Ending::RstStream(_) => "truncate rst_stream",
+                Ending::Goaway(_) => "truncate goaway",
+            },
+            Self::End(ending) => match ending {
+                Ending::Eof => "end eof",
+                Ending::Fin => "end fin",
+                Ending::Rst => "end rst",
+                Ending::Stall => "end stall",
+                Ending::NoCloseNotify => "end no_close_notify",
+                Ending::RstStream(_) => "end rst_stream",
+                Ending::Goaway(_) => "end goaway",
+            },
+            Self::NoAnswer(_) => "no_answer",
+            Self::Goaway => "goaway",
+            Self::RefuseConnections(_) => "refuse",
+            Self::EditPage(_) => "edit_page",
+        }
+    }
+}
+
 impl Display for Answer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -145,7 +192,7 @@ pub enum Lie {
     /// A line or an answer that nobody can read, as in a file.
     Unreadable(&'static str),
     /// An event of this type about an object that is not like that, with a version or without one.
-    Event(&'static str, String, Option<&'static str>),
+    Event(&'static str, Object, Option<&'static str>),
     /// A bookmark at a version that was never sent.
     Bookmark(&'static str),
     /// A page with these keys.
@@ -180,6 +227,106 @@ pub enum Action {
     Answer(Answer),
     /// To the client.
     Lie(Lie),
+}
+
+impl Action {
+    /// All names.
+    pub const NAMES: [&'static str; 52] = [
+        "apply",
+        "apply many",
+        "delete",
+        "relabel",
+        "compact",
+        "clear_watch_cache",
+        "freeze_watch_cache",
+        "lag_watch_cache",
+        "thaw_watch_cache",
+        "restore",
+        "reply 4xx",
+        "reply 410",
+        "reply 429",
+        "reply 5xx",
+        "reply with Retry-After",
+        "error 410",
+        "other error",
+        "bookmark",
+        "no_bookmarks",
+        "end_marker",
+        "repeat_event",
+        "delay",
+        "drip",
+        "split_utf8",
+        "coalesce",
+        "gzip",
+        "truncate eof",
+        "truncate fin",
+        "truncate rst",
+        "truncate stall",
+        "truncate no_close_notify",
+        "truncate rst_stream",
+        "truncate goaway",
+        "end eof",
+        "end fin",
+        "end rst",
+        "end stall",
+        "end no_close_notify",
+        "end rst_stream",
+        "end goaway",
+        "no_answer",
+        "goaway",
+        "refuse",
+        "edit_page",
+        "lie: drop_events",
+        "lie: reorder_events",
+        "lie: unreadable line",
+        "lie: unreadable answer",
+        "lie: event",
+        "lie: event with a wrong version",
+        "lie: bookmark",
+        "lie: page",
+    ];
+
+    /// What it is, without its arguments; one of [`NAMES`](Self::NAMES).
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Write(write) => match write {
+                Write::Apply(_) => "apply",
+                Write::ApplyMany(..) => "apply many",
+                Write::Delete(_) => "delete",
+                Write::Relabel(..) => "relabel",
+                Write::Compact => "compact",
+                Write::ClearWatchCache => "clear_watch_cache",
+                Write::Freeze => "freeze_watch_cache",
+                Write::Lag(_) => "lag_watch_cache",
+                Write::Thaw => "thaw_watch_cache",
+                Write::Restore(_) => "restore",
+            },
+            Self::Answer(answer) => answer.name(),
+            Self::Lie(lie) => match lie {
+                Lie::Drop(_) => "lie: drop_events",
+                Lie::Reorder(_) => "lie: reorder_events",
+                Lie::Unreadable(text) if text.starts_with("send") => "lie: unreadable line",
+                Lie::Unreadable(_) => "lie: unreadable answer",
+                Lie::Event(_, _, None) => "lie: event",
+                Lie::Event(_, _, Some(_)) => "lie: event with a wrong version",
+                Lie::Bookmark(_) => "lie: bookmark",
+                Lie::Page(_) => "lie: page",
+            },
+        }
+    }
+
+    /// Names are followed from step to step, and a name is bound once: a step with such an action is met once.
+    pub fn happens_once(&self) -> bool {
+        match self {
+            Self::Write(
+                Write::Delete(_)
+                | Write::Relabel(..)
+                | Write::Restore(_)
+                | Write::Apply(Object { binds: Some(_), .. }),
+            ) => true,
+            Self::Write(_) | Self::Answer(_) | Self::Lie(_) => false,
+        }
+    }
 }
 
 impl Display for Action {
@@ -218,6 +365,42 @@ pub enum When {
 }
 
 impl When {
+    /// What it is, without its arguments.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Now => "now",
+            Self::After(_) => "after",
+            Self::FirstList => "first list",
+            Self::NextWatch => "watch",
+            Self::NextRequest => "request",
+            Self::NextList => "list",
+            Self::SecondPage => "page",
+            Self::Emitted(_) => "emitted",
+            Self::Synced => "synced",
+            Self::Quiet(_) => "quiet",
+        }
+    }
+
+    /// Does it wait for something that takes as long as it takes?
+    pub fn waits(self) -> bool {
+        !matches!(self, Self::Now | Self::After(_))
+    }
+
+    /// Is it met by a request?
+    pub fn is_request(self) -> bool {
+        self.is_list() || matches!(self, Self::NextWatch | Self::NextRequest)
+    }
+
+    /// Is it met by a LIST?
+    pub fn is_list(self) -> bool {
+        matches!(self, Self::FirstList | Self::NextList | Self::SecondPage)
+    }
+
+    /// Do the actions of such a step concern a watch?
+    pub fn is_watch(self) -> bool {
+        !self.is_list() && self != Self::NextRequest
+    }
+
     /// Does it come, whatever a right client does?
     pub fn is_certain(self) -> bool {
         match self {
@@ -274,7 +457,12 @@ pub struct Step {
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let actions: Vec<String> = self.actions.iter().map(ToString::to_string).collect();
-        write!(f, "{{{}within: 6h, ", self.when)?;
+        write!(f, "{{{}", self.when)?;
+        // What is done to an answer waits for an open watch, unless a request meets the step.
+        let is_write = |action: &Action| matches!(action, Action::Write(_));
+        if self.when.waits() || !self.actions.iter().all(is_write) {
+            write!(f, "within: 3h, ")?;
+        }
         if self.is_optional {
             write!(f, "optional: true, ")?;
         }
@@ -283,6 +471,9 @@ impl Display for Step {
             Times::Count(times) => write!(f, "times: {times}, ")?,
             Times::For(ms) => write!(f, "for: {ms}ms, ")?,
         }
-        write!(f, "do: [{}]}}", actions.join(", "))
+        match actions.as_slice() {
+            [action] => write!(f, "do: {action}}}"),
+            actions => write!(f, "do: [{}]}}", actions.join(", ")),
+        }
     }
 }

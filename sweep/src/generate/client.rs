@@ -17,6 +17,8 @@ pub struct Server {
     pub streaming_lists: Option<bool>,
     /// What is spoken: `http1`, `tls_http1`, `tls_h2`.
     pub transport: &'static str,
+    /// Requests under way at one time on a connection of HTTP/2.
+    pub streams_max: Option<u32>,
 }
 
 impl Server {
@@ -26,18 +28,56 @@ impl Server {
     }
 }
 
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            version: "1.36",
+            revision: 1_000,
+            watch_cache_capacity: 100,
+            bookmark_interval_s: 60,
+            streaming_lists: None,
+            transport: "http1",
+            streams_max: None,
+        }
+    }
+}
+
+/// The map of a file, without defaults; empty: nothing to write.
 impl Display for Server {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{{version: {:?}, revision: {}, watch_cache_capacity: {}, bookmark_interval: {}s, transport: {}",
-            self.version, self.revision, self.watch_cache_capacity, self.bookmark_interval_s, self.transport
-        )?;
-        if let Some(gate) = self.streaming_lists {
-            write!(f, ", streaming_lists: {gate}")?;
+        let default = Self::default();
+        let mut keys = Vec::new();
+        if self.version != default.version {
+            keys.push(format!("version: {:?}", self.version));
         }
-        write!(f, "}}")
+        if self.revision != default.revision {
+            keys.push(format!("revision: {}", self.revision));
+        }
+        if self.watch_cache_capacity != default.watch_cache_capacity {
+            keys.push(format!("watch_cache_capacity: {}", self.watch_cache_capacity));
+        }
+        if self.bookmark_interval_s != default.bookmark_interval_s {
+            keys.push(format!("bookmark_interval: {}s", self.bookmark_interval_s));
+        }
+        if self.transport != default.transport {
+            keys.push(format!("transport: {}", self.transport));
+        }
+        if let Some(gate) = self.streaming_lists {
+            keys.push(format!("streaming_lists: {gate}"));
+        }
+        if let Some(streams) = self.streams_max.filter(|_| self.is_http2()) {
+            keys.push(format!("max_concurrent_streams: {streams}"));
+        }
+        map(f, &keys)
     }
+}
+
+/// Writes a map, or nothing if it would be empty.
+fn map(f: &mut Formatter<'_>, keys: &[String]) -> fmt::Result {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    write!(f, "{{{}}}", keys.join(", "))
 }
 
 /// The collection that the client reads.
@@ -51,10 +91,24 @@ pub struct Target {
     pub is_wide: bool,
 }
 
+impl Default for Target {
+    fn default() -> Self {
+        Self {
+            resource: "configmaps",
+            kind: "configmap",
+            is_wide: false,
+        }
+    }
+}
+
+/// The value of `target`, without defaults; empty: nothing to write.
 impl Display for Target {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let namespace = if self.is_wide { "all" } else { "default" };
-        write!(f, "{{resource: {}, namespace: {namespace}}}", self.resource)
+        match (self.is_wide, self.resource) {
+            (true, resource) => write!(f, "{{resource: {resource}, namespace: all}}"),
+            (false, "configmaps") => Ok(()),
+            (false, resource) => write!(f, "{resource}"),
+        }
     }
 }
 
@@ -88,12 +142,41 @@ pub struct Client {
     pub staleness_probe_after_s: Option<u32>,
     /// Milliseconds of the first and of the longest delay after failures; `None`: the client's defaults.
     pub backoff_ms: Option<(u32, u32)>,
+    /// What a delay is multiplied by for the next; `None`: the client's default.
+    pub backoff_factor: Option<u32>,
     /// Milliseconds the consumer takes an event.
     pub consumer_delay_ms: u32,
+    /// The one event about an object over which the consumer takes that time; `None`: each.
+    pub consumer_delay_event: Option<u32>,
     /// gzip is offered and decoded.
     pub gzip: bool,
 }
 
+impl Default for Client {
+    fn default() -> Self {
+        Self {
+            metadata: false,
+            object: None,
+            labels: None,
+            fields: None,
+            any: false,
+            streaming: false,
+            page_size: 500,
+            bookmarks: true,
+            timeout_s: None,
+            idle_timeout_s: None,
+            list_timeout_s: None,
+            staleness_probe_after_s: None,
+            backoff_ms: None,
+            backoff_factor: None,
+            consumer_delay_ms: 0,
+            consumer_delay_event: None,
+            gzip: false,
+        }
+    }
+}
+
+/// The map of a file, without defaults; empty: nothing to write.
 impl Display for Client {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut keys = Vec::new();
@@ -114,11 +197,14 @@ impl Display for Client {
         if self.streaming {
             keys.push("initial_list: streaming_list".to_owned());
         }
-        keys.push(match self.page_size {
-            0 => "page_size: none".to_owned(),
-            size => format!("page_size: {size}"),
-        });
-        keys.push(format!("bookmarks: {}", self.bookmarks));
+        match self.page_size {
+            500 => {}
+            0 => keys.push("page_size: none".to_owned()),
+            size => keys.push(format!("page_size: {size}")),
+        }
+        if !self.bookmarks {
+            keys.push("bookmarks: false".to_owned());
+        }
         for (key, seconds) in [
             ("timeout", self.timeout_s),
             ("idle_timeout", self.idle_timeout_s),
@@ -129,15 +215,25 @@ impl Display for Client {
                 keys.push(format!("{key}: {seconds}s"));
             }
         }
+        let mut backoff = Vec::new();
         if let Some((initial, max)) = self.backoff_ms {
-            keys.push(format!("backoff: {{initial: {initial}ms, max: {max}ms}}"));
+            backoff.push(format!("initial: {initial}ms, max: {max}ms"));
+        }
+        if let Some(factor) = self.backoff_factor {
+            backoff.push(format!("factor: {factor}"));
+        }
+        if !backoff.is_empty() {
+            keys.push(format!("backoff: {{{}}}", backoff.join(", ")));
         }
         if self.consumer_delay_ms > 0 {
             keys.push(format!("consumer_delay: {}ms", self.consumer_delay_ms));
+            if let Some(event) = self.consumer_delay_event {
+                keys.push(format!("consumer_delay_event: {event}"));
+            }
         }
         if self.gzip {
             keys.push("gzip: true".to_owned());
         }
-        write!(f, "{{{}}}", keys.join(", "))
+        map(f, &keys)
     }
 }

@@ -1,0 +1,106 @@
+//! What random scenarios reached, counted from traces alone: states × inputs of a list/watch client, requests × answers of
+//! the fake's decision tables, and faults × phases of a client's life.
+//!
+//! A cell that stays at 0 has a reason ([`unreached`]) or is a gap of the generator.
+
+mod decision;
+mod life;
+mod reasons;
+
+use std::collections::BTreeMap;
+
+use fake_apiserver::record::{Record, What};
+use serde::{Deserialize, Serialize};
+
+use crate::generate::Draft;
+
+pub use self::decision::{ANSWERS, requests};
+pub use self::life::{INPUTS, PHASES};
+pub use self::reasons::unreached;
+
+/// How often each cell of the tables was reached: table, row, column.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// State of the client × what came.
+    #[serde(default)]
+    pub inputs: Table,
+    /// Request × answer.
+    #[serde(default)]
+    pub decisions: Table,
+    /// Fault × phase of the client when it began.
+    #[serde(default)]
+    pub faults: Table,
+    /// Fault × trigger of its step.
+    #[serde(default)]
+    pub triggers: Table,
+}
+
+/// Cells by row and column; those that were never reached are absent.
+pub type Table = BTreeMap<String, BTreeMap<String, u64>>;
+
+impl Coverage {
+    /// Counts a run.
+    pub fn add(&mut self, draft: &Draft, records: &[Record]) {
+        let mut life = life::Life::default();
+        let mut decisions = decision::Decisions::default();
+        let conclusion = draft.conclusion();
+        let steps: Vec<_> = draft.steps.iter().chain(&conclusion).collect();
+        for record in records {
+            if matches!(record.what, What::StopRequested) {
+                break;
+            }
+            if let What::Step { step, .. } = record.what
+                && let Some(step) = steps.get(step)
+            {
+                for action in &step.actions {
+                    count(&mut self.faults, action.name(), life.phase());
+                    count(&mut self.triggers, action.name(), step.when.name());
+                }
+            }
+            for (phase, input) in life.take(record) {
+                count(&mut self.inputs, phase, input);
+            }
+            if let Some((request, answer)) = decisions.take(&record.what) {
+                count(&mut self.decisions, request, answer);
+            }
+        }
+    }
+
+    /// Adds the counts of another part.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, others) in [
+            (&mut self.inputs, &other.inputs),
+            (&mut self.decisions, &other.decisions),
+            (&mut self.faults, &other.faults),
+            (&mut self.triggers, &other.triggers),
+        ] {
+            for (row, columns) in others {
+                let row = mine.entry(row.clone()).or_default();
+                for (column, times) in columns {
+                    *row.entry(column.clone()).or_default() += times;
+                }
+            }
+        }
+    }
+}
+
+fn count(table: &mut Table, row: &str, column: &str) {
+    // Nearly always both exist, and nothing is allocated.
+    if let Some(times) = table.get_mut(row).and_then(|columns| columns.get_mut(column)) {
+        *times += 1;
+    } else {
+        table
+            .entry(row.to_owned())
+            .or_default()
+            .insert(column.to_owned(), 1);
+    }
+}
+
+/// The number of times a cell was reached.
+pub fn times(table: &Table, row: &str, column: &str) -> u64 {
+    let columns = table.get(row);
+    columns
+        .and_then(|columns| columns.get(column))
+        .copied()
+        .unwrap_or(0)
+}

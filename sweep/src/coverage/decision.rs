@@ -1,0 +1,161 @@
+//! The decision tables of the fake, as requests and their answers: LIST by version, match and paging; WATCH by version and
+//! streaming list.
+
+use std::collections::BTreeMap;
+
+use fake_apiserver::record::{FrameType, StreamId, Verb, What};
+
+/// Answers to a request, as columns.
+pub const ANSWERS: [&str; 7] = [
+    "page",
+    "last page",
+    "opened",
+    "410",
+    "504",
+    "other refusal",
+    "ERROR 410 first",
+];
+
+const VERSIONS: [&str; 3] = ["unset", "0", "exact"];
+const MATCHES: [&str; 3] = ["", " Exact", " NotOlderThan"];
+const PAGING: [&str; 3] = ["", " limit", " continue"];
+
+/// All rows: the options of a LIST, and those of a WATCH.
+pub fn requests() -> Vec<String> {
+    let mut rows = Vec::new();
+    for version in VERSIONS {
+        for matched in MATCHES {
+            for paging in PAGING {
+                rows.push(format!("LIST rv={version}{matched}{paging}"));
+            }
+        }
+    }
+    for version in VERSIONS {
+        rows.push(format!("WATCH rv={version}"));
+        rows.push(format!("WATCH-LIST rv={version}"));
+    }
+    rows
+}
+
+/// Requests whose answer is under way.
+#[derive(Debug, Default)]
+pub(super) struct Decisions {
+    /// Row by request, until the answer is known.
+    open: BTreeMap<StreamId, usize>,
+    /// Watches that were opened and sent nothing yet.
+    silent: BTreeMap<StreamId, usize>,
+    rows: Vec<String>,
+}
+
+impl Decisions {
+    /// Takes the next record: a request and its answer, if it is that.
+    pub(super) fn take(&mut self, what: &What) -> Option<(&str, &'static str)> {
+        let (row, answer) = match what {
+            What::Request {
+                stream, verb, query, ..
+            } => {
+                if self.rows.is_empty() {
+                    self.rows = requests();
+                }
+                self.open.insert(*stream, row(*verb, query)?);
+                return None;
+            }
+            What::Head {
+                stream,
+                status,
+                scripted: false,
+                ..
+            } => match status {
+                200 => {
+                    let row = *self.open.get(stream)?;
+                    if row < LISTS {
+                        return None;
+                    }
+                    self.open.remove(stream);
+                    self.silent.insert(*stream, row);
+                    (row, "opened")
+                }
+                410 => (self.open.remove(stream)?, "410"),
+                504 => (self.open.remove(stream)?, "504"),
+                _ => (self.open.remove(stream)?, "other refusal"),
+            },
+            What::Head { stream, .. } => {
+                self.open.remove(stream);
+                return None;
+            }
+            What::Page {
+                stream,
+                continue_token,
+                scripted: false,
+                ..
+            } => {
+                let answer = if continue_token.is_empty() {
+                    "last page"
+                } else {
+                    "page"
+                };
+                (self.open.remove(stream)?, answer)
+            }
+            What::Frame { stream, frame } => {
+                let row = self.silent.remove(stream)?;
+                let is_expired = matches!(frame.kind, FrameType::Error { code: 410, .. }) && !frame.scripted;
+                if !is_expired {
+                    return None;
+                }
+                (row, "ERROR 410 first")
+            }
+            What::Connected { .. }
+            | What::Goaway { .. }
+            | What::Refused
+            | What::Disconnected { .. }
+            | What::Page { .. }
+            | What::Body { .. }
+            | What::Torn { .. }
+            | What::End { .. }
+            | What::Withheld { .. }
+            | What::Wrote(_)
+            | What::Restored { .. }
+            | What::Turned { .. }
+            | What::Step { .. }
+            | What::Rule { .. }
+            | What::Bound { .. }
+            | What::ScriptDone
+            | What::Reported(_)
+            | What::StopRequested
+            | What::LeftOpen { .. }
+            | What::RunEnded(_) => return None,
+        };
+        Some((self.rows.get(row)?, answer))
+    }
+}
+
+/// Rows of LIST, which come first.
+const LISTS: usize = VERSIONS.len() * MATCHES.len() * PAGING.len();
+
+fn row(verb: Verb, query: &[(String, String)]) -> Option<usize> {
+    let of = |name: &str| {
+        let found = query.iter().find(|(key, _)| key == name);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let version = match of("resourceVersion") {
+        "" => 0,
+        "0" => 1,
+        _ => 2,
+    };
+    let matched = match of("resourceVersionMatch") {
+        "" => 0,
+        "Exact" => 1,
+        _ => 2,
+    };
+    let paging = match (of("continue"), of("limit")) {
+        ("", "" | "0") => 0,
+        ("", _) => 1,
+        _ => 2,
+    };
+    match verb {
+        Verb::List => Some((version * MATCHES.len() + matched) * PAGING.len() + paging),
+        Verb::Watch => Some(LISTS + 2 * version),
+        Verb::WatchList => Some(LISTS + 2 * version + 1),
+        Verb::Other => None,
+    }
+}

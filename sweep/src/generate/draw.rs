@@ -1,0 +1,328 @@
+//! From a seed to a draft. All randomness is the seed's.
+
+use std::collections::BTreeSet;
+
+use fastrand::Rng;
+
+use super::rarity;
+use super::{
+    Action, Answer, Client, Draft, Ending, Object, Profile, Server, Step, Target, Times, When, Write,
+};
+
+/// Steps of a scenario.
+const STEPS_MAX: usize = 7;
+/// Objects before the start.
+const OBJECTS_MAX: usize = 6;
+/// Names are few, so that they meet.
+const NAMES: [&str; 6] = ["o1", "o2", "o3", "o4", "o5", "o6"];
+/// Texts in which clients have lost their way, as between double quotes in YAML.
+const TEXTS: [&str; 8] = [
+    "\\u00e4",
+    "e\\u0301",
+    "\\u20ac\\U0001F600",
+    "a\\u2028b\\u0085c",
+    "\\\"\\\\/",
+    "\\n\\t\\r\\n",
+    "\\0\\u007f\\ufeff",
+    "{\\\"type\\\":\\\"ERROR\\\"}",
+];
+
+pub(super) fn draft(seed: u64, profile: Profile) -> Draft {
+    let mut rng = Rng::with_seed(seed);
+    let may_restore = profile == Profile::Honest && rarely(&mut rng, 7);
+    let client = client(&mut rng);
+    let target = target(&mut rng, &client);
+    let server = server(&mut rng);
+    let lies_to_the_end = profile == Profile::Lies && rarely(&mut rng, 5);
+    let mut drawing = Drawing {
+        rng,
+        profile,
+        may_restore,
+        target,
+        streaming: client.streaming,
+        is_http2: server.is_http2(),
+        has_tls: server.transport != "http1",
+        page_size: client.page_size,
+        names: BTreeSet::new(),
+        most: 0,
+        bound: Vec::new(),
+        frozen: false,
+        after_optional: false,
+        restored: false,
+    };
+    let count = drawing.rng.usize(0..=OBJECTS_MAX);
+    let objects = (0..count).map(|_| drawing.object()).collect();
+    let mut steps = Vec::new();
+    for _ in 0..drawing.rng.usize(0..=STEPS_MAX) {
+        if rarely(&mut drawing.rng, 8) {
+            steps.push(drawing.expiry());
+        }
+        steps.push(drawing.step(steps.len()));
+    }
+    Draft {
+        seed,
+        profile,
+        server,
+        target,
+        client,
+        objects,
+        steps,
+        lies_to_the_end,
+    }
+}
+
+pub(super) fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.usize(0..of.len())]
+}
+
+/// True once in so many times.
+pub(super) fn rarely(rng: &mut Rng, times: u32) -> bool {
+    rng.u32(0..times) == 0
+}
+
+fn server(rng: &mut Rng) -> Server {
+    Server {
+        version: match rng.u32(0..4) {
+            0 => pick(rng, &["1.33", "1.34", "1.35"]),
+            _ => "1.36",
+        },
+        revision: pick(rng, &[1_000, 1_000, 1, 9_007_199_254_740_993]),
+        watch_cache_capacity: pick(rng, &[1, 2, 5, 100, 100]),
+        bookmark_interval_s: pick(rng, &[1, 10, 60, 60]),
+        streaming_lists: rarely(rng, 10).then(|| rng.bool()),
+        transport: match rng.u32(0..8) {
+            0 if rng.bool() => "tls_http1",
+            0 => "tls_h2",
+            _ => "http1",
+        },
+        streams_max: rarely(rng, 4).then(|| pick(rng, &[1, 2])),
+    }
+}
+
+fn client(rng: &mut Rng) -> Client {
+    let object = rarely(rng, 6).then(|| pick(rng, &NAMES));
+    Client {
+        metadata: rarely(rng, 8),
+        object,
+        labels: rarely(rng, 4).then(|| pick(rng, &["app=x", "app", "!app", "app!=x", "app in (x,y)"])),
+        fields: (object.is_none() && rarely(rng, 8)).then(|| {
+            pick(
+                rng,
+                &[
+                    "metadata.name=o1",
+                    "metadata.name!=o1",
+                    "metadata.namespace=default",
+                ],
+            )
+        }),
+        any: rarely(rng, 4),
+        streaming: rarely(rng, 3),
+        page_size: pick(rng, &[0, 1, 2, 3, 500, 500]),
+        bookmarks: !rarely(rng, 5),
+        timeout_s: rarely(rng, 4).then(|| pick(rng, &[8, 30, 120])),
+        // Never at the instant at which a watch times out: whether an event of that instant was read, no trace shows.
+        idle_timeout_s: rarely(rng, 6).then(|| pick(rng, &[5, 31, 121])),
+        list_timeout_s: rarely(rng, 8).then(|| pick(rng, &[5, 30])),
+        staleness_probe_after_s: rarely(rng, 8).then(|| pick(rng, &[10, 120, 3_600])),
+        backoff_ms: rarely(rng, 8).then(|| pick(rng, &[(2_000, 4_000), (5_000, 60_000)])),
+        // A factor of 1 would exceed the budget of INV-16 by configuration.
+        backoff_factor: rarely(rng, 12).then(|| pick(rng, &[3, 10])),
+        consumer_delay_event: rarely(rng, 4).then(|| rng.u32(1..4)),
+        consumer_delay_ms: match rng.u32(0..10) {
+            0 => pick(rng, &[1, 20]),
+            1 => pick(rng, &[1_000, 7_000, 35_000, 70_000]),
+            _ => 0,
+        },
+        gzip: rarely(rng, 8),
+    }
+}
+
+fn target(rng: &mut Rng, client: &Client) -> Target {
+    let (resource, kind) = match rng.u32(0..10) {
+        0 => ("pods", "pod"),
+        1 => ("secrets", "secret"),
+        2 => ("widgets.probe.example.com", "widget"),
+        _ => ("configmaps", "configmap"),
+    };
+    Target {
+        resource,
+        kind,
+        is_wide: client.object.is_none() && rarely(rng, 4),
+    }
+}
+
+/// A draft under way, and what is known of the store at this point of it.
+pub(super) struct Drawing {
+    pub(super) rng: Rng,
+    pub(super) profile: Profile,
+    may_restore: bool,
+    pub(super) target: Target,
+    streaming: bool,
+    pub(super) is_http2: bool,
+    pub(super) has_tls: bool,
+    page_size: u32,
+    /// What exists.
+    names: BTreeSet<String>,
+    /// The most that were there at once.
+    most: usize,
+    /// Names of versions.
+    bound: Vec<u32>,
+    frozen: bool,
+    /// The step before is skipped when the next one is met.
+    after_optional: bool,
+    restored: bool,
+}
+
+impl Drawing {
+    fn step(&mut self, index: usize) -> Step {
+        let mut when = self.when(index);
+        if self.after_optional && matches!(when, When::Now) {
+            // Time for what is optional.
+            when = When::After(5_000);
+        }
+        self.after_optional = !when.is_certain();
+        let mut actions = Vec::new();
+        if when.is_certain() {
+            for _ in 0..self.rng.usize(0..3) {
+                actions.push(Action::Write(self.write()));
+            }
+        }
+        if actions.is_empty() || self.rng.bool() {
+            // What shapes an answer comes before what is written while it is open.
+            let at = if self.rng.bool() { 0 } else { actions.len() };
+            for answer in self.answers(when) {
+                actions.insert(at, answer);
+            }
+        }
+        let is_once = actions.iter().any(Action::happens_once);
+        let waits = matches!(when, When::NextWatch | When::NextRequest | When::NextList);
+        let times = match self.rng.u32(0..8) {
+            0 if waits && !is_once => Times::Count(self.rng.u32(2..6)),
+            1 if waits && !is_once => Times::For(pick(&mut self.rng, &[1_000, 30_000, 400_000])),
+            _ => Times::Count(1),
+        };
+        // What is optional has no names, and what is written there may not be.
+        let is_optional = !when.is_certain();
+        Step {
+            when,
+            is_optional,
+            times,
+            actions,
+        }
+    }
+
+    /// The next watch expires: what follows meets a relist, which is rare otherwise.
+    fn expiry(&mut self) -> Step {
+        self.after_optional = false;
+        let code = pick(
+            &mut self.rng,
+            &["code: 410, reason: Expired", "code: 410, reason: Gone"],
+        );
+        Step {
+            when: When::NextWatch,
+            is_optional: false,
+            times: Times::Count(1),
+            actions: vec![
+                Action::Answer(Answer::Error(code)),
+                Action::Answer(Answer::End(Ending::Eof)),
+            ],
+        }
+    }
+
+    /// Of two triggers, the rarer.
+    fn when(&mut self, index: usize) -> When {
+        let one = self.draw_when(index);
+        let other = self.draw_when(index);
+        if rarely(&mut self.rng, 3) && rarity::of_trigger(other) < rarity::of_trigger(one) {
+            other
+        } else {
+            one
+        }
+    }
+
+    fn draw_when(&mut self, index: usize) -> When {
+        let has_pages = self.page_size > 0 && self.most > self.page_size as usize;
+        let rng = &mut self.rng;
+        match rng.u32(0..26) {
+            24 | 25 if self.profile == Profile::Honest && !self.may_restore && !self.frozen => When::Synced,
+            0..9 => When::Now,
+            9..13 => When::After(pick(rng, &[1, 100, 1_000, 70_000, 400_000])),
+            13 if index == 0 && !self.streaming => When::FirstList,
+            19 if has_pages => When::SecondPage,
+            14..20 => When::NextWatch,
+            20 => When::NextList,
+            21 => When::Emitted(pick(
+                rng,
+                &["init_done", "apply", "delete", "error", "init_apply"],
+            )),
+            22 => When::Quiet(pick(rng, &[10, 2_000, 30_000])),
+            _ => When::NextRequest,
+        }
+    }
+
+    /// An object that is written.
+    fn object(&mut self) -> Object {
+        let mut object = self.state();
+        object.binds = rarely(&mut self.rng, 3).then_some(self.bound.len() as u32);
+        self.bound.extend(object.binds);
+        self.names.insert(object.key());
+        self.most = self.most.max(self.names.len());
+        object
+    }
+
+    /// A state of an object, of which nobody has heard.
+    pub(super) fn state(&mut self) -> Object {
+        let rng = &mut self.rng;
+        Object {
+            kind: self.target.kind,
+            namespace: rarely(rng, 4).then_some("kube-system"),
+            name: pick(rng, &NAMES).to_owned(),
+            value: rng.u32(1..1_000_000),
+            text: if rarely(rng, 4) { pick(rng, &TEXTS) } else { "" },
+            app: pick(rng, &[None, Some("x"), Some("y")]),
+            filler: if rarely(rng, 10) { 6_000 } else { 0 },
+            binds: None,
+        }
+    }
+
+    fn write(&mut self) -> Write {
+        let rng = &mut self.rng;
+        // What exists after a restore, nobody follows here.
+        let known: Vec<&String> = self.names.iter().filter(|_| !self.restored).collect();
+        match rng.u32(0..18) {
+            0..3 if !known.is_empty() => {
+                let name = known[rng.usize(0..known.len())].clone();
+                self.names.remove(&name);
+                Write::Delete(name)
+            }
+            3..5 if !known.is_empty() => {
+                let name = known[rng.usize(0..known.len())].clone();
+                Write::Relabel(name, pick(rng, &[None, Some("x"), Some("y")]))
+            }
+            5 => Write::Apply(Object {
+                kind: "service",
+                namespace: None,
+                name: format!("s-{}", rng.u32(0..100)),
+                value: 0,
+                text: "",
+                app: None,
+                filler: 0,
+                binds: None,
+            }),
+            6 => Write::Compact,
+            7 => Write::ClearWatchCache,
+            8 if rarely(rng, 2) => Write::Lag(pick(rng, &[10, 1_000, 10_000])),
+            9 if rarely(rng, 2) => Write::Thaw,
+            10 if rarely(rng, 3) => {
+                self.frozen = true;
+                Write::Freeze
+            }
+            11 if rarely(rng, 3) => Write::ApplyMany(self.target.kind, pick(rng, &[3, 10, 30])),
+            12 | 13 if self.may_restore && !self.bound.is_empty() => {
+                self.restored = true;
+                Write::Restore(pick(rng, &self.bound))
+            }
+            _ => Write::Apply(self.object()),
+        }
+    }
+}

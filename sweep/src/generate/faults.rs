@@ -1,0 +1,228 @@
+//! What is done to answers: failures, and in the profile *lies* what is not so.
+
+use super::draw::{Drawing, pick, rarely};
+use super::rarity;
+use super::{Action, Answer, Cut, Ending, Lie, Profile, Reply, When};
+
+impl Drawing {
+    /// What is done to an answer, backwards: of two drawn, the rarer.
+    pub(super) fn answers(&mut self, when: When) -> Vec<Action> {
+        let one = self.draw_answers(when);
+        if self.rng.bool() {
+            return one;
+        }
+        let other = self.draw_answers(when);
+        if rarity::of(when, &other) < rarity::of(when, &one) {
+            other
+        } else {
+            one
+        }
+    }
+
+    fn draw_answers(&mut self, when: When) -> Vec<Action> {
+        let (is_list, is_request, is_watch) = (when.is_list(), when.is_request(), when.is_watch());
+        if self.profile == Profile::Lies
+            && self.rng.bool()
+            && let Some(lie) = self.lie(is_request, is_list, is_watch)
+        {
+            return vec![Action::Lie(lie)];
+        }
+        let answer = self.answer(when, is_request, is_list, is_watch);
+        let mut actions = vec![Action::Answer(answer)];
+        let goes_on = matches!(
+            answer,
+            Answer::Error(_)
+                | Answer::Bookmark
+                | Answer::Repeat(_)
+                | Answer::Truncate(..)
+                | Answer::End(_)
+                | Answer::NoBookmarks
+                | Answer::EditPage(_)
+        );
+        if goes_on && rarely(&mut self.rng, 3) {
+            actions.push(Action::Answer(self.pace(is_request)));
+        }
+        actions
+    }
+
+    /// How an answer is written.
+    fn pace(&mut self, is_request: bool) -> Answer {
+        let rng = &mut self.rng;
+        match rng.u32(0..4) {
+            0 if is_request => Answer::Delay(pick(rng, &[1, 500, 5_000, 64_000])),
+            1 if is_request => Answer::Gzip,
+            2 => Answer::SplitUtf8,
+            _ => Answer::Drip(rng.u32(1..400), pick(rng, &[1, 10, 200])),
+        }
+    }
+
+    /// A body is torn so: what came may or may not be all.
+    fn torn(&mut self) -> Ending {
+        let rng = &mut self.rng;
+        match rng.u32(0..8) {
+            0 if self.has_tls => Ending::NoCloseNotify,
+            1..4 if self.is_http2 => Ending::RstStream(pick(
+                rng,
+                &[
+                    "NO_ERROR",
+                    "INTERNAL_ERROR",
+                    "REFUSED_STREAM",
+                    "CANCEL",
+                    "ENHANCE_YOUR_CALM",
+                ],
+            )),
+            4 if self.is_http2 => Ending::Goaway(pick(rng, &["NO_ERROR", "INTERNAL_ERROR"])),
+            _ => pick(rng, &[Ending::Fin, Ending::Rst, Ending::Stall]),
+        }
+    }
+
+    fn ending(&mut self) -> Ending {
+        if rarely(&mut self.rng, 4) {
+            Ending::Eof
+        } else {
+            self.torn()
+        }
+    }
+
+    /// Something every such request can be answered with, or what the newest watch takes.
+    fn answer(&mut self, when: When, is_request: bool, is_list: bool, is_watch: bool) -> Answer {
+        match self.rng.u32(0..20) {
+            0..3 if is_request => self.refusal(when),
+            3 if is_request => Answer::Delay(pick(&mut self.rng, &[1, 500, 5_000, 64_000])),
+            4 if is_request => Answer::NoAnswer(self.torn()),
+            5 if is_request => Answer::Gzip,
+            6 | 7 if is_watch => Answer::Error(pick(
+                &mut self.rng,
+                &[
+                    "code: 410, reason: Expired",
+                    "code: 410, reason: Gone",
+                    "code: 500, reason: InternalError",
+                    "code: 504, reason: Timeout, causes: ResourceVersionTooLarge",
+                    "code: 429, reason: TooManyRequests, retry_after_seconds: 7",
+                    "code: 403, reason: Forbidden",
+                ],
+            )),
+            8 if is_watch => Answer::Bookmark,
+            9 if is_watch => Answer::Repeat(self.rng.u32(2..4)),
+            10 if is_watch => Answer::NoBookmarks,
+            11 if is_watch => Answer::Coalesce(self.rng.u32(2..5)),
+            12 if is_watch => {
+                let cut = Cut::Events(self.rng.u32(0..3), self.rng.u32(0..100));
+                Answer::Truncate(cut, self.ending())
+            }
+            13 => Answer::Truncate(Cut::Bytes(self.rng.u32(0..600)), self.torn()),
+            14 => Answer::Drip(self.rng.u32(1..400), pick(&mut self.rng, &[1, 10, 200])),
+            15 => Answer::SplitUtf8,
+            16 if is_watch && rarely(&mut self.rng, 2) => {
+                Answer::EndMarker(pick(&mut self.rng, &["\"false\"", "\"TRUE\"", "absent"]))
+            }
+            17 if rarely(&mut self.rng, 2) => {
+                Answer::RefuseConnections(pick(&mut self.rng, &[10, 3_000, 30_000]))
+            }
+            18 if self.is_http2 => Answer::Goaway,
+            _ if is_list && self.rng.bool() => Answer::EditPage(pick(
+                &mut self.rng,
+                &["remaining: 7", "remaining: 0", "continue: go-on"],
+            )),
+            _ if is_watch => Answer::End(self.ending()),
+            _ => Answer::End(self.torn()),
+        }
+    }
+
+    fn refusal(&mut self, when: When) -> Answer {
+        let rng = &mut self.rng;
+        let status = pick(
+            rng,
+            &[
+                429, 429, 500, 502, 503, 504, 410, 400, 401, 403, 404, 406, 408, 409, 422,
+            ],
+        );
+        let retry_after = matches!(status, 429 | 500 | 503 | 504) && rng.bool();
+        let retry_after = retry_after.then(|| {
+            pick(
+                rng,
+                &[
+                    "0",
+                    "1",
+                    "7",
+                    "30",
+                    "900",
+                    "soon",
+                    "-1",
+                    "Wed, 21 Oct 2015 07:28:00 GMT",
+                ],
+            )
+        });
+        let rest = match (status, rng.u32(0..6)) {
+            (410, 0) if when == When::SecondPage => "reason: Expired, inconsistent_token: true",
+            (410, _) => "reason: Expired",
+            (504, 0 | 1) => "reason: Timeout, causes: ResourceVersionTooLarge, retry_after_seconds: 1",
+            (_, 2) => "body: \"<html>Bad Gateway</html>\", headers: {Content-Type: text/html}",
+            (_, 3) => "body: \"\"",
+            (_, 4) => "json: {}",
+            (_, _) => "",
+        };
+        Answer::Refuse(Reply {
+            status,
+            retry_after,
+            rest,
+        })
+    }
+
+    fn lie(&mut self, is_request: bool, is_list: bool, is_watch: bool) -> Option<Lie> {
+        let lie = match self.rng.u32(0..8) {
+            0 if is_watch => Lie::Drop(self.rng.u32(1..4)),
+            1 if is_watch => Lie::Reorder(self.rng.u32(2..5)),
+            2 if is_watch => Lie::Unreadable(pick(
+                &mut self.rng,
+                &[
+                    "send: \"{\"",
+                    "send: \"\"",
+                    "send: \"null\"",
+                    "send: {bytes: \"\\xff\\xfe\"}",
+                    "send: '{\"type\":\"WEIRD\",\"object\":{}}'",
+                    "send: '{\"type\":\"ADDED\",\"object\":{\"metadata\":{}}}'",
+                    "send: {text: '{\"type\":\"MODI', newline: false}",
+                ],
+            )),
+            3 | 4 if is_watch => {
+                let kind = pick(&mut self.rng, &["ADDED", "MODIFIED", "DELETED"]);
+                let version = pick(
+                    &mut self.rng,
+                    &[
+                        None,
+                        Some("\"5\""),
+                        Some("absent"),
+                        Some("\"99999999\""),
+                        Some("\"v1:+/\""),
+                    ],
+                );
+                Lie::Event(kind, self.state(), version)
+            }
+            5 if is_watch => Lie::Bookmark(pick(
+                &mut self.rng,
+                &["\"5\"", "\"99999999\"", "absent", "\"v1:+/\""],
+            )),
+            6 if is_request => Lie::Unreadable(pick(
+                &mut self.rng,
+                &[
+                    "reply: {status: 200, body: \"\"}",
+                    "reply: {status: 200, body: \"not JSON\"}",
+                    "reply: {status: 200, json: {kind: List, items: []}}",
+                    "reply: {status: 500, truth: true}",
+                ],
+            )),
+            _ if is_list => Lie::Page(match self.rng.u32(0..7) {
+                0 => "rv: absent".to_owned(),
+                1 => "rv: \"5\"".to_owned(),
+                2 => "rv: \"v1:a+b/c=\"".to_owned(),
+                3 => "without: \"*\"".to_owned(),
+                4 => "kind: NodeList".to_owned(),
+                5 => "items: \"null\"".to_owned(),
+                _ => format!("add: {{{}: {{name: ghost}}}}", self.target.kind),
+            }),
+            _ => return None,
+        };
+        Some(lie)
+    }
+}

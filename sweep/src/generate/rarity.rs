@@ -1,0 +1,77 @@
+//! How often each fault was met behind each trigger in a long run: of two faults it could take, the generator takes the rarer
+//! one.
+//!
+//! The counts are a file of the generator's version, and not those of the run under way: a seed draws the same scenario
+//! whatever was played before it, on any machine and in any shard. `cargo xtask sweep --write-rarity` renews it.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use super::{Action, When};
+
+/// Counts of a long run, a line each: count, trigger, fault, separated by tabs.
+const COUNTS: &str = include_str!("rarity.tsv");
+
+static RARITY: LazyLock<BTreeMap<(&str, &str), u64>> = LazyLock::new(|| {
+    let rows = COUNTS.lines().filter_map(|line| {
+        let mut cells = line.splitn(3, '\t');
+        let (count, when, fault) = (cells.next()?, cells.next()?, cells.next()?);
+        Some(((when, fault), count.parse().ok()?))
+    });
+    rows.collect()
+});
+
+static TRIGGERS: LazyLock<BTreeMap<&str, u64>> = LazyLock::new(|| {
+    let mut sums = BTreeMap::new();
+    for ((when, _), count) in &*RARITY {
+        *sums.entry(*when).or_default() += count;
+    }
+    sums
+});
+
+/// How often faults like these were met behind such a trigger; of several, the rarest counts.
+pub(super) fn of(when: When, actions: &[Action]) -> u64 {
+    let counts = actions
+        .iter()
+        .map(|action| RARITY.get(&(when.name(), action.name())).copied().unwrap_or(0));
+    counts.min().unwrap_or(u64::MAX)
+}
+
+/// How often any fault was met behind such a trigger.
+pub(super) fn of_trigger(when: When) -> u64 {
+    TRIGGERS.get(when.name()).copied().unwrap_or(0)
+}
+
+/// The file for the counts of a run: fault, trigger, count.
+pub fn file<'a>(counts: impl Iterator<Item = (&'a str, &'a str, u64)>) -> String {
+    let mut lines: Vec<String> = counts
+        .map(|(fault, when, count)| format!("{count}\t{when}\t{fault}\n"))
+        .collect();
+    lines.sort();
+    lines.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::Answer;
+
+    #[test]
+    fn the_file_is_read_as_it_is_written() {
+        assert_eq!(file([("gzip", "list", 3)].into_iter()), "3\tlist\tgzip\n");
+        let known = RARITY.len();
+        assert_eq!(
+            known,
+            COUNTS.lines().count(),
+            "a line of rarity.tsv cannot be read"
+        );
+        assert!(RARITY.keys().all(|(_, fault)| Action::NAMES.contains(fault)));
+    }
+
+    #[test]
+    fn of_several_faults_the_rarest_counts() {
+        let unknown = [Action::Answer(Answer::Gzip)];
+        assert!(of(When::Quiet(1), &unknown) <= of(When::NextWatch, &unknown));
+        assert_eq!(of(When::Now, &[]), u64::MAX);
+    }
+}

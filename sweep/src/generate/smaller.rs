@@ -1,0 +1,381 @@
+//! Drafts that are a little smaller than a draft: what a shrinker tries, the largest savings first.
+//!
+//! It must not know what makes one of them interesting.
+
+use super::{
+    Action, Answer, Client, Cut, Draft, Ending, Lie, Object, Reply, Server, Step, Target, Times, When, Write,
+};
+
+impl Draft {
+    /// Drafts with less in them; some may be no valid scenario, or [unsound](Self::unsound).
+    pub fn smaller(&self) -> Vec<Self> {
+        let mut found = Vec::new();
+        let mut with = |change: &dyn Fn(&mut Self)| {
+            let mut draft = self.clone();
+            change(&mut draft);
+            if draft != *self {
+                found.push(draft);
+            }
+        };
+        with(&|draft| draft.client = Client::default());
+        with(&|draft| draft.server = Server::default());
+        for (start, end) in runs(self.steps.len()) {
+            with(&|draft| drop(draft.steps.drain(start..end)));
+        }
+        for (start, end) in runs(self.objects.len()) {
+            with(&|draft| drop(draft.objects.drain(start..end)));
+        }
+        for (index, step) in self.steps.iter().enumerate() {
+            for (start, end) in runs(step.actions.len()) {
+                with(&|draft| drop(draft.steps[index].actions.drain(start..end)));
+            }
+        }
+        for setting in client_settings(&self.client) {
+            with(&|draft| draft.client = setting.clone());
+        }
+        for setting in server_settings(&self.server) {
+            with(&|draft| draft.server = setting.clone());
+        }
+        with(&|draft| draft.lies_to_the_end = false);
+        with(&|draft| draft.target.is_wide = false);
+        with(&|draft| draft.retarget());
+        for (index, object) in self.objects.iter().enumerate() {
+            for smaller in objects(object) {
+                with(&|draft| draft.objects[index] = smaller.clone());
+            }
+        }
+        for (index, step) in self.steps.iter().enumerate() {
+            for smaller in steps(step) {
+                with(&|draft| draft.steps[index] = smaller.clone());
+            }
+        }
+        found
+    }
+
+    /// Reads ConfigMaps.
+    fn retarget(&mut self) {
+        let plain = Target::default();
+        let old = self.target.kind;
+        self.target = Target {
+            is_wide: self.target.is_wide,
+            ..plain
+        };
+        let objects = self.objects.iter_mut();
+        let written = self.steps.iter_mut().flat_map(|step| &mut step.actions);
+        let kinds = written.filter_map(|action| match action {
+            Action::Write(Write::Apply(object)) => Some(&mut object.kind),
+            Action::Write(Write::ApplyMany(kind, _)) => Some(kind),
+            Action::Write(_) | Action::Answer(_) | Action::Lie(_) => None,
+        });
+        for kind in objects.map(|object| &mut object.kind).chain(kinds) {
+            if *kind == old {
+                *kind = plain.kind;
+            }
+        }
+    }
+}
+
+/// Runs of so many things to leave out: all, halves, quarters, and each alone; the last ones first.
+fn runs(length: usize) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut size = length;
+    while size > 0 {
+        let mut end = length;
+        while end >= size {
+            found.push((end - size, end));
+            end -= size;
+        }
+        size /= 2;
+    }
+    found
+}
+
+/// Smaller numbers, the smallest first. Large ones come down in halves and quarters, as each step is a play.
+fn numbers(number: u32, least: u32) -> Vec<u32> {
+    let close = if number <= 8 {
+        number.saturating_sub(1)
+    } else {
+        number / 4 * 3
+    };
+    let mut found = vec![least, 1, 10, 1_000, number / 2, close];
+    found.retain(|smaller| (least..number).contains(smaller));
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn client_settings(client: &Client) -> Vec<Client> {
+    let plain = Client::default();
+    let changes: [&dyn Fn(&mut Client); 17] = [
+        &|client| client.metadata = plain.metadata,
+        &|client| client.object = plain.object,
+        &|client| client.labels = plain.labels,
+        &|client| client.fields = plain.fields,
+        &|client| client.any = plain.any,
+        &|client| client.streaming = plain.streaming,
+        &|client| client.page_size = plain.page_size,
+        &|client| client.bookmarks = plain.bookmarks,
+        &|client| client.timeout_s = plain.timeout_s,
+        &|client| client.idle_timeout_s = plain.idle_timeout_s,
+        &|client| client.list_timeout_s = plain.list_timeout_s,
+        &|client| client.staleness_probe_after_s = plain.staleness_probe_after_s,
+        &|client| client.backoff_ms = plain.backoff_ms,
+        &|client| client.backoff_factor = plain.backoff_factor,
+        &|client| client.consumer_delay_ms = plain.consumer_delay_ms,
+        &|client| client.consumer_delay_event = plain.consumer_delay_event,
+        &|client| client.gzip = plain.gzip,
+    ];
+    let mut found: Vec<Client> = changes.iter().map(|change| changed(client, change)).collect();
+    found.extend(numbers(client.consumer_delay_ms, 0).into_iter().map(|delay| {
+        changed(client, |client| {
+            client.consumer_delay_ms = delay;
+        })
+    }));
+    found
+}
+
+fn server_settings(server: &Server) -> Vec<Server> {
+    let plain = Server::default();
+    let changes: [&dyn Fn(&mut Server); 7] = [
+        &|server| server.version = plain.version,
+        &|server| server.revision = plain.revision,
+        &|server| server.watch_cache_capacity = plain.watch_cache_capacity,
+        &|server| server.bookmark_interval_s = plain.bookmark_interval_s,
+        &|server| server.streaming_lists = plain.streaming_lists,
+        &|server| server.transport = plain.transport,
+        &|server| server.streams_max = plain.streams_max,
+    ];
+    changes.iter().map(|change| changed(server, change)).collect()
+}
+
+fn changed<T: Clone>(value: &T, change: impl Fn(&mut T)) -> T {
+    let mut value = value.clone();
+    change(&mut value);
+    value
+}
+
+fn objects(object: &Object) -> Vec<Object> {
+    let changes: [&dyn Fn(&mut Object); 6] = [
+        &|object| object.filler = 0,
+        &|object| object.text = "",
+        &|object| object.namespace = None,
+        &|object| object.app = None,
+        &|object| object.binds = None,
+        &|object| object.value = 0,
+    ];
+    let mut found: Vec<Object> = changes.iter().map(|change| changed(object, change)).collect();
+    found.extend(
+        numbers(object.value, 0)
+            .into_iter()
+            .map(|value| changed(object, |object| object.value = value)),
+    );
+    found.extend(
+        numbers(object.filler, 0)
+            .into_iter()
+            .map(|filler| changed(object, |object| object.filler = filler)),
+    );
+    found
+}
+
+fn steps(step: &Step) -> Vec<Step> {
+    let mut found = Vec::new();
+    let mut with = |change: &dyn Fn(&mut Step)| found.push(changed(step, change));
+    with(&|step| step.times = Times::Count(1));
+    match step.times {
+        Times::Count(times) => {
+            for times in numbers(times, 1) {
+                with(&|step| step.times = Times::Count(times));
+            }
+        }
+        Times::For(ms) => {
+            for ms in numbers(ms, 1) {
+                with(&|step| step.times = Times::For(ms));
+            }
+        }
+    }
+    for when in triggers(step.when) {
+        with(&|step| {
+            step.when = when;
+            step.is_optional = !when.is_certain();
+        });
+    }
+    for (index, action) in step.actions.iter().enumerate() {
+        for smaller in actions(action) {
+            with(&|step| step.actions[index] = smaller.clone());
+        }
+    }
+    found
+}
+
+fn triggers(when: When) -> Vec<When> {
+    match when {
+        When::Now => Vec::new(),
+        When::After(ms) => {
+            let shorter = numbers(ms, 1).into_iter().map(When::After);
+            std::iter::once(When::Now).chain(shorter).collect()
+        }
+        When::Quiet(ms) => {
+            let shorter = numbers(ms, 1).into_iter().map(When::Quiet);
+            std::iter::once(When::Now).chain(shorter).collect()
+        }
+        When::FirstList | When::NextWatch | When::NextRequest | When::NextList | When::SecondPage => {
+            vec![When::Now, When::NextWatch, When::NextRequest, When::NextList]
+        }
+        When::Emitted(_) | When::Synced => vec![When::Now],
+    }
+}
+
+fn actions(action: &Action) -> Vec<Action> {
+    match action {
+        Action::Write(write) => writes(write).into_iter().map(Action::Write).collect(),
+        Action::Answer(answer) => answers(answer).into_iter().map(Action::Answer).collect(),
+        Action::Lie(lie) => lies(lie).into_iter().map(Action::Lie).collect(),
+    }
+}
+
+fn writes(write: &Write) -> Vec<Write> {
+    match write {
+        Write::Apply(object) => objects(object).into_iter().map(Write::Apply).collect(),
+        Write::ApplyMany(kind, count) => numbers(*count, 1)
+            .into_iter()
+            .map(|count| Write::ApplyMany(kind, count))
+            .collect(),
+        Write::Lag(ms) => numbers(*ms, 1).into_iter().map(Write::Lag).collect(),
+        Write::Relabel(name, Some(_)) => vec![Write::Relabel(name.clone(), None)],
+        Write::Relabel(_, None)
+        | Write::Delete(_)
+        | Write::Compact
+        | Write::ClearWatchCache
+        | Write::Freeze
+        | Write::Thaw
+        | Write::Restore(_) => Vec::new(),
+    }
+}
+
+fn answers(answer: &Answer) -> Vec<Answer> {
+    match *answer {
+        Answer::Refuse(reply) => {
+            let plain = Reply {
+                status: reply.status,
+                retry_after: None,
+                rest: "",
+            };
+            vec![
+                Answer::Refuse(plain),
+                Answer::Refuse(Reply { rest: "", ..reply }),
+                Answer::Refuse(Reply {
+                    retry_after: None,
+                    ..reply
+                }),
+                Answer::Refuse(Reply { status: 500, ..reply }),
+            ]
+        }
+        Answer::Repeat(times) => numbers(times, 2).into_iter().map(Answer::Repeat).collect(),
+        Answer::Coalesce(events) => numbers(events, 2).into_iter().map(Answer::Coalesce).collect(),
+        Answer::Delay(ms) => numbers(ms, 1).into_iter().map(Answer::Delay).collect(),
+        Answer::RefuseConnections(ms) => numbers(ms, 1)
+            .into_iter()
+            .map(Answer::RefuseConnections)
+            .collect(),
+        Answer::Drip(bytes, ms) => {
+            let smaller = numbers(bytes, 1).into_iter().map(|bytes| Answer::Drip(bytes, ms));
+            let sooner = numbers(ms, 1).into_iter().map(|ms| Answer::Drip(bytes, ms));
+            smaller.chain(sooner).collect()
+        }
+        Answer::Truncate(cut, ending) => {
+            let cuts: Vec<Cut> = match cut {
+                Cut::Bytes(bytes) => numbers(bytes, 0).into_iter().map(Cut::Bytes).collect(),
+                Cut::Events(events, percent) => numbers(events, 0)
+                    .into_iter()
+                    .map(|events| Cut::Events(events, percent))
+                    .chain(
+                        numbers(percent, 0)
+                            .into_iter()
+                            .map(|percent| Cut::Events(events, percent)),
+                    )
+                    .collect(),
+            };
+            let endings = endings(ending)
+                .into_iter()
+                .map(|ending| Answer::Truncate(cut, ending));
+            std::iter::once(Answer::End(ending))
+                .chain(cuts.into_iter().map(|cut| Answer::Truncate(cut, ending)))
+                .chain(endings)
+                .collect()
+        }
+        Answer::End(ending) => endings(ending).into_iter().map(Answer::End).collect(),
+        Answer::NoAnswer(ending) => endings(ending)
+            .into_iter()
+            .filter(|ending| *ending != Ending::Eof)
+            .map(Answer::NoAnswer)
+            .collect(),
+        Answer::Error(_)
+        | Answer::Bookmark
+        | Answer::NoBookmarks
+        | Answer::EndMarker(_)
+        | Answer::SplitUtf8
+        | Answer::Gzip
+        | Answer::Goaway
+        | Answer::EditPage(_) => Vec::new(),
+    }
+}
+
+/// Endings that need less to be understood.
+fn endings(ending: Ending) -> Vec<Ending> {
+    match ending {
+        Ending::Eof => Vec::new(),
+        Ending::Fin => vec![Ending::Eof],
+        Ending::Rst => vec![Ending::Eof, Ending::Fin],
+        Ending::Stall | Ending::NoCloseNotify | Ending::RstStream(_) | Ending::Goaway(_) => {
+            vec![Ending::Eof, Ending::Fin, Ending::Rst]
+        }
+    }
+}
+
+fn lies(lie: &Lie) -> Vec<Lie> {
+    match lie {
+        Lie::Drop(count) => numbers(*count, 1).into_iter().map(Lie::Drop).collect(),
+        Lie::Reorder(count) => numbers(*count, 2).into_iter().map(Lie::Reorder).collect(),
+        Lie::Event(kind, object, version) => {
+            let smaller = objects(object)
+                .into_iter()
+                .map(|object| Lie::Event(kind, object, *version));
+            std::iter::once(Lie::Event(kind, object.clone(), None))
+                .chain(smaller)
+                .collect()
+        }
+        Lie::Unreadable(_) | Lie::Bookmark(_) | Lie::Page(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::Profile;
+
+    #[test]
+    fn runs_cover_everything_and_each_alone() {
+        assert_eq!(runs(3), [(0, 3), (2, 3), (1, 2), (0, 1)]);
+        assert_eq!(runs(4), [(0, 4), (2, 4), (0, 2), (3, 4), (2, 3), (1, 2), (0, 1)]);
+        assert!(runs(0).is_empty());
+    }
+
+    /// A shrinker ends because what it tries has an end.
+    #[test]
+    fn whatever_is_taken_the_smallest_draft_is_reached() {
+        for seed in 0..20 {
+            let mut draft = Draft::of(seed, Profile::Lies);
+            let mut turns = 0;
+            while let Some(next) = draft
+                .smaller()
+                .into_iter()
+                .find(|next| next.size() < draft.size())
+            {
+                draft = next;
+                turns += 1;
+                assert!(turns < 1_000, "{draft}");
+            }
+            assert!(draft.steps.is_empty() && draft.objects.is_empty(), "{draft}");
+        }
+    }
+}

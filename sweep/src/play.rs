@@ -1,0 +1,97 @@
+//! One scenario: played in `sim`, and judged by the reports and by the wire alone.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use conformance::client::Client;
+use conformance::wire::{Loops, WireJudge};
+use conformance::{drive, judge};
+use fake_apiserver::record::Record;
+use fake_apiserver::scenario::{Scenario, SharedScenario};
+
+use crate::cause::Cause;
+
+/// One thing that cannot be true if the client is right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Where it belongs.
+    pub cause: Cause,
+    /// In one sentence.
+    pub sentence: String,
+}
+
+/// A run, and what is wrong with it.
+#[derive(Debug, Clone)]
+pub struct Played {
+    /// The trace; empty if the run panicked.
+    pub records: Vec<Record>,
+    /// What is wrong, most telling first.
+    pub found: Vec<Found>,
+}
+
+impl Played {
+    /// What the run is counted under; `None`: nothing is wrong.
+    pub fn cause(&self) -> Option<&Cause> {
+        self.found.first().map(|found| &found.cause)
+    }
+
+    /// Is this wrong, whatever else is?
+    pub fn has(&self, cause: &Cause) -> bool {
+        self.found.iter().any(|found| found.cause == *cause)
+    }
+}
+
+/// Plays a scenario and judges it. A panic of the fake or of a judge is a finding as well.
+pub fn play(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Played {
+    play_and(scenario, client, seed, || {})
+}
+
+/// The same; `played` is called when the run is over and not yet judged.
+pub fn play_and(scenario: &SharedScenario, client: &dyn Client, seed: u64, played: impl FnOnce()) -> Played {
+    let run = catch_unwind(AssertUnwindSafe(|| {
+        let records = drive::sim(scenario, client, seed).records;
+        played();
+        let found = judged(scenario, &records);
+        Played { records, found }
+    }));
+    run.unwrap_or_else(|panic| {
+        let message = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        let sentence = format!("the fake or a judge panicked: {message}");
+        Played {
+            records: Vec::new(),
+            found: vec![Found {
+                cause: Cause::of("panic", &sentence),
+                sentence,
+            }],
+        }
+    })
+}
+
+fn judged(scenario: &Scenario, records: &[Record]) -> Vec<Found> {
+    let verdict = judge::judge(scenario, records);
+    let mut found: Vec<Found> = verdict
+        .contradictions
+        .into_iter()
+        .map(|found| Found {
+            cause: Cause::of(&found.check, &found.sentence),
+            sentence: found.sentence,
+        })
+        .collect();
+    for loops in [Loops::One, Loops::Many] {
+        let excused = scenario.expect.excused.iter();
+        let excused = excused.map(|excuse| excuse.invariant.clone()).collect();
+        let mut judge = WireJudge::new(loops).excusing(excused);
+        let violations = records.iter().flat_map(|record| judge.take(record));
+        found.extend(violations.map(|violation| Found {
+            cause: Cause::of(
+                &format!("wire {}", violation.found.check),
+                &violation.found.sentence,
+            ),
+            sentence: violation.found.sentence,
+        }));
+    }
+    found
+}

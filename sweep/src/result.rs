@@ -1,0 +1,145 @@
+//! What came of a sweep, as a value: written as JSON, merged from shards, without times, so that the same seeds give the same
+//! bytes on any machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display, Formatter};
+
+use serde::{Deserialize, Serialize};
+
+use crate::coverage::Coverage;
+use crate::generate::Profile;
+
+/// What came of a sweep, or of some shards of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// Version of the generator.
+    pub generator: u32,
+    /// How far the servers could be believed.
+    pub profile: Profile,
+    /// The client's name.
+    pub client: String,
+    /// The client's version.
+    pub client_version: String,
+    /// The first seed of the whole sweep.
+    pub first: u64,
+    /// Seeds of the whole sweep.
+    pub seeds: u64,
+    /// Shards of the whole sweep.
+    pub shards: u64,
+    /// Those that are in here.
+    pub done: BTreeSet<u64>,
+    /// Seeds that were played; fewer than its share if the time was limited.
+    pub played: u64,
+    /// Seeds of which something is wrong.
+    pub flagged: u64,
+    /// What is wrong, by its cause.
+    pub causes: BTreeMap<String, Group>,
+    /// What was reached.
+    pub coverage: Coverage,
+}
+
+/// Failures of one cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// Seeds that are counted under it.
+    pub count: u64,
+    /// The first of them.
+    pub seed: u64,
+    /// What the first run contradicts, in one sentence.
+    pub sentence: String,
+    /// Does the control client fail this seed for the same reason? `None`: there is no control client.
+    pub control_fails: Option<bool>,
+    /// Name of the shrunk scenario file; `None`: not shrunk.
+    pub file: Option<String>,
+    /// The shrunk scenario file.
+    pub scenario: Option<String>,
+}
+
+/// Results that are no parts of one sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mismatch {
+    /// There are none.
+    Nothing,
+    /// This differs.
+    Differs(&'static str),
+    /// A shard is in two of them.
+    Twice(u64),
+}
+
+impl Display for Mismatch {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => write!(f, "there is no result to merge"),
+            Self::Differs(what) => write!(f, "the results are not of one sweep: their {what} differ"),
+            Self::Twice(shard) => write!(f, "shard {shard} is in two results"),
+        }
+    }
+}
+
+impl Sweep {
+    /// Joins parts of one sweep, in any order.
+    ///
+    /// # Errors
+    /// They are no parts of one sweep.
+    pub fn merge(parts: Vec<Self>) -> Result<Self, Mismatch> {
+        let mut parts = parts.into_iter();
+        let mut whole = parts.next().ok_or(Mismatch::Nothing)?;
+        for part in parts {
+            whole.add(part)?;
+        }
+        Ok(whole.normal())
+    }
+
+    /// Shards that are missing.
+    pub fn missing(&self) -> Vec<u64> {
+        (0..self.shards)
+            .filter(|shard| !self.done.contains(shard))
+            .collect()
+    }
+
+    fn add(&mut self, part: Self) -> Result<(), Mismatch> {
+        for (differs, what) in [
+            (self.generator != part.generator, "versions of the generator"),
+            (self.profile != part.profile, "profiles"),
+            (
+                (&self.client, &self.client_version) != (&part.client, &part.client_version),
+                "clients",
+            ),
+            ((self.first, self.seeds) != (part.first, part.seeds), "seeds"),
+            (self.shards != part.shards, "numbers of shards"),
+        ] {
+            if differs {
+                return Err(Mismatch::Differs(what));
+            }
+        }
+        for shard in part.done {
+            if !self.done.insert(shard) {
+                return Err(Mismatch::Twice(shard));
+            }
+        }
+        self.played += part.played;
+        self.flagged += part.flagged;
+        self.coverage.merge(&part.coverage);
+        for (cause, group) in part.causes {
+            let Some(mine) = self.causes.get_mut(&cause) else {
+                self.causes.insert(cause, group);
+                continue;
+            };
+            let count = mine.count + group.count;
+            if group.seed < mine.seed {
+                *mine = group;
+            }
+            mine.count = count;
+        }
+        Ok(())
+    }
+
+    /// All shards together are one.
+    fn normal(mut self) -> Self {
+        if self.missing().is_empty() {
+            self.shards = 1;
+            self.done = BTreeSet::from([0]);
+        }
+        self
+    }
+}

@@ -1,0 +1,317 @@
+//! Many seeds on many threads. Which thread plays what changes nothing: seeds are taken in order, counts are sums, and the
+//! first failure of a cause is that of the lowest seed.
+//!
+//! It reads no clock and prints nothing: whether to go on is asked, and progress is handed out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use conformance::client::Client;
+
+use crate::cause::Cause;
+use crate::coverage::Coverage;
+use crate::found;
+use crate::generate::{self, Draft, Profile};
+use crate::play::{play, play_and};
+use crate::result::{Group, Sweep};
+use crate::shrink::{Shrunk, shrink};
+
+/// Seeds a thread takes at a time.
+const BLOCK: u64 = 32;
+
+/// A part of a sweep: every `of`-th seed, from the `index`-th on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which, from 0.
+    pub index: u64,
+    /// Of how many.
+    pub of: u64,
+}
+
+impl Shard {
+    /// The only one.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
+
+    /// Seeds of `seeds` that are its share.
+    pub fn share(self, seeds: u64) -> u64 {
+        seeds.saturating_sub(self.index).div_ceil(self.of)
+    }
+
+    /// The `nth` seed of its share.
+    pub fn seed(self, first: u64, nth: u64) -> u64 {
+        first + self.index + nth * self.of
+    }
+}
+
+/// What is swept.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
+    /// The client under test.
+    pub client: &'a dyn Client,
+    /// What it is called on the command line.
+    pub name: &'a str,
+    /// A client that is right: what it fails as well is not the client's fault. It is played with failures only.
+    pub control: Option<&'a dyn Client>,
+    /// How far servers can be believed.
+    pub profile: Profile,
+    /// The first seed.
+    pub first: u64,
+    /// How many.
+    pub seeds: u64,
+    /// Which part of them.
+    pub shard: Shard,
+    /// Threads.
+    pub jobs: usize,
+    /// Plays to shrink one failure; 0: nothing is shrunk.
+    pub shrink_plays_max: u32,
+    /// Causes that are shrunk, those of the lowest seeds first.
+    pub shrunk_max: usize,
+    /// The folder that files are meant for.
+    pub folder: &'a str,
+}
+
+/// What is known while a sweep runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// So many seeds were played, and so many of them flagged.
+    Played {
+        /// All.
+        played: u64,
+        /// Flagged.
+        flagged: u64,
+    },
+    /// A failure of this seed is being shrunk.
+    Shrinking {
+        /// The seed.
+        seed: u64,
+    },
+}
+
+/// The time since some beginning, for [`Times`].
+pub type Clock<'a> = &'a (dyn Fn() -> Duration + Sync);
+
+/// Where the time goes: stages over all seeds, and each seed. No part of a result, which is the same on any machine.
+#[derive(Debug, Clone, Default)]
+pub struct Times {
+    /// Drawing a draft, and reading it as a file.
+    pub drawing: Duration,
+    /// Playing.
+    pub playing: Duration,
+    /// Judging, and counting what was reached.
+    pub judging: Duration,
+    /// Microseconds of each seed, in no order.
+    pub each_us: Vec<u32>,
+}
+
+impl Times {
+    fn add(&mut self, other: Self) {
+        self.drawing += other.drawing;
+        self.playing += other.playing;
+        self.judging += other.judging;
+        self.each_us.extend(other.each_us);
+    }
+}
+
+/// Plays the seeds of a plan for as long as `goes_on`; what was begun is finished.
+pub fn run(
+    plan: &Plan<'_>,
+    goes_on: &(dyn Fn() -> bool + Sync),
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Sweep {
+    run_timed(plan, goes_on, progress, &|| Duration::ZERO).0
+}
+
+/// The same, measured.
+pub fn run_timed(
+    plan: &Plan<'_>,
+    goes_on: &(dyn Fn() -> bool + Sync),
+    progress: &(dyn Fn(Progress) + Sync),
+    clock: Clock<'_>,
+) -> (Sweep, Times) {
+    let share = plan.shard.share(plan.seeds);
+    let next = AtomicU64::new(0);
+    let whole = Mutex::new(Part::default());
+    std::thread::scope(|threads| {
+        for _ in 0..plan.jobs.max(1) {
+            threads.spawn(|| {
+                while goes_on() {
+                    let from = next.fetch_add(BLOCK, Ordering::Relaxed);
+                    if from >= share {
+                        return;
+                    }
+                    let mut part = Part::default();
+                    for nth in from..(from + BLOCK).min(share) {
+                        part.play(plan, plan.shard.seed(plan.first, nth), clock);
+                    }
+                    let mut whole = whole.lock().unwrap_or_else(PoisonError::into_inner);
+                    whole.add(part);
+                    progress(Progress::Played {
+                        played: whole.played,
+                        flagged: whole.flagged,
+                    });
+                }
+            });
+        }
+    });
+    let whole = whole.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let sweep = Sweep {
+        generator: generate::VERSION,
+        profile: plan.profile,
+        client: plan.name.to_owned(),
+        client_version: plan.client.version().to_owned(),
+        first: plan.first,
+        seeds: plan.seeds,
+        shards: plan.shard.of,
+        done: BTreeSet::from([plan.shard.index]),
+        played: whole.played,
+        flagged: whole.flagged,
+        causes: groups(plan, whole.causes, progress),
+        coverage: whole.coverage,
+    };
+    (sweep, whole.times)
+}
+
+/// Shrinks the failure of a seed; `None`: the seed does not fail so.
+pub fn shrink_seed(plan: &Plan<'_>, seed: u64, cause: &Cause) -> Option<(Draft, Shrunk, Option<bool>)> {
+    let draft = Draft::of(seed, plan.profile);
+    let fails = |client: &dyn Client, draft: &Draft, seed| {
+        draft
+            .try_load()
+            .is_ok_and(|scenario| play(&scenario, client, seed).has(cause))
+    };
+    if !fails(plan.client, &draft, seed) {
+        return None;
+    }
+    let control_fails = plan.control.map(|control| fails(control, &draft, seed));
+    // A smaller scenario must still tell the client from one that is right, if the first one does.
+    let control = plan.control.filter(|_| control_fails == Some(false));
+    let shrunk = shrink(&draft, plan.shrink_plays_max, |draft, seed| {
+        fails(plan.client, draft, seed) && control.is_none_or(|control| !fails(control, draft, seed))
+    });
+    Some((draft, shrunk, control_fails))
+}
+
+/// What a thread found.
+#[derive(Default)]
+struct Part {
+    played: u64,
+    flagged: u64,
+    causes: BTreeMap<Cause, First>,
+    coverage: Coverage,
+    times: Times,
+}
+
+/// How often a cause was met, and by which seed first.
+struct First {
+    count: u64,
+    seed: u64,
+    sentence: String,
+}
+
+impl Part {
+    fn play(&mut self, plan: &Plan<'_>, seed: u64, clock: Clock<'_>) {
+        let began = clock();
+        let draft = Draft::of(seed, plan.profile);
+        let scenario = draft.load();
+        let drawn = clock();
+        let mut over = drawn;
+        let played = play_and(&scenario, plan.client, seed, || over = clock());
+        self.played += 1;
+        self.coverage.add(&draft, &played.records);
+        let judged = clock();
+        self.times.add(Times {
+            drawing: drawn - began,
+            playing: over - drawn,
+            judging: judged - over,
+            each_us: vec![u32::try_from((judged - began).as_micros()).unwrap_or(u32::MAX)],
+        });
+        if let Some(found) = played.found.into_iter().next() {
+            self.flagged += 1;
+            let first = First {
+                count: 1,
+                seed,
+                sentence: found.sentence,
+            };
+            self.count(found.cause, first);
+        }
+    }
+
+    fn count(&mut self, cause: Cause, first: First) {
+        let Some(mine) = self.causes.get_mut(&cause) else {
+            self.causes.insert(cause, first);
+            return;
+        };
+        let count = mine.count + first.count;
+        if first.seed < mine.seed {
+            *mine = first;
+        }
+        mine.count = count;
+    }
+
+    fn add(&mut self, other: Self) {
+        self.played += other.played;
+        self.flagged += other.flagged;
+        self.coverage.merge(&other.coverage);
+        self.times.add(other.times);
+        for (cause, first) in other.causes {
+            self.count(cause, first);
+        }
+    }
+}
+
+fn groups(
+    plan: &Plan<'_>,
+    causes: BTreeMap<Cause, First>,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> BTreeMap<String, Group> {
+    let mut causes: Vec<(Cause, First)> = causes.into_iter().collect();
+    causes.sort_by_key(|(_, first)| first.seed);
+    let shrunk_max = if plan.shrink_plays_max == 0 {
+        0
+    } else {
+        plan.shrunk_max
+    };
+    let groups = causes.into_iter().enumerate().map(|(index, (cause, first))| {
+        let shrunk = (index < shrunk_max).then(|| {
+            progress(Progress::Shrinking { seed: first.seed });
+            shrink_seed(plan, first.seed, &cause)
+        });
+        let shrunk = shrunk.flatten();
+        let file = shrunk
+            .as_ref()
+            .map(|(draft, shrunk, _)| found::file(&cause, draft, shrunk, plan.name, plan.folder));
+        let (name, text) = file.map(|file| (file.name, file.text)).unzip();
+        let group = Group {
+            count: first.count,
+            seed: first.seed,
+            sentence: first.sentence,
+            control_fails: shrunk.and_then(|(_, _, control_fails)| control_fails),
+            file: name,
+            scenario: text,
+        };
+        (cause.to_string(), group)
+    });
+    groups.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every seed is in exactly one shard.
+    #[test]
+    fn shards_partition_the_seeds() {
+        for (seeds, of) in [(10, 3), (2, 5), (0, 2), (64, 8)] {
+            let mut all: Vec<u64> = (0..of)
+                .flat_map(|index| {
+                    let shard = Shard { index, of };
+                    (0..shard.share(seeds)).map(move |nth| shard.seed(100, nth))
+                })
+                .collect();
+            all.sort_unstable();
+            assert_eq!(all, (100..100 + seeds).collect::<Vec<_>>());
+        }
+    }
+}

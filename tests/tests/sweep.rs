@@ -1,0 +1,155 @@
+//! The sweep finds what clients get wrong and shrinks it, and flags nothing of clients that are right.
+//!
+//! `cargo xtask sweep` plays more seeds.
+
+use std::collections::BTreeSet;
+
+use adapter_watcher::WatcherClient;
+use conformance::client::Client;
+use rstest::rstest;
+use sweep::result::{Mismatch, Sweep};
+use sweep::run::{Plan, Shard, run};
+use sweep::{Profile, play};
+use tests::reference::{Mistake, Reference};
+
+/// Seeds of each profile, for our watcher.
+const SEEDS: u64 = 200;
+
+static RIGHT: Reference = Reference { mistake: None };
+
+fn plan<'a>(client: &'a dyn Client, profile: Profile, seeds: u64) -> Plan<'a> {
+    Plan {
+        client,
+        name: client.name(),
+        control: None,
+        profile,
+        first: 0,
+        seeds,
+        shard: Shard::WHOLE,
+        jobs: std::thread::available_parallelism().map_or(1, usize::from),
+        shrink_plays_max: 0,
+        shrunk_max: 0,
+        folder: "scenarios/found",
+    }
+}
+
+fn swept(plan: &Plan<'_>) -> Sweep {
+    run(plan, &|| true, &|_| {})
+}
+
+/// Neither judge accuses a client that is right, of whatever fails and whatever lies.
+#[rstest]
+#[case::watcher_honest(&WatcherClient, Profile::Honest, SEEDS)]
+#[case::watcher_lies(&WatcherClient, Profile::Lies, SEEDS)]
+fn a_right_client_is_never_flagged(
+    #[case] client: &dyn Client,
+    #[case] profile: Profile,
+    #[case] seeds: u64,
+) {
+    let sweep = swept(&plan(client, profile, seeds));
+    assert_eq!((sweep.played, sweep.flagged), (seeds, 0), "{:#?}", sweep.causes);
+}
+
+/// Each of these mistakes is found within 60 seeds, and shrunk to a few lines that still fail for the same reason,
+/// while the client without the mistake passes them.
+#[rstest]
+#[case(Mistake::ResumesFromItem, Profile::Honest)]
+#[case(Mistake::IgnoresDeleted, Profile::Honest)]
+#[case(Mistake::RelistsFromZero, Profile::Honest)]
+#[case(Mistake::ReadsPastError, Profile::Honest)]
+#[case(Mistake::DropsDeletesOnRelist, Profile::Lies)]
+fn a_mistake_is_found_and_shrunk(#[case] mistake: Mistake, #[case] profile: Profile) {
+    let wrong = Reference {
+        mistake: Some(mistake),
+    };
+    let sweep = swept(&Plan {
+        control: Some(&RIGHT),
+        shrink_plays_max: 250,
+        shrunk_max: 1,
+        ..plan(&wrong, profile, 60)
+    });
+    let group = sweep.causes.values().find(|group| group.file.is_some());
+    let group = group.expect("a mistake fails some seed");
+    let text = group.scenario.as_deref().unwrap_or_default();
+    let lines = text.lines().filter(|line| !line.starts_with('#')).count();
+    assert!(lines <= 14, "{text}");
+    assert_eq!(group.control_fails, Some(false), "{text}");
+
+    let path = std::path::Path::new("scenarios/found/shrunk.yaml");
+    let scenario = fake_apiserver::scenario::parse("found/shrunk", path, text);
+    let scenario = std::sync::Arc::new(scenario.unwrap_or_else(|_| panic!("{text}")));
+    let seed = text.split("--seed ").nth(1).and_then(|rest| rest.lines().next());
+    let seed = seed.and_then(|seed| seed.trim().parse().ok()).unwrap_or(0);
+    assert!(!play::play(&scenario, &wrong, seed).found.is_empty(), "{text}");
+    assert!(play::play(&scenario, &RIGHT, seed).found.is_empty(), "{text}");
+}
+
+/// The same seeds give the same bytes, on one thread and on several.
+#[test]
+fn a_sweep_is_its_seeds() {
+    let wrong = Reference {
+        mistake: Some(Mistake::RelistsFromZero),
+    };
+    let plan = Plan {
+        shrink_plays_max: 60,
+        shrunk_max: 2,
+        ..plan(&wrong, Profile::Honest, 30)
+    };
+    let texts =
+        [1, 3].map(|jobs| serde_json::to_string(&swept(&Plan { jobs, ..plan })).expect("a result is JSON"));
+    assert!(
+        texts[0] == texts[1] && texts[0].contains("scenario: v1"),
+        "{}",
+        texts[0]
+    );
+}
+
+/// Shards together are the whole, in any order; one alone is not, and one twice is an error.
+#[test]
+fn shards_add_up_to_the_whole() {
+    let wrong = Reference {
+        mistake: Some(Mistake::RelistsFromZero),
+    };
+    let plan = plan(&wrong, Profile::Honest, 61);
+    let shards: Vec<Sweep> = [2, 0, 1]
+        .map(|index| {
+            swept(&Plan {
+                shard: Shard { index, of: 3 },
+                ..plan
+            })
+        })
+        .into();
+    assert_eq!(Sweep::merge(shards.clone()), Ok(swept(&plan)));
+    let part = Sweep::merge(shards[..2].to_vec()).map(|part| part.missing());
+    assert_eq!(part, Ok(vec![1]));
+    let twice = vec![shards[0].clone(), shards[0].clone()];
+    assert_eq!(Sweep::merge(twice), Err(Mismatch::Twice(2)));
+}
+
+/// A sweep that is stopped has played the first seeds of its share, and no others.
+#[test]
+fn a_limit_leaves_out_the_last_seeds() {
+    let stopped = run(&plan(&WatcherClient, Profile::Honest, 1_000), &|| false, &|_| {});
+    assert_eq!((stopped.played, stopped.done), (0, BTreeSet::from([0])));
+}
+
+/// What the generator says of its seeds holds of what is played: the table of what was reached is filled.
+#[test]
+fn what_is_reached_is_counted() {
+    let sweep = swept(&plan(&WatcherClient, Profile::Lies, 200));
+    let coverage = &sweep.coverage;
+    for (table, row, column) in [
+        (&coverage.inputs, "listing", "last page"),
+        (&coverage.inputs, "watching", "change"),
+        (&coverage.inputs, "initial watch", "end marker"),
+        (&coverage.decisions, "LIST rv=unset limit", "last page"),
+        (&coverage.decisions, "WATCH rv=exact", "opened"),
+        (&coverage.faults, "apply", "watching"),
+        (&coverage.triggers, "compact", "watch"),
+    ] {
+        assert!(
+            sweep::coverage::times(table, row, column) > 0,
+            "{row} {column} {table:#?}"
+        );
+    }
+}
