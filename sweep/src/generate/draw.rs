@@ -53,7 +53,9 @@ pub(super) fn draft(seed: u64, profile: Profile) -> Draft {
     let count = drawing.rng.usize(0..=OBJECTS_MAX);
     let objects = (0..count).map(|_| drawing.object()).collect();
     let mut steps = Vec::new();
-    for _ in 0..drawing.rng.usize(0..=STEPS_MAX) {
+    // Without steps nobody lies.
+    let least = usize::from(profile == Profile::Lies);
+    for _ in 0..drawing.rng.usize(least..=STEPS_MAX) {
         if rarely(&mut drawing.rng, 8) {
             steps.push(drawing.expiry());
         }

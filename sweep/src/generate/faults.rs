@@ -22,7 +22,7 @@ impl Drawing {
     fn draw_answers(&mut self, when: When) -> Vec<Action> {
         let (is_list, is_request, is_watch) = (when.is_list(), when.is_request(), when.is_watch());
         if self.profile == Profile::Lies
-            && self.rng.bool()
+            && !rarely(&mut self.rng, 5)
             && let Some(lie) = self.lie(is_request, is_list, is_watch)
         {
             return vec![Action::Lie(lie)];
