@@ -200,6 +200,8 @@ try {
     assert.equal(await page.evaluate((id) => document.getElementById(id).classList.contains("selected"), event), true);
   });
 
+  await opened("a link that was cut does no harm", { fragment: "#kube-runtime/%E2%82" }, settled);
+
   await opened("without JavaScript everything can be read", { script: false, viewport: PHONE }, async (page) => {
     await noHorizontalScroll(page);
     assert.equal(await page.$eval("#toolbar", (bar) => getComputedStyle(bar).display), "none", "what would do nothing is not shown");

@@ -70,7 +70,7 @@ fn a_report_is_read_in_a_browser() {
     let output = browser.arg(&html).arg(&wide).arg(&folder).output().unwrap();
     let said = printed(&output);
     assert!(output.status.success(), "{said}");
-    assert_eq!(said.matches("ok ").count(), 12, "{said}");
+    assert_eq!(said.matches("ok ").count(), 13, "{said}");
 }
 
 #[test]

@@ -13,9 +13,18 @@ export function timelineOf(attempt) {
   return timelines.get(figure);
 }
 
+/** A fragment without its escapes; one that somebody cut has none. */
+function decoded(fragment) {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return fragment;
+  }
+}
+
 /** Shows what the fragment of the URL names. */
 function follow() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(decoded(location.hash.slice(1)));
   if (!target) return;
   for (let up = target; up; up = up.parentElement) if (up instanceof HTMLDetailsElement) up.open = true;
   const attempt = target.closest("details.attempt") ?? target.querySelector?.("details.attempt");

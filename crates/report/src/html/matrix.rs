@@ -46,7 +46,7 @@ fn group_rows(page: &Page<'_>, tests: &[Test<'_>]) -> Markup {
     let group = tests.first().map(group).unwrap_or_default();
     let columns = page.clients.len() + if page.clients.len() == 1 { 2 } else { 1 };
     html! {
-        tr.group { th colspan=(columns) scope="rowgroup" { (cut(group, 80)) } }
+        tr.group { th colspan=(columns) scope="rowgroup" { span { (cut(group, 80)) } } }
         @for test in tests { (row(page, test)) }
     }
 }
