@@ -8,8 +8,8 @@ use e2e::toolchain;
 /// Scenarios of seconds: kube-runtime fails all but the last.
 const SCENARIOS: [&str; 4] = [
     "bookmark/older-bookmark-does-not-rewind",
-    "gone/http-410-counts-whatever-its-body",
     "list/relist-never-asks-for-version-zero",
+    "page/version-on-the-first-page-only-is-enough",
     "page/token-comes-back-verbatim",
 ];
 
