@@ -26,7 +26,7 @@ mod step;
 mod write;
 
 /// Version of the generator: a seed is a scenario within one version.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// How far the server can be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

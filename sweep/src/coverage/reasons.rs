@@ -31,7 +31,11 @@ pub fn unreached(coverage: &Coverage, profile: Profile) -> Vec<Unreached> {
     for phase in PHASES {
         for input in INPUTS {
             if times(&coverage.inputs, phase, input) == 0 {
-                add("inputs", phase, input, no_input(phase, input));
+                let why = match (input, profile) {
+                    ("no event", Profile::Honest) => Some("only a server that lies sends it"),
+                    _ => no_input(phase, input),
+                };
+                add("inputs", phase, input, why);
             }
         }
     }
@@ -91,6 +95,15 @@ fn no_answer(request: &str, answer: &str) -> Option<&'static str> {
     match answer {
         "opened" | "ERROR 410 first" if is_list => Some("a LIST is not a watch"),
         "page" | "last page" if !is_list => Some("a watch has no pages"),
+        "page" if request.contains("rv=0") => Some("the watch cache answers it whole"),
+        "other refusal" if !request.starts_with("WATCH-LIST") => {
+            Some("a legal request is refused by scripts only")
+        }
+        "410" if request.contains("NotOlderThan") => Some("any newer state answers it"),
+        "410" if !is_list => Some("the fake sends it as an ERROR event"),
+        "ERROR 410 first" if request.starts_with("WATCH-LIST") => {
+            Some("a streaming list reads the set again")
+        }
         "page" if !request.ends_with("limit") && !request.ends_with("continue") => {
             Some("without a limit there is one page")
         }

@@ -123,8 +123,8 @@ fn client(rng: &mut Rng) -> Client {
         bookmarks: !rarely(rng, 5),
         timeout_s: rarely(rng, 4).then(|| pick(rng, &[8, 30, 120])),
         // Never at the instant at which a watch times out: whether an event of that instant was read, no trace shows.
-        idle_timeout_s: rarely(rng, 6).then(|| pick(rng, &[5, 31, 121])),
-        list_timeout_s: rarely(rng, 8).then(|| pick(rng, &[5, 30])),
+        idle_timeout_s: rarely(rng, 6).then(|| pick(rng, &[6, 31, 121])),
+        list_timeout_s: rarely(rng, 8).then(|| pick(rng, &[6, 31])),
         staleness_probe_after_s: rarely(rng, 8).then(|| pick(rng, &[10, 120, 3_600])),
         backoff_ms: rarely(rng, 8).then(|| pick(rng, &[(2_000, 4_000), (5_000, 60_000)])),
         // A factor of 1 would exceed the budget of INV-16 by configuration.

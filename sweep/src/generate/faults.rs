@@ -4,6 +4,9 @@ use super::draw::{Drawing, pick, rarely};
 use super::rarity;
 use super::{Action, Answer, Cut, Ending, Lie, Profile, Reply, When};
 
+/// Never the time after which a client gives a LIST up: whether an answer of that instant was read, no trace shows.
+const DELAYS_MS: [u32; 4] = [1, 500, 4_000, 64_000];
+
 impl Drawing {
     /// What is done to an answer, backwards: of two drawn, the rarer.
     pub(super) fn answers(&mut self, when: When) -> Vec<Action> {
@@ -49,7 +52,7 @@ impl Drawing {
     fn pace(&mut self, is_request: bool) -> Answer {
         let rng = &mut self.rng;
         match rng.u32(0..4) {
-            0 if is_request => Answer::Delay(pick(rng, &[1, 500, 5_000, 64_000])),
+            0 if is_request => Answer::Delay(pick(rng, &DELAYS_MS)),
             1 if is_request => Answer::Gzip,
             2 => Answer::SplitUtf8,
             _ => Answer::Drip(rng.u32(1..400), pick(rng, &[1, 10, 200])),
@@ -88,7 +91,7 @@ impl Drawing {
     fn answer(&mut self, when: When, is_request: bool, is_list: bool, is_watch: bool) -> Answer {
         match self.rng.u32(0..20) {
             0..3 if is_request => self.refusal(when),
-            3 if is_request => Answer::Delay(pick(&mut self.rng, &[1, 500, 5_000, 64_000])),
+            3 if is_request => Answer::Delay(pick(&mut self.rng, &DELAYS_MS)),
             4 if is_request => Answer::NoAnswer(self.torn()),
             5 if is_request => Answer::Gzip,
             6 | 7 if is_watch => Answer::Error(pick(

@@ -282,7 +282,9 @@ pub(super) fn filter(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let Some((_, truth)) = state.filter(|_| op == Op::Set) else {
             continue;
         };
-        if truth.selected
+        // After a restore another state has the version: what was read before it is no less true.
+        let mut states = ground.history.states(&reported.key, reported.resource_version());
+        if states.any(|state| state.selected)
             || truth.op == WriteOp::Delete
             || ground.sources(reported).any(|source| source.scripted)
         {

@@ -405,6 +405,24 @@ fn a_restore_gives_versions_again(#[case] held: &str, #[case] broken: &str) {
     assert_eq!(ids.join(" "), broken);
 }
 
+/// What was read of a version before a restore is held against what the version was then.
+#[rstest]
+#[case::it_passed_the_selectors(true, "")]
+#[case::it_never_passed(false, "INV-14")]
+fn selectors_are_held_against_every_state_of_a_version(#[case] selected: bool, #[case] broken: &str) {
+    let mut s = watching();
+    s.write("x", "u-x", "12", WriteOp::Create, selected)
+        .added("x", "12")
+        .emit_apply("x", "12")
+        .push(What::Restored { to: 11 })
+        .write("x", "u-x", "12", WriteOp::Create, false)
+        .emit_delete("x", "12");
+    let records = end(s);
+    let found = violated(&scenario(), &Trace::new(&records));
+    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    assert_eq!(ids.join(" "), broken);
+}
+
 /// A set and the deletions behind it may all be sent before the first of them is reported.
 #[rstest]
 #[case::as_often_as_it_was_sent(2, "")]
