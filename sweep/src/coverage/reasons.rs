@@ -58,7 +58,11 @@ pub fn unreached(coverage: &Coverage, profile: Profile) -> Vec<Unreached> {
         }
         for phase in PHASES {
             if times(&coverage.faults, fault, phase) == 0 {
-                add("faults", fault, phase, no_fault(fault, phase));
+                let why = match (fault, profile) {
+                    ("restore", Profile::Lies) => Some("restores are drawn for the profile honest"),
+                    _ => no_fault(fault, phase),
+                };
+                add("faults", fault, phase, why);
             }
         }
     }
