@@ -30,9 +30,37 @@ pub fn program(name: &str) -> Command {
     command
 }
 
+/// Cargo, without what makes it build otherwise here than in a shell.
+///
+/// A program that Cargo runs inherits variables of its package, and the build scripts of some dependencies look at those
+/// (ring's does): a Cargo that inherits them compiles such a dependency, and all that depends on it, again.
+pub fn cargo() -> Command {
+    let mut cargo = Command::new("cargo");
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if OF_A_PACKAGE.iter().any(|prefix| text.starts_with(prefix)) {
+            cargo.env_remove(&name);
+        }
+    }
+    // Compilers stand still under a shifted clock, for which a library is preloaded.
+    cargo.env_remove("LD_PRELOAD");
+    cargo
+}
+
+/// Beginnings of the variables that Cargo sets for a package.
+const OF_A_PACKAGE: [&str; 7] = [
+    "CARGO_MANIFEST_",
+    "CARGO_PKG_",
+    "CARGO_CRATE_",
+    "CARGO_BIN_",
+    "CARGO_PRIMARY_",
+    "CARGO_TARGET_TMPDIR",
+    "OUT_DIR",
+];
+
 /// Builds it with the features the whole workspace selects: alone it would have its dependencies compiled again.
 fn build(name: &str) -> PathBuf {
-    let mut build = Command::new(env!("CARGO"));
+    let mut build = cargo();
     build
         .args([
             "build",
@@ -44,8 +72,6 @@ fn build(name: &str) -> PathBuf {
             name,
         ])
         .current_dir(repository::root())
-        // Tests may run under a shifted clock, for which a library is preloaded; compilers stand still under it.
-        .env_remove("LD_PRELOAD")
         .stderr(Stdio::inherit());
     if !cfg!(debug_assertions) {
         build.arg("--release");

@@ -196,6 +196,8 @@ fn act(author: &Author, with: &Value) -> Output {
             .collect();
         let action = repository::root().join("action");
         variables.push(("GITHUB_ACTION_PATH".to_owned(), action.display().to_string()));
+        let summary = author.folder.join("summary.md").display().to_string();
+        variables.push(("GITHUB_STEP_SUMMARY".to_owned(), summary));
         let shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail"];
         let output = author.run(&shell, &evaluated(script, &inputs), &variables);
         if !output.status.success() {
@@ -246,16 +248,26 @@ fn github(#[case] adapter: &str, #[case] scenario: &str, #[case] code: Option<i3
             .read("fake-apiserver-results/results.xml")
             .contains(name_of(scenario))
     );
+    assert!(
+        author
+            .read("fake-apiserver-results/report.html")
+            .contains(scenario)
+    );
+    assert!(author.read("summary.md").contains(scenario) || code == Some(0));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(errors.contains("::error"), code != Some(0), "{errors}");
     let evidence = author.folder.join("fake-apiserver-results/evidence");
     assert_eq!(
-        has_files(&evidence),
+        has_attempts(&evidence),
         code != Some(0),
         "evidence of failed tests alone"
     );
 }
 
-fn has_files(folder: &Path) -> bool {
-    std::fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some())
+/// Is there a folder of an attempt? A list of results is there in any case.
+fn has_attempts(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.path().is_dir())
 }
 
 #[test]

@@ -65,14 +65,10 @@ pub(crate) fn programs<const N: usize>(
     Ok(found)
 }
 
-/// Cargo, without what makes it build otherwise here.
+/// Cargo, which reads nothing and reports here.
 pub(crate) fn cargo() -> Command {
-    let mut cargo = Command::new("cargo");
-    cargo
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        // Compilers stand still under a shifted clock, for which a library is preloaded.
-        .env_remove("LD_PRELOAD");
+    let mut cargo = ::tests::programs::cargo();
+    cargo.stdin(Stdio::null()).stderr(Stdio::inherit());
     cargo
 }
 

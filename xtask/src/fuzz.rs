@@ -71,7 +71,7 @@ fn targets(folder: &Path) -> Result<Vec<String>, String> {
 
 /// Cargo in the workspace of the targets, which is not ours.
 fn cargo(root: &Path) -> Command {
-    let mut command = Command::new("cargo");
+    let mut command = ::tests::programs::cargo();
     command.current_dir(root.join("fuzz")).stdin(Stdio::null());
     command
 }
