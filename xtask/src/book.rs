@@ -232,12 +232,18 @@ fn rewritten(path: &str, text: &str, chapters: &BTreeSet<String>) -> String {
         let _ = match chapters.contains(&link.path) {
             _ if link.path == path => write!(out, "{anchor}"),
             true => write!(out, "{up}{}{anchor}", name(&link.path)),
+            false if is_image(&link.path) => write!(out, "{up}{}", name(&link.path)),
             false => write!(out, "{REPOSITORY}{}{anchor}", link.path),
         };
         done = link.at.end;
     }
     out.push_str(&text[done..]);
     out
+}
+
+/// Is it shown in a page, and so a part of the book?
+fn is_image(path: &str) -> bool {
+    path.ends_with(".png")
 }
 
 fn build(pages: &BTreeMap<String, String>) -> Result<(), String> {
@@ -254,6 +260,12 @@ fn build(pages: &BTreeMap<String, String>) -> Result<(), String> {
         std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(&to, rewritten(path, text, &chapters)))
             .map_err(|why| format!("{}: {why}", to.display()))?;
+        for image in links(path, text).iter().filter(|link| is_image(&link.path)) {
+            let to = source.join(name(&image.path));
+            std::fs::create_dir_all(to.parent().unwrap_or(&source))
+                .and_then(|()| std::fs::copy(root().join(&image.path), &to))
+                .map_err(|why| format!("{}: {why}", image.path))?;
+        }
     }
     let settings = root().join("docs/book.toml");
     std::fs::copy(&settings, target.join("book.toml"))

@@ -210,16 +210,22 @@ impl<O> Machine<O> {
         payload: O,
     ) {
         let identify = self.identify;
+        let is_same = |one: &O, other: &O| {
+            let (one, other) = (identify(one), identify(other));
+            one.namespace == other.namespace && one.name == other.name
+        };
         match (&mut initial.initial, change) {
+            // Of an object that changes before the marker, the set has the later state alone.
+            (Initial::Held(held), Change::Added | Change::Modified)
+                if let Some(at) = held.iter().position(|held| is_same(held, &payload)) =>
+            {
+                held[at] = payload;
+            }
             (Initial::Held(held), Change::Added | Change::Modified) if held.len() < HELD_MAX => {
                 held.push(payload);
             }
             (Initial::Held(held), Change::Deleted) => {
-                let gone = identify(&payload);
-                held.retain(|held| {
-                    let held = identify(held);
-                    held.namespace != gone.namespace || held.name != gone.name
-                });
+                held.retain(|held| !is_same(held, &payload));
             }
             (Initial::Held(_) | Initial::Told, Change::Added | Change::Modified) => {
                 self.tell_held(&mut initial);

@@ -482,7 +482,7 @@ fn any_state_is_never_an_older_one(#[case] steps: &[Do], #[case] expected: &str)
 #[case::the_version_is_the_markers(&[Opened, Added("a", "90"), Marker("100"), Pass(5), Eof], "S Init +a Done W(100)")]
 #[case::changes_before_the_marker_are_applied(
     &[Opened, Added("p1", "1"), Added("p3", "4"), Modified("p1", "3"), Deleted("p3", "5"), Marker("5")],
-    "S Init +p1 +p1 Done"
+    "S Init +p1 Done"
 )]
 #[case::an_end_before_the_marker_starts_clean(
     &[Opened, Added("a", "7"), Pass(5), Eof, Opened, Added("b", "8"), Marker("9")],
@@ -560,8 +560,8 @@ fn a_streaming_list_of_any_state_that_was_told_in_part_is_not_followed_by_an_old
 fn a_large_streaming_list_is_told_while_it_arrives_and_a_delete_starts_it_anew() {
     let mut bench = Bench::new(streaming());
     bench.step(Opened);
-    for _ in 0..4 {
-        bench.step(Added("a", "1"));
+    for name in ["a", "c", "d", "e", "a"] {
+        bench.step(Added(name, "1"));
     }
     assert_eq!(bench.seen, ["S"]);
     bench.step(Added("b", "2"));
