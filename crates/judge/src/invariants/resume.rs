@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ::trace::record::{Frame, FrameType, Side, Verb};
+use ::trace::record::{Frame, FrameType, ObjectRef, Side, Verb};
 use ::trace::report::Report;
 use scenario::{ClientMode, Transport};
 
@@ -118,6 +118,7 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
             && trace
                 .snapshot_before(next.asked.seq)
                 .is_none_or(|set| set.done.seq <= at.seq)
+            && !may_have_stopped_before(ground, expired, at.seq, next.asked.seq)
         {
             found.push(Finding {
                 sentence: format!(
@@ -275,6 +276,27 @@ fn may_have_given_up(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, sent: Mom
     let is_http2 = ground.scenario.server.transport == Transport::TlsHttp2;
     at_once.any(|reported| reported.at.seq < sent.seq && matches!(reported.report, Report::Error { .. }))
         || (silence_before(exchange, sent.at) >= PATIENCE && (is_http2 || exchange.left_by(sent.at)))
+}
+
+/// The client may have read no further than an event before `seq`: it reported an error in place of that event, before it
+/// sent the request at `until`.
+fn may_have_stopped_before(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, seq: u64, until: u64) -> bool {
+    let reports = &ground.trace.reports;
+    let since = reports.partition_point(|reported| reported.at.seq < exchange.asked.seq);
+    let is_reported = |object: &ObjectRef| {
+        reports[since..]
+            .iter()
+            .take_while(|reported| reported.at.seq < until)
+            .any(|reported| {
+                reported.key == object.key && reported.resource_version() == object.resource_version
+            })
+    };
+    exchange
+        .frames
+        .iter()
+        .filter(|sent| sent.sent.seq < seq && !matches!(sent.frame.kind, FrameType::Bookmark { .. }))
+        .filter_map(|sent| Some((sent.sent.seq, sent.frame.object.as_deref()?)))
+        .any(|(sent, object)| ground.trace.error_between(sent, until) && !is_reported(object))
 }
 
 /// How long the client had waited at an instant, whatever else was sent at the same instant.

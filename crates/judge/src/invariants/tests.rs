@@ -88,6 +88,8 @@ fn stop_late(mut s: Sample) -> Vec<::trace::record::Record> {
 #[case::left_as_the_bookmark_came("", { let mut s = watching(); s.after(1).bookmark("20", None).eof().left().watch("11"); s })]
 #[case::left_after_a_silence_as_the_410_came("", { let mut s = watching(); s.after(5000).error(410, "Expired").end(Ending::Fin, Side::Client).after(900).watch("11"); s })]
 #[case::left_after_a_silence_as_head_and_410_came("", { let mut s = synced(); s.request(Verb::Watch, &[("resourceVersion", "10")]).after(5000).head(200).error(410, "Expired").end(Ending::Fin, Side::Client).after(900).watch("10"); s })]
+#[case::read_no_further_than_an_event_it_refused("", { let mut s = watching(); s.wrote("d", "12").added("d", "12").error(410, "Expired").eof().emit_error("no Node").after(900).watch("11").added("d", "12").emit_apply("d", "12"); s })]
+#[case::reported_what_came_before_the_410("INV-04", { let mut s = watching(); s.wrote("d", "12").added("d", "12").emit_apply("d", "12").error(410, "Expired").eof().emit_error("gone").after(900).watch("12"); s })]
 #[case::left_a_410_that_came_soon("INV-04", { let mut s = watching(); s.after(4900).error(410, "Expired").end(Ending::Fin, Side::Client).after(900).watch("11"); s })]
 #[case::stayed_when_410_came_after_a_silence("INV-04", { let mut s = watching(); s.after(5000).error(410, "Expired").after(1).end(Ending::Fin, Side::Client).after(900).watch("11"); s })]
 #[case::goes_on_from_before_a_set_it_refused("", { let mut s = watching(); s.eof().list(&[LIMIT]).page("12", "", &[("a", "5"), ("b", "7"), ("c", "11")]).emit_error("another kind").after(900).watch("11"); s })]
@@ -339,6 +341,29 @@ fn an_empty_set_of_one_object_may_be_reported_again(
     let found = violated(&scenario, &Trace::new(&records));
     let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
     assert_eq!(ids.join(" "), broken);
+}
+
+/// A server that lies may stream two objects where one was asked for; nobody who follows one can report both.
+#[rstest]
+#[case::of_one(ClientMode::Object, false)]
+#[case::of_a_collection(ClientMode::Watcher, true)]
+fn one_object_of_two_may_be_reported(#[case] mode: ClientMode, #[case] accused: bool) {
+    let mut s = Sample::new();
+    s.wrote("a", "5")
+        .watch_list("")
+        .lie()
+        .added("b", "6")
+        .added("a", "5");
+    s.bookmark("10", Some("true")).emit_init(&[("b", "6")]);
+    let records = end(s);
+    let mut scenario = scenario();
+    scenario.client.mode = mode;
+    let found = violated(&scenario, &Trace::new(&records));
+    assert_eq!(
+        found.iter().any(|found| found.check == "INV-10"),
+        accused,
+        "{found:?}"
+    );
 }
 
 /// A stream of HTTP/2 that the server ends shows nobody who leaves it at the same instant.
