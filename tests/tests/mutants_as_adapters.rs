@@ -1,5 +1,5 @@
 //! What `tests/tests/mutants.rs` shows in virtual time holds for adapters too: a wrong client behind the adapter protocol, in
-//! a process of its own and in real time, fails the scenario that catches its mistake.
+//! its own process and in real time, fails the scenario that catches its mistake.
 //!
 //! `cargo test -p tests --test mutants_as_adapters -- --include-ignored` plays every pair of mistake and scenario; it takes four
 //! minutes, nearly all of them waiting for clients that do nothing.

@@ -28,6 +28,30 @@ use crate::drive::stack;
 /// What an adapter says of its client beside the name and version.
 pub use super::message::{Capability, Recovers};
 
+/// Everything but `cache`: the capabilities of a client that obeys all settings, and is a stream that holds no objects.
+pub const OF_A_STREAM: [Capability; 20] = [
+    Capability::Selectors,
+    Capability::FieldSelectors,
+    Capability::PageSize,
+    Capability::ResourceVersion,
+    Capability::StreamingList,
+    Capability::MetadataOnly,
+    Capability::SingleObject,
+    Capability::Timeout,
+    Capability::Bookmarks,
+    Capability::IdleTimeout,
+    Capability::ListTimeout,
+    Capability::StalenessProbe,
+    Capability::Backoff,
+    Capability::RetryAfterMax,
+    Capability::Gzip,
+    Capability::Http2,
+    Capability::Pause,
+    Capability::Errors,
+    Capability::InitEvents,
+    Capability::Ordered,
+];
+
 /// Plays the adapter of `client` on standard input and output until `stop` or the end of input.
 pub fn serve(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) -> ExitCode {
     match talk(client, capabilities, recovers) {

@@ -4,32 +4,8 @@
 
 use std::process::ExitCode;
 
-use conformance::adapter::serve::{Capability, Recovers, serve};
+use conformance::adapter::serve::{OF_A_STREAM, Recovers, serve};
 use tests::reference::{Mistake, Reference};
-
-/// What the reference client can be told.
-const CAPABILITIES: [Capability; 20] = [
-    Capability::Selectors,
-    Capability::FieldSelectors,
-    Capability::PageSize,
-    Capability::ResourceVersion,
-    Capability::StreamingList,
-    Capability::MetadataOnly,
-    Capability::SingleObject,
-    Capability::Timeout,
-    Capability::Bookmarks,
-    Capability::IdleTimeout,
-    Capability::ListTimeout,
-    Capability::StalenessProbe,
-    Capability::Backoff,
-    Capability::RetryAfterMax,
-    Capability::Gzip,
-    Capability::Http2,
-    Capability::Pause,
-    Capability::Errors,
-    Capability::InitEvents,
-    Capability::Ordered,
-];
 
 fn main() -> ExitCode {
     let mistake = match std::env::args().nth(1) {
@@ -42,5 +18,5 @@ fn main() -> ExitCode {
             }
         },
     };
-    serve(&Reference { mistake }, &CAPABILITIES, Recovers::Library)
+    serve(&Reference { mistake }, &OF_A_STREAM, Recovers::Library)
 }
