@@ -3,7 +3,7 @@
 //! [`Edge`] owns the server. Whatever happens is numbered, timed and handed in under one lock, so that the order of
 //! the trace is the order of arrival; whatever the server decides is laid out for the answer it belongs to before the
 //! lock is released. Connections pull from there: `answer` turns it into a response body, `streamed` sends what has no end
-//! in sight, `wire` gives every piece a write of its own and carries out [`Ending`](trace::fault::Ending)s, [`serve`]
+//! in sight, `wire` writes every piece by itself and carries out [`Ending`](trace::fault::Ending)s, [`serve`]
 //! accepts sockets. To those that wait idle `delivery` writes by itself.
 //!
 //! This module must not know what a scenario is, nor what the bytes mean.

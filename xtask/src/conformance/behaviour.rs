@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use conformance::adapter::evidence;
+use conformance::adapter::evidence::{self, Evidence};
 use e2e::adapters::Client;
 use fake_apiserver::record::{Record, Verb, What};
 use serde::{Deserialize, Serialize};
@@ -104,12 +104,17 @@ impl Behaviour {
             .status();
         run.map_err(|error| format!("cannot run {}: {error}", fake_apiserver.display()))?;
         let kept = evidence::find(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let kept: Vec<Evidence> = kept
+            .iter()
+            .map(|kept| evidence::read(kept))
+            .collect::<Result<_, _>>()?;
         let records = |name: &str| {
-            let kept = kept.iter().find(|kept| kept.to_string_lossy().contains(name));
-            let kept = kept.ok_or_else(|| format!("{}: {name} left no evidence", client.name))?;
-            read_records(&kept.join("records.ndjson"))
+            let played = kept.iter().find(|kept| kept.summary.id.ends_with(name));
+            played
+                .map(|kept| kept.records.as_slice())
+                .ok_or_else(|| format!("{}: {name} left no evidence", client.name))
         };
-        Ok(Self::of(&records(REQUESTS)?, &records(DELAYS)?))
+        Ok(Self::of(records(REQUESTS)?, records(DELAYS)?))
     }
 
     /// Reads what was measured; `None`: nothing was.
@@ -179,13 +184,6 @@ fn delays_after_refusals(records: &[Record]) -> Vec<u64> {
         }
     }
     delays
-}
-
-fn read_records(file: &Path) -> Result<Vec<Record>, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    text.lines()
-        .map(|line| serde_json::from_str(line).map_err(|error| format!("{}: {error}", file.display())))
-        .collect()
 }
 
 fn file(root: &Path, client: &str) -> PathBuf {

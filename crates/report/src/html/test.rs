@@ -22,7 +22,7 @@ pub(super) fn sections(page: &Page<'_>) -> Markup {
     }
 }
 
-/// The attempt that is open at first: one that shows what there is to see.
+/// The attempt that is open at first: one with a contradiction, else the first.
 fn opened<'a>(tests: &[&'a Test<'_>]) -> Option<&'a str> {
     let cells = tests.iter().flat_map(|test| test.cells.iter().flatten());
     let attempts: Vec<&Attempt<'_>> = cells.flat_map(|cell| &cell.attempts).collect();
