@@ -72,7 +72,7 @@ fn checks() -> Result<Vec<String>, String> {
                 ));
             }
         }
-        found.extend(modules::circles(name, folder)?);
+        found.extend(modules::wrong(name, folder)?);
     }
     for (name, bare, forbidden) in FORBIDDEN {
         let dependencies = dependencies(name, bare)?;

@@ -3,51 +3,12 @@
 //! A scenario may wait for a report. With a client nobody adapted that wait would have no end, so what the client was told
 //! is taken for what it says; the script then leaves it a while to take it in. Nothing assumed enters the trace.
 
-use std::ops::Range;
-use std::time::Duration;
-
 use apimachinery::ObjectRef;
-use trace::record::{FrameType, StreamId, Verb, What};
+use trace::record::{FrameType, What};
 use trace::report::{Report, ReportedObject};
 
-use super::Server;
-use super::names::expand;
-
-impl Server {
-    /// Takes what left on a stream, the records in `told`, for reports.
-    pub(super) fn assume_reports(&mut self, now: Duration, stream: StreamId, told: Range<usize>) {
-        if self.goal.hears_reports() || !self.script.awaits_report() {
-            return;
-        }
-        let Some(open) = self.open.get(&stream) else {
-            return;
-        };
-        let collection = open.asked.collection.as_ref();
-        if !collection.is_some_and(|collection| self.is_of_target(collection)) {
-            return;
-        }
-        // What a streaming list says before its marker is its list.
-        let mut listing = open.asked.verb == Verb::WatchList && !self.is_marked(stream, told.start);
-        let bindings = &self.bindings;
-        for record in &self.log.records[told] {
-            for report in reports(&record.what, listing) {
-                listing &= report != Report::InitDone;
-                self.script
-                    .on_told(now, &report, &|wanted| expand(bindings, wanted));
-            }
-        }
-    }
-
-    /// Has the marker left on this stream, in the records before `end`?
-    fn is_marked(&self, stream: StreamId, end: usize) -> bool {
-        self.log.records[..end].iter().any(|record| {
-            matches!(&record.what, What::Frame { stream: other, frame } if *other == stream && is_marker(&frame.kind))
-        })
-    }
-}
-
 /// What a correct client reports of this, as far as it can be known from outside.
-fn reports(what: &What, listing: bool) -> Vec<Report> {
+pub(super) fn reports(what: &What, listing: bool) -> Vec<Report> {
     match what {
         What::Page {
             continue_token,
@@ -103,7 +64,8 @@ fn reports(what: &What, listing: bool) -> Vec<Report> {
     }
 }
 
-fn is_marker(kind: &FrameType) -> bool {
+/// Is it the bookmark that ends the initial events?
+pub(super) fn is_marker(kind: &FrameType) -> bool {
     matches!(kind, FrameType::Bookmark { initial_events_end: Some(value) } if value == "true")
 }
 

@@ -1,12 +1,10 @@
-//! What goes into the server and what comes out of it, as values. It must not know what becomes of either.
+//! What goes into the server, as values. It must not know what becomes of them.
 
-use bytes::Bytes;
-use trace::fault::Ending;
 use trace::record::{ConnId, Replica, Side, StreamId};
 use trace::report::Report;
 
-use super::control::Control;
 use crate::api::{HttpRequest, User};
+use crate::apiserver::Control;
 
 /// What happened.
 #[derive(Debug)]
@@ -43,7 +41,7 @@ pub enum Input {
         /// What was asked.
         request: HttpRequest,
     },
-    /// The connection took all that was handed over before an [`Output::Fence`] of this request.
+    /// The connection took all that was handed over before an [`Output::Fence`](super::Output::Fence) of this request.
     Taken(StreamId),
     /// The client gave an answer up before its end.
     Abandoned(StreamId),
@@ -59,46 +57,4 @@ pub enum Input {
     Control(Control),
     /// Nothing happened but time.
     Tick,
-}
-
-/// What to do, in order.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Send the head of an answer. Body bytes follow as [`Output::Data`].
-    Head {
-        /// The request it answers.
-        stream: StreamId,
-        /// HTTP status.
-        status: u16,
-        /// Headers; the edge adds `Date` and the framing (`Content-Length` when `length` is known, else chunked).
-        headers: Vec<(String, String)>,
-        /// Length of the whole body, if it will be sent whole.
-        length: Option<u64>,
-    },
-    /// Send body bytes, in a write of their own.
-    Data {
-        /// The request they answer.
-        stream: StreamId,
-        /// The bytes.
-        bytes: Bytes,
-    },
-    /// Say [`Input::Taken`] once the connection took all that came before this: until then there is not much more.
-    Fence {
-        /// The request.
-        stream: StreamId,
-    },
-    /// Take no more requests on the connection of this one; answers that are under way go on to their end. HTTP/2: a
-    /// GOAWAY with NO_ERROR. HTTP/1.1: the connection closes behind the answer.
-    Goaway {
-        /// The request.
-        stream: StreamId,
-    },
-    /// End the answer so, once everything before it is flushed. Without a head before it, the request is never
-    /// answered and the ending concerns the connection.
-    End {
-        /// The request.
-        stream: StreamId,
-        /// How.
-        how: Ending,
-    },
 }

@@ -10,7 +10,6 @@ use trace::record::{RunEnd, What};
 use trace::report::{Fold, Report, Version};
 
 use crate::script::{Script, Standing};
-use crate::server::Log;
 
 /// How long a run and its parts may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,28 +154,29 @@ impl Goal {
         self.compare(now);
     }
 
-    pub(super) fn on_request(&mut self, _now: Duration, requests: u64) {
+    pub(super) fn on_request(&mut self, requests: u64) {
         if requests > self.limits.requests {
             self.runaway = Some(requests);
         }
     }
 
-    /// Looks whether the run is over at `now`.
-    pub(super) fn advance(&mut self, now: Duration, script: &Script, log: &mut Log) {
+    /// Looks whether the run is over at `now`. Gives what is to be recorded.
+    pub(super) fn advance(&mut self, now: Duration, script: &Script) -> Vec<What> {
+        let mut told = Vec::new();
         if self.end.is_some() {
-            return;
+            return told;
         }
         if !self.said_done && matches!(script.standing(), Standing::Done { .. }) {
             self.said_done = true;
-            log.push(now, What::ScriptDone);
+            told.push(What::ScriptDone);
         }
-        if !self.limits.ends {
-            return;
-        }
-        if let Some(end) = self.judge(now, script) {
-            log.push(now, What::RunEnded(end.clone()));
+        if self.limits.ends
+            && let Some(end) = self.judge(now, script)
+        {
+            told.push(What::RunEnded(end.clone()));
             self.end = Some(end);
         }
+        told
     }
 
     /// Since when the client follows the truth, if it has a watch open and nobody did anything since `quiet_since`.

@@ -3,12 +3,9 @@
 //! It must not know where the values come from beyond the record that carries them.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use scenario::{Expected, Ref};
 use trace::record::What;
-
-use super::Server;
 
 /// What a name of the scenario file stands for.
 #[derive(Debug, Clone, Default)]
@@ -17,36 +14,42 @@ pub(super) struct Binding {
     pub(super) continue_token: Option<String>,
 }
 
-impl Server {
-    pub(super) fn bind(&mut self, now: Duration, name: &str, binding: Binding) {
-        self.log.push(
-            now,
-            What::Bound {
-                name: name.to_owned(),
-                value: binding.resource_version.clone(),
-                continue_token: binding.continue_token.clone(),
-            },
-        );
-        self.bindings.insert(name.to_owned(), binding);
-    }
-}
+/// The names that are bound.
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeMap<String, Binding>);
 
-pub(super) fn expand(bindings: &BTreeMap<String, Binding>, wanted: &Expected) -> Option<String> {
-    match wanted {
-        Expected::Is(text) => Some(text.clone()),
-        Expected::Ref(Ref::Start) => bindings
-            .get("start")
-            .map(|binding| binding.resource_version.clone()),
-        Expected::Ref(Ref::ResourceVersion(name)) => {
-            bindings.get(name).map(|binding| binding.resource_version.clone())
+impl Names {
+    /// Binds a name. Gives what is to be recorded of it.
+    pub(super) fn bind(&mut self, name: &str, binding: Binding) -> What {
+        let bound = What::Bound {
+            name: name.to_owned(),
+            value: binding.resource_version.clone(),
+            continue_token: binding.continue_token.clone(),
+        };
+        self.0.insert(name.to_owned(), binding);
+        bound
+    }
+
+    /// The value that is wanted; `None`: the name is not bound, or no value is named.
+    pub(super) fn expand(&self, wanted: &Expected) -> Option<String> {
+        match wanted {
+            Expected::Is(text) => Some(text.clone()),
+            Expected::Ref(Ref::Start) => self.version("start"),
+            Expected::Ref(Ref::ResourceVersion(name)) => self.version(name),
+            Expected::Ref(Ref::Continue(name)) => {
+                let binding = self.0.get(name);
+                binding.and_then(|binding| binding.continue_token.clone())
+            }
+            Expected::Not(_) | Expected::Absent | Expected::Present => None,
         }
-        Expected::Ref(Ref::Continue(name)) => bindings
-            .get(name)
-            .and_then(|binding| binding.continue_token.clone()),
-        Expected::Not(_) | Expected::Absent | Expected::Present => None,
+    }
+
+    fn version(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|binding| binding.resource_version.clone())
     }
 }
 
+/// What a record that left on an answer makes its name stand for.
 pub(super) fn binding_of(what: &What) -> Option<Binding> {
     if let What::Page {
         resource_version,

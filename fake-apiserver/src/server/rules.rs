@@ -12,8 +12,10 @@ use scenario::{Action, RequestKind, RequestTrigger, Rule, RuleTrigger, Times, Tr
 use serde::Serialize;
 use trace::record::{Replica, StreamId, Verb, What};
 
+use super::Server;
 use super::act::{On, words};
-use super::{Server, Source, header};
+use crate::api;
+use crate::apiserver::{ApiServer, Asked};
 
 /// Most rules at one time: each is asked about every request.
 const RULES_MAX: usize = 1_000;
@@ -142,31 +144,19 @@ impl Server {
     }
 
     /// Runs the first rule that a request meets, if it meets one.
-    pub(super) fn obey_rules(
-        &mut self,
-        now: Duration,
-        stream: StreamId,
-        replica: Replica,
-        verb: Verb,
-        query: &[(String, String)],
-    ) {
+    pub(super) fn obey_rules(&mut self, now: Duration, stream: StreamId) {
         self.rules.standing.retain(|_, standing| !standing.is_over(now));
-        let Some(open) = self.open.get(&stream) else {
+        if self.rules.standing.is_empty() {
+            return;
+        }
+        let Some(asked) = self.api.asked(stream).filter(|asked| !asked.only_probes) else {
             return;
         };
-        let request = &open.asked.request;
-        let agent = header(request, "user-agent");
-        let seen = Seen {
-            stream,
-            conn: open.exchange.conn,
-            replica,
-            user_agent: agent.as_deref(),
-            method: request.method.as_str(),
-            path: &request.path,
-        };
+        let (agent, query) = (asked.user_agent(), api::query_pairs(&asked.request.query));
+        let seen = seen(&self.api, stream, asked, agent.as_deref());
         let Some((id, standing)) = self.rules.standing.iter_mut().find_map(|(id, standing)| {
             standing
-                .is_met(now, &seen, verb, query)
+                .is_met(now, &seen, asked.verb, &query)
                 .then_some((*id, standing))
         }) else {
             return;
@@ -183,21 +173,14 @@ impl Server {
 
     fn do_now(&mut self, now: Duration, rule: &Rule, does: String) -> Result<Ruled, RuleRefused> {
         let streams: Vec<StreamId> = self
-            .open
-            .iter()
-            .filter(|(_, open)| matches!(open.source, Source::Watch(_)) && !open.exchange.is_over())
-            .filter(|(stream, open)| {
-                let agent = header(&open.asked.request, "user-agent");
-                rule.from.means(&Seen {
-                    stream: **stream,
-                    conn: open.exchange.conn,
-                    replica: self.replica_of(open.exchange.conn),
-                    user_agent: agent.as_deref(),
-                    method: open.asked.request.method.as_str(),
-                    path: &open.asked.request.path,
-                })
+            .api
+            .watches()
+            .filter(|(stream, asked)| {
+                let agent = asked.user_agent();
+                rule.from
+                    .means(&seen(&self.api, *stream, asked, agent.as_deref()))
             })
-            .map(|(stream, _)| *stream)
+            .map(|(stream, _)| stream)
             .collect();
         let concerns_watches = rule.actions.iter().any(|action| action.concerns_answer());
         if concerns_watches && streams.is_empty() {
@@ -231,7 +214,7 @@ impl Server {
                 | Action::Say(_)
                 | Action::Refuse(_) => &[],
             };
-            if let Some(missing) = objects.iter().find(|object| !self.model.has(object)) {
+            if let Some(missing) = objects.iter().find(|object| !self.api.has(object)) {
                 let dot = if missing.group.is_empty() { "" } else { "." };
                 return Err(RuleRefused::NoObject {
                     object: missing.key(),
@@ -243,17 +226,17 @@ impl Server {
     }
 
     fn served(&self, rule: &Rule) -> Result<(), RuleRefused> {
-        if rule.from.replica == Some(Replica::Secondary) && !self.model.has_secondary() {
+        if rule.from.replica == Some(Replica::Secondary) && !self.api.has_secondary() {
             return Err(RuleRefused::NoTwin);
         }
         let Some((group, plural)) = &rule.from.resource else {
             return Ok(());
         };
-        if self.model.catalog().find(group, plural).is_some() {
+        if self.api.catalog().find(group, plural).is_some() {
             return Ok(());
         }
         let known: Vec<String> = self
-            .model
+            .api
             .catalog()
             .kinds()
             .iter()
@@ -270,7 +253,19 @@ impl Server {
     }
 
     fn ruled(&mut self, now: Duration, rule: String, stream: Option<StreamId>, how: String) {
-        self.log.push(now, What::Rule { rule, stream, how });
+        self.api.record(now, What::Rule { rule, stream, how });
+    }
+}
+
+/// What a rule may know of a request.
+fn seen<'r>(api: &ApiServer, stream: StreamId, asked: &'r Asked, user_agent: Option<&'r str>) -> Seen<'r> {
+    Seen {
+        stream,
+        conn: asked.conn,
+        replica: api.replica_of(asked.conn),
+        user_agent,
+        method: asked.request.method.as_str(),
+        path: &asked.request.path,
     }
 }
 

@@ -1,5 +1,5 @@
-//! The import order: which crate of the project may import which, and that no files of a crate import each other in a
-//! circle of more than two.
+//! The import order: which crate of the project may import which, the order of the parts of a crate that has one, and that no
+//! files of a crate import each other in a circle of more than two.
 //!
 //! Files are read with `syn`, so that comments and strings do not count; tests may import what they like. A file and the
 //! files below it belong together: a parent names its children, and these its items.
@@ -26,26 +26,54 @@ pub(super) const ORDER: [(&str, &str); 13] = [
     ("watcher", "watcher"),
 ];
 
+/// The parts of crates in import order: each imports only parts of its crate that stand before it.
+const PARTS: [(&str, &[&str]); 1] = [(
+    "fake-apiserver",
+    &["api", "model", "apiserver", "script", "server", "net"],
+)];
+
 /// A module by its segments; empty: the root of the crate.
 type Module = Vec<String>;
 
-/// What is wrong inside one crate: a line a circle.
+/// What is wrong inside one crate: a line an import against the order of its parts, and a line a circle.
 ///
 /// # Errors
 /// A file cannot be read, or is no Rust.
-pub(super) fn circles(name: &str, folder: &str) -> Result<Vec<String>, String> {
+pub(super) fn wrong(name: &str, folder: &str) -> Result<Vec<String>, String> {
     let mut sources = BTreeMap::new();
     gather(&Path::new(folder).join("src"), &mut Vec::new(), &mut sources)?;
-    Ok(found(&imports(&sources)?)
-        .into_iter()
-        .map(|circle| {
-            let files: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
-            format!(
-                "{name}: modules import each other in a circle: {}",
-                files.join(", ")
-            )
-        })
-        .collect())
+    let edges = imports(&sources)?;
+    let parts = PARTS.iter().find(|(of, _)| *of == name);
+    let against = parts.map_or_else(Vec::new, |(_, parts)| against_order(&edges, parts));
+    let against = against.into_iter().map(|(from, to)| {
+        let (from, to) = (from.join("::"), to.join("::"));
+        format!("{name}: {from} must not import {to}, which stands behind it in the order of parts")
+    });
+    let circles = found(&edges).into_iter().map(|circle| {
+        let files: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+        format!(
+            "{name}: modules import each other in a circle: {}",
+            files.join(", ")
+        )
+    });
+    Ok(against.chain(circles).collect())
+}
+
+/// The imports of a part from one that stands behind it.
+fn against_order<'e>(
+    edges: &'e BTreeMap<Module, BTreeSet<Module>>,
+    parts: &[&str],
+) -> Vec<(&'e Module, &'e Module)> {
+    let place = |module: &Module| {
+        parts
+            .iter()
+            .position(|part| module.first().is_some_and(|first| first == part))
+    };
+    edges
+        .iter()
+        .flat_map(|(from, imported)| imported.iter().map(move |to| (from, to)))
+        .filter(|(from, to)| place(from).zip(place(to)).is_some_and(|(from, to)| from < to))
+        .collect()
 }
 
 /// The sources of a crate by module. Files of tests are left out.
@@ -224,6 +252,22 @@ mod tests {
             ("c", "use crate::a::Three as Other;"),
         ];
         assert_eq!(circles_of(&files), [["a", "b", "c"]]);
+    }
+
+    #[test]
+    fn an_import_against_the_order_of_parts_is_found() {
+        let files = [
+            ("", "mod low; mod high; mod other;"),
+            ("low::part", "use crate::high::One; use crate::other::Two;"),
+            ("high", "use crate::low::Three;"),
+            ("other", "use crate::high::Four;"),
+        ];
+        let edges = imports(&sources(&files)).expect("Rust");
+        let against: Vec<String> = against_order(&edges, &["low", "high"])
+            .into_iter()
+            .map(|(from, to)| format!("{} {}", from.join("::"), to.join("::")))
+            .collect();
+        assert_eq!(against, ["low::part high"]);
     }
 
     #[test]

@@ -263,8 +263,6 @@ async fn the_trace_is_the_same_in_every_run() {
     }
     assert_eq!(traces[0], traces[1]);
     insta::assert_snapshot!(traces[0], @r"
-    0.000s script . $start is 1000
-    0.000s script . done
     0.000s truth  . create namespaces/default@1001
     0.000s truth  . create namespaces/kube-node-lease@1002
     0.000s truth  . create namespaces/kube-public@1003

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use apimachinery::status::Status;
 use trace::record::ConnId;
 
-use super::Server;
+use super::ApiServer;
 use crate::api::access::{self, Authorizer, User};
 use crate::api::{Answer, HttpRequest};
 
-impl Server {
+impl ApiServer {
     /// Lets a request in, or does not.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Server {
             let account = self.user_of_token(token, &[]);
             account.map(|(user, _)| user).ok()
         })?;
-        access::impersonated(user, request, self.authorizer(), self.scenario.server.version)
+        access::impersonated(user, request, self.authorizer(), self.settings.version)
     }
 
     /// Who decides what may be done.

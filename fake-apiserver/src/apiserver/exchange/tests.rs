@@ -38,7 +38,7 @@ fn bookmark(initial_events_end: Option<&str>) -> WatchFrame {
 }
 
 fn watch() -> Exchange {
-    let mut exchange = Exchange::new(STREAM, ConnId(1));
+    let mut exchange = Exchange::new(STREAM);
     exchange.set_head(Head {
         status: 200,
         headers: Vec::new(),
@@ -318,7 +318,7 @@ fn a_compressed_watch_has_a_gzip_member_for_each_line(
     #[case] headers: Vec<(String, String)>,
     #[case] compressed: bool,
 ) {
-    let mut exchange = Exchange::new(STREAM, ConnId(1));
+    let mut exchange = Exchange::new(STREAM);
     exchange.compress();
     exchange.set_head(Head {
         status: 200,

@@ -24,13 +24,14 @@ pub(super) use rules::Fate;
 use scenario::RuleAction;
 use shape::Shape;
 use trace::fault::{Ending, Pace};
-use trace::record::{ConnId, Frame, Side, StreamId, What};
+use trace::record::{Frame, Side, StreamId, What};
 
 use super::backlog::Backlog;
 use super::joined::{JOINED_BYTES_MAX, Joined};
+use super::log::Log;
+use super::output::Output;
 use crate::api;
 use crate::model::WatchFrame;
-use crate::server::{Log, Output};
 
 /// Go's server announces the length of what fits into one buffer of its (`net/http`, `bufferBeforeChunkingSize`) and
 /// sends the rest in chunks.
@@ -62,7 +63,6 @@ impl Head {
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) id: StreamId,
-    pub(super) conn: ConnId,
     state: State,
     shape: Shape,
     pub(super) rules: EventRules,
@@ -103,10 +103,9 @@ impl State {
 }
 
 impl Exchange {
-    pub(super) fn new(id: StreamId, conn: ConnId) -> Self {
+    pub(super) fn new(id: StreamId) -> Self {
         Self {
             id,
-            conn,
             state: State::Undecided(Body::default()),
             shape: Shape::default(),
             rules: EventRules::default(),

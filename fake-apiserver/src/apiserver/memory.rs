@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::Server;
+use super::ApiServer;
 use crate::api::{Answer, HttpRequest};
 
 const MIB: usize = 1024 * 1024;
@@ -47,9 +47,9 @@ pub struct MemoryView {
     pub budget: usize,
 }
 
-impl Server {
+impl ApiServer {
     /// Memory in use beside the objects, without what connections hold.
-    pub fn memory(&self) -> MemoryView {
+    pub(crate) fn memory(&self) -> MemoryView {
         MemoryView {
             history: self.model.storage().history_bytes(),
             events: self.model.storage().event_bytes(),

@@ -9,7 +9,7 @@ use crate::model::WatchFrame;
 
 /// What the script does to the truthful events of a watch.
 #[derive(Debug, Default)]
-pub(in crate::server) struct EventRules {
+pub(in crate::apiserver) struct EventRules {
     pub(super) drop: u32,
     pub(super) repeat: u32,
     pub(super) reorder: u32,
@@ -21,7 +21,7 @@ pub(in crate::server) struct EventRules {
 
 /// What became of a truthful event.
 #[derive(Debug)]
-pub(in crate::server) enum Fate {
+pub(in crate::apiserver) enum Fate {
     /// It is sent; `scripted` when the script repeated or moved it.
     Send { frame: WatchFrame, scripted: bool },
     /// It is never sent.
@@ -35,13 +35,13 @@ pub(in crate::server) enum Fate {
 
 impl EventRules {
     /// Does every event leave as it is?
-    pub(in crate::server) fn is_truthful(&self) -> bool {
+    pub(in crate::apiserver) fn is_truthful(&self) -> bool {
         let untouched = self.drop == 0 && self.repeat == 0 && self.reorder == 0;
         untouched && !self.no_bookmarks && self.end_marker.is_none()
     }
 
     /// Decides over one truthful event, in the order in which the results are to be carried out.
-    pub(in crate::server) fn decide(&mut self, frame: WatchFrame) -> Vec<Fate> {
+    pub(in crate::apiserver) fn decide(&mut self, frame: WatchFrame) -> Vec<Fate> {
         if let FrameType::Bookmark { initial_events_end } = &frame.kind {
             // A bookmark promises that every event before it was sent. The end marker takes them along, any other waits
             // for the next interval.
@@ -105,7 +105,7 @@ impl EventRules {
     }
 
     /// What is held back, in reverse order: nothing more will come to change places with.
-    pub(in crate::server) fn let_go(&mut self) -> Vec<Fate> {
+    pub(in crate::apiserver) fn let_go(&mut self) -> Vec<Fate> {
         if !self.held.is_empty() {
             self.reorder = 0;
         }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use trace::record::StreamId;
 
-use super::Server;
+use super::ApiServer;
 use crate::api::{self, Answer, WriteRequest};
 use crate::model::Written;
 
-impl Server {
+impl ApiServer {
     /// Does the write and answers it; waiting reads and watches are served next.
     pub(super) fn decide_write(&mut self, now: Duration, stream: StreamId, request: WriteRequest) {
         let kind = request.collection.kind;

@@ -1,7 +1,7 @@
 //! The truthful answer of a request, once it is time for it: asked of the model, put on the exchange with its headers and
 //! the record that tells it.
 //!
-//! Bytes leave elsewhere (`flow.rs`), and what the script wants changed is decided elsewhere (`act.rs`).
+//! Bytes leave elsewhere (`flow.rs`), and what is to be changed is decided elsewhere (`deviate.rs`).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use trace::fault::Ending;
 use trace::record::{Replica, StreamId, What};
 
 use super::exchange::Head;
-use super::{AskedBy, Open, Server, Source};
+use super::{ApiServer, Asked, Open, Source};
 use crate::api;
 use crate::api::{Answer, Document, HttpRequest, Request, StyledText, websocket};
 use crate::model::{GetOutcome, ListOutcome, Page};
@@ -21,9 +21,9 @@ use crate::model::{GetOutcome, ListOutcome, Page};
 /// What is longer is no Status, and is not read to find that out.
 const LONGEST_STATUS: usize = 64 * 1024;
 
-impl Server {
+impl ApiServer {
     /// Computes the truthful answer of a request nothing is decided about yet.
-    pub(super) fn decide(&mut self, now: Duration, stream: StreamId) {
+    pub(crate) fn decide(&mut self, now: Duration, stream: StreamId) {
         let Some(open) = self.open.get_mut(&stream) else {
             return;
         };
@@ -114,7 +114,7 @@ impl Server {
     /// The port a request came to.
     fn replica_at(&self, stream: StreamId) -> Replica {
         let open = self.open.get(&stream);
-        open.map(|open| self.replica_of(open.exchange.conn))
+        open.map(|open| self.replica_of(open.asked.conn))
             .unwrap_or_default()
     }
 
@@ -187,7 +187,7 @@ impl Server {
         let mut answer = document.answer(
             &open.asked.request,
             self.model.catalog(),
-            self.scenario.server.version,
+            self.settings.version,
             &self.issuer,
         );
         let before = answer.headers.len();
@@ -228,7 +228,7 @@ impl Open {
 /// The headers every answer has, and then its own, which replace the common ones. An empty one is not sent.
 pub(super) fn all_headers(
     stream: StreamId,
-    asked: &AskedBy,
+    asked: &Asked,
     own: Vec<(String, String)>,
 ) -> Vec<(String, String)> {
     let replaced = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
@@ -242,7 +242,7 @@ pub(super) fn all_headers(
     headers
 }
 
-pub(super) fn watch_head(stream: StreamId, asked: &AskedBy) -> Head {
+pub(super) fn watch_head(stream: StreamId, asked: &Asked) -> Head {
     let upgrade = websocket::handshake(&asked.request);
     let (status, headers) =
         upgrade.unwrap_or_else(|| (200, all_headers(stream, asked, api::watch_headers())));

@@ -1,57 +1,36 @@
-//! Onwards from what happened: runs the steps that are due, moves what the truth has to say into each answer's queue, and
-//! lets out what may leave.
+//! Onwards from what happened: moves what the truth has to say into each answer's queue, and lets out what may leave.
 //!
 //! It must not know what an answer is made of.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::time::Duration;
 
 use apimachinery::ObjectRef;
 use trace::fault::Ending;
-use trace::record::{StreamId, What};
+use trace::record::{Record, StreamId, What};
 
 use super::answer::watch_head;
 use super::exchange::Fate;
 use super::log::Log;
 use super::memory::EVENT_BYTES_MAX;
-use super::names::binding_of;
-use super::{Open, Output, Server, Source};
+use super::output::Output;
+use super::{ApiServer, Asked, Open, Source};
 use crate::model::{Model, WatchPoll};
-use crate::script::{Script, Standing};
 
-impl Server {
-    /// Runs every step and sends every byte that is due at `now`.
-    pub(super) fn advance(&mut self, now: Duration) {
+/// Who is told what left on an answer, while its request is still known.
+pub(crate) trait Observer {
+    /// `records` tell what just left on `stream`, which was asked for by `asked`. Gives what else is to be recorded.
+    fn on_left(&mut self, now: Duration, stream: StreamId, asked: &Asked, records: &[Record]) -> Vec<What>;
+}
+
+impl ApiServer {
+    /// Compacts if it is time.
+    pub(crate) fn compact_in_time(&mut self, now: Duration) {
         if let Some(compaction) = &self.compaction
             && now >= compaction.poll_timeout()
         {
             self.compact_if_due(now);
         }
-        // Only a step that stands needs to know, and looking may be long.
-        while let Standing::Armed { .. } = self.script.standing()
-            && let Some(step) = self
-                .script
-                .poll(now, self.newest_watch().is_some(), self.synced_since())
-        {
-            self.run_step(now, step, None);
-        }
-        self.pump_due(now);
-        if self.goal.can_end() {
-            let at_rest = self.watches_target().then(|| self.script.quiet_since());
-            self.goal.on_rest(at_rest);
-        }
-        // A frame that just left may have been the client's last word on a step that waits for quiet; nothing else
-        // that pumping does can arm a step.
-        self.goal.advance(now, &self.script, &mut self.log);
-    }
-
-    /// Since when the client has a watch open and follows the truth, if a step waits for that.
-    pub(super) fn synced_since(&self) -> Option<Duration> {
-        let asked = self.script.awaits_sync() && self.watches_target();
-        asked
-            .then(|| self.goal.synced_since(self.script.quiet_since()))
-            .flatten()
     }
 
     /// Forgets history that is old, or too much: to be asked after every write.
@@ -75,7 +54,8 @@ impl Server {
         }
     }
 
-    fn pump_due(&mut self, now: Duration) {
+    /// Sends every byte that is due at `now`.
+    pub(crate) fn pump_due(&mut self, now: Duration, observer: &mut dyn Observer) {
         while let Some((at, stream)) = self.wakes.first().copied() {
             if at > now {
                 break;
@@ -87,13 +67,13 @@ impl Server {
             self.touched.insert(stream);
         }
         for stream in std::mem::take(&mut self.touched) {
-            self.pump(now, stream);
+            self.pump(now, stream, observer);
         }
         self.joined.forget();
     }
 
     /// Moves what the truth has to say into the queue, and what may leave out of it.
-    pub(super) fn pump(&mut self, now: Duration, stream: StreamId) {
+    pub(crate) fn pump(&mut self, now: Duration, stream: StreamId, observer: &mut dyn Observer) {
         let share = self.answer_share();
         loop {
             let Some(mut open) = self.open.get_mut(&stream) else {
@@ -111,7 +91,7 @@ impl Server {
                 now,
                 Ground {
                     model: &self.model,
-                    script: &mut self.script,
+                    changed_at: &mut self.changed_at,
                     log: &mut self.log,
                     wakes: &mut self.wakes,
                 },
@@ -125,12 +105,12 @@ impl Server {
                 self.wakes.insert((at, stream));
             }
             let (is_over, room) = (open.exchange.is_over(), open.exchange.room());
-            let told = told..self.log.records.len();
-            if open.bind.is_some() {
-                self.bind_what_left(now, stream, told.clone());
+            let told = &self.log.records[told..];
+            let is_stalled = is_stalled(told);
+            for what in observer.on_left(now, stream, &open.asked, told) {
+                self.log.push(now, what);
             }
-            self.assume_reports(now, stream, told);
-            if is_over && !self.is_stalled() {
+            if is_over && !is_stalled {
                 self.close(stream);
                 return;
             }
@@ -141,7 +121,7 @@ impl Server {
     }
 
     /// The connection took what was handed over; what waited for room goes on in this turn.
-    pub(super) fn taken(&mut self, stream: StreamId) {
+    pub(crate) fn taken(&mut self, stream: StreamId) {
         if let Some(open) = self.open.get_mut(&stream) {
             if open.exchange.taken() {
                 self.outputs.push_back(Output::Fence { stream });
@@ -157,27 +137,6 @@ impl Server {
         }
     }
 
-    /// Binds the name that waits for what just left on a stream, if it did: the records in `told`.
-    fn bind_what_left(&mut self, now: Duration, stream: StreamId, told: Range<usize>) {
-        let mut left = self.log.records[told].iter();
-        if let Some(binding) = left.find_map(|record| binding_of(&record.what))
-            && let Some(name) = self.open.get_mut(&stream).and_then(|open| open.bind.take())
-        {
-            self.bind(now, &name, binding);
-        }
-    }
-
-    /// Is the end that was recorded last one that the client does not see?
-    fn is_stalled(&self) -> bool {
-        matches!(
-            self.log.records.last().map(|record| &record.what),
-            Some(What::End {
-                how: Ending::Stall,
-                ..
-            })
-        )
-    }
-
     /// Changes an open request, and looks at it in this turn.
     pub(super) fn with(&mut self, stream: StreamId, change: impl FnOnce(&mut Open)) {
         if let Some(open) = self.open.get_mut(&stream) {
@@ -187,34 +146,26 @@ impl Server {
     }
 
     /// Looks at every open request in this turn.
-    pub(super) fn touch_all(&mut self) {
+    pub(crate) fn touch_all(&mut self) {
         self.touched = self.open.keys().copied().collect();
     }
+}
 
-    /// Is a watch open of what the scenario is about?
-    fn watches_target(&self) -> bool {
-        self.open.values().any(|open| {
-            let collection = open.asked.collection.as_ref();
-            matches!(open.source, Source::Watch(_))
-                && !open.exchange.is_over()
-                && collection.is_some_and(|collection| self.is_of_target(collection))
+/// Do these records end with an end that the client does not see?
+fn is_stalled(records: &[Record]) -> bool {
+    matches!(
+        records.last().map(|record| &record.what),
+        Some(What::End {
+            how: Ending::Stall,
+            ..
         })
-    }
-
-    /// The watch opened last, among those that can still say something.
-    pub(super) fn newest_watch(&self) -> Option<StreamId> {
-        self.open
-            .iter()
-            .rev()
-            .find(|(_, open)| matches!(open.source, Source::Watch(_)) && !open.exchange.is_over())
-            .map(|(stream, _)| *stream)
-    }
+    )
 }
 
 /// What answers are made from, and what is noted meanwhile.
 struct Ground<'s> {
     model: &'s Model,
-    script: &'s mut Script,
+    changed_at: &'s mut Duration,
     log: &'s mut Log,
     wakes: &'s mut BTreeSet<(Duration, StreamId)>,
 }
@@ -243,7 +194,7 @@ impl Open {
                 WatchPoll::Frame(frame) => {
                     room = room.saturating_sub(frame.line.len());
                     if frame.kind.is_change() {
-                        ground.script.on_activity(now);
+                        *ground.changed_at = now;
                     }
                     if self.exchange.rules.is_truthful() {
                         self.exchange.push_line(frame, false);

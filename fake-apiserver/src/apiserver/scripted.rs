@@ -1,4 +1,4 @@
-//! Lines of a watch that the script wrote, as frames.
+//! Lines of a watch that a scenario or a rule wrote, as frames.
 //!
 //! It must not know of answers.
 
@@ -12,11 +12,11 @@ use scenario::{Expected, ObjectName, RawFrame, SentObject};
 use serde_json::{Value, json};
 use trace::record::FrameType;
 
-use super::Server;
-use super::act::with_newline;
+use super::ApiServer;
+use super::deviate::with_newline;
 use crate::model::WatchFrame;
 
-impl Server {
+impl ApiServer {
     /// The object a scripted event shows; `None`: there is none of that name now.
     pub(super) fn sent_object(&self, object: &SentObject, form: Form) -> Option<Value> {
         match object {
@@ -68,20 +68,16 @@ pub(super) fn raw_frame(frame: &RawFrame) -> WatchFrame {
     }
 }
 
-/// An event the truth knows nothing of. `version`: what was wanted, and what it stands for.
-pub(super) fn event_frame(
-    kind: &str,
-    mut object: Value,
-    version: Option<(&Expected, Option<String>)>,
-) -> WatchFrame {
-    if let (Some((wanted, version)), Some(map)) = (version, object.as_object_mut()) {
+/// An event the truth knows nothing of. `version`: the resourceVersion it shows, if it is not the object's own.
+pub(super) fn event_frame(kind: &str, mut object: Value, version: Option<&Expected>) -> WatchFrame {
+    if let (Some(version), Some(map)) = (version, object.as_object_mut()) {
         let metadata = map.entry("metadata").or_insert_with(|| json!({}));
         if let Some(metadata) = metadata.as_object_mut() {
-            match (wanted, version) {
-                (_, Some(version)) => {
+            match version {
+                Expected::Is(version) => {
                     metadata.insert("resourceVersion".to_owned(), json!(version));
                 }
-                (_, None) => {
+                Expected::Ref(_) | Expected::Not(_) | Expected::Absent | Expected::Present => {
                     metadata.shift_remove("resourceVersion");
                 }
             }

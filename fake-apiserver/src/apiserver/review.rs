@@ -5,7 +5,7 @@ use std::time::Duration;
 use apimachinery::kind::Review;
 use trace::record::StreamId;
 
-use super::Server;
+use super::ApiServer;
 use crate::api;
 use crate::api::access::API_AUDIENCE;
 use crate::api::{Answer, ReviewRequest};
@@ -14,7 +14,7 @@ use crate::model::review::{Known, Reviewer};
 /// What is said of a token that is nobody's, or nobody's any more.
 const NOBODY: &str = "invalid bearer token";
 
-impl Server {
+impl ApiServer {
     pub(super) fn decide_review(&mut self, now: Duration, stream: StreamId, request: ReviewRequest) {
         let chance = self.draw();
         let Some(open) = self.open.get(&stream) else {
@@ -30,7 +30,7 @@ impl Server {
         let mut warnings = request.warnings.clone();
         warnings.extend(reason.map(str::to_owned));
         let warnings = api::warnings(&warnings);
-        let answered = self.asker(open.exchange.conn, asked).and_then(|asker| {
+        let answered = self.asker(open.asked.conn, asked).and_then(|asker| {
             let reviewer = Reviewer {
                 asker: &asker,
                 authorizer: self.authorizer(),

@@ -1,0 +1,265 @@
+//! What can be done to an apiserver from outside of its API, and what can be seen of it: the counterparts of what an operator
+//! does to a cluster.
+
+use std::time::Duration;
+
+use apimachinery::kind::Kind;
+use apimachinery::options::{Collection, Form};
+use apimachinery::status::Status;
+use builtin_kinds::catalog::Catalog;
+use builtin_kinds::types;
+use scenario::{Manifest, ObjectName, Place, ServerSettings};
+use serde::Serialize;
+use serde_json::{Value, json};
+use trace::record::{ConnId, Replica, StreamId};
+
+use super::ApiServer;
+use super::compaction::Compaction;
+use super::joined::Joined;
+use crate::api::access::Issuer;
+use crate::api::write::WriteAction;
+use crate::api::{Access, WriteRequest};
+use crate::model::{Model, WatchCacheOp};
+
+/// Namespaces every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// The resource they are objects of.
+const NAMESPACES_OF: &str = "namespaces";
+
+/// Something done to a running server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// etcd is compacted: exact lists and continue tokens of before are 410 at once. Watch caches keep what they have.
+    Compact,
+    /// The apiserver restarts: every watch ends, and every watch cache is refilled at the current resourceVersion.
+    RestartWatchCaches,
+}
+
+/// An open answer, as it is told of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StreamView {
+    /// The request's number.
+    pub stream: StreamId,
+    /// Its connection.
+    pub connection: ConnId,
+    /// The port it came to.
+    pub replica: Replica,
+    /// `LIST`, `WATCH`, `WATCH-LIST`, `OTHER`.
+    pub verb: &'static str,
+    /// HTTP method.
+    pub method: String,
+    /// Path and query, as sent.
+    pub target: String,
+    /// The User-Agent header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
+    /// How long it has been open, in milliseconds.
+    pub open_ms: u64,
+}
+
+impl ApiServer {
+    /// One that takes whatever a scenario puts into it. `seed` decides what chance decides on a real server.
+    pub(crate) fn new(settings: ServerSettings, seed: u64) -> Self {
+        Self::over(Model::new(&settings), settings, seed)
+    }
+
+    /// One for any client and any time. It has the namespaces every cluster has, and takes nothing into one that is not
+    /// there.
+    pub(crate) fn standalone(settings: ServerSettings, seed: u64) -> Self {
+        let mut api = Self::over(Model::standalone(&settings), settings, seed);
+        api.joined = Joined::allowed();
+        api.compaction = Some(Compaction::new(api.model.revision()));
+        for name in NAMESPACES {
+            let manifest = api.model.founded(name);
+            api.apply(Duration::ZERO, &manifest);
+            api.settle(Duration::ZERO);
+        }
+        api.begin_here();
+        api
+    }
+
+    /// Opens a second apiserver over the same truth.
+    pub(crate) fn open_secondary(&mut self) {
+        self.model.open_twin();
+    }
+
+    /// Is there one?
+    pub(crate) fn has_secondary(&self) -> bool {
+        self.model.has_secondary()
+    }
+
+    /// Adds the objects that kube-apiserver itself creates when it starts.
+    pub(crate) fn bootstrap(&mut self) {
+        let written = self.model.bootstrap();
+        self.record_writes(Duration::ZERO, written);
+        self.begin_here();
+    }
+
+    /// Lets in only who has one of these tokens.
+    pub(crate) fn set_access(&mut self, access: Access) {
+        self.issuer = Issuer::new(access.signing_secret);
+        self.access = Some(access);
+    }
+
+    /// What there is now is what [`ApiServer::reset`] brings back.
+    pub(crate) fn begin_here(&mut self) {
+        self.model.begin_here();
+    }
+
+    /// Sets the moment at which the server's time is zero, as time since 1970. The times of objects that are there stay.
+    pub(crate) fn starts_at(&mut self, epoch: Duration) {
+        self.model.starts_at(epoch);
+    }
+
+    /// Watch caches follow the store, connections are let in, open answers leave as they are meant, and the objects are
+    /// those of the beginning, under new resourceVersions.
+    pub(crate) fn reset(&mut self, now: Duration) {
+        self.refused_until = Duration::ZERO;
+        self.model.turn_watch_caches(now, WatchCacheOp::Thaw, None, None);
+        for open in self.open.values_mut() {
+            open.exchange.release();
+        }
+        self.turned(now, "reset: no rules, nothing stale, nothing refused".to_owned());
+        let written = self.model.begin_again(now);
+        self.record_writes(now, written);
+        self.compact_if_due(now);
+        self.touch_all();
+    }
+
+    /// The kinds that are served now, custom resources included.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        self.model.catalog()
+    }
+
+    /// The newest resourceVersion.
+    pub(crate) fn revision(&self) -> u64 {
+        self.model.revision()
+    }
+
+    /// Is there an object of that name?
+    pub(crate) fn has(&self, name: &ObjectName) -> bool {
+        self.model.has(name)
+    }
+
+    /// The answers that are not over, in order of their requests.
+    pub(crate) fn streams(&self, now: Duration) -> Vec<StreamView> {
+        self.open
+            .iter()
+            .filter(|(_, open)| !open.exchange.is_over())
+            .map(|(stream, open)| {
+                let (asked, conn) = (&open.asked, open.asked.conn);
+                let request = &asked.request;
+                let query = if request.query.is_empty() { "" } else { "?" };
+                StreamView {
+                    stream: *stream,
+                    connection: conn,
+                    replica: self.replica_of(conn),
+                    verb: asked.verb.word(),
+                    method: request.method.to_string(),
+                    target: format!("{}{query}{}", request.path, request.query),
+                    user_agent: asked.user_agent(),
+                    open_ms: now.saturating_sub(asked.at).as_millis() as u64,
+                }
+            })
+            .collect()
+    }
+
+    /// Puts an object into the store as it is, its status too, and makes its namespace where there is none.
+    ///
+    /// # Errors
+    /// In words: the object has no name, or is of no kind that is served; or a definition of custom resources is wrong.
+    pub(crate) fn put(&mut self, object: &Value) -> Result<(), String> {
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let (api_version, kind_name, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+        let kind = self
+            .model
+            .catalog()
+            .find_kind(api_version, kind_name)
+            .ok_or_else(|| format!("{kind_name:?} of {api_version:?} is not served"))?;
+        if name.is_empty() {
+            return Err(format!("a {kind_name} has no metadata.name"));
+        }
+        let namespace = match text("/metadata/namespace") {
+            _ if !kind.namespaced => None,
+            "" => Some("default"),
+            namespace => Some(namespace),
+        };
+        if kind.plural == NAMESPACES_OF {
+            self.create_namespace(object["metadata"].clone());
+            return Ok(());
+        }
+        if kind.defines {
+            return self.create(kind, object.clone()).map_err(|status| status.message);
+        }
+        if let Some(namespace) = namespace {
+            self.create_namespace(json!({ "name": namespace }));
+        }
+        let manifest = Manifest {
+            group: kind.group.to_owned(),
+            plural: kind.plural.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+            json: builtin_kinds::convert::received(kind, object.clone()),
+            binds: None,
+            at: Place::default(),
+        };
+        self.apply(Duration::ZERO, &manifest);
+        self.settle(Duration::ZERO);
+        Ok(())
+    }
+
+    /// A namespace like any that is created, unless it is there.
+    fn create_namespace(&mut self, metadata: Value) {
+        let Some(kind) = self.model.catalog().find("", NAMESPACES_OF) else {
+            return;
+        };
+        if let Err(status) = self.create(kind, json!({ "metadata": metadata })) {
+            tracing::debug!(message = status.message, "no new namespace");
+        }
+    }
+
+    /// Creates an object of a kind without namespaces, as a client would.
+    fn create(&mut self, kind: &'static Kind, object: Value) -> Result<(), Status> {
+        let version = self.settings.version;
+        let object = types::conform(kind, &object, version)
+            .map_err(Status::bad_request)?
+            .unwrap_or(object);
+        let request = WriteRequest {
+            collection: Collection {
+                kind,
+                namespace: None,
+            },
+            action: WriteAction::Create { object },
+            dry_run: false,
+            form: Form::Full,
+            manager: "kube-apiserver".to_owned(),
+            warnings: Vec::new(),
+        };
+        let done = self.model.write(Duration::ZERO, request, 0);
+        let done = done.map_err(|refused| refused.status)?;
+        self.record_writes(Duration::ZERO, done.written);
+        Ok(())
+    }
+
+    /// Does something to the server that no request asks for.
+    pub(crate) fn control(&mut self, now: Duration, control: Control) {
+        match control {
+            Control::Compact => {
+                self.model.storage_mut().compact_store();
+                self.turned(now, format!("etcd compacted up to {}", self.model.revision()));
+            }
+            Control::RestartWatchCaches => {
+                self.model.storage_mut().restart_watch_caches();
+                self.turned(now, "watch caches restarted".to_owned());
+            }
+        }
+        self.touch_all();
+    }
+}

@@ -1,0 +1,357 @@
+//! How an answer can be made to deviate from the truth: its head, its body, its lines, its end, and when its bytes leave.
+//!
+//! It must not know what wants the deviation, nor names of a scenario file: values come in as they are to be sent. Where an
+//! answer is not decided yet, what the truth has to say is decided by the caller ([`ApiServer::decide`]).
+
+use std::time::Duration;
+
+use apimachinery::ObjectRef;
+use apimachinery::continue_token::ContinueToken;
+use apimachinery::encode::encode_json;
+use bytes::Bytes;
+use scenario::{
+    Expected, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, RuleAction, SentObject, ShapeAction,
+    StatusSpec,
+};
+use serde_json::{Map, Value, json};
+use trace::fault::Ending;
+use trace::record::{StreamId, What};
+
+use super::output::Output;
+use super::scripted::{error_event, event_frame, object_ref, raw_frame};
+use super::{ApiServer, Open, Source};
+use crate::api::{self, Answer, Request};
+use crate::model::{ListOutcome, Page, WatchFrame};
+
+impl ApiServer {
+    /// Changes an answer as a whole; to be said before it is decided.
+    pub(crate) fn shape(&mut self, now: Duration, stream: StreamId, action: &ShapeAction) {
+        match action {
+            ShapeAction::Reply(reply) => self.reply(stream, reply),
+            ShapeAction::EditPage(edit) => self.with(stream, |open| open.edit = Some(edit.clone())),
+            ShapeAction::Delay(ms) => {
+                let at = now + Duration::from_millis(*ms);
+                self.with(stream, |open| open.exchange.delay_until(at));
+            }
+            ShapeAction::Pace(pace) => self.with(stream, |open| open.exchange.set_pace(*pace)),
+            ShapeAction::Gzip => self.with(stream, |open| {
+                if api::takes_gzip(&open.asked.request) {
+                    open.exchange.compress();
+                }
+            }),
+            ShapeAction::NoAnswer(ending) => self.with(stream, |open| {
+                open.source = Source::Decided;
+                open.exchange.refuse_to_answer(*ending);
+            }),
+        }
+    }
+
+    /// Puts a rule on the lines that an answer sends from here on.
+    pub(crate) fn obey(&mut self, stream: StreamId, rule: &RuleAction) {
+        self.with(stream, |open| open.exchange.obey(rule));
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) fn send_raw(&mut self, stream: StreamId, frame: &RawFrame) {
+        self.push_scripted(stream, raw_frame(frame));
+    }
+
+    /// Sends an event. `version`: the resourceVersion it shows, [`Expected::Absent`] for none; `None`: the object's own.
+    /// False: there is no such object.
+    pub(crate) fn send_event(
+        &mut self,
+        stream: StreamId,
+        kind: &str,
+        object: &SentObject,
+        version: Option<&Expected>,
+    ) -> bool {
+        let form = self.open.get(&stream).map(|open| open.asked.form);
+        let Some(object) = form.and_then(|form| self.sent_object(object, form)) else {
+            return false;
+        };
+        self.push_scripted(stream, event_frame(kind, object, version));
+        true
+    }
+
+    /// Sends an ERROR event.
+    pub(crate) fn send_error(&mut self, stream: StreamId, spec: &StatusSpec) {
+        self.push_scripted(stream, error_event(&status_json(spec, None, None)));
+    }
+
+    /// Sends a bookmark of this resourceVersion; `None`: of the one up to which the watch was served. Gives the version it
+    /// was sent with, empty if none was.
+    pub(crate) fn send_bookmark(
+        &mut self,
+        stream: StreamId,
+        version: Option<String>,
+        initial_events_end: Option<&str>,
+    ) -> String {
+        let version = match version {
+            None => match self.open.get(&stream).map(|open| &open.source) {
+                // The promise of a bookmark is that everything up to it was sent on this watch.
+                Some(Source::Watch(session)) => session.shown(&self.model).to_string(),
+                // A watch that the server has ended sends nothing more.
+                Some(Source::Decided) => return String::new(),
+                Some(_) | None => self.model.revision().to_string(),
+            },
+            Some(version) => version,
+        };
+        let frame = self.open.get(&stream).and_then(|open| {
+            let collection = open.asked.collection.as_ref()?;
+            Some(
+                self.model
+                    .bookmark_frame(collection, &version, initial_events_end, open.asked.form),
+            )
+        });
+        if let Some(frame) = frame {
+            self.push_scripted(stream, frame);
+        }
+        version
+    }
+
+    /// Tells the connection of an answer that it takes no more requests.
+    pub(crate) fn send_goaway(&mut self, now: Duration, stream: StreamId) {
+        if let Some(open) = self.open.get(&stream) {
+            let conn = open.asked.conn;
+            self.log.push(now, What::Goaway { conn });
+            self.outputs.push_back(Output::Goaway { stream });
+        }
+    }
+
+    /// Ends an answer: a watch after what is queued, any other before its body.
+    pub(crate) fn end(&mut self, stream: StreamId, ending: Ending) {
+        self.with(stream, |open: &mut Open| {
+            let is_watch = matches!(open.source, Source::Watch(_));
+            open.source = Source::Decided;
+            if is_watch {
+                open.exchange.end(ending);
+            } else {
+                open.exchange.end_without_body(ending);
+            }
+        });
+    }
+
+    fn reply(&mut self, stream: StreamId, reply: &Reply) {
+        let Some(mut open) = self.open.remove(&stream) else {
+            return;
+        };
+        if !open.exchange.decided() {
+            let (body, content_type) = match &reply.body {
+                ReplyBody::Status(spec) => {
+                    let status = status_json(spec, Some(reply.status), open.asked.continue_token.as_deref());
+                    (with_newline(encode_json(&status)), "application/json")
+                }
+                ReplyBody::Json(value) => (with_newline(encode_json(value)), "application/json"),
+                ReplyBody::Raw(text) => (text.clone().into_bytes(), "text/plain; charset=utf-8"),
+                ReplyBody::Truth => (self.truthful_body(&open.source), "application/json"),
+            };
+            let mut headers = reply.headers.clone();
+            if !headers
+                .iter()
+                .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+            {
+                headers.push(("Content-Type".to_owned(), content_type.to_owned()));
+            }
+            if let Some(after) = &reply.retry_after {
+                headers.push(("Retry-After".to_owned(), after.clone()));
+            }
+            open.source = Source::Decided;
+            let answer = Answer {
+                status: reply.status,
+                headers,
+                body: Bytes::from(body),
+            };
+            open.answer_with(answer, true);
+        }
+        self.open.insert(stream, open);
+        self.touched.insert(stream);
+    }
+
+    /// The body the truth would give now, for an answer that lies about its head only.
+    fn truthful_body(&self, source: &Source) -> Vec<u8> {
+        match source {
+            Source::Undecided(Request::List(request)) => match self.model.list(self.now, self.now, request) {
+                ListOutcome::Page(page) => page.encode().to_vec(),
+                ListOutcome::Refused(status) => status.to_bytes().to_vec(),
+                ListOutcome::Wait { .. } => Vec::new(),
+            },
+            Source::Refused(refusal) => refusal.body.to_vec(),
+            Source::Undecided(
+                Request::Watch(_)
+                | Request::Get(_)
+                | Request::Write(_)
+                | Request::Review(_)
+                | Request::Connect(_)
+                | Request::Document(_),
+            )
+            | Source::Waiting { .. }
+            | Source::WaitingGet { .. }
+            | Source::Watch(_)
+            | Source::Page { .. }
+            | Source::Decided => Vec::new(),
+        }
+    }
+
+    pub(super) fn edited_page(&mut self, stream: StreamId, page: &Page, edit: &PageEdit) -> (Bytes, What) {
+        let mut json = page.to_json();
+        let added: Vec<Value> = edit
+            .add
+            .iter()
+            .map(|item| self.identified(item.clone()))
+            .collect();
+        let keep = |name: &str| {
+            !edit
+                .without
+                .iter()
+                .any(|without| without == "*" || without == name)
+        };
+        let mut items: Vec<ObjectRef> = page
+            .items
+            .iter()
+            .map(|item| item.object_ref())
+            .filter(|item| keep(item.key.rsplit('/').next().unwrap_or_default()))
+            .collect();
+        let all_left_out = items.is_empty() && !page.items.is_empty();
+        if let Some(list) = json.get_mut("items").and_then(Value::as_array_mut) {
+            list.retain(|item| {
+                item.pointer("/metadata/name")
+                    .and_then(Value::as_str)
+                    .is_none_or(keep)
+            });
+            list.extend(added.iter().cloned());
+        }
+        items.extend(added.iter().map(object_ref));
+
+        let resource_version = match &edit.resource_version {
+            None => page.resource_version.to_string(),
+            Some(wanted) => text(wanted).to_owned(),
+        };
+        let continue_token = match &edit.continue_token {
+            None => page.continue_token.clone().unwrap_or_default(),
+            Some(wanted) => {
+                let token = text(wanted).to_owned();
+                if !token.is_empty() {
+                    let truthful = self.continues_at(stream, page, all_left_out);
+                    self.aliases.insert(token.clone(), truthful);
+                }
+                token
+            }
+        };
+        let remaining = edit.remaining.or(page.remaining);
+        if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.clear();
+            if edit.resource_version != Some(Expected::Absent) {
+                metadata.insert("resourceVersion".to_owned(), json!(resource_version));
+            }
+            if !continue_token.is_empty() || edit.continue_token == Some(Expected::Is(String::new())) {
+                metadata.insert("continue".to_owned(), json!(continue_token));
+            }
+            if let Some(remaining) = remaining {
+                metadata.insert("remainingItemCount".to_owned(), json!(remaining));
+            }
+        }
+        if let Some(object) = json.as_object_mut() {
+            match edit.items {
+                None => {}
+                Some(ItemsShape::Null) => {
+                    object.insert("items".to_owned(), Value::Null);
+                }
+                Some(ItemsShape::Missing) => {
+                    object.shift_remove("items");
+                }
+            }
+            if let Some(kind) = &edit.kind {
+                object.insert("kind".to_owned(), json!(kind));
+            }
+        }
+        if edit.items.is_some() {
+            items.clear();
+        }
+        let record = What::Page {
+            stream,
+            resource_version,
+            continue_token,
+            remaining,
+            items,
+            scripted: true,
+        };
+        (Bytes::from(with_newline(encode_json(&json))), record)
+    }
+
+    /// Where a made-up token goes on: where the page it stood on would have, or at that page's own beginning if none
+    /// of it was sent.
+    fn continues_at(&self, stream: StreamId, page: &Page, all_left_out: bool) -> String {
+        let own = self
+            .open
+            .get(&stream)
+            .and_then(|open| open.asked.continue_token.clone());
+        match (&page.continue_token, own) {
+            (_, Some(own)) if all_left_out => own,
+            (Some(next), _) => next.clone(),
+            // Nothing is left: a token behind the last key gives an empty last page.
+            (None, _) => ContinueToken {
+                revision: i64::try_from(page.resource_version).unwrap_or(i64::MAX),
+                start: "/\u{10FFFF}".to_owned(),
+            }
+            .encode(),
+        }
+    }
+
+    fn push_scripted(&mut self, stream: StreamId, frame: WatchFrame) {
+        self.with(stream, |open| open.exchange.push_line(frame, true));
+    }
+}
+
+fn status_json(spec: &StatusSpec, http: Option<u16>, sent: Option<&str>) -> Value {
+    let mut metadata = Map::new();
+    if spec.inconsistent_token
+        && let Some(token) = sent.and_then(|text| ContinueToken::decode(text).ok())
+    {
+        let start = token.start.trim_start_matches('/').to_owned();
+        let token = ContinueToken { revision: -1, start }.encode();
+        metadata.insert("continue".to_owned(), Value::String(token));
+    }
+    let mut status = Map::new();
+    status.insert("kind".to_owned(), json!("Status"));
+    status.insert("apiVersion".to_owned(), json!("v1"));
+    status.insert("metadata".to_owned(), Value::Object(metadata));
+    status.insert("status".to_owned(), json!("Failure"));
+    if let Some(message) = &spec.message {
+        status.insert("message".to_owned(), json!(message));
+    }
+    if let Some(reason) = &spec.reason {
+        status.insert("reason".to_owned(), json!(reason));
+    }
+    if !spec.causes.is_empty() || spec.retry_after_seconds.is_some() {
+        let mut details = Map::new();
+        if !spec.causes.is_empty() {
+            let causes: Vec<Value> = spec
+                .causes
+                .iter()
+                .map(|reason| json!({ "reason": reason }))
+                .collect();
+            details.insert("causes".to_owned(), Value::Array(causes));
+        }
+        if let Some(seconds) = spec.retry_after_seconds {
+            details.insert("retryAfterSeconds".to_owned(), json!(seconds));
+        }
+        status.insert("details".to_owned(), Value::Object(details));
+    }
+    if let Some(code) = spec.code.or(http) {
+        status.insert("code".to_owned(), json!(code));
+    }
+    Value::Object(status)
+}
+
+/// The value to be sent; none is an empty one.
+fn text(wanted: &Expected) -> &str {
+    match wanted {
+        Expected::Is(text) => text,
+        Expected::Ref(_) | Expected::Not(_) | Expected::Absent | Expected::Present => "",
+    }
+}
+
+pub(super) fn with_newline(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.push(b'\n');
+    bytes
+}
