@@ -126,7 +126,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         server = server.with_access(access);
     }
     if serve.secondary {
-        server = server.with_twin();
+        server = server.with_secondary();
     }
     let shown_from = server.next_record();
     let stage = Stage {

@@ -1,9 +1,8 @@
-//! An apiserver without its sockets and without a scenario: it authenticates, authorizes, and answers every request from
-//! the model. No I/O, no clock.
+//! Sans-IO apiserver without a scenario: authenticates, authorizes, and answers every request from the model. No clock.
 //!
-//! It is driven by [`Server`](crate::server::Server), which hands in what happened and may ask for deviations: of an answer
-//! (`deviate.rs`), of the truth (`truth.rs`). Every decision is appended to the trace (`log.rs`) at the moment it is carried
-//! out. It must not know why a deviation is wanted: no step, no rule, no goal of a run.
+//! [`Server`](crate::server::Server) drives it: it passes inputs on, and requests deviations of a response (`deviate.rs`) or
+//! changes of the stored state (`truth.rs`). Every decision is appended to the trace (`log.rs`) when it takes effect. This
+//! module must not depend on steps, rules or the goal of a run.
 
 mod admission;
 mod answer;
@@ -49,59 +48,58 @@ use crate::api::access::Issuer;
 use crate::api::{Access, Answer, HttpRequest, Request, StyledText, User};
 use crate::model::{Model, PageText, WatchSession};
 
-/// What an exchange is answered from.
+/// Source of a response.
 #[derive(Debug)]
 enum Source {
-    /// Nothing is decided yet: deviations come first.
+    /// Not decided yet: deviations apply first.
     Undecided(Request),
-    /// The request is one the truth refuses; deviations come before that, too.
+    /// Rejected by the apiserver; deviations apply before the rejection is sent.
     Refused(Answer),
     /// A LIST that waits for the watch cache to reach a resourceVersion.
     Waiting { request: ListRequest, arrived: Duration },
-    /// A GET that does.
+    /// A GET that waits for the same.
     WaitingGet { request: GetRequest, arrived: Duration },
     /// A watch session of the model.
     Watch(Box<WatchSession>),
-    /// A long list that is written out while it leaves, and what is recorded once it did.
+    /// A long list, encoded while it is sent, and the record to append afterwards.
     Page {
         text: Box<StyledText<PageText>>,
         record: What,
     },
-    /// Everything there will be is queued.
+    /// The whole response is queued.
     Decided,
 }
 
-/// An exchange and what feeds it.
+/// An open request: its exchange and the source of its response.
 #[derive(Debug)]
 struct Open {
     exchange: Exchange,
     source: Source,
     asked: Asked,
-    /// How the LIST page is to be changed.
+    /// Edit of the LIST page.
     edit: Option<PageEdit>,
-    /// When its watch wants to be looked at, as `wakes` has it.
+    /// Next deadline of its watch, the same as in `wakes`.
     wake: Option<Duration>,
 }
 
-/// What of a request is needed after it is parsed.
+/// The part of a request that is kept after parsing.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) request: HttpRequest,
     pub(crate) conn: ConnId,
     form: Form,
     pub(crate) collection: Option<Collection>,
-    /// The continue token it carried, as the truth knows it.
+    /// The continue token of the request, with aliases resolved.
     continue_token: Option<String>,
     at: Duration,
-    /// What it is counted as.
+    /// Verb as counted by scripts and rules.
     pub(crate) verb: Verb,
-    /// A streaming list where there are none: no rule concerns it.
+    /// A streaming list request to a server that does not support them: rules ignore it.
     pub(crate) only_probes: bool,
 }
 
 impl Asked {
-    /// Nothing more will be answered by what the head of the request said. An idle watch must not hold the buffer it was
-    /// read into; whose watch it is may still be asked.
+    /// Drops all headers but the User-Agent, so that an idle watch does not keep the read buffer of its request alive.
     fn forget_headers(&mut self) {
         let agent = self.request.headers.remove(http::header::USER_AGENT);
         self.request.headers = http::HeaderMap::new();
@@ -110,53 +108,53 @@ impl Asked {
         }
     }
 
-    /// The User-Agent header.
+    /// User-Agent header.
     pub(crate) fn user_agent(&self) -> Option<String> {
         header(&self.request, "user-agent")
     }
 }
 
-/// An apiserver without its sockets.
+/// Sans-IO apiserver.
 #[derive(Debug)]
 pub(crate) struct ApiServer {
     settings: ServerSettings,
     model: Model,
     log: Log,
-    /// What a client was told to keep.
+    /// The objects a client under test keeps.
     followed: Option<Followed>,
     outputs: VecDeque<Output>,
     joined: Joined,
-    /// Boxed: a map moves what it holds whenever one comes or goes.
+    /// Boxed, because a map moves its values on every insertion and removal.
     open: BTreeMap<StreamId, Box<Open>>,
-    /// The open requests of each connection.
+    /// Open requests by connection.
     by_conn: BTreeSet<(ConnId, StreamId)>,
-    /// Bytes of their queries.
+    /// Bytes of the queries of open requests.
     query_bytes: usize,
-    /// When an exchange has to be looked at again, and that turn's own set of those that must be looked at now.
+    /// Deadlines of exchanges, and the exchanges to pump in the current turn.
     wakes: BTreeSet<(Duration, StreamId)>,
     touched: BTreeSet<StreamId>,
-    /// When a watch was last given a change.
+    /// Time of the last change queued on any watch.
     changed_at: Duration,
-    /// Continue tokens that were made up, and the truthful ones they stand for.
+    /// Continue tokens invented by page edits, and the real tokens they stand for.
     aliases: BTreeMap<String, String>,
     refused_until: Duration,
     /// Connections to the secondary replica.
     at_the_secondary: BTreeSet<ConnId>,
     /// `None`: no authentication and no authorization.
     access: Option<Access>,
-    /// Who signs the tokens of service accounts.
+    /// Signer of service account tokens.
     issuer: Issuer,
-    /// Who is at the other end, where a certificate says so.
+    /// Users of connections with a client certificate.
     users: BTreeMap<ConnId, User>,
-    /// Of a server that runs for long.
+    /// Automatic compaction; `None` for scenarios.
     compaction: Option<Compaction>,
     chance: u64,
     now: Duration,
 }
 
 impl ApiServer {
-    /// One over `model`, which was made by `settings`. `seed` decides what chance decides on a real server (how long a
-    /// watch without `timeoutSeconds` lives).
+    /// Returns an apiserver over `model`, which was built from `settings`. `seed`: for all randomness (lifetimes of watches
+    /// without `timeoutSeconds`, generated names).
     fn over(model: Model, settings: ServerSettings, seed: u64) -> Self {
         Self {
             settings,
@@ -183,7 +181,7 @@ impl ApiServer {
         }
     }
 
-    /// May a connection come in at `now`? False while connections are refused, and that is recorded.
+    /// Whether a connection is accepted at `now`. A refusal is recorded.
     pub(crate) fn accepts(&mut self, now: Duration) -> bool {
         let accepts = now >= self.refused_until;
         if !accepts {
@@ -192,17 +190,17 @@ impl ApiServer {
         accepts
     }
 
-    /// Until when connections are refused; in the past if they are not.
+    /// Time until which connections are refused; in the past if they are accepted.
     pub(crate) fn refused_until(&self) -> Duration {
         self.refused_until
     }
 
-    /// Refuses connections until then.
+    /// Refuses connections until `until`.
     pub(crate) fn refuse_until(&mut self, until: Duration) {
         self.refused_until = until;
     }
 
-    /// A turn begins at `now`, or at the last turn's time if that is later.
+    /// Begins a turn, and returns its time: `now`, or the time of the previous turn if that is later.
     pub(crate) fn begin_turn(&mut self, now: Duration) -> Duration {
         let now = now.max(self.now);
         self.now = now;
@@ -213,17 +211,17 @@ impl ApiServer {
         now
     }
 
-    /// The time of this turn.
+    /// Time of the current turn.
     pub(crate) fn now(&self) -> Duration {
         self.now
     }
 
-    /// The next thing to do, if any.
+    /// Returns the next output, if any.
     pub(crate) fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When to look again, if nothing happens before.
+    /// Next deadline.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         let compaction = self.compaction.as_ref().map(Compaction::poll_timeout);
         let wake = self.wakes.first().map(|(at, _)| *at);
@@ -231,22 +229,22 @@ impl ApiServer {
         [wake, compaction, caches].into_iter().flatten().min()
     }
 
-    /// Keeps only the newest records, `kept` of them at least.
+    /// Limits the trace to the newest records, at least `kept` of them.
     pub(crate) fn keep(&mut self, kept: usize) {
         self.log.kept = Some(kept);
     }
 
-    /// Appends to the trace what happened at `now` beside the apiserver.
+    /// Appends a record of something outside of the apiserver.
     pub(crate) fn record(&mut self, now: Duration, what: What) {
         self.log.push(now, what);
     }
 
-    /// The trace so far, without what was forgotten.
+    /// Returns the trace, without trimmed records.
     pub(crate) fn records(&self) -> &[Record] {
         &self.log.records
     }
 
-    /// The records from this number on, without what was forgotten.
+    /// Returns the records from number `seq` on, without trimmed records.
     pub(crate) fn records_from(&self, seq: u64) -> &[Record] {
         let known = seq.saturating_sub(self.log.forgotten);
         let from = usize::try_from(known)
@@ -255,24 +253,24 @@ impl ApiServer {
         &self.log.records[from..]
     }
 
-    /// The trace, taken out.
+    /// Consumes the server and returns its trace.
     pub(crate) fn into_records(self) -> Vec<Record> {
         self.log.records
     }
 
-    /// The number the next record will have.
+    /// Sequence number of the next record.
     pub(crate) fn next_record(&self) -> u64 {
         self.log.forgotten + self.log.records.len() as u64
     }
 
-    /// When a watch was last given a change of the truth; zero if none was.
+    /// Time of the last change queued on any watch; zero if there was none.
     pub(crate) fn changed_at(&self) -> Duration {
         self.changed_at
     }
 
-    // ---- what happened
+    // ---- inputs
 
-    /// A connection came in, to `replica`, from port `peer`.
+    /// A connection to `replica` was accepted; `peer`: remote port, `None` without a socket.
     pub(crate) fn connected(&mut self, now: Duration, conn: ConnId, replica: Replica, peer: Option<u16>) {
         if replica == Replica::Secondary {
             self.at_the_secondary.insert(conn);
@@ -280,13 +278,13 @@ impl ApiServer {
         self.log.push(now, What::Connected { conn, replica, peer });
     }
 
-    /// The client of a connection presented a certificate that names `user`.
+    /// The client presented a certificate with the identity `user`.
     pub(crate) fn authenticated(&mut self, conn: ConnId, user: User) {
         tracing::debug!(conn = conn.0, user = user.name, "a client certificate was shown");
         self.users.insert(conn, user);
     }
 
-    /// Takes in a request. Nothing is answered before [`ApiServer::decide`].
+    /// Parses and records a request. [`ApiServer::decide`] computes its response.
     pub(crate) fn receive(&mut self, now: Duration, stream: StreamId, conn: ConnId, request: HttpRequest) {
         let query = api::query_pairs(&request.query);
         let (mut parsed, continue_token) = self.parse(conn, &request, &query);
@@ -294,7 +292,7 @@ impl ApiServer {
         let only_probes = verb == Verb::WatchList && self.settings.streaming_lists == Some(false);
         if only_probes {
             if parsed.is_ok() {
-                // The last minor whose gate is off by default: its refusal is that of every later one.
+                // The last minor with the feature gate off by default: later minors reject it with the same words.
                 parsed = api::parse(&request, self.model.catalog(), Version::V1_33);
             }
             verb = Verb::Other;
@@ -350,7 +348,7 @@ impl ApiServer {
         );
     }
 
-    /// An answer was given up before its end, by that side.
+    /// The response was aborted by `by`.
     pub(crate) fn broke_off(&mut self, now: Duration, stream: StreamId, by: Side) {
         if self.close(stream) {
             self.log.push(
@@ -364,7 +362,7 @@ impl ApiServer {
         }
     }
 
-    /// A connection is gone, and with it the answers on it.
+    /// The connection was closed, which aborts its responses.
     pub(crate) fn disconnected(&mut self, now: Duration, conn: ConnId, by: Side) {
         let of_it = (conn, StreamId(0))..=(conn, StreamId(u64::MAX));
         let streams: Vec<StreamId> = self.by_conn.range(of_it).map(|(_, stream)| *stream).collect();
@@ -376,17 +374,17 @@ impl ApiServer {
         self.log.push(now, What::Disconnected { conn, by });
     }
 
-    /// What was asked, while the answer is open.
+    /// Returns an open request.
     pub(crate) fn asked(&self, stream: StreamId) -> Option<&Asked> {
         self.open.get(&stream).map(|open| &open.asked)
     }
 
-    /// Is the answer open?
+    /// Whether the response is open.
     pub(crate) fn is_open(&self, stream: StreamId) -> bool {
         self.open.contains_key(&stream)
     }
 
-    /// The watches that can still say something, in the order of their requests.
+    /// Returns the watches that can still send events, in order of their requests.
     pub(crate) fn watches(&self) -> impl DoubleEndedIterator<Item = (StreamId, &Asked)> {
         self.open
             .iter()
@@ -394,12 +392,12 @@ impl ApiServer {
             .map(|(stream, open)| (*stream, &open.asked))
     }
 
-    /// The watch opened last, among those that can still say something.
+    /// Returns the newest watch that can still send events.
     pub(crate) fn newest_watch(&self) -> Option<StreamId> {
         self.watches().next_back().map(|(stream, _)| stream)
     }
 
-    /// The port a connection came to.
+    /// Replica of a connection.
     pub(crate) fn replica_of(&self, conn: ConnId) -> Replica {
         if self.at_the_secondary.contains(&conn) {
             Replica::Secondary
@@ -408,7 +406,7 @@ impl ApiServer {
         }
     }
 
-    /// Reads the request as the truth does: tokens that were made up are replaced by those they stand for.
+    /// Parses the request, with invented continue tokens replaced by the real ones.
     fn parse(
         &self,
         conn: ConnId,
@@ -443,7 +441,7 @@ impl ApiServer {
         }
     }
 
-    /// Forgets a request. False if it is not open.
+    /// Removes a request. Returns false if it was not open.
     fn close(&mut self, stream: StreamId) -> bool {
         let open = self.open.remove(&stream);
         if let Some(open) = &open {
@@ -453,14 +451,14 @@ impl ApiServer {
         open.is_some()
     }
 
-    /// How long a watch without `timeoutSeconds` lives: drawn from [1800, 3600) s, as with `--min-request-timeout`.
+    /// Lifetime of a watch without `timeoutSeconds`: random in [1800, 3600) s, as with `--min-request-timeout`.
     fn draw_lifetime(&mut self) -> Duration {
         Duration::from_secs(1800 + self.draw() % 1800)
     }
 
-    /// The next of what chance decides.
+    /// Returns the next random number.
     fn draw(&mut self) -> u64 {
-        // xorshift64*: chance must come from the seed alone.
+        // xorshift64*: randomness comes from the seed alone.
         self.chance ^= self.chance >> 12;
         self.chance ^= self.chance << 25;
         self.chance ^= self.chance >> 27;

@@ -161,7 +161,7 @@ impl Model {
     }
 
     /// Adds a second apiserver, whose watch caches begin at the current revision.
-    pub fn open_twin(&mut self) {
+    pub fn open_secondary(&mut self) {
         self.storage.add_replica();
     }
 

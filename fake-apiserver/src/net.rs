@@ -510,7 +510,7 @@ fn description(input: &Input) -> String {
         Input::Connected { .. } | Input::Disconnected { .. } | Input::Authenticated { .. } => {
             "a connection came or went".to_owned()
         }
-        Input::Taken(_) | Input::Abandoned(_) | Input::CutOff(_) => "an answer left".to_owned(),
+        Input::Flushed(_) | Input::Abandoned(_) | Input::CutOff(_) => "an answer left".to_owned(),
         Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) => "the client reported".to_owned(),
         Input::Control(_) => "it was steered".to_owned(),
         Input::Tick => "time passed".to_owned(),

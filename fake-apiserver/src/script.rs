@@ -1,7 +1,7 @@
-//! Where in the scenario we are: which step is armed, what it waits for, and whether what just happened meets it.
+//! Position in a scenario: which step is armed, what it waits for, and whether an input meets it.
 //!
-//! The script decides *that* a step runs; what its actions do is the business of [`crate::server`]. It knows no HTTP
-//! and no model: requests reach it as [`Asked`], time as an argument.
+//! The script decides *that* a step runs; the server runs its actions. No HTTP and no model: requests arrive as [`Asked`],
+//! time as an argument.
 //!
 //! ```text
 //!   Armed{step} --met, times left--> Armed{step}          (a request trigger that takes several requests)
@@ -10,8 +10,8 @@
 //!        `------waited too long-------> Stuck
 //! ```
 //!
-//! An optional step is armed together with what follows it, up to the first step that is not optional: whichever of them is
-//! met first decides, and those before it are skipped.
+//! An optional step is armed together with the steps after it, up to the first that is not optional: the first of them to be
+//! met runs, and those before it are skipped.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -22,10 +22,10 @@ use scenario::{Expected, QueryMatch, RequestKind, RequestTrigger, SharedScenario
 use trace::record::Verb;
 use trace::report::Report;
 
-/// How long a client that reports nothing is given to take in what it was told, before the script goes on.
+/// Pause after an assumed report, in which the client handles the event.
 const TIME_TO_TAKE_IN: Duration = Duration::from_millis(250);
 
-/// What a step's trigger may know of a request.
+/// The properties of a request that triggers match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// LIST, WATCH or streaming list; others never reach the script.
@@ -49,7 +49,7 @@ impl Asked<'_> {
     }
 }
 
-/// How many requests of each kind came since the client started.
+/// Requests since the client started, by kind.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     /// LISTs without a continue token.
@@ -58,9 +58,9 @@ struct Counts {
     pages: u32,
     /// Watches, streaming lists included.
     watches: u32,
-    /// All of them.
+    /// All requests.
     requests: u32,
-    /// The continue token of the latest page: asked for again, it is the same page.
+    /// Continue token of the latest page: a request that repeats it counts as the same page.
     token: Option<String>,
 }
 
@@ -86,31 +86,31 @@ impl Counts {
     }
 }
 
-/// Where the script stands.
+/// Position of the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// A step waits for its trigger.
     Armed {
-        /// Its index.
+        /// Index of the step.
         step: usize,
-        /// Since when.
+        /// Time since which.
         since: Duration,
     },
     /// A step can no longer be met.
     Missed {
-        /// Its index.
+        /// Index of the step.
         step: usize,
-        /// Why, in words.
+        /// Reason.
         because: String,
     },
     /// Every step is done.
     Done {
-        /// Since when.
+        /// Time since which.
         since: Duration,
     },
 }
 
-/// A pure cursor through the steps of a scenario.
+/// Pure cursor through the steps of a scenario.
 #[derive(Debug)]
 pub struct Script {
     scenario: SharedScenario,
@@ -118,18 +118,18 @@ pub struct Script {
     counts: Counts,
     /// Requests that met the armed step so far.
     met: u32,
-    /// When the armed step was first met, for `Times::For`.
+    /// Time at which the armed step was first met, for `Times::For`.
     first_met: Option<Duration>,
     /// Matching reports seen since the step was armed, by the step that waits for them.
     emitted: BTreeMap<usize, u32>,
-    /// The last of them, where they were only assumed.
+    /// Time of the last of them, if it was assumed.
     assumed: Option<Duration>,
-    /// When either side last did anything.
+    /// Time of the last activity of either side.
     active: Duration,
 }
 
 impl Script {
-    /// A cursor before the first step.
+    /// Returns a cursor before the first step.
     pub fn new(scenario: SharedScenario) -> Self {
         let mut script = Self {
             scenario,
@@ -147,23 +147,23 @@ impl Script {
         script
     }
 
-    /// Where the script stands.
+    /// Position of the script.
     pub fn standing(&self) -> &Standing {
         &self.standing
     }
 
-    /// When either side last did anything.
+    /// Time of the last activity of either side.
     pub fn quiet_since(&self) -> Duration {
         self.active
     }
 
-    /// Either side did something (bookmarks do not count): the quiet period restarts.
+    /// Either side was active (bookmarks do not count): restarts the quiet period.
     pub fn on_activity(&mut self, now: Duration) {
         self.active = now;
     }
 
-    /// A request arrived. `Some(step)`: it meets that step, whose actions are due now, before the answer.
-    /// `expand` says what a name of the file stands for.
+    /// A request arrived. `Some(step)`: it meets that step, whose actions run now, before the response.
+    /// `expand`: resolves a value of the file.
     pub fn on_request(
         &mut self,
         now: Duration,
@@ -202,7 +202,7 @@ impl Script {
         Some(step)
     }
 
-    /// The client reported something. What it makes due is for [`Script::poll`] to say.
+    /// The client reported an event. [`Script::poll`] returns the steps that it makes due.
     pub fn on_report(
         &mut self,
         now: Duration,
@@ -213,33 +213,33 @@ impl Script {
         self.count_report(report, expand);
     }
 
-    /// The bytes have left which make a client report this: taken for the report of a client that reports nothing.
+    /// The bytes of this event were sent: counts as the report of a client without an adapter.
     pub fn on_told(&mut self, now: Duration, report: &Report, expand: &dyn Fn(&Expected) -> Option<String>) {
         if self.count_report(report, expand) {
             self.assumed = Some(now);
         }
     }
 
-    /// Does a step that is armed wait for reports?
+    /// Whether an armed step waits for reports.
     pub fn awaits_report(&self) -> bool {
         self.candidates()
             .any(|step| matches!(self.scenario.steps[step].when, Trigger::Emitted(_)))
     }
 
-    /// Does a step that is armed wait for the client's cache?
+    /// Whether an armed step waits for the client's cache.
     pub fn awaits_sync(&self) -> bool {
         self.candidates()
             .any(|step| self.scenario.steps[step].when == Trigger::Synced)
     }
 
-    /// The step that must be met before those behind it: the armed one, or the first behind it that is not optional.
+    /// Index of the step that must be met next: the armed one, or the first after it that is not optional.
     pub fn required(&self) -> Option<usize> {
         self.candidates().last()
     }
 
-    /// `Some(step)`: a step that waits for no request is due; call again until `None`.
-    /// `has_watch`: is a watch open that stream actions could concern? `synced`: since when the client follows the truth;
-    /// `None`: it does not.
+    /// Returns a step that is due without a request; call again until `None`.
+    /// `has_watch`: whether a watch is open that stream actions can apply to; `synced`: time since which the client is in sync;
+    /// `None`: it is not.
     pub fn poll(&mut self, now: Duration, has_watch: bool, synced: Option<Duration>) -> Option<usize> {
         let Standing::Armed { step, since } = self.standing else {
             return None;
@@ -258,7 +258,7 @@ impl Script {
         Some(step)
     }
 
-    /// When [`Script::poll`] is due if nothing happens before.
+    /// Next deadline of [`Script::poll`].
     pub fn poll_timeout(&self, synced: Option<Duration>) -> Option<Duration> {
         let Standing::Armed { step, since } = self.standing else {
             return None;
@@ -272,7 +272,7 @@ impl Script {
         }
     }
 
-    /// What the armed step waits for, in words; of optional steps, what the first behind them waits for.
+    /// Description of the trigger of the armed step; of optional steps, that of the first required one after them.
     pub fn waiting_for(&self) -> String {
         let Some(step) = self.required() else {
             return String::new();
@@ -301,7 +301,7 @@ impl Script {
         }
     }
 
-    /// The armed step and, while it is optional, those it may be skipped for; none if no step is armed.
+    /// The armed step and, while it is optional, those that may run in its place; empty if no step is armed.
     fn candidates(&self) -> RangeInclusive<usize> {
         let Some(first) = self.armed() else {
             #[expect(clippy::reversed_empty_ranges, reason = "there is none")]
@@ -313,7 +313,7 @@ impl Script {
         first..=(first + optional).min(self.scenario.steps.len() - 1)
     }
 
-    /// Counts a report for the steps that wait for it. False: none does.
+    /// Counts a report for the steps that wait for it. Returns false if none does.
     fn count_report(&mut self, report: &Report, expand: &dyn Fn(&Expected) -> Option<String>) -> bool {
         let mut counted = false;
         for step in self.candidates() {
@@ -355,7 +355,7 @@ impl Script {
     }
 
     fn check_missed(&mut self) {
-        // One that is optional need not be met.
+        // An optional step need not be met.
         let Some(step) = self.required() else {
             return;
         };
@@ -383,7 +383,7 @@ fn request_meets(
         RequestKind::Watch => (is_watch, counts.watches),
         RequestKind::Any => (asked.verb != Verb::Other, counts.requests),
     };
-    // An ordinal names the first request of a step that takes several.
+    // An ordinal selects the first request of a step for several.
     let ordinal_meets = again || trigger.nth.is_none_or(|nth| nth == ordinal);
     kind_meets
         && ordinal_meets

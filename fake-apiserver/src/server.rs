@@ -1,15 +1,15 @@
-//! Apiserver, scenario and rules behind one door in and one door out: no I/O, no clock.
+//! Sans-IO server: apiserver, scenario and rules behind one interface. No clock.
 //!
-//! The driver hands in what happened ([`Server::handle`]) with the time it happened at, then drains what to do
-//! ([`Server::poll_output`]) and learns when to come back ([`Server::poll_timeout`]). Every decision is appended to
-//! the trace ([`Server::records`]) at the moment it is carried out.
+//! The driver passes inputs with their time ([`Server::handle`]), drains the outputs ([`Server::poll_output`]) and waits
+//! until the next deadline ([`Server::poll_timeout`]). Every decision is appended to the trace ([`Server::records`]) when it
+//! takes effect.
 //!
 //! ```text
-//!   Input ──▶ Server ──what happened──▶ ApiServer ──▶ Output
+//!   Input ──▶ Server ─────requests────▶ ApiServer ──▶ Output
 //!               ▲  │                        │
 //!      step due │  └─deviations (act.rs)──▶ │
 //!               │                           ▼
-//!          Run, Rules ◀────records───── the trace
+//!          Run, Rules ◀────records──────  trace
 //! ```
 
 mod act;
@@ -38,23 +38,23 @@ pub(crate) use crate::apiserver::ANSWER_BYTES_MAX;
 use crate::apiserver::{ApiServer, Asked, Followed, Observer};
 pub use crate::apiserver::{Control, MemoryView, Output, StreamView};
 
-/// A fake apiserver without its sockets.
+/// Fake apiserver without its sockets.
 #[derive(Debug)]
 pub struct Server {
     api: ApiServer,
-    /// The scenario that is played, if one is.
+    /// The run of a scenario; `None` for a standalone server.
     run: Option<Run>,
     rules: Rules,
 }
 
 impl Server {
-    /// A server that plays `scenario` under virtual time. `seed` decides what chance decides on a real server (how
-    /// long a watch without `timeoutSeconds` lives).
+    /// Returns a server that runs `scenario` in virtual time. `seed`: for all randomness (lifetimes of watches without
+    /// `timeoutSeconds`, generated names).
     pub fn new(scenario: SharedScenario, seed: u64) -> Self {
         Self::with_limits(scenario, seed, Limits::sim())
     }
 
-    /// The same, with other bounds on how long a run may take.
+    /// The same with other limits.
     pub fn with_limits(scenario: SharedScenario, seed: u64, limits: Limits) -> Self {
         let mut api = ApiServer::new(scenario.server.clone(), seed);
         let mut run = Run::new(scenario.clone(), limits);
@@ -79,19 +79,19 @@ impl Server {
         server
     }
 
-    /// May a connection come in at `now`? False while connections are refused, and that is recorded.
+    /// Whether a connection is accepted at `now`. A refusal is recorded.
     pub fn accepts(&mut self, now: Duration) -> bool {
         let accepts = self.api.accepts(now);
         self.observe(now);
         accepts
     }
 
-    /// Until when connections are refused; in the past if they are not.
+    /// Time until which connections are refused; in the past if they are accepted.
     pub fn refused_until(&self) -> Duration {
         self.api.refused_until()
     }
 
-    /// Takes in what happened at `now`. Times never go back.
+    /// Handles an input at time `now`. A time before that of the previous input counts as that.
     pub fn handle(&mut self, now: Duration, input: Input) {
         let now = self.api.begin_turn(now);
         match input {
@@ -103,7 +103,7 @@ impl Server {
                 conn,
                 request,
             } => self.request(now, stream, conn, request),
-            Input::Taken(stream) => self.api.taken(stream),
+            Input::Flushed(stream) => self.api.taken(stream),
             Input::Abandoned(stream) => self.api.broke_off(now, stream, Side::Client),
             Input::CutOff(stream) => self.api.broke_off(now, stream, Side::Server),
             Input::Report(report) => self.report(now, report),
@@ -115,12 +115,12 @@ impl Server {
         self.advance(now);
     }
 
-    /// The next thing to do, if any. Call until `None` after every [`Server::handle`].
+    /// Returns the next output. Call until `None` after every [`Server::handle`].
     pub fn poll_output(&mut self) -> Option<Output> {
         self.api.poll_output()
     }
 
-    /// When to hand in [`Input::Tick`], if nothing happens before.
+    /// Time at which to pass [`Input::Tick`], if no other input comes before.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let now = self.api.now();
         let run = self.run.as_ref();
@@ -129,41 +129,41 @@ impl Server {
         due.map(|at| at.max(now))
     }
 
-    /// Why the run is over, once it is. A server without a scenario is never over.
+    /// End of the run, once it is over; always `None` without a scenario.
     pub fn finished(&self) -> Option<&RunEnd> {
         self.run.as_ref().and_then(Run::finished)
     }
 
-    /// The step that waits, by its index, and what for; `None` once every step is done.
+    /// Index of the waiting step, and a description of its trigger; `None` once every step is done.
     pub fn waiting_step(&self) -> Option<(usize, String)> {
         self.run.as_ref().and_then(Run::waiting_step)
     }
 
-    /// Where the script stands, for progress lines; empty without a scenario.
+    /// Description of what the script waits for, for progress lines; empty without a scenario.
     pub fn waiting_for(&self) -> String {
         self.run.as_ref().map(Run::waiting_for).unwrap_or_default()
     }
 
-    /// Keeps only the newest records, `kept` of them at least: for servers that run for long.
+    /// Limits the trace to the newest records, at least `kept` of them: for long-running servers.
     #[must_use]
     pub fn keeping(mut self, kept: usize) -> Self {
         self.api.keep(kept);
         self
     }
 
-    /// The trace so far, without what was forgotten: a record's place is its `seq`.
+    /// Returns the trace, without trimmed records; `seq` is a record's position in the whole trace.
     pub fn records(&self) -> &[Record] {
         self.api.records()
     }
 
-    /// The trace, taken out.
+    /// Consumes the server and returns its trace.
     pub fn into_records(self) -> Vec<Record> {
         self.api.into_records()
     }
 
-    // ---- what happened
+    // ---- inputs
 
-    /// The scenario speaks before the rules, and both before the truth.
+    /// Applies the scenario, then the rules, then the apiserver.
     fn request(&mut self, now: Duration, stream: StreamId, conn: ConnId, request: HttpRequest) {
         self.api.receive(now, stream, conn, request);
         self.observe(now);
@@ -189,9 +189,9 @@ impl Server {
         self.api.record(now, What::Reported(report));
     }
 
-    // ---- onwards
+    // ---- progress
 
-    /// Runs every step and sends every byte that is due at `now`.
+    /// Runs every step and sends every byte due at `now`.
     fn advance(&mut self, now: Duration) {
         self.api.compact_in_time(now);
         self.observe(now);
@@ -213,12 +213,12 @@ impl Server {
         run.due_step(now, || api.newest_watch().is_some(), || api.watches_followed())
     }
 
-    /// Moves what the truth has to say on one answer, and lets out what may leave.
+    /// Pumps one response.
     fn pump(&mut self, now: Duration, stream: StreamId) {
         self.api.pump(now, stream, &mut self.run);
     }
 
-    /// Tells the run what is new.
+    /// Passes new records and changes to the run.
     fn observe(&mut self, now: Duration) {
         let Some(run) = &mut self.run else { return };
         let changed_at = self.api.changed_at();
@@ -229,7 +229,7 @@ impl Server {
     }
 }
 
-/// Without a scenario nobody is told what left.
+/// Without a scenario nothing is observed.
 impl Observer for Option<Run> {
     fn on_left(&mut self, now: Duration, stream: StreamId, asked: &Asked, records: &[Record]) -> Vec<What> {
         match self {

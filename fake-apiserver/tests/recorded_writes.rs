@@ -142,7 +142,7 @@ impl World {
                         std::str::from_utf8(&bytes).expect("what the test reads and writes is well-formed"),
                     );
                 }
-                Output::Fence { .. } | Output::Goaway { .. } | Output::End { .. } => {}
+                Output::FlushBarrier { .. } | Output::Goaway { .. } | Output::End { .. } => {}
             }
         }
         stream

@@ -63,7 +63,7 @@ fn ask(
         match output {
             Output::Head { status, .. } => code = status,
             Output::Data { bytes, .. } => body.extend_from_slice(&bytes),
-            Output::Fence { .. } | Output::Goaway { .. } | Output::End { .. } => {}
+            Output::FlushBarrier { .. } | Output::Goaway { .. } | Output::End { .. } => {}
         }
     }
     (code, serde_json::from_slice(&body).expect("answers are JSON"))

@@ -59,7 +59,7 @@ impl World {
                 Output::Data { stream, bytes } => {
                     self.answers.entry(stream).or_default().bytes.extend(bytes);
                 }
-                Output::Fence { stream } => self.answers.entry(stream).or_default().fence = true,
+                Output::FlushBarrier { stream } => self.answers.entry(stream).or_default().fence = true,
                 Output::End { stream, how } => self.answers.entry(stream).or_default().ended = Some(how),
                 Output::Head { .. } | Output::Goaway { .. } => {}
             }
@@ -123,7 +123,7 @@ impl World {
     fn read_on(&mut self, stream: StreamId) -> usize {
         let mut turns = 0;
         while std::mem::take(&mut self.answers.get_mut(&stream).expect("it was asked").fence) {
-            self.handle(Input::Taken(stream));
+            self.handle(Input::Flushed(stream));
             turns += 1;
         }
         turns

@@ -94,7 +94,7 @@ impl InProcess {
                         incoming.chunks.push_back(bytes);
                     }
                 }
-                Output::Fence { stream } => self.server.handle(self.now, Input::Taken(stream)),
+                Output::FlushBarrier { stream } => self.server.handle(self.now, Input::Flushed(stream)),
                 Output::Goaway { .. } => {}
                 Output::End { stream, how } => {
                     if let Some(incoming) = self.streams.get_mut(&stream.0) {

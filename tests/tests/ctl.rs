@@ -255,7 +255,7 @@ fn a_frozen_cache_is_stale_until_it_thaws() {
 }
 
 #[test]
-fn a_twin_that_lags_shows_the_past_to_who_hops_there() {
+fn a_lagging_secondary_shows_an_older_state() {
     let serving = Serving::start(&["--secondary"]);
     assert_eq!(
         serving.steer(&["lag", "1h", "--replica", "secondary"]),
@@ -334,7 +334,7 @@ fn a_reset_brings_back_the_objects_the_server_began_with() {
     "no foos is served"
 )]
 #[case::nobody_there("POST", "/v1/rules", "do: rst", 409, "no open watch is meant: end needs one")]
-#[case::no_twin(
+#[case::no_secondary(
     "POST",
     "/v1/rules",
     "from: {replica: secondary}\ndo: freeze_watch_cache",

@@ -113,7 +113,7 @@ impl Core for OneRelist {
             }
             Input::StopRequested => self.push(now, What::StopRequested),
             Input::LeftOpen(connections) => self.push(now, What::LeftOpen { connections }),
-            Input::Taken(_) | Input::Authenticated { .. } | Input::Control(_) | Input::Tick => {}
+            Input::Flushed(_) | Input::Authenticated { .. } | Input::Control(_) | Input::Tick => {}
         }
     }
 

@@ -130,7 +130,7 @@ mod tests {
             match output {
                 Output::Head { status, .. } => code = status,
                 Output::Data { bytes, .. } => body.extend_from_slice(&bytes),
-                Output::Fence { .. } | Output::Goaway { .. } | Output::End { .. } => {}
+                Output::FlushBarrier { .. } | Output::Goaway { .. } | Output::End { .. } => {}
             }
         }
         (code, String::from_utf8_lossy(&body).into_owned())

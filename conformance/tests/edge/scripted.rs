@@ -45,7 +45,7 @@ impl Core for Scripted {
         let heard = match input {
             Input::Connected { conn, .. } => format!("connected {}", conn.0),
             Input::Disconnected { conn, by } => format!("disconnected {} by {by:?}", conn.0),
-            Input::Taken(stream) => format!("taken {}", stream.0),
+            Input::Flushed(stream) => format!("taken {}", stream.0),
             Input::Abandoned(stream) => format!("abandoned {}", stream.0),
             Input::CutOff(stream) => format!("cut off {}", stream.0),
             Input::Request {

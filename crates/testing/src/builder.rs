@@ -284,7 +284,7 @@ impl Builder {
         }
         server.begin_here();
         if self.secondary {
-            server = server.with_twin();
+            server = server.with_secondary();
         }
         let served = steer::served(&server);
         for rule in &self.rules {

@@ -1,4 +1,4 @@
-//! Who asks, and whether they may. It knows no answers.
+//! Authentication and authorization of requests. No responses.
 
 use std::borrow::Cow;
 
@@ -10,20 +10,20 @@ use crate::api::access::{self, Authorizer, User};
 use crate::api::{Answer, HttpRequest};
 
 impl ApiServer {
-    /// Lets a request in, or does not.
+    /// Authenticates and authorizes a request.
     ///
     /// # Errors
-    /// 401 for who is not known, 403 for what they have no right to, 400 for an impersonation that cannot be read.
+    /// 401 for an unknown user, 403 for a forbidden request, 400 for malformed impersonation headers.
     pub(super) fn admit(&self, conn: ConnId, request: &HttpRequest) -> Result<(), Answer> {
         let user = self.asker(conn, request).map_err(access::not_let_in)?;
         let checked = self.authorizer().check(&user, request);
         checked.map_err(access::refused)
     }
 
-    /// In whose name a request is made.
+    /// Returns the user of a request, after impersonation.
     ///
     /// # Errors
-    /// 401 and, where they pretend to be another and may not, 403 or 400.
+    /// 401; for impersonation 403 or 400.
     pub(super) fn asker(&self, conn: ConnId, request: &HttpRequest) -> Result<Cow<'_, User>, Status> {
         let certified = self.users.get(&conn);
         let user = access::authenticate(self.access.as_ref(), request, certified, |token| {
@@ -33,7 +33,7 @@ impl ApiServer {
         access::impersonated(user, request, self.authorizer(), self.settings.version)
     }
 
-    /// Who decides what may be done.
+    /// Returns the authorizer.
     pub(super) fn authorizer(&self) -> Authorizer {
         match self.access {
             Some(_) => Authorizer::Roles,

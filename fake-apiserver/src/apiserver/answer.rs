@@ -1,7 +1,6 @@
-//! The truthful answer of a request, once it is time for it: asked of the model, put on the exchange with its headers and
-//! the record that tells it.
+//! Responses as the model computes them: queued on the exchange with headers and the record for the trace.
 //!
-//! Bytes leave elsewhere (`flow.rs`), and what is to be changed is decided elsewhere (`deviate.rs`).
+//! Bytes are sent by `flow.rs`, and deviations are made by `deviate.rs`.
 
 use std::time::Duration;
 
@@ -18,11 +17,11 @@ use crate::api;
 use crate::api::{Answer, Document, HttpRequest, Request, StyledText, websocket};
 use crate::model::{GetOutcome, ListOutcome, Page};
 
-/// What is longer is no Status, and is not read to find that out.
+/// Longest body that is parsed as a Status for the trace, in bytes.
 const LONGEST_STATUS: usize = 64 * 1024;
 
 impl ApiServer {
-    /// Computes the truthful answer of a request nothing is decided about yet.
+    /// Computes the response of a request that is not decided yet.
     pub(crate) fn decide(&mut self, now: Duration, stream: StreamId) {
         let Some(open) = self.open.get_mut(&stream) else {
             return;
@@ -65,7 +64,7 @@ impl ApiServer {
         }
     }
 
-    /// Answers a watch that asks for a WebSocket in a way it cannot have.
+    /// Rejects a watch with an invalid WebSocket handshake. Returns whether it did.
     fn refuses_upgrade(&mut self, stream: StreamId) -> bool {
         let Some(open) = self.open.get_mut(&stream) else {
             return false;
@@ -111,14 +110,14 @@ impl ApiServer {
         }
     }
 
-    /// The port a request came to.
+    /// Replica of a request.
     fn replica_at(&self, stream: StreamId) -> Replica {
         let open = self.open.get(&stream);
         open.map(|open| self.replica_of(open.asked.conn))
             .unwrap_or_default()
     }
 
-    /// What `check` says of the request.
+    /// Runs `check` on the request.
     pub(super) fn fits(
         &self,
         stream: StreamId,
@@ -129,7 +128,7 @@ impl ApiServer {
             .map_or(Ok(()), |open| check(&open.asked.request))
     }
 
-    /// Comes back to the request when the truth changes, and at `until`.
+    /// Suspends the request until the next write, at most until `until`.
     fn wait(&mut self, now: Duration, stream: StreamId, until: Duration, source: Source) {
         if let Some(open) = self.open.get_mut(&stream) {
             open.source = source;
@@ -158,7 +157,7 @@ impl ApiServer {
         });
     }
 
-    /// Lets a page be written while it leaves; false where that cannot be.
+    /// Encodes a page while it is sent. Returns false where that is impossible.
     fn answer_long_page(&mut self, stream: StreamId, page: &Page) -> bool {
         let Some(open) = self.open.get_mut(&stream).filter(|open| open.exchange.is_free()) else {
             return false;
@@ -179,7 +178,7 @@ impl ApiServer {
         true
     }
 
-    /// A document is written as its request wants it already, and may announce its length, however long it is.
+    /// Sends a document, which is already negotiated and may set Content-Length at any size.
     fn answer_document(&mut self, stream: StreamId, document: &Document) {
         let Some(open) = self.open.get_mut(&stream) else {
             return;
@@ -206,10 +205,10 @@ impl ApiServer {
 }
 
 impl Open {
-    /// Puts an answer on the exchange: as the request wants it written, or, where it is `scripted`, as it is.
+    /// Queues a response, negotiated for the request unless it is `scripted`.
     pub(super) fn answer_with(&mut self, answer: Answer, scripted: bool) {
         let Self { exchange, asked, .. } = self;
-        // Of a success there is nothing to say but its length, and reading it would cost more than answering.
+        // Of a success only the length is recorded: parsing the body would cost more than the response.
         let told = body_record(exchange.id, &answer.body, scripted || answer.status >= 400);
         let answer = match scripted {
             true => answer,
@@ -225,7 +224,7 @@ impl Open {
     }
 }
 
-/// The headers every answer has, and then its own, which replace the common ones. An empty one is not sent.
+/// Returns the common headers and `own`, which override them. An empty value suppresses a header.
 pub(super) fn all_headers(
     stream: StreamId,
     asked: &Asked,
@@ -268,7 +267,7 @@ fn page_record(stream: StreamId, page: &Page) -> What {
     }
 }
 
-/// What was told, in as many bytes as it takes in the style asked for.
+/// Returns the record with the length of the negotiated body.
 fn with_length(mut record: What, body: &Bytes) -> What {
     if let What::Body { bytes, .. } = &mut record {
         *bytes = body.len() as u64;
@@ -276,7 +275,7 @@ fn with_length(mut record: What, body: &Bytes) -> What {
     record
 }
 
-/// `told`: say why, if it is a refusal.
+/// Returns the record of a body; `told`: with reason and message if it is a Status.
 fn body_record(stream: StreamId, body: &Bytes, told: bool) -> What {
     let status: Option<serde_json::Value> = (told && body.len() <= LONGEST_STATUS)
         .then(|| serde_json::from_slice(body).ok())

@@ -1,5 +1,4 @@
-//! What a request asks for, as far as the server must know before or without its answer: which verb it is counted as, even
-//! when it is refused, what it is about, and how its query is written back. It knows no answers.
+//! Classification of requests before they are answered: verb (also of rejected requests), collection, and re-encoded query.
 
 use apimachinery::options::{Collection, Form};
 use trace::record::Verb;
@@ -22,7 +21,7 @@ pub(super) fn verb(
             | Request::Connect(_)
             | Request::Document(_),
         ) => Verb::Other,
-        // Refused for its options: still a read of a collection, and counted as one.
+        // Rejected for its options, and still counted as a read of a collection.
         Err(_) if request.method == http::Method::GET && api::names_collection(&request.path) => {
             if is_watch(query) {
                 watch_verb(query)
@@ -34,7 +33,7 @@ pub(super) fn verb(
     }
 }
 
-/// A streaming list is one that asks for it: the server's own defaulting is not the client's doing.
+/// A streaming list has `sendInitialEvents=true` in its query; a default set by the server does not count.
 fn watch_verb(query: &[(String, String)]) -> Verb {
     if query
         .iter()
@@ -69,7 +68,7 @@ pub(super) fn collection_of(request: &Request) -> Option<&Collection> {
     }
 }
 
-/// As the server reads it: only absent, `0` and `false` are false.
+/// Parses `watch` as kube-apiserver does: only absent, `0` and `false` are false.
 fn is_watch(query: &[(String, String)]) -> bool {
     query
         .iter()

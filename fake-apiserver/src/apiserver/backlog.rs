@@ -1,22 +1,22 @@
-//! What of an answer was handed over and is not known to be taken by its connection: a client that does not read must not
-//! make the server hold more and more for it.
+//! Backpressure of one response: counts the bytes handed to its connection that are not flushed yet, so that a client that
+//! does not read cannot make the server buffer without bound.
 //!
-//! It must not know what the bytes say. The server stops making them while the backlog is full; a watch that falls too
-//! far behind meanwhile is ended, as a real apiserver ends a watcher whose buffer is full (`storage/cacher/cache_watcher.go`).
+//! The server produces no bytes while the backlog is full; a watch that falls too far behind meanwhile is ended, as
+//! kube-apiserver ends a watcher with a full buffer (`storage/cacher/cache_watcher.go`).
 
 use super::memory::SHARE_MAX;
 
-/// So many times within its share it is asked whether what was handed over was taken.
+/// Flush barriers per share.
 const FENCES: usize = 4;
 
-/// Of one answer.
+/// Backlog of one response.
 #[derive(Debug)]
 pub(super) struct Backlog {
-    /// Bytes that are handed over at most before the connection took some.
+    /// Most bytes in flight.
     share: usize,
-    /// Bytes before the fence that was handed over.
+    /// Bytes before the pending flush barrier.
     fenced: usize,
-    /// Bytes since then.
+    /// Bytes after it.
     since: usize,
 }
 
@@ -31,12 +31,12 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// From now on so many bytes are handed over at most before the connection took some.
+    /// Sets the most bytes in flight.
     pub(super) fn set_share(&mut self, share: usize) {
         self.share = share;
     }
 
-    /// So many bytes are handed over. True if a fence is to follow, which [`Backlog::taken`] answers.
+    /// Counts bytes handed over. Returns true if a flush barrier must follow, to be confirmed by [`Backlog::taken`].
     pub(super) fn gave(&mut self, bytes: usize) -> bool {
         self.since += bytes;
         if self.fenced > 0 || self.since < self.share / FENCES {
@@ -46,13 +46,13 @@ impl Backlog {
         true
     }
 
-    /// The connection took all that was before the fence. True if another fence is to follow at once.
+    /// The bytes before the barrier were flushed. Returns true if another barrier must follow at once.
     pub(super) fn taken(&mut self) -> bool {
         self.fenced = 0;
         self.gave(0)
     }
 
-    /// How many bytes more may be handed over.
+    /// Bytes that may still be handed over.
     pub(super) fn room(&self) -> usize {
         self.share.saturating_sub(self.fenced + self.since)
     }

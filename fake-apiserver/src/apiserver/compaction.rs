@@ -1,29 +1,28 @@
-//! The compaction that a server which runs for long does by itself: as often as a real apiserver tells etcd to (every
-//! five minutes, up to where it was five minutes before: `storage/etcd3/compact.go`), and earlier when history takes
-//! more memory than it is worth.
+//! Schedule of automatic compaction: every five minutes up to the revision of five minutes before, as kube-apiserver does
+//! (`storage/etcd3/compact.go`), and earlier when history takes too much memory.
 //!
-//! It must not know what is compacted, only when.
+//! It computes revisions and touches no storage.
 
 use std::time::Duration;
 
-/// Half of it is kept where history takes more.
+/// Half of this limit is kept when history exceeds it.
 use super::memory::HISTORY_BYTES_MAX as BYTES_MAX;
 
-/// How long history is kept at least (apiserver `--etcd-compaction-interval`).
+/// Interval (kube-apiserver `--etcd-compaction-interval`).
 const EVERY: Duration = Duration::from_secs(300);
 
-/// When to compact, and up to where.
+/// State of the schedule.
 #[derive(Debug)]
 pub(super) struct Compaction {
     next: Duration,
-    /// The revision at the last turn.
+    /// Revision at the previous interval.
     seen: u64,
-    /// A revision since which history takes at most half of what it may.
+    /// Revision since which history takes at most half of the limit.
     half: u64,
 }
 
 impl Compaction {
-    /// Of a server that starts at `revision`.
+    /// Returns the schedule of a server that starts at `revision`.
     pub(super) fn new(revision: u64) -> Self {
         Self {
             next: EVERY,
@@ -37,8 +36,8 @@ impl Compaction {
         self.next
     }
 
-    /// The revision up to which history is to be forgotten at `now`, if any is. `revision` is the newest one, and
-    /// `history_bytes` the memory that history takes.
+    /// Returns the revision to compact to at `now`, if a compaction is due. `revision`: the newest one; `history_bytes`: memory
+    /// taken by history.
     pub(super) fn due(&mut self, now: Duration, revision: u64, history_bytes: usize) -> Option<u64> {
         if now >= self.next {
             self.next = now + EVERY;
@@ -53,10 +52,10 @@ impl Compaction {
         None
     }
 
-    /// Notes what a compaction wrote itself: a revision up to `after`, behind `before`, the newest one until then.
+    /// Accounts for the write of the compaction itself, which raised the newest revision from `before` to `after`.
     ///
-    /// A real apiserver remembers the revision of its own write (`storage/etcd3/compact.go`), so that on an idle server
-    /// the next turn forgets all that this one kept.
+    /// kube-apiserver remembers the revision that it wrote itself (`storage/etcd3/compact.go`), so that on an idle server the next
+    /// compaction removes everything this one kept.
     pub(super) fn wrote(&mut self, before: u64, after: u64) {
         if self.seen == before {
             self.seen = after;

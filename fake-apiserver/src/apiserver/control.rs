@@ -1,5 +1,4 @@
-//! What can be done to an apiserver from outside of its API, and what can be seen of it: the counterparts of what an operator
-//! does to a cluster.
+//! Operations on an apiserver outside of the Kubernetes API: setup, reset, restart, compaction, and views for operators.
 
 use std::time::Duration;
 
@@ -24,27 +23,27 @@ use crate::model::{Model, WatchCacheOp};
 /// Namespaces every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// The resource they are objects of.
+/// Their resource.
 const NAMESPACES_OF: &str = "namespaces";
 
-/// Something done to a running server.
+/// Operation on a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// etcd is compacted: exact lists and continue tokens of before are 410 at once. Watch caches keep what they have.
+    /// Compact etcd: exact lists and continue tokens of older revisions get 410 at once. Watch caches keep their events.
     Compact,
-    /// The apiserver restarts: every watch ends, and every watch cache is refilled at the current resourceVersion.
+    /// Restart: every watch ends, and every watch cache is refilled at the current resourceVersion.
     RestartWatchCaches,
 }
 
-/// An open answer, as it is told of.
+/// View of an open response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StreamView {
-    /// The request's number.
+    /// Number of the request.
     pub stream: StreamId,
-    /// Its connection.
+    /// Connection.
     pub connection: ConnId,
-    /// The port it came to.
+    /// Replica.
     pub replica: Replica,
     /// `LIST`, `WATCH`, `WATCH-LIST`, `OTHER`.
     pub verb: &'static str,
@@ -52,21 +51,22 @@ pub struct StreamView {
     pub method: String,
     /// Path and query, as sent.
     pub target: String,
-    /// The User-Agent header.
+    /// User-Agent header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
-    /// How long it has been open, in milliseconds.
+    /// Age, in milliseconds.
     pub open_ms: u64,
 }
 
 impl ApiServer {
-    /// One that takes whatever a scenario puts into it. `seed` decides what chance decides on a real server.
+    /// Returns an apiserver for a scenario, without namespaces and without the checks that need them. `seed`: for all
+    /// randomness.
     pub(crate) fn new(settings: ServerSettings, seed: u64) -> Self {
         Self::over(Model::new(&settings), settings, seed)
     }
 
-    /// One for any client and any time. It has the namespaces every cluster has, and takes nothing into one that is not
-    /// there.
+    /// Returns an apiserver for any client, with the namespaces of every cluster; writes into missing namespaces are rejected.
+    /// `seed`: for all randomness.
     pub(crate) fn standalone(settings: ServerSettings, seed: u64) -> Self {
         let mut api = Self::over(Model::standalone(&settings), settings, seed);
         api.joined = Joined::allowed();
@@ -80,41 +80,41 @@ impl ApiServer {
         api
     }
 
-    /// Opens a second apiserver over the same truth.
+    /// Adds a secondary replica over the same storage.
     pub(crate) fn open_secondary(&mut self) {
-        self.model.open_twin();
+        self.model.open_secondary();
     }
 
-    /// Is there one?
+    /// Whether there is a secondary replica.
     pub(crate) fn has_secondary(&self) -> bool {
         self.model.has_secondary()
     }
 
-    /// Adds the objects that kube-apiserver itself creates when it starts.
+    /// Creates the objects that kube-apiserver creates when it starts.
     pub(crate) fn bootstrap(&mut self) {
         let written = self.model.bootstrap();
         self.record_writes(Duration::ZERO, written);
         self.begin_here();
     }
 
-    /// Lets in only who has one of these tokens.
+    /// Turns authentication and authorization on.
     pub(crate) fn set_access(&mut self, access: Access) {
         self.issuer = Issuer::new(access.signing_secret);
         self.access = Some(access);
     }
 
-    /// What there is now is what [`ApiServer::reset`] brings back.
+    /// Makes the current objects the state that [`ApiServer::reset`] restores.
     pub(crate) fn begin_here(&mut self) {
         self.model.begin_here();
     }
 
-    /// Sets the moment at which the server's time is zero, as time since 1970. The times of objects that are there stay.
+    /// Sets the Unix time of the server's time zero. Timestamps of existing objects stay.
     pub(crate) fn starts_at(&mut self, epoch: Duration) {
         self.model.starts_at(epoch);
     }
 
-    /// Watch caches follow the store, connections are let in, open answers leave as they are meant, and the objects are
-    /// those of the beginning, under new resourceVersions.
+    /// Restores the initial objects under new resourceVersions, resumes watch caches, accepts connections, and removes
+    /// deviations from open responses.
     pub(crate) fn reset(&mut self, now: Duration) {
         self.refused_until = Duration::ZERO;
         self.model.turn_watch_caches(now, WatchCacheOp::Thaw, None, None);
@@ -128,7 +128,7 @@ impl ApiServer {
         self.touch_all();
     }
 
-    /// The kinds that are served now, custom resources included.
+    /// Served kinds, custom resources included.
     pub(crate) fn catalog(&self) -> &Catalog {
         self.model.catalog()
     }
@@ -138,12 +138,12 @@ impl ApiServer {
         self.model.revision()
     }
 
-    /// Is there an object of that name?
+    /// Whether the object exists.
     pub(crate) fn has(&self, name: &ObjectName) -> bool {
         self.model.has(name)
     }
 
-    /// The answers that are not over, in order of their requests.
+    /// Returns the open responses, in order of their requests.
     pub(crate) fn streams(&self, now: Duration) -> Vec<StreamView> {
         self.open
             .iter()
@@ -166,10 +166,10 @@ impl ApiServer {
             .collect()
     }
 
-    /// Puts an object into the store as it is, its status too, and makes its namespace where there is none.
+    /// Stores an object with its status, and creates its namespace if it is missing.
     ///
     /// # Errors
-    /// In words: the object has no name, or is of no kind that is served; or a definition of custom resources is wrong.
+    /// A message: the object has no name, its kind is not served, or it is an invalid CustomResourceDefinition.
     pub(crate) fn put(&mut self, object: &Value) -> Result<(), String> {
         let text = |pointer: &str| {
             object
@@ -215,7 +215,7 @@ impl ApiServer {
         Ok(())
     }
 
-    /// A namespace like any that is created, unless it is there.
+    /// Creates a namespace, unless it exists.
     fn create_namespace(&mut self, metadata: Value) {
         let Some(kind) = self.model.catalog().find("", NAMESPACES_OF) else {
             return;
@@ -225,7 +225,7 @@ impl ApiServer {
         }
     }
 
-    /// Creates an object of a kind without namespaces, as a client would.
+    /// Creates a cluster-scoped object as a client would.
     fn create(&mut self, kind: &'static Kind, object: Value) -> Result<(), Status> {
         let version = self.settings.version;
         let object = types::conform(kind, &object, version)
@@ -248,7 +248,7 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Does something to the server that no request asks for.
+    /// Runs an operation.
     pub(crate) fn control(&mut self, now: Duration, control: Control) {
         match control {
             Control::Compact => {

@@ -1,7 +1,7 @@
-//! How an answer can be made to deviate from the truth: its head, its body, its lines, its end, and when its bytes leave.
+//! Deviations of a response from what a real apiserver sends: head, body, watch events, end, and timing.
 //!
-//! It must not know what wants the deviation, nor names of a scenario file: values come in as they are to be sent. Where an
-//! answer is not decided yet, what the truth has to say is decided by the caller ([`ApiServer::decide`]).
+//! Values arrive as they are sent, with names of a scenario file already resolved. If the real response must be decided
+//! first, the caller calls [`ApiServer::decide`].
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::api::{self, Answer, Request};
 use crate::model::{ListOutcome, Page, WatchFrame};
 
 impl ApiServer {
-    /// Changes an answer as a whole; to be said before it is decided.
+    /// Changes the response as a whole. Has no effect on the head once that is decided.
     pub(crate) fn shape(&mut self, now: Duration, stream: StreamId, action: &ShapeAction) {
         match action {
             ShapeAction::Reply(reply) => self.reply(stream, reply),
@@ -46,18 +46,18 @@ impl ApiServer {
         }
     }
 
-    /// Puts a rule on the lines that an answer sends from here on.
+    /// Adds a rule for the events of a watch from here on.
     pub(crate) fn obey(&mut self, stream: StreamId, rule: &RuleAction) {
         self.with(stream, |open| open.exchange.obey(rule));
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes on a watch.
     pub(crate) fn send_raw(&mut self, stream: StreamId, frame: &RawFrame) {
         self.push_scripted(stream, raw_frame(frame));
     }
 
-    /// Sends an event. `version`: the resourceVersion it shows, [`Expected::Absent`] for none; `None`: the object's own.
-    /// False: there is no such object.
+    /// Sends a watch event. `version`: its resourceVersion, [`Expected::Absent`] for none; `None`: that of the object.
+    /// Returns false if there is no such object.
     pub(crate) fn send_event(
         &mut self,
         stream: StreamId,
@@ -78,8 +78,8 @@ impl ApiServer {
         self.push_scripted(stream, error_event(&status_json(spec, None, None)));
     }
 
-    /// Sends a bookmark of this resourceVersion; `None`: of the one up to which the watch was served. Gives the version it
-    /// was sent with, empty if none was.
+    /// Sends a bookmark with this resourceVersion; `None`: the one up to which the watch has sent events. Returns the
+    /// resourceVersion, empty if no bookmark was sent.
     pub(crate) fn send_bookmark(
         &mut self,
         stream: StreamId,
@@ -88,7 +88,7 @@ impl ApiServer {
     ) -> String {
         let version = match version {
             None => match self.open.get(&stream).map(|open| &open.source) {
-                // The promise of a bookmark is that everything up to it was sent on this watch.
+                // A bookmark promises that everything up to it was sent on this watch.
                 Some(Source::Watch(session)) => session.shown(&self.model).to_string(),
                 // A watch that the server has ended sends nothing more.
                 Some(Source::Decided) => return String::new(),
@@ -109,7 +109,7 @@ impl ApiServer {
         version
     }
 
-    /// Tells the connection of an answer that it takes no more requests.
+    /// Sends GOAWAY on the connection of a response.
     pub(crate) fn send_goaway(&mut self, now: Duration, stream: StreamId) {
         if let Some(open) = self.open.get(&stream) {
             let conn = open.asked.conn;
@@ -118,7 +118,7 @@ impl ApiServer {
         }
     }
 
-    /// Ends an answer: a watch after what is queued, any other before its body.
+    /// Ends the response: a watch after its queued events, any other before its body.
     pub(crate) fn end(&mut self, stream: StreamId, ending: Ending) {
         self.with(stream, |open: &mut Open| {
             let is_watch = matches!(open.source, Source::Watch(_));
@@ -167,7 +167,7 @@ impl ApiServer {
         self.touched.insert(stream);
     }
 
-    /// The body the truth would give now, for an answer that lies about its head only.
+    /// Returns the body a real apiserver would send now, for a response with a scripted head.
     fn truthful_body(&self, source: &Source) -> Vec<u8> {
         match source {
             Source::Undecided(Request::List(request)) => match self.model.list(self.now, self.now, request) {
@@ -278,8 +278,8 @@ impl ApiServer {
         (Bytes::from(with_newline(encode_json(&json))), record)
     }
 
-    /// Where a made-up token goes on: where the page it stood on would have, or at that page's own beginning if none
-    /// of it was sent.
+    /// Returns the real continue token for an invented one: that of the page, or that of the request if the page was sent
+    /// empty.
     fn continues_at(&self, stream: StreamId, page: &Page, all_left_out: bool) -> String {
         let own = self
             .open
@@ -288,7 +288,7 @@ impl ApiServer {
         match (&page.continue_token, own) {
             (_, Some(own)) if all_left_out => own,
             (Some(next), _) => next.clone(),
-            // Nothing is left: a token behind the last key gives an empty last page.
+            // The list is complete: a token after the last key gets an empty last page.
             (None, _) => ContinueToken {
                 revision: i64::try_from(page.resource_version).unwrap_or(i64::MAX),
                 start: "/\u{10FFFF}".to_owned(),
@@ -343,7 +343,7 @@ fn status_json(spec: &StatusSpec, http: Option<u16>, sent: Option<&str>) -> Valu
     Value::Object(status)
 }
 
-/// The value to be sent; none is an empty one.
+/// Returns the text of a resolved value; absent is empty.
 fn text(wanted: &Expected) -> &str {
     match wanted {
         Expected::Is(text) => text,

@@ -1,13 +1,13 @@
-//! One request and its answer on the way out: what is decided but not yet sent.
+//! One request and the part of its response that is decided but not yet sent.
 //!
 //! ```text
 //!   Undecided{body} --set_head--> HeadQueued{head, body} --head sent--> Streaming{body} --queue out, or cut--> Ended
 //!       \                              \                                                                         ^
 //!        `--refuse_to_answer-----------`--> Refusing{ending} ----------------------------------------------------+
 //! ```
-//! A script may queue lines before the answer is decided: they wait in the body.
+//! Events queued before the head is decided wait in the body.
 //!
-//! It decides which bytes leave when, and where they are torn; it knows neither the model nor the script's steps.
+//! It decides which bytes are sent when, and where they are cut. It depends on neither the model nor scenario steps.
 
 mod body;
 mod rules;
@@ -37,7 +37,7 @@ use crate::model::WatchFrame;
 /// sends the rest in chunks.
 const LONGEST_ANNOUNCED: u64 = 2048;
 
-/// The head of an answer.
+/// Head of a response.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) status: u16,
@@ -59,7 +59,7 @@ impl Head {
     }
 }
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) id: StreamId,
@@ -70,18 +70,18 @@ pub(super) struct Exchange {
     backlog: Backlog,
 }
 
-/// How far the answer is.
+/// Progress of the response.
 #[derive(Debug)]
 enum State {
-    /// No answer is decided.
+    /// No response is decided.
     Undecided(Body),
     /// The head is decided and not sent.
     HeadQueued { head: Head, body: Body },
     /// The head is sent.
     Streaming(Body),
-    /// Nothing will be sent, not even a head.
+    /// No response will be sent, not even a head.
     Refusing(Ending),
-    /// The answer ended.
+    /// The response ended.
     Ended,
 }
 
@@ -114,17 +114,17 @@ impl Exchange {
         }
     }
 
-    /// Nothing leaves before `at`.
+    /// Sends nothing before `at`.
     pub(super) fn delay_until(&mut self, at: Duration) {
         self.shape.not_before = self.shape.not_before.max(at);
     }
 
-    /// The body leaves in these portions.
+    /// Sends the body in these portions.
     pub(super) fn set_pace(&mut self, pace: Pace) {
         self.shape.pace = Some(pace);
     }
 
-    /// Puts a rule on what is sent from here on.
+    /// Adds a rule for events from here on.
     pub(super) fn obey(&mut self, rule: &RuleAction) {
         match rule {
             RuleAction::DropEvents(count) => self.rules.drop += count,
@@ -136,12 +136,12 @@ impl Exchange {
         }
     }
 
-    /// Every body and every line is a gzip member of its own from here on; to be said before there is a head.
+    /// Compresses every body and every event as a separate gzip member. Has no effect once the head is decided.
     pub(super) fn compress(&mut self) {
         self.gzip = !self.decided();
     }
 
-    /// Nothing the script said of what is still to be sent holds any longer.
+    /// Removes all deviations from what is still to be sent.
     pub(super) fn release(&mut self) {
         let rules = std::mem::take(&mut self.rules);
         for frame in rules.held {
@@ -156,7 +156,7 @@ impl Exchange {
         let State::Undecided(body) = &mut self.state else {
             return;
         };
-        // A long body comes compressed.
+        // A long body is already compressed.
         self.gzip &= !head.is_encoded();
         if self.gzip {
             head.headers.extend(api::gzip_headers());
@@ -165,23 +165,23 @@ impl Exchange {
         self.state = State::HeadQueued { head, body };
     }
 
-    /// The length of the body is announced, where a long one would be sent in chunks otherwise.
+    /// Sends Content-Length even if the body is long enough for chunks.
     pub(super) fn announce_length(&mut self) {
         self.with_body(|body| body.announced = true);
     }
 
-    /// Queues a body that is one piece, and the clean end after it.
+    /// Queues a whole body and a clean end.
     pub(super) fn set_body(&mut self, bytes: Bytes, record: What) {
         let bytes = self.encoded(bytes);
         self.with_body(|body| body.set(bytes, record));
     }
 
-    /// Queues a part of a body that more follows.
+    /// Queues a part of a body, not the last one.
     pub(super) fn push_part(&mut self, bytes: Bytes) {
         self.with_body(|body| body.push_part(bytes));
     }
 
-    /// Queues the end of a body that came in parts.
+    /// Queues the end of a body sent in parts.
     pub(super) fn end_parts(&mut self, record: What) {
         self.with_body(|body| body.end_parts(record));
     }
@@ -207,24 +207,24 @@ impl Exchange {
         }
     }
 
-    /// An answer that ended, or that is none, takes nothing more.
+    /// Does nothing once the response ended or was refused.
     fn with_body(&mut self, change: impl FnOnce(&mut Body)) {
         if let Some(body) = self.state.body_mut() {
             change(body);
         }
     }
 
-    /// The answer ends so after what is queued; what was decided first stands, unless nothing of it was meant to end.
+    /// Ends the response after what is queued.
     pub(super) fn end(&mut self, ending: Ending) {
         self.with_body(|body| body.ending = Some(ending));
     }
 
-    /// Drops what is queued and ends at once.
+    /// Drops the queue and ends at once.
     pub(super) fn end_without_body(&mut self, ending: Ending) {
         self.with_body(|body| body.end_without(ending));
     }
 
-    /// Ends without even a head, unless it is sent already.
+    /// Ends without a head, unless that is already sent.
     pub(super) fn refuse_to_answer(&mut self, ending: Ending) {
         match &mut self.state {
             State::Streaming(body) => body.end_without(ending),
@@ -243,34 +243,34 @@ impl Exchange {
         matches!(self.state, State::Ended)
     }
 
-    /// Has the script nothing to say of how this answer leaves?
+    /// Whether no deviation applies to how this response is sent.
     pub(super) fn is_free(&self) -> bool {
         let untouched = self.shape.is_plain() && !self.gzip;
         let body = self.state.body();
         untouched && body.is_some_and(|body| !body.announced && body.ending.is_none())
     }
 
-    /// How many bytes more may be queued: a client that does not read is not kept more than that for.
+    /// Bytes that may still be queued: bounds the memory of a client that does not read.
     pub(super) fn room(&self) -> usize {
         if matches!(self.shape.pace, Some(Pace::Coalesce { .. })) {
-            // It waits for so many events, however long they are.
+            // Coalescing waits for a number of events of any size.
             return usize::MAX;
         }
         let queued = self.state.body().map_or(0, Body::left);
         self.backlog.room().saturating_sub(queued)
     }
 
-    /// From now on so many bytes are handed over at most before the connection took some.
+    /// Sets the most bytes in flight.
     pub(super) fn set_share(&mut self, share: usize) {
         self.backlog.set_share(share);
     }
 
-    /// The connection took what was before the last fence. True if another one is to follow.
+    /// The bytes before the last flush barrier were flushed. Returns true if another barrier must follow.
     pub(super) fn taken(&mut self) -> bool {
         self.backlog.taken()
     }
 
-    /// Sends all that may leave at `now`. Returns when to come back for more, if it is a matter of time.
+    /// Sends everything that is due at `now`. Returns the time of the next send, if it depends on time.
     pub(super) fn flush(
         &mut self,
         now: Duration,
@@ -356,7 +356,7 @@ impl Exchange {
         outputs.push_back(Output::End { stream, how });
     }
 
-    /// Writes `count` bytes of the first piece, or as many pieces as leave together.
+    /// Writes `count` bytes of the first piece, or several pieces in one write.
     fn write(
         &mut self,
         now: Duration,
@@ -383,12 +383,12 @@ impl Exchange {
             outputs.push_back(Output::Data { stream, bytes });
         }
         if self.backlog.gave(length) {
-            outputs.push_back(Output::Fence { stream });
+            outputs.push_back(Output::FlushBarrier { stream });
         }
     }
 }
 
-/// Takes the truthful lines that are due off the queue, as one write: watches that get the same lines share its bytes.
+/// Takes the unscripted events that are due off the queue as one write: watches with the same events share its bytes.
 fn join(now: Duration, stream: StreamId, body: &mut Body, log: &mut Log, joined: &mut Joined) -> Bytes {
     let (mut lines, mut length) = (Vec::new(), 0);
     while let Some(piece) = body.front()
@@ -403,7 +403,7 @@ fn join(now: Duration, stream: StreamId, body: &mut Body, log: &mut Log, joined:
     joined.of(lines)
 }
 
-/// Takes all that is queued, as one write.
+/// Takes the whole queue as one write.
 fn coalesced(now: Duration, stream: StreamId, body: &mut Body, log: &mut Log) -> Bytes {
     let mut together = Vec::new();
     while let Some(piece) = body.front() {
@@ -414,7 +414,7 @@ fn coalesced(now: Duration, stream: StreamId, body: &mut Body, log: &mut Log) ->
     Bytes::from(together)
 }
 
-/// Records a piece of which no more is sent.
+/// Records a piece when no more of it is sent.
 fn log_piece(now: Duration, stream: StreamId, piece: Option<Piece>, log: &mut Log) {
     if let Some(what) = piece.and_then(|piece| piece.into_record(stream)) {
         log.push(now, what);

@@ -1,6 +1,4 @@
-//! Onwards from what happened: moves what the truth has to say into each answer's queue, and lets out what may leave.
-//!
-//! It must not know what an answer is made of.
+//! Pump: moves events and pages from the model into the queue of each response, and sends what is due.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,14 +15,14 @@ use super::output::Output;
 use super::{ApiServer, Asked, Open, Source};
 use crate::model::{Model, WatchPoll};
 
-/// Who is told what left on an answer, while its request is still known.
+/// Observer of what is sent on a response, called while its request is still open.
 pub(crate) trait Observer {
-    /// `records` tell what just left on `stream`, which was asked for by `asked`. Gives what else is to be recorded.
+    /// `records`: what was just sent on `stream` in response to `asked`. Returns further records to append.
     fn on_left(&mut self, now: Duration, stream: StreamId, asked: &Asked, records: &[Record]) -> Vec<What>;
 }
 
 impl ApiServer {
-    /// Compacts if it is time.
+    /// Compacts if the schedule says so.
     pub(crate) fn compact_in_time(&mut self, now: Duration) {
         if let Some(compaction) = &self.compaction
             && now >= compaction.poll_timeout()
@@ -33,7 +31,7 @@ impl ApiServer {
         }
     }
 
-    /// Forgets history that is old, or too much: to be asked after every write.
+    /// Compacts history that is old or too large. Call after every write.
     pub(super) fn compact_if_due(&mut self, now: Duration) {
         let (revision, bytes) = (self.model.revision(), self.model.storage().history_bytes());
         let compaction = self.compaction.as_mut();
@@ -72,7 +70,7 @@ impl ApiServer {
         self.joined.forget();
     }
 
-    /// Moves what the truth has to say into the queue, and what may leave out of it.
+    /// Fills the queue of a response, and sends what is due.
     pub(crate) fn pump(&mut self, now: Duration, stream: StreamId, observer: &mut dyn Observer) {
         let share = self.answer_share();
         loop {
@@ -120,24 +118,24 @@ impl ApiServer {
         }
     }
 
-    /// The connection took what was handed over; what waited for room goes on in this turn.
+    /// The bytes before a flush barrier were flushed: a response that waited for room continues in this turn.
     pub(crate) fn taken(&mut self, stream: StreamId) {
         if let Some(open) = self.open.get_mut(&stream) {
             if open.exchange.taken() {
-                self.outputs.push_back(Output::Fence { stream });
+                self.outputs.push_back(Output::FlushBarrier { stream });
             }
             self.touched.insert(stream);
         }
     }
 
-    /// Sends the head of a watch that no longer waits.
+    /// Queues the head of a watch that no longer waits for its resourceVersion.
     pub(super) fn begin_watch(&mut self, stream: StreamId) {
         if self.open.get_mut(&stream).is_some_and(|open| open.begin_watch()) {
             self.touched.insert(stream);
         }
     }
 
-    /// Changes an open request, and looks at it in this turn.
+    /// Changes an open request, and pumps it in this turn.
     pub(super) fn with(&mut self, stream: StreamId, change: impl FnOnce(&mut Open)) {
         if let Some(open) = self.open.get_mut(&stream) {
             change(open);
@@ -145,13 +143,13 @@ impl ApiServer {
         self.touched.insert(stream);
     }
 
-    /// Looks at every open request in this turn.
+    /// Pumps every open request in this turn.
     pub(crate) fn touch_all(&mut self) {
         self.touched = self.open.keys().copied().collect();
     }
 }
 
-/// Do these records end with an end that the client does not see?
+/// Whether the last record is a stall: an end that the client does not see.
 fn is_stalled(records: &[Record]) -> bool {
     matches!(
         records.last().map(|record| &record.what),
@@ -162,7 +160,7 @@ fn is_stalled(records: &[Record]) -> bool {
     )
 }
 
-/// What answers are made from, and what is noted meanwhile.
+/// The parts of the server that a refill reads and writes.
 struct Ground<'s> {
     model: &'s Model,
     changed_at: &'s mut Duration,
@@ -171,7 +169,7 @@ struct Ground<'s> {
 }
 
 impl Open {
-    /// Moves what the truth has to say into the queue. True if there is more than there is room for.
+    /// Moves events into the queue. Returns true if there are more than fit.
     fn refill(&mut self, now: Duration, ground: Ground<'_>) -> bool {
         let stream = self.exchange.id;
         let mut room = self.exchange.room();
@@ -232,7 +230,7 @@ impl Open {
                     }
                 }
                 WatchPoll::Pending { wake } => {
-                    // A thousand events in a row move no deadline.
+                    // Events do not change the deadline.
                     if let Some(wake) = wake.filter(|wake| self.wake != Some(*wake)) {
                         self.wake = Some(wake);
                         ground.wakes.insert((wake, stream));
@@ -241,7 +239,7 @@ impl Open {
                 }
                 WatchPoll::End => {
                     if !self.exchange.decided() {
-                        // It waited to its end.
+                        // It timed out while it waited for its resourceVersion.
                         self.exchange.set_head(watch_head(stream, &self.asked));
                     }
                     for fate in self.exchange.rules.let_go() {
@@ -257,7 +255,7 @@ impl Open {
         }
     }
 
-    /// Decides the head of a watch that no longer waits. False if there is nothing to decide.
+    /// Queues the head of a watch that no longer waits. Returns whether it did.
     fn begin_watch(&mut self) -> bool {
         let begins = !self.exchange.decided()
             && matches!(&self.source, Source::Watch(session) if !session.is_waiting());
@@ -268,7 +266,7 @@ impl Open {
         begins
     }
 
-    /// Moves parts of a page into the queue. True if there are more than there is room for.
+    /// Moves parts of a page into the queue. Returns true if there are more than fit.
     fn refill_page(&mut self, mut room: usize) -> bool {
         let Source::Page { text, .. } = &mut self.source else {
             return false;

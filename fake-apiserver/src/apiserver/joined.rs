@@ -1,20 +1,18 @@
-//! Lines that leave together, and the bytes they become: watches that get the same lines in a turn share the same bytes.
-//!
-//! It must not know whom they are for.
+//! Fan-out: watches that send the same events in one turn share the bytes of one write.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// The most bytes of lines that leave as one write.
+/// Most bytes of events in one write.
 pub(super) const JOINED_BYTES_MAX: usize = 256 * 1024;
 
-/// How many writes of several lines are remembered.
+/// Most shared writes remembered per turn.
 const JOINED_MAX: usize = 16;
 
-/// Lines that left together in this turn, and their bytes.
+/// Shared writes of this turn.
 ///
-/// By default none do: a scenario counts writes, and tears them apart.
+/// Off by default: scenarios count and cut single writes.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
     allowed: bool,
@@ -22,7 +20,7 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// Of a server that has no story to tell, and perhaps thousands of watches.
+    /// Returns the sharing of a standalone server, which may have thousands of watches.
     pub(super) fn allowed() -> Self {
         Self {
             allowed: true,
@@ -30,12 +28,12 @@ impl Joined {
         }
     }
 
-    /// May lines leave together at all?
+    /// Whether events may share a write.
     pub(super) fn is_allowed(&self) -> bool {
         self.allowed
     }
 
-    /// The bytes of these lines: those that others were sent in this turn, if it was the same lines.
+    /// Returns the joined bytes of these events, shared with an equal write of this turn.
     pub(super) fn of(&mut self, lines: Vec<Bytes>) -> Bytes {
         let same = |(known, _): &&(Vec<Bytes>, Bytes)| {
             let pairs = || known.iter().zip(&lines);
@@ -52,7 +50,7 @@ impl Joined {
         bytes
     }
 
-    /// The turn is over.
+    /// Forgets the writes of this turn.
     pub(super) fn forget(&mut self) {
         self.writes.clear();
     }

@@ -1,4 +1,4 @@
-//! The trace as the server keeps it: whole, or the newest of it, in so many records and so many bytes.
+//! The trace in memory: complete, or limited to the newest records by count and bytes.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use trace::record::{Record, What};
 
 use super::memory::TRACE_BYTES_MAX;
 
-/// The append-only trace, of which the oldest records may be forgotten.
+/// Append-only trace; the oldest records may be trimmed.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) records: Vec<Record>,
     pub(super) forgotten: u64,
-    /// Records of this weight at least are kept, the newest; `None`: all.
+    /// Least weight of records to keep; `None`: keep all.
     pub(super) kept: Option<usize>,
     weight: usize,
     bytes: usize,
 }
 
-/// Bytes of a text of a request head that are recorded; the rest is cut off.
+/// Most bytes recorded of a text of the request head.
 const TEXT_MAX: usize = 4 * 1024;
 
-/// Query parameters of a request that are recorded.
+/// Most query parameters recorded of a request.
 const PARAMETERS_MAX: usize = 64;
 
-/// The text, or its first bytes and an ellipsis.
+/// Returns the text, truncated with an ellipsis.
 pub(super) fn clipped(text: &str) -> String {
     if text.len() <= TEXT_MAX {
         return text.to_owned();
@@ -32,7 +32,7 @@ pub(super) fn clipped(text: &str) -> String {
     format!("{}…", &text[..text.floor_char_boundary(TEXT_MAX)])
 }
 
-/// The parameters as they are recorded.
+/// Returns the parameters, truncated.
 pub(super) fn clipped_query(query: &[(String, String)]) -> Vec<(String, String)> {
     let parameters = query.iter().take(PARAMETERS_MAX);
     parameters
@@ -40,7 +40,7 @@ pub(super) fn clipped_query(query: &[(String, String)]) -> Vec<(String, String)>
         .collect()
 }
 
-/// About how many bytes of memory a record takes. Objects of frames are shared with the watch cache.
+/// Approximate heap size of a record, in bytes. Objects of frames are shared with the watch cache.
 fn bytes(what: &What) -> usize {
     let object = |object: &ObjectRef| {
         size_of::<ObjectRef>() + object.key.len() + object.uid.len() + object.resource_version.len()
@@ -96,10 +96,10 @@ fn bytes(what: &What) -> usize {
     size_of::<Record>() + more
 }
 
-/// Items of a list that weigh as much as a record.
+/// Items of a list that weigh as much as one record.
 const ITEMS_A_RECORD: usize = 4;
 
-/// What a record weighs, in records: lists carry their items.
+/// Weight of a record, in records: lists carry their items.
 fn weight(what: &What) -> usize {
     match what {
         What::Page { items, .. } => 1 + items.len() / ITEMS_A_RECORD,
@@ -129,7 +129,7 @@ fn weight(what: &What) -> usize {
 }
 
 impl Log {
-    /// Appends what happened at `at`.
+    /// Appends a record of time `at`.
     pub(super) fn push(&mut self, at: Duration, what: What) {
         tracing::debug!(at_ms = at.as_millis() as u64, what = what.name(), "recorded");
         self.weight += weight(&what);
@@ -141,12 +141,12 @@ impl Log {
         });
     }
 
-    /// About how many bytes of memory it takes.
+    /// Approximate size, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Forgets what need not be kept, now and then: a record at a time would move all others each time.
+    /// Trims old records in batches: removing one at a time would move all others each time.
     pub(super) fn trim(&mut self) {
         let Some(kept) = self.kept else { return };
         if self.weight <= 2 * kept && self.bytes <= TRACE_BYTES_MAX {

@@ -1,8 +1,7 @@
-//! How much memory a server that runs for long may take for what clients cause, beside the objects it stores: the budget,
-//! and what of it is in use.
+//! Memory budget of a long-running server beside its objects, and its use.
 //!
-//! It must not know how a part gives up what is too much: history is compacted (`compaction.rs`), events leave the watch
-//! caches, the trace forgets its oldest records (`log.rs`), and readers that take nothing are cut (`net`).
+//! The parts enforce it: history is compacted (`compaction.rs`), watch caches evict events, the trace is trimmed (`log.rs`),
+//! and connections that do not read are closed (`net`).
 
 use serde::Serialize;
 
@@ -20,35 +19,35 @@ pub(super) const EVENT_BYTES_MAX: usize = 64 * MIB;
 /// Bytes of records in the trace.
 pub(super) const TRACE_BYTES_MAX: usize = 64 * MIB;
 
-/// Bytes of answers that are made and not yet taken by their connections.
+/// Bytes of responses that are not flushed yet.
 pub(crate) const ANSWER_BYTES_MAX: usize = 256 * MIB;
 
-/// Bytes of queries of open requests. What is made of a query, of a list of values above all, is many times its size.
+/// Bytes of queries of open requests. A parsed query, above all a list of values, takes many times its size.
 const QUERY_BYTES_MAX: usize = 16 * MIB;
 
-/// Bytes of a query that is always read, however many others are open.
+/// Bytes of a query that is always accepted.
 const QUERY_BYTES_ALWAYS: usize = 1024;
 
-/// Memory that a server holds beside its objects, in bytes.
+/// Memory of a server beside its objects, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryView {
-    /// Superseded versions of objects, until compaction.
+    /// History: superseded versions of objects, until compaction.
     pub history: usize,
     /// Events in the watch caches.
     pub events: usize,
-    /// The trace.
+    /// Trace.
     pub trace: usize,
-    /// Answers that are made and not yet taken by their connections; filled in by [`Edge::memory`](crate::net::Edge).
+    /// Responses that are not flushed yet; set by [`Edge::memory`](crate::net::Edge).
     pub answers: usize,
     /// Queries of open requests.
     pub queries: usize,
-    /// What all of it may take together.
+    /// Limit of the sum.
     pub budget: usize,
 }
 
 impl ApiServer {
-    /// Memory in use beside the objects, without what connections hold.
+    /// Returns the memory in use beside the objects, without buffers of connections.
     pub(crate) fn memory(&self) -> MemoryView {
         MemoryView {
             history: self.model.storage().history_bytes(),
@@ -64,10 +63,10 @@ impl ApiServer {
         }
     }
 
-    /// Long queries are taken until there are too many of them.
+    /// Rejects long queries once open requests hold too many bytes of them.
     ///
     /// # Errors
-    /// What a real server answers when it has too many requests.
+    /// 429 as kube-apiserver sends it.
     pub(super) fn takes_query(&self, request: &HttpRequest) -> Result<(), Answer> {
         let bytes = request.query.len();
         if bytes <= QUERY_BYTES_ALWAYS || self.query_bytes + bytes <= QUERY_BYTES_MAX {
@@ -78,15 +77,15 @@ impl ApiServer {
         Err(answer)
     }
 
-    /// Bytes of one answer that may be handed over before its connection took some: less where many are open, so that all
-    /// of them together stay well below what cuts readers.
+    /// Most bytes in flight per response: fewer if many are open, so that their sum stays well below the limit that closes
+    /// connections.
     pub(super) fn answer_share(&self) -> usize {
         (ANSWER_BYTES_MAX / 2 / self.open.len().max(1)).clamp(SHARE_MIN, SHARE_MAX)
     }
 }
 
-/// Bytes of one answer that are handed over at most before its connection took some.
+/// Most bytes in flight per response.
 pub(super) const SHARE_MAX: usize = MIB;
 
-/// The same, however many answers are open.
+/// The same with any number of open responses.
 const SHARE_MIN: usize = 16 * 1024;

@@ -1,47 +1,48 @@
-//! What comes out of the server, as values. It must not know what becomes of them.
+//! Outputs of the sans-IO server, as values.
 
 use bytes::Bytes;
 use trace::fault::Ending;
 use trace::record::StreamId;
 
-/// What to do, in order.
+/// Output, to be carried out in order.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Send the head of an answer. Body bytes follow as [`Output::Data`].
+    /// Send the head of a response. Body bytes follow as [`Output::Data`].
     Head {
-        /// The request it answers.
+        /// Request.
         stream: StreamId,
         /// HTTP status.
         status: u16,
-        /// Headers; the edge adds `Date` and the framing (`Content-Length` when `length` is known, else chunked).
+        /// Headers without `Date` and framing, which the edge adds (`Content-Length` if `length` is known, else chunked).
         headers: Vec<(String, String)>,
-        /// Length of the whole body, if it will be sent whole.
+        /// Length of the body, if it is sent whole.
         length: Option<u64>,
     },
-    /// Send body bytes, in a write of their own.
+    /// Send body bytes in a separate write.
     Data {
-        /// The request they answer.
+        /// Request.
         stream: StreamId,
-        /// The bytes.
+        /// Bytes.
         bytes: Bytes,
     },
-    /// Say [`Input::Taken`](crate::server::Input::Taken) once the connection took all that came before this: until then there is not much more.
-    Fence {
-        /// The request.
+    /// Report [`Input::Flushed`](crate::server::Input::Flushed) once everything before this was flushed. Until then few bytes
+    /// follow.
+    FlushBarrier {
+        /// Request.
         stream: StreamId,
     },
-    /// Take no more requests on the connection of this one; answers that are under way go on to their end. HTTP/2: a
-    /// GOAWAY with NO_ERROR. HTTP/1.1: the connection closes behind the answer.
+    /// Accept no more requests on this connection; open responses continue to their end. HTTP/2: GOAWAY with NO_ERROR.
+    /// HTTP/1.1: the connection closes after the response.
     Goaway {
-        /// The request.
+        /// Request.
         stream: StreamId,
     },
-    /// End the answer so, once everything before it is flushed. Without a head before it, the request is never
-    /// answered and the ending concerns the connection.
+    /// End the response once everything before it is flushed. Without a head before it, the request is never answered and the
+    /// ending applies to the connection.
     End {
-        /// The request.
+        /// Request.
         stream: StreamId,
-        /// How.
+        /// Kind of end.
         how: Ending,
     },
 }

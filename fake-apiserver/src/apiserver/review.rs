@@ -1,4 +1,4 @@
-//! Reviews: the questions of clients about rights and identities, answered by what decides over their own requests.
+//! TokenReview, SubjectAccessReview and the like, answered by the same authenticator and authorizer as requests.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::api::access::API_AUDIENCE;
 use crate::api::{Answer, ReviewRequest};
 use crate::model::review::{Known, Reviewer};
 
-/// What is said of a token that is nobody's, or nobody's any more.
+/// Error of an unknown or revoked token.
 const NOBODY: &str = "invalid bearer token";
 
 impl ApiServer {
@@ -21,7 +21,7 @@ impl ApiServer {
             return;
         };
         let (asked, kind) = (&open.asked.request, request.collection.kind);
-        // kubectl prints no reason of what is allowed, but every warning.
+        // kubectl prints no reason of an allowed request, but prints every warning.
         let about_rights = matches!(
             request.review,
             Review::OwnAccess | Review::Access | Review::LocalAccess | Review::OwnRules
@@ -46,10 +46,10 @@ impl ApiServer {
         self.answer(stream, answer);
     }
 
-    /// Whose token it is, and for which of these audiences it is meant; or why that cannot be said.
+    /// Returns the user of a token and the accepted audiences, or why the token is rejected.
     pub(super) fn user_of_token(&self, token: &str, audiences: &[&str]) -> Known {
         let user = self.access.as_ref().and_then(|access| access.user_of(token));
-        // A token in the review is issued for the server by default.
+        // Without audiences the token must be issued for the server.
         let meant = audiences.is_empty() || audiences.contains(&API_AUDIENCE);
         match user.filter(|_| meant) {
             Some(user) => Ok((user.clone(), vec![API_AUDIENCE.to_owned()])),

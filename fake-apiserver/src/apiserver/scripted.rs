@@ -1,6 +1,4 @@
-//! Lines of a watch that a scenario or a rule wrote, as frames.
-//!
-//! It must not know of answers.
+//! Encoding of watch events that a scenario or a rule defines.
 
 use std::sync::Arc;
 
@@ -17,7 +15,7 @@ use super::deviate::with_newline;
 use crate::model::WatchFrame;
 
 impl ApiServer {
-    /// The object a scripted event shows; `None`: there is none of that name now.
+    /// Returns the object of a scripted event; `None` if it does not exist.
     pub(super) fn sent_object(&self, object: &SentObject, form: Form) -> Option<Value> {
         match object {
             SentObject::Stored(name) => {
@@ -28,7 +26,7 @@ impl ApiServer {
         }
     }
 
-    /// A scripted object with the uid and the creation time of the stored one of its name, unless it has its own.
+    /// Returns a scripted object with uid and creationTimestamp of the stored object of its name, unless they are set.
     pub(super) fn identified(&self, mut object: Value) -> Value {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
         let kind = self.model.catalog().find_kind(
@@ -68,7 +66,7 @@ pub(super) fn raw_frame(frame: &RawFrame) -> WatchFrame {
     }
 }
 
-/// An event the truth knows nothing of. `version`: the resourceVersion it shows, if it is not the object's own.
+/// Encodes a scripted event. `version`: its resourceVersion, if it is not that of the object.
 pub(super) fn event_frame(kind: &str, mut object: Value, version: Option<&Expected>) -> WatchFrame {
     if let (Some(version), Some(map)) = (version, object.as_object_mut()) {
         let metadata = map.entry("metadata").or_insert_with(|| json!({}));

@@ -1,7 +1,6 @@
-//! What can be done to the truth from outside of the API: writes, history, watch caches, backups; and what is recorded of
-//! every write.
+//! Changes of the stored state outside of the API: writes, compaction, watch caches, backups; and the record of every write.
 //!
-//! It must not know of answers.
+//! No requests or responses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,25 +17,25 @@ use trace::report::Version;
 use super::ApiServer;
 use crate::model::{WatchCacheOp, Written};
 
-/// The objects that a client was told to keep: of them the trace says more.
+/// The objects that the client under test keeps: their writes are marked in the trace.
 #[derive(Debug)]
 pub(crate) struct Followed {
     target: Target,
-    /// One object, by its name.
+    /// Name of a single object.
     object: Option<String>,
     selector: Selector,
-    /// Are they compared with what the client reports? Then their content is recorded, and their changes are kept.
+    /// Whether they are compared with the client's reports, which needs their content in the trace and a queue of changes.
     compared: bool,
     changes: VecDeque<Change>,
 }
 
-/// An object that the client has to keep, by `namespace/name`, and its state; `None`: not any longer.
+/// A change of the selected objects: key `namespace/name`, and the new state or `None` if it is no longer selected.
 pub(crate) type Change = (String, Option<Version>);
 
 impl Followed {
-    /// What the client of a scenario is told to keep.
+    /// Returns the selection of a scenario's client.
     pub(crate) fn of(scenario: &Scenario, compared: bool) -> Self {
-        // Its selectors were read once by the parser of the scenario, so they can be read again.
+        // The parser of the scenario has validated the selectors.
         let labels = scenario.client.labels.as_deref().map(LabelSelector::parse);
         let fields = scenario.client.fields.as_deref().map(FieldSelector::parse);
         Self {
@@ -51,7 +50,7 @@ impl Followed {
         }
     }
 
-    /// Is the object one the client was told to keep?
+    /// Whether namespace, name and selectors match.
     fn selects(&self, stored: &Stored) -> bool {
         let namespace = self.target.namespace.as_deref();
         let here = namespace.is_none_or(|namespace| stored.key.split('/').next() == Some(namespace));
@@ -64,17 +63,17 @@ impl Followed {
 }
 
 impl ApiServer {
-    /// Says what a client is told to keep. Without it, the trace says of no write that it concerns one.
+    /// Sets the selection. Without it, no write is marked as selected.
     pub(crate) fn follow(&mut self, followed: Followed) {
         self.followed = Some(followed);
     }
 
-    /// The next change of what the client has to keep.
+    /// Returns the next change of the selected objects.
     pub(crate) fn poll_change(&mut self) -> Option<Change> {
         self.followed.as_mut()?.changes.pop_front()
     }
 
-    /// Is it a collection of the resource the client was told to keep?
+    /// Whether the collection is of the selected resource.
     pub(crate) fn is_followed(&self, collection: &Collection) -> bool {
         self.followed.as_ref().is_some_and(|followed| {
             let target = &followed.target;
@@ -82,7 +81,7 @@ impl ApiServer {
         })
     }
 
-    /// Is a watch open of that resource?
+    /// Whether a watch of the selected resource is open.
     pub(crate) fn watches_followed(&self) -> bool {
         self.watches().any(|(_, asked)| {
             let collection = asked.collection.as_ref();
@@ -90,7 +89,7 @@ impl ApiServer {
         })
     }
 
-    /// Puts an object as a manifest has it.
+    /// Creates or replaces the object of a manifest.
     pub(crate) fn apply(&mut self, now: Duration, manifest: &Manifest) {
         let written = self.model.apply(now, manifest);
         self.wrote(now, &manifest.group, &manifest.plural, written);
@@ -113,7 +112,7 @@ impl ApiServer {
         self.wrote(now, &object.group, &object.plural, written);
     }
 
-    /// What the apiserver writes by itself, because of what was written.
+    /// Runs the writes that the apiserver makes in reaction to other writes.
     pub(crate) fn settle(&mut self, now: Duration) {
         let written = self.model.settle(now);
         self.record_writes(now, written);
@@ -125,7 +124,7 @@ impl ApiServer {
         self.turned(now, format!("compacted up to {}", self.model.revision()));
     }
 
-    /// Turns the watch caches of `target` at `replica`; without one, of every resource, or of both.
+    /// Changes how the watch caches of `target` at `replica` follow the store; `None`: every resource, both replicas.
     pub(crate) fn turn_caches(
         &mut self,
         now: Duration,
@@ -149,8 +148,8 @@ impl ApiServer {
         self.turned(now, format!("{of}{} {done}", at.unwrap_or_default()));
     }
 
-    /// Restores the backup of a revision. Gives the objects the client has to keep from now on, by `namespace/name`;
-    /// `None` if there is no such backup, which is recorded.
+    /// Restores the state of a revision. Returns the selected objects by `namespace/name`; `None` if the revision is compacted,
+    /// which is recorded.
     pub(crate) fn restore(&mut self, now: Duration, revision: u64) -> Option<BTreeMap<String, Version>> {
         if let Err(refused) = self.model.storage_mut().restore(revision) {
             self.turned(now, format!("restore refused: {refused}"));
@@ -226,7 +225,7 @@ impl ApiServer {
         );
     }
 
-    /// Records that the truth was turned otherwise than by a write.
+    /// Records a change of the stored state other than a write.
     pub(crate) fn turned(&mut self, now: Duration, how: String) {
         self.log.push(
             now,

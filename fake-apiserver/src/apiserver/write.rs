@@ -1,4 +1,4 @@
-//! Writes of clients: done at the moment they are answered, and as true as the script's own.
+//! Writes of clients.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::api::{self, Answer, WriteRequest};
 use crate::model::Written;
 
 impl ApiServer {
-    /// Does the write and answers it; waiting reads and watches are served next.
+    /// Carries out a write and queues its response; waiting reads and watches are pumped in the same turn.
     pub(super) fn decide_write(&mut self, now: Duration, stream: StreamId, request: WriteRequest) {
         let kind = request.collection.kind;
         let seed = self.draw();

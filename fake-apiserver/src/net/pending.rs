@@ -82,7 +82,7 @@ pub(super) fn lay_out(
     let stream = match &output {
         Output::Head { stream, .. }
         | Output::Data { stream, .. }
-        | Output::Fence { stream }
+        | Output::FlushBarrier { stream }
         | Output::Goaway { stream }
         | Output::End { stream, .. } => *stream,
     };
@@ -113,7 +113,7 @@ pub(super) fn lay_out(
                 return Some(stream);
             }
         }
-        Output::Fence { .. } => answer.fence = Some(answer.pieces.len()),
+        Output::FlushBarrier { .. } => answer.fence = Some(answer.pieces.len()),
         Output::Goaway { .. } => answer.goaway = true,
         Output::End { how, .. } => {
             answer.over = how != Ending::Stall;

@@ -96,7 +96,7 @@ impl Ticket {
             })
         });
         if reached {
-            self.edge.hand_in(|_, _| Input::Taken(self.stream));
+            self.edge.hand_in(|_, _| Input::Flushed(self.stream));
         }
         leaving
     }

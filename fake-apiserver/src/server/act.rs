@@ -1,7 +1,7 @@
-//! What the actions of a step do: names are replaced by what they stand for, and the apiserver is asked for the deviation.
+//! Actions of steps and rules: resolves names of the scenario, and requests the deviation from the apiserver.
 //!
-//! Actions run in the order written. Those on an answer first let out what the truth already had to say, except on a
-//! request the same step was just triggered by: there the script speaks first.
+//! Actions run in the order written. One on a response runs after the events that were already due, except on the request
+//! that triggered the step: there the script comes first.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use trace::record::{Replica, StreamId, What};
 use super::Server;
 use crate::model::WatchCacheOp;
 
-/// Whose answers actions concern.
+/// The responses that actions apply to.
 #[derive(Debug)]
 pub(super) enum On {
-    /// The request that met the trigger, not yet answered; once it is gone, the newest open watch.
+    /// The request that met the trigger, not answered yet; once it has ended, the newest open watch.
     Request(StreamId),
     /// The newest open watch.
     NewestWatch,
-    /// These, as far as they are still open.
+    /// These, if they are still open.
     These(Vec<StreamId>),
 }
 
 impl Server {
-    /// Carries out a step. `triggered_by`: the request that met it, not yet answered.
+    /// Runs a step. `triggered_by`: the request that met it, not answered yet.
     pub(super) fn run_step(&mut self, now: Duration, step: usize, triggered_by: Option<StreamId>) {
         let Some(run) = &mut self.run else { return };
         let scenario = run.scenario.clone();
@@ -47,8 +47,8 @@ impl Server {
         self.act(now, &step_of.actions, &on, Some(&target), None);
     }
 
-    /// Carries out actions, in the order written. Those on the watch cache concern `target` at `replica`; without one, every
-    /// resource, or both.
+    /// Runs actions in the order written. Those on watch caches apply to `target` at `replica`; `None`: every resource, both
+    /// replicas.
     pub(super) fn act(
         &mut self,
         now: Duration,
@@ -57,7 +57,7 @@ impl Server {
         target: Option<&(String, String)>,
         replica: Option<Replica>,
     ) {
-        // On the request that met the step the script speaks first, until it changes the truth.
+        // On the request that met the step the script comes first, until it changes the stored state.
         let triggered_by = match on {
             On::Request(id) => Some(*id),
             On::NewestWatch | On::These(_) => None,
@@ -68,7 +68,7 @@ impl Server {
                 Action::Truth(action) => {
                     truth_has_spoken = true;
                     self.change_truth(now, action, target, replica);
-                    // A read may wait for it, and a watch have something to say.
+                    // Waiting reads and open watches may depend on it.
                     self.api.touch_all();
                 }
                 Action::Refuse(ms) => {
@@ -112,7 +112,7 @@ impl Server {
         }
     }
 
-    /// Whose answers an action concerns now. None: the watch it was meant for ended in this very step.
+    /// Returns the responses that an action applies to; none if the watch ended in this step.
     fn concerned(&self, on: &On) -> Vec<StreamId> {
         match on {
             On::Request(id) if self.api.is_open(*id) => vec![*id],
@@ -178,7 +178,7 @@ impl Server {
         }
     }
 
-    /// Carries out an action on the truth, or on the watch caches of `target` at `replica`.
+    /// Changes the stored state, or the watch caches of `target` at `replica`.
     fn change_truth(
         &mut self,
         now: Duration,
@@ -240,7 +240,7 @@ impl Server {
         self.bind(now, name, resource_version);
     }
 
-    /// Binds a name, if there is one, to a resourceVersion.
+    /// Binds a name, if one is given, to a resourceVersion.
     pub(super) fn bind(&mut self, now: Duration, name: Option<&str>, resource_version: String) {
         let (Some(name), Some(run)) = (name, &mut self.run) else {
             return;
@@ -249,7 +249,7 @@ impl Server {
         self.api.record(now, bound);
     }
 
-    /// What is to be sent for a value of a scenario file; `None`: nothing.
+    /// Resolves a value of a scenario file; `None`: absent.
     fn value(&self, wanted: &Expected) -> Option<String> {
         match (wanted, &self.run) {
             (Expected::Is(text), _) => Some(text.clone()),
@@ -258,7 +258,7 @@ impl Server {
         }
     }
 
-    /// The value with a name replaced by what it stands for; a name that stands for nothing is absent.
+    /// Replaces a reference by its value; an unbound name is absent.
     fn resolved(&self, wanted: Expected) -> Expected {
         match wanted {
             Expected::Ref(_) => self.value(&wanted).map_or(Expected::Absent, Expected::Is),
@@ -267,7 +267,7 @@ impl Server {
     }
 }
 
-/// A step in words, for the transcript.
+/// Description of actions, for the transcript.
 pub(super) fn words(actions: &[Action]) -> String {
     let mut words: Vec<&'static str> = actions.iter().map(Action::word).collect();
     words.dedup();

@@ -1,13 +1,13 @@
-//! What a client that reports nothing would have reported: read off the bytes that left.
+//! Assumed reports of a client without an adapter, derived from the bytes sent to it.
 //!
-//! A scenario may wait for a report. With a client nobody adapted that wait would have no end, so what the client was told
-//! is taken for what it says; the script then leaves it a while to take it in. Nothing assumed enters the trace.
+//! A scenario may wait for a report, which such a client never sends: instead the events it received count as reported, and
+//! the script then waits a moment for the client to handle them. Assumed reports never enter the trace.
 
 use apimachinery::ObjectRef;
 use trace::record::{FrameType, What};
 use trace::report::{Report, ReportedObject};
 
-/// What a correct client reports of this, as far as it can be known from outside.
+/// Returns the reports of a correct client for a record.
 pub(super) fn reports(what: &What, listing: bool) -> Vec<Report> {
     match what {
         What::Page {
@@ -64,7 +64,7 @@ pub(super) fn reports(what: &What, listing: bool) -> Vec<Report> {
     }
 }
 
-/// Is it the bookmark that ends the initial events?
+/// Whether it is the bookmark that ends the initial events.
 pub(super) fn is_marker(kind: &FrameType) -> bool {
     matches!(kind, FrameType::Bookmark { initial_events_end: Some(value) } if value == "true")
 }

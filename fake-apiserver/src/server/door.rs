@@ -1,4 +1,4 @@
-//! What goes into the server, as values. It must not know what becomes of them.
+//! Inputs of the sans-IO server, as values.
 
 use trace::record::{ConnId, Replica, Side, StreamId};
 use trace::report::Report;
@@ -6,55 +6,55 @@ use trace::report::Report;
 use crate::api::{HttpRequest, User};
 use crate::apiserver::Control;
 
-/// What happened.
+/// Input.
 #[derive(Debug)]
 pub enum Input {
-    /// A connection wants in. Ask [`Server::accepts`](super::Server::accepts) first.
+    /// A connection was opened. Call [`Server::accepts`](super::Server::accepts) first.
     Connected {
-        /// Its number.
+        /// Number.
         conn: ConnId,
-        /// The port it came to.
+        /// Replica it connected to.
         replica: Replica,
-        /// The port it came from; `None` where it is no socket.
+        /// Remote port; `None` without a socket.
         peer: Option<u16>,
     },
     /// The client of a connection presented a certificate.
     Authenticated {
-        /// The connection.
+        /// Connection.
         conn: ConnId,
-        /// Whom the certificate names.
+        /// User of the certificate.
         user: User,
     },
-    /// A connection is gone.
+    /// A connection was closed.
     Disconnected {
-        /// Its number.
+        /// Number.
         conn: ConnId,
-        /// Who ended it: the server only if it did what an ending said, or closed it for being idle.
+        /// Side that closed it: the server only for a scripted ending or an idle connection.
         by: Side,
     },
-    /// A request arrived whole.
+    /// A complete request arrived.
     Request {
-        /// Its number: the driver counts from 1 in order of arrival.
+        /// Number, counted from 1 in order of arrival.
         stream: StreamId,
-        /// The connection it came on.
+        /// Connection.
         conn: ConnId,
-        /// What was asked.
+        /// Request.
         request: HttpRequest,
     },
-    /// The connection took all that was handed over before an [`Output::Fence`](super::Output::Fence) of this request.
-    Taken(StreamId),
-    /// The client gave an answer up before its end.
+    /// Everything before an [`Output::FlushBarrier`](super::Output::FlushBarrier) of this request was flushed.
+    Flushed(StreamId),
+    /// The client aborted a response.
     Abandoned(StreamId),
-    /// The answer was broken off before its end, because its client took nothing of it.
+    /// The response was aborted because its client did not read.
     CutOff(StreamId),
     /// The client under test reported something.
     Report(Report),
-    /// The client was told to stop.
+    /// The client was asked to stop.
     StopRequested,
-    /// Nobody waits any longer for the stopped client to close these connections.
+    /// The stopped client left this number of connections open.
     LeftOpen(u64),
-    /// Something is done to the server from outside of its API.
+    /// An operation outside of the Kubernetes API.
     Control(Control),
-    /// Nothing happened but time.
+    /// Time passed.
     Tick,
 }

@@ -1,6 +1,6 @@
-//! When a run is over, and why: every step done and the cache in step with the truth, or a bound hit.
+//! End of a run: every step done and the client's cache equal to the store, or a limit exceeded.
 //!
-//! It compares what the client reported with what the store holds. It knows nothing of HTTP.
+//! Compares the client's reports with the store. No HTTP.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,27 +11,26 @@ use trace::report::{Fold, Report, Version};
 
 use crate::script::{Script, Standing};
 
-/// How long a run and its parts may take.
+/// Limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// A step may wait so long unless it says otherwise.
+    /// Timeout of a step, unless it sets its own.
     pub step: Duration,
-    /// The cache may take so long to come to equal the truth after the last step, unless the scenario says otherwise.
+    /// Timeout of convergence after the last step, unless the scenario sets its own.
     pub convergence: Duration,
-    /// The run goes on for at least so long after convergence, so that what must not happen could.
+    /// Least time that the run continues after convergence, to catch what must not happen.
     pub settle: Duration,
-    /// More requests than this are a hot loop.
+    /// Most requests: more are a hot loop.
     pub requests: u64,
-    /// Does the client report what it does? Without reports a run is complete once the client is at rest: it holds a watch,
-    /// and neither side did anything for the settle time; and what a step waits for is taken as reported soon after the
-    /// bytes have left that tell it.
+    /// Whether the client reports events. Without reports a run is complete once the client has a watch and neither side was
+    /// active for the settle time; and steps that wait for a report are met soon after the bytes with that event were sent.
     pub reports: bool,
-    /// Does the run end by itself? False while a scenario is served to any client.
+    /// Whether the run ends by itself. False while a scenario is served to any client.
     pub ends: bool,
 }
 
 impl Limits {
-    /// Virtual time: minutes cost nothing.
+    /// Limits in virtual time, where minutes cost nothing.
     pub fn sim() -> Self {
         Self {
             step: Duration::from_secs(600),
@@ -43,7 +42,7 @@ impl Limits {
         }
     }
 
-    /// Real time: convergence is the fence, and only a failing run waits for long.
+    /// Limits in real time, where only a failing run waits for long.
     pub fn live() -> Self {
         Self {
             step: Duration::from_secs(20),
@@ -55,7 +54,7 @@ impl Limits {
         }
     }
 
-    /// Real time, and a client that reports nothing: it may sit out its own delays between retries.
+    /// Limits in real time for a client without reports, which needs time for its backoff.
     pub fn wire() -> Self {
         Self {
             step: Duration::from_secs(60),
@@ -66,7 +65,7 @@ impl Limits {
         }
     }
 
-    /// Serving: nothing is ever stuck or over, and nobody reports.
+    /// No limits: for `serve`.
     pub fn endless() -> Self {
         Self {
             ends: false,
@@ -75,17 +74,17 @@ impl Limits {
     }
 }
 
-/// What the run is after.
+/// State of the end condition.
 #[derive(Debug)]
 pub(super) struct Goal {
     scenario: SharedScenario,
     limits: Limits,
     fold: Fold,
-    /// What the cache has to be: the selected objects, by `namespace/name`.
+    /// Expected cache: the selected objects, by `namespace/name`.
     truth: BTreeMap<String, Version>,
-    /// Since when the cache equals the truth.
+    /// Time since which the cache equals the store.
     equal_since: Option<Duration>,
-    /// Since when the client is at rest, as far as the wire shows.
+    /// Time since which the client is quiet on the wire.
     at_rest_since: Option<Duration>,
     said_done: bool,
     client_gone: bool,
@@ -109,7 +108,7 @@ impl Goal {
         }
     }
 
-    /// Does the client report what it does?
+    /// Whether the client reports events.
     pub(super) fn hears_reports(&self) -> bool {
         self.limits.reports
     }
@@ -124,22 +123,22 @@ impl Goal {
         self.compare(now);
     }
 
-    /// Is there anything that this run can end by?
+    /// Whether this run ends by itself.
     pub(super) fn can_end(&self) -> bool {
         self.limits.ends
     }
 
-    /// Is the truth compared with what the client reports? If not, it need not be told here: it stands in the store.
+    /// Whether the store is compared with the client's reports, which needs [`Goal::on_write`].
     pub(super) fn compares(&self) -> bool {
         self.limits.ends && self.limits.reports
     }
 
-    /// Since when the client holds a watch and neither side does anything; `None`: it holds none.
+    /// Sets the time since which the client has a watch and neither side is active; `None`: no watch.
     pub(super) fn on_rest(&mut self, since: Option<Duration>) {
         self.at_rest_since = since;
     }
 
-    /// One object of the truth changed: `Some` is its state, `None` says it is gone or no longer selected.
+    /// A selected object changed: `Some` is its state; `None`: deleted or no longer selected.
     pub(super) fn on_write(&mut self, now: Duration, key: &str, state: Option<Version>) {
         match state {
             Some(version) => self.truth.insert(key.to_owned(), version),
@@ -148,7 +147,7 @@ impl Goal {
         self.compare(now);
     }
 
-    /// The whole truth is another one.
+    /// The store was restored: `truth` are the selected objects.
     pub(super) fn on_restore(&mut self, now: Duration, truth: BTreeMap<String, Version>) {
         self.truth = truth;
         self.compare(now);
@@ -160,7 +159,7 @@ impl Goal {
         }
     }
 
-    /// Looks whether the run is over at `now`. Gives what is to be recorded.
+    /// Checks whether the run is over at `now`. Returns records to append.
     pub(super) fn advance(&mut self, now: Duration, script: &Script) -> Vec<What> {
         let mut told = Vec::new();
         if self.end.is_some() {
@@ -179,7 +178,7 @@ impl Goal {
         told
     }
 
-    /// Since when the client follows the truth, if it has a watch open and nobody did anything since `quiet_since`.
+    /// Time since which the client is in sync, if it has a watch open and neither side was active since `quiet_since`.
     pub(super) fn synced_since(&self, quiet_since: Duration) -> Option<Duration> {
         if self.limits.reports {
             self.equal_since
@@ -237,7 +236,7 @@ impl Goal {
         }
     }
 
-    /// When the run is complete if nothing changes any more; `None` while the cache differs from the truth.
+    /// Time at which the run completes if nothing changes; `None` while the cache differs from the store.
     fn settled_at(&self, done: Duration) -> Option<Duration> {
         let settle = self
             .limits

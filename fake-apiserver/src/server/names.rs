@@ -1,25 +1,23 @@
-//! What the names of a scenario file stand for: bound when their step was met, looked up when a value is wanted.
-//!
-//! It must not know where the values come from beyond the record that carries them.
+//! Names of a scenario file and their values: bound when their step is met.
 
 use std::collections::BTreeMap;
 
 use scenario::{Expected, Ref};
 use trace::record::What;
 
-/// What a name of the scenario file stands for.
+/// Value of a name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Binding {
     pub(super) resource_version: String,
     pub(super) continue_token: Option<String>,
 }
 
-/// The names that are bound.
+/// Bound names.
 #[derive(Debug, Default)]
 pub(super) struct Names(BTreeMap<String, Binding>);
 
 impl Names {
-    /// Binds a name. Gives what is to be recorded of it.
+    /// Binds a name. Returns the record to append.
     pub(super) fn bind(&mut self, name: &str, binding: Binding) -> What {
         let bound = What::Bound {
             name: name.to_owned(),
@@ -30,7 +28,7 @@ impl Names {
         bound
     }
 
-    /// The value that is wanted; `None`: the name is not bound, or no value is named.
+    /// Resolves a value; `None`: the name is not bound, or the value is no literal or reference.
     pub(super) fn expand(&self, wanted: &Expected) -> Option<String> {
         match wanted {
             Expected::Is(text) => Some(text.clone()),
@@ -49,7 +47,7 @@ impl Names {
     }
 }
 
-/// What a record that left on an answer makes its name stand for.
+/// Returns the binding for the name of a step whose response is this record.
 pub(super) fn binding_of(what: &What) -> Option<Binding> {
     if let What::Page {
         resource_version,

@@ -1,7 +1,6 @@
-//! Rules: steps without order, made and taken away while the server runs. The first rule that means a request is met by it.
+//! Rules: unordered steps, added and removed while the server runs. The first rule that matches a request applies.
 //!
-//! What a rule means is decided in `scenario::rule`, what its actions do in `act.rs`. This file knows which rules there
-//! are, and how often each was met.
+//! `scenario::rule` decides whether a rule matches, `act.rs` runs its actions. This file has the active rules and their counts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,10 +16,10 @@ use super::act::{On, words};
 use crate::api;
 use crate::apiserver::{ApiServer, Asked};
 
-/// Most rules at one time: each is asked about every request.
+/// Most active rules: each is matched against every request.
 const RULES_MAX: usize = 1_000;
 
-/// The rules of a server, by number.
+/// Active rules, by number.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     standing: BTreeMap<u64, Standing>,
@@ -30,85 +29,85 @@ pub(super) struct Rules {
 #[derive(Debug)]
 struct Standing {
     rule: Rule,
-    /// Requests it meant, whatever their ordinal.
+    /// Matching requests, whatever their ordinal.
     meant: u32,
     met: u32,
     first_met: Option<Duration>,
 }
 
-/// A rule as it is told of.
+/// View of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleView {
-    /// Its number.
+    /// Number.
     pub id: u64,
-    /// Its word.
+    /// Name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it waits for, in words.
+    /// Description of its trigger.
     pub waits_for: String,
-    /// What it does, in words.
+    /// Description of its actions.
     pub does: String,
-    /// How often it was met.
+    /// Number of times it applied.
     pub met: u32,
-    /// How often it will still be met; absent where time decides.
+    /// Number of times it will still apply; absent for a rule with a duration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<u32>,
 }
 
-/// What came of a new rule.
+/// Result of adding a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Ruled {
-    /// It waits.
+    /// The rule is active.
     Standing(RuleView),
-    /// It was done at once.
+    /// The rule applied at once.
     Done {
-        /// The answers it was done to.
+        /// Responses it applied to.
         streams: Vec<StreamId>,
-        /// What was done, in words.
+        /// Description of its actions.
         does: String,
     },
 }
 
-/// Why a rule is not taken.
+/// Error of adding a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleRefused {
-    /// It could never mean anything.
+    /// It could never match.
     #[error("no {resource} is served; there are: {known}")]
     Unserved {
-        /// What was asked for.
+        /// Requested resource.
         resource: String,
-        /// The resources there are.
+        /// Served resources.
         known: String,
     },
-    /// There are too many.
+    /// Too many rules.
     #[error("there are {RULES_MAX} rules already; remove one first")]
     TooMany,
-    /// It was to be done to watches, and none is open that it means.
+    /// It applies to open watches, and none matches.
     #[error("no open watch is meant: {does} needs one")]
     NoWatch {
-        /// What was to be done.
+        /// Description of its actions.
         does: String,
     },
-    /// An object was to be deleted or relabelled that is not there.
+    /// An object to delete or relabel does not exist.
     #[error("there is no {object} in {resource}")]
     NoObject {
-        /// The object: `name` or `namespace/name`.
+        /// Object: `name` or `namespace/name`.
         object: String,
-        /// Its resource: `configmaps`, `deployments.apps`.
+        /// Resource: `configmaps`, `deployments.apps`.
         resource: String,
     },
-    /// The rule names the secondary replica, and there is none.
+    /// It names the secondary replica, which does not exist.
     #[error("there is no secondary replica: start `serve` with --secondary")]
-    NoTwin,
+    NoSecondary,
 }
 
 impl Server {
-    /// Takes a rule: one that waits stands from now on; one that does not is done at once, to every open watch it means.
+    /// Adds a rule. One with a trigger is active from now on; one without applies at once to every matching open watch.
     ///
     /// # Errors
-    /// It can mean nothing that is served here, or there are too many.
+    /// It can never match, or there are too many rules.
     pub fn add_rule(&mut self, now: Duration, rule: Rule) -> Result<Ruled, RuleRefused> {
         self.served(&rule)?;
         let does = words(&rule.actions);
@@ -132,18 +131,18 @@ impl Server {
         Ok(Ruled::Standing(view))
     }
 
-    /// Takes a rule away. `None`: there is none of that number.
+    /// Removes a rule. `None`: no rule has that number.
     pub fn remove_rule(&mut self, id: u64) -> Option<RuleView> {
         self.rules.standing.remove(&id).map(|standing| standing.view(id))
     }
 
-    /// The rules that stand, in the order in which they were made.
+    /// Returns the active rules, in the order in which they were added.
     pub fn rules(&self) -> Vec<RuleView> {
         let standing = self.rules.standing.iter();
         standing.map(|(id, standing)| standing.view(*id)).collect()
     }
 
-    /// Runs the first rule that a request meets, if it meets one.
+    /// Applies the first rule that matches a request.
     pub(super) fn obey_rules(&mut self, now: Duration, stream: StreamId) {
         self.rules.standing.retain(|_, standing| !standing.is_over(now));
         if self.rules.standing.is_empty() {
@@ -201,7 +200,7 @@ impl Server {
         Ok(Ruled::Done { streams, does })
     }
 
-    /// Refuses to delete or relabel what is not there, unless the same rule may make it.
+    /// Rejects deletes and labels of missing objects, unless the same rule may create them.
     fn written_objects_are_there(&self, actions: &[Action]) -> Result<(), RuleRefused> {
         for action in actions {
             let objects = match action {
@@ -227,7 +226,7 @@ impl Server {
 
     fn served(&self, rule: &Rule) -> Result<(), RuleRefused> {
         if rule.from.replica == Some(Replica::Secondary) && !self.api.has_secondary() {
-            return Err(RuleRefused::NoTwin);
+            return Err(RuleRefused::NoSecondary);
         }
         let Some((group, plural)) = &rule.from.resource else {
             return Ok(());
@@ -257,7 +256,7 @@ impl Server {
     }
 }
 
-/// What a rule may know of a request.
+/// Returns the properties of a request that rules match.
 fn seen<'r>(api: &ApiServer, stream: StreamId, asked: &'r Asked, user_agent: Option<&'r str>) -> Seen<'r> {
     Seen {
         stream,
@@ -277,7 +276,7 @@ impl Standing {
         }
     }
 
-    /// Counts the request if it is meant. True: it meets the rule.
+    /// Counts the request if it matches. Returns whether the rule applies to it.
     fn is_met(&mut self, now: Duration, seen: &Seen<'_>, verb: Verb, query: &[(String, String)]) -> bool {
         let Some(trigger) = self.trigger() else {
             return false;
@@ -289,8 +288,7 @@ impl Standing {
             return false;
         }
         self.meant += 1;
-        // An ordinal names the first request of a rule that takes several; that of a page names its list, which a rule
-        // does not count.
+        // An ordinal selects the first request of a rule for several; that of a page counts lists, which rules do not.
         let ordinal_meets = self.met > 0
             || matches!(kind, RequestKind::Page { .. })
             || nth.is_none_or(|nth| nth == self.meant);

@@ -1,8 +1,7 @@
-//! The run of a scenario: where its script stands, what it is after, what its names stand for, and what is assumed of a
-//! client that reports nothing.
+//! Run of a scenario: position in the script, end condition, bound names, and assumed reports.
 //!
-//! It learns what happened from the records of the apiserver, and says what is to be done and recorded as values. It must
-//! not know how a request is answered.
+//! It reads the records of the apiserver, and returns steps to run and records to append. It must not depend on how requests
+//! are answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,24 +17,24 @@ use crate::api;
 use crate::apiserver::{Asked, Observer};
 use crate::script::{self, Script, Standing};
 
-/// A scenario that is played.
+/// State of a run.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) scenario: SharedScenario,
     script: Script,
     goal: Goal,
     pub(super) names: Names,
-    /// The names of steps that were met by requests, to be bound to what leaves on their answers.
+    /// Names of steps that were met by requests, to be bound to the responses.
     to_name: BTreeMap<StreamId, String>,
-    /// Streaming lists whose initial events have ended.
+    /// Streaming lists past their initial events.
     marked: BTreeSet<StreamId>,
     requests: u64,
-    /// The number of the next record to be looked at.
+    /// Number of the next record to observe.
     next_record: u64,
 }
 
 impl Run {
-    /// A run that has not begun.
+    /// Returns a run before its first step.
     pub(super) fn new(scenario: SharedScenario, limits: Limits) -> Self {
         Self {
             script: Script::new(scenario.clone()),
@@ -49,7 +48,7 @@ impl Run {
         }
     }
 
-    /// Makes a name stand for a resourceVersion. Gives what is to be recorded of it.
+    /// Binds a name to a resourceVersion. Returns the record to append.
     pub(super) fn bind(&mut self, name: &str, resource_version: String) -> What {
         let binding = Binding {
             resource_version,
@@ -58,17 +57,17 @@ impl Run {
         self.names.bind(name, binding)
     }
 
-    /// Is the truth compared with what the client reports?
+    /// Whether the store is compared with the client's reports.
     pub(super) fn compares(&self) -> bool {
         self.goal.compares()
     }
 
-    /// Why the run is over, once it is.
+    /// End of the run, once it is over.
     pub(super) fn finished(&self) -> Option<&RunEnd> {
         self.goal.finished()
     }
 
-    /// The step that waits, by its index, and what for; `None` once every step is done.
+    /// Index of the waiting step, and a description of its trigger; `None` once every step is done.
     pub(super) fn waiting_step(&self) -> Option<(usize, String)> {
         match self.script.standing() {
             Standing::Armed { step, .. } => {
@@ -79,14 +78,14 @@ impl Run {
         }
     }
 
-    /// Where the script stands, for progress lines.
+    /// Description of what the script waits for, for progress lines.
     pub(super) fn waiting_for(&self) -> String {
         self.script.waiting_for()
     }
 
-    // ---- what happened
+    // ---- inputs
 
-    /// The records that are new, and when a watch was last given a change.
+    /// Observes new records. `changed_at`: time of the last change queued on any watch.
     pub(super) fn observe(&mut self, records: &[Record], changed_at: Duration) {
         for record in records {
             self.next_record = record.seq + 1;
@@ -126,23 +125,23 @@ impl Run {
         }
     }
 
-    /// The number of the next record that [`Run::observe`] wants.
+    /// Number of the next record to pass to [`Run::observe`].
     pub(super) fn next_record(&self) -> u64 {
         self.next_record
     }
 
-    /// An object the client has to keep changed: `None` says it is gone or no longer selected.
+    /// A selected object changed: `Some` is its state; `None`: deleted or no longer selected.
     pub(super) fn on_write(&mut self, now: Duration, key: &str, state: Option<Version>) {
         self.goal.on_write(now, key, state);
     }
 
-    /// The whole truth is another one.
+    /// The store was restored: `truth` are the selected objects.
     pub(super) fn on_restore(&mut self, now: Duration, truth: BTreeMap<String, Version>) {
         self.goal.on_restore(now, truth);
     }
 
-    /// A request arrived. Gives the step it meets, whose actions are due before the answer. A script counts no requests for
-    /// other resources than the scenario's: a client may read those, too.
+    /// A request arrived. Returns the step it meets, whose actions run before the response. The script ignores other resources
+    /// than the scenario's, which a client may read as well.
     pub(super) fn on_request(&mut self, now: Duration, asked: &Asked, of_target: bool) -> Option<usize> {
         if asked.verb == Verb::Other || !of_target {
             self.script.on_activity(now);
@@ -167,7 +166,7 @@ impl Run {
         self.script.on_report(now, report, &|wanted| names.expand(wanted));
     }
 
-    /// What leaves on this stream is to be called so.
+    /// Binds the name to the response on this stream once it is sent.
     pub(super) fn name_what_leaves(&mut self, stream: StreamId, name: &str) {
         self.to_name.insert(stream, name.to_owned());
     }
@@ -177,16 +176,16 @@ impl Run {
         self.goal.on_request(self.requests);
     }
 
-    // ---- what is due
+    // ---- deadlines
 
-    /// The step that is due at `now`, if one is. `watches`: is a watch open? `of_target`: is one of the scenario's resource?
+    /// Returns the step due at `now`. `watches`: whether a watch is open; `of_target`: whether one of the scenario's resource is.
     pub(super) fn due_step(
         &mut self,
         now: Duration,
         watches: impl FnOnce() -> bool,
         of_target: impl FnOnce() -> bool,
     ) -> Option<usize> {
-        // Only a step that stands needs to know, and looking may be long.
+        // Computed only for an armed step: it may visit every watch.
         let Standing::Armed { .. } = self.script.standing() else {
             return None;
         };
@@ -194,7 +193,7 @@ impl Run {
         self.script.poll(now, watches(), synced)
     }
 
-    /// Since when the client has a watch open and follows the truth, if a step waits for that.
+    /// Time since which the client has a watch open and is in sync, if a step waits for that.
     fn synced_since(&self, of_target: impl FnOnce() -> bool) -> Option<Duration> {
         let asked = self.script.awaits_sync() && of_target();
         asked
@@ -202,10 +201,7 @@ impl Run {
             .flatten()
     }
 
-    /// Looks whether the run is over. Gives what is to be recorded.
-    ///
-    /// A frame that just left may have been the client's last word on a step that waits for quiet; nothing else that pumping
-    /// does can arm a step.
+    /// Checks whether the run is over. Returns records to append.
     pub(super) fn advance(&mut self, now: Duration, of_target: impl FnOnce() -> bool) -> Vec<What> {
         if self.goal.can_end() {
             let at_rest = of_target().then(|| self.script.quiet_since());
@@ -217,7 +213,7 @@ impl Run {
     /// When to look again, if nothing happens before.
     pub(super) fn poll_timeout(&self, now: Duration, of_target: impl FnOnce() -> bool) -> Option<Duration> {
         let goal = self.goal.poll_timeout(&self.script);
-        // A step that is due and still there waits for an open watch: no tick can help it.
+        // A step that is due and not run waits for an open watch, which no tick provides.
         let script = self
             .script
             .poll_timeout(self.synced_since(of_target))
@@ -241,7 +237,7 @@ impl Observer for Run {
 }
 
 impl Run {
-    /// Takes what left on a stream for reports, where the client gives none and a step waits for one.
+    /// Derives reports from sent records, if the client sends none and a step waits for one.
     fn assume_reports(&mut self, now: Duration, stream: StreamId, asked: &Asked, records: &[Record]) {
         if self.goal.hears_reports() {
             return;
@@ -251,7 +247,7 @@ impl Run {
             collection.kind.group == target.group && collection.kind.plural == target.plural
         });
         let awaited = of_target && self.script.awaits_report();
-        // What a streaming list says before its marker is its list.
+        // Events of a streaming list before its end marker are the list.
         let mut listing = asked.verb == Verb::WatchList && !self.marked.contains(&stream);
         let names = &self.names;
         for record in records {

@@ -103,12 +103,12 @@ impl World {
                     Output::Data { stream, bytes } => {
                         answers.entry(stream).or_default().body.extend_from_slice(&bytes);
                     }
-                    Output::Fence { stream } => fenced.push(stream),
+                    Output::FlushBarrier { stream } => fenced.push(stream),
                     Output::Goaway { .. } | Output::End { .. } => {}
                 }
             }
             let Some(stream) = fenced.pop() else { break };
-            self.server.handle(Duration::ZERO, Input::Taken(stream));
+            self.server.handle(Duration::ZERO, Input::Flushed(stream));
         }
         answers.remove(&stream).unwrap_or_default()
     }

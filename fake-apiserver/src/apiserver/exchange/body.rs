@@ -1,6 +1,6 @@
-//! What is queued of an answer: its pieces in order, and how the answer ends after them.
+//! Queue of a response: its pieces in order, and how the response ends after them.
 //!
-//! It must not know when a piece may leave, nor where it is torn.
+//! When pieces are sent and where they are cut is decided in `shape.rs`.
 
 use std::collections::VecDeque;
 
@@ -8,55 +8,55 @@ use bytes::Bytes;
 use trace::fault::Ending;
 use trace::record::{Frame, StreamId, What};
 
-/// The queue of an answer.
+/// Queue of a response.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     pieces: VecDeque<Piece>,
-    /// Is it one piece, whose length can be announced?
+    /// Whether it is one piece of known length.
     pub(super) whole: bool,
-    /// Is the length announced even if the body is long?
+    /// Whether Content-Length is sent even if the body is long.
     pub(super) announced: bool,
-    /// How the answer ends once the queue is out; `None`: more may come.
+    /// End after the queue; `None`: more may follow.
     pub(super) ending: Option<Ending>,
 }
 
-/// A piece of a body.
+/// Piece of a body.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) bytes: Bytes,
-    /// Number of bytes that are sent.
+    /// Bytes sent.
     pub(super) sent: usize,
     meaning: Meaning,
 }
 
-/// What a piece is, for the trace.
+/// Kind of a piece, for the trace.
 #[derive(Debug)]
 enum Meaning {
     /// One line of a watch stream.
     Line(Frame),
-    /// A whole body, or the end of one; the record to append once it is out.
+    /// A whole body, or the end of one; with the record to append once it is sent.
     Whole(What),
     /// A part of a body that is not the last one.
     Part,
 }
 
 impl Piece {
-    /// The bytes that are not sent yet.
+    /// Returns the unsent bytes.
     pub(super) fn left(&self) -> &[u8] {
         &self.bytes[self.sent..]
     }
 
-    /// Is it a line of a watch stream?
+    /// Whether it is a line of a watch stream.
     pub(super) fn is_line(&self) -> bool {
         matches!(self.meaning, Meaning::Line(_))
     }
 
-    /// Is it a whole line that is the truth?
+    /// Whether it is a complete, unscripted line.
     pub(super) fn may_be_joined(&self) -> bool {
         self.sent == 0 && matches!(&self.meaning, Meaning::Line(frame) if !frame.scripted)
     }
 
-    /// Returns what the trace says of it, now that no more of it is sent.
+    /// Returns the record of the piece, once no more of it is sent.
     pub(super) fn into_record(self, stream: StreamId) -> Option<What> {
         let (sent, bytes) = (self.sent as u64, self.bytes.len() as u64);
         match self.meaning {
@@ -73,19 +73,19 @@ impl Piece {
 }
 
 impl Body {
-    /// Queues a body that is one piece, and the clean end after it.
+    /// Queues a whole body and a clean end.
     pub(super) fn set(&mut self, bytes: Bytes, record: What) {
         self.whole = true;
         self.push(bytes, Meaning::Whole(record));
         self.ending.get_or_insert(Ending::Eof);
     }
 
-    /// Queues a part of a body that more follows.
+    /// Queues a part of a body, not the last one.
     pub(super) fn push_part(&mut self, bytes: Bytes) {
         self.push(bytes, Meaning::Part);
     }
 
-    /// Queues the end of a body that came in parts.
+    /// Queues the end of a body sent in parts.
     pub(super) fn end_parts(&mut self, record: What) {
         self.push(Bytes::new(), Meaning::Whole(record));
         self.ending.get_or_insert(Ending::Eof);
@@ -96,7 +96,7 @@ impl Body {
         self.push(bytes, Meaning::Line(frame));
     }
 
-    /// Drops what is queued and ends at once.
+    /// Drops the queue and ends at once.
     pub(super) fn end_without(&mut self, ending: Ending) {
         self.pieces.clear();
         self.whole = false;
@@ -108,23 +108,23 @@ impl Body {
         self.pieces.len()
     }
 
-    /// The first piece.
+    /// Returns the first piece.
     pub(super) fn front(&self) -> Option<&Piece> {
         self.pieces.front()
     }
 
-    /// Number of bytes that are not sent yet.
+    /// Unsent bytes.
     pub(super) fn left(&self) -> usize {
         self.pieces.iter().map(|piece| piece.left().len()).sum()
     }
 
-    /// Can the first two pieces leave in one write?
+    /// Whether the first two pieces can share a write.
     pub(super) fn may_join(&self) -> bool {
         let joinable = self.pieces.iter().take(2).filter(|piece| piece.may_be_joined());
         joinable.count() == 2
     }
 
-    /// Takes `count` bytes off the first piece; returns the piece as well if these were its last.
+    /// Takes `count` bytes off the first piece; also returns the piece if these were its last bytes.
     pub(super) fn take(&mut self, count: usize) -> (Bytes, Option<Piece>) {
         let Some(piece) = self.pieces.front_mut() else {
             return (Bytes::new(), None);
@@ -136,7 +136,7 @@ impl Body {
         (bytes, piece)
     }
 
-    /// Takes the first piece as it is.
+    /// Removes the first piece.
     pub(super) fn pop(&mut self) -> Option<Piece> {
         self.pieces.pop_front()
     }

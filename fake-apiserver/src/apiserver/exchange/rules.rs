@@ -1,13 +1,10 @@
-//! What the script does to the truthful events of one watch before they are queued: some are kept back, sent again, moved
-//! or changed.
-//!
-//! It must not know how lines leave.
+//! Deviations of watch events before they are queued: dropped, repeated, reordered or changed.
 
 use trace::record::FrameType;
 
 use crate::model::WatchFrame;
 
-/// What the script does to the truthful events of a watch.
+/// Rules for the events of one watch.
 #[derive(Debug, Default)]
 pub(in crate::apiserver) struct EventRules {
     pub(super) drop: u32,
@@ -15,18 +12,18 @@ pub(in crate::apiserver) struct EventRules {
     pub(super) reorder: u32,
     pub(super) held: Vec<WatchFrame>,
     pub(super) no_bookmarks: bool,
-    /// `Some(value)`: the end marker carries this annotation value, or none.
+    /// `Some(value)`: value of the `k8s.io/initial-events-end` annotation, or none.
     pub(super) end_marker: Option<Option<String>>,
 }
 
-/// What became of a truthful event.
+/// Outcome for one event.
 #[derive(Debug)]
 pub(in crate::apiserver) enum Fate {
-    /// It is sent; `scripted` when the script repeated or moved it.
+    /// Sent; `scripted` if it was repeated or moved.
     Send { frame: WatchFrame, scripted: bool },
-    /// It is never sent.
+    /// Never sent.
     Withhold(WatchFrame),
-    /// It is sent as another end marker.
+    /// Sent with another end marker.
     Remark {
         frame: WatchFrame,
         initial_events_end: Option<String>,
@@ -34,17 +31,17 @@ pub(in crate::apiserver) enum Fate {
 }
 
 impl EventRules {
-    /// Does every event leave as it is?
+    /// Whether every event is sent unchanged.
     pub(in crate::apiserver) fn is_truthful(&self) -> bool {
         let untouched = self.drop == 0 && self.repeat == 0 && self.reorder == 0;
         untouched && !self.no_bookmarks && self.end_marker.is_none()
     }
 
-    /// Decides over one truthful event, in the order in which the results are to be carried out.
+    /// Applies the rules to one event. Returns the outcomes in the order to carry them out.
     pub(in crate::apiserver) fn decide(&mut self, frame: WatchFrame) -> Vec<Fate> {
         if let FrameType::Bookmark { initial_events_end } = &frame.kind {
-            // A bookmark promises that every event before it was sent. The end marker takes them along, any other waits
-            // for the next interval.
+            // A bookmark promises that every event before it was sent. The end marker releases held events first; any other
+            // bookmark waits for the next interval.
             if !self.held.is_empty() && initial_events_end.is_none() {
                 return Vec::new();
             }
@@ -104,7 +101,7 @@ impl EventRules {
         }
     }
 
-    /// What is held back, in reverse order: nothing more will come to change places with.
+    /// Releases held events in reverse order: no further event will come.
     pub(in crate::apiserver) fn let_go(&mut self) -> Vec<Fate> {
         if !self.held.is_empty() {
             self.reorder = 0;

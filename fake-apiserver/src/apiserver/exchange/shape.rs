@@ -1,6 +1,4 @@
-//! How an answer leaves: not before a time, in which portions, and where it is torn. Decided by the script.
-//!
-//! It must not know what the bytes are.
+//! Timing and framing of a response: delay, portions, and where it is cut. It does not look at the bytes' meaning.
 
 use std::time::Duration;
 
@@ -8,28 +6,28 @@ use trace::fault::{Cut, Ending, Pace};
 
 use super::body::Body;
 
-/// How the bytes of an answer leave. By default: at once, and whole.
+/// Timing and framing. Default: at once and whole.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    /// Nothing leaves before this time.
+    /// Time of the first byte.
     pub(super) not_before: Duration,
     pub(super) pace: Option<Pace>,
-    /// Where the answer is torn, and how it ends there.
+    /// Where the response is cut, and how it ends there.
     pub(super) cut: Option<(Cut, Ending)>,
 }
 
 impl Shape {
-    /// Does every piece leave whole, and the end after the last?
+    /// Whether every piece is sent whole, and the end after the last.
     pub(super) fn is_plain(&self) -> bool {
         self.pace.is_none() && self.cut.is_none()
     }
 
-    /// Is all that is queued one write?
+    /// Whether the whole queue is one write.
     pub(super) fn coalesces(&self) -> bool {
         matches!(self.pace, Some(Pace::Coalesce { .. })) && self.cut.is_none()
     }
 
-    /// Returns how the answer ends here and now, if it is torn here.
+    /// Returns the end of the response, if it is cut at this point.
     pub(super) fn due_cut(&self, body: &Body) -> Option<Ending> {
         let (cut, ending) = self.cut?;
         let is_due = match cut {
@@ -43,7 +41,7 @@ impl Shape {
         is_due.then_some(ending)
     }
 
-    /// Returns how many bytes of the first piece the next write has; `None`: nothing may be written now.
+    /// Returns the number of bytes of the first piece in the next write; `None`: nothing is due.
     pub(super) fn next_write(&self, body: &Body) -> Option<usize> {
         let piece = body.front()?;
         let left = piece.left();
@@ -51,7 +49,7 @@ impl Shape {
             None => left.len(),
             Some(Pace::Drip { bytes, .. }) => {
                 let next = left.len().min(bytes.max(1) as usize);
-                // A newline says nothing new: who reads JSON values has the event before it, and the trace must too.
+                // A newline adds nothing: a client that parses JSON values has the event before it, and so must the trace.
                 if left[next..] == *b"\n" { left.len() } else { next }
             }
             Some(Pace::SplitUtf8) => up_to_inside_character(left),
@@ -71,14 +69,14 @@ impl Shape {
         })
     }
 
-    /// A line is out.
+    /// Counts a sent line.
     pub(super) fn count_line(&mut self) {
         if let Some((Cut::AfterEvents { events, .. }, _)) = &mut self.cut {
             *events = events.saturating_sub(1);
         }
     }
 
-    /// So many bytes were written at `now`.
+    /// Counts bytes written at `now`.
     pub(super) fn count_bytes(&mut self, now: Duration, bytes: usize) {
         match self.pace {
             Some(Pace::Drip { every_ms, .. }) => self.not_before = now + Duration::from_millis(every_ms),
@@ -95,9 +93,9 @@ fn share(len: usize, percent: u8) -> usize {
     len * usize::from(percent) / 100
 }
 
-/// Bytes up to and including the first byte of the next multi-byte character, or all of them.
+/// Returns the number of bytes up to and including the first byte of the next multi-byte character, or of all bytes.
 fn up_to_inside_character(bytes: &[u8]) -> usize {
-    // A continuation byte at the start belongs to a character that was split before: it must not be split there again.
+    // A continuation byte at the start belongs to a character that was already split.
     let rest = bytes
         .iter()
         .take_while(|byte| (0x80..0xC0).contains(*byte))

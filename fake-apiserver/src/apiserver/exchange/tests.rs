@@ -75,7 +75,7 @@ fn play(exchange: &mut Exchange) -> (Vec<String>, Vec<String>) {
             } => format!("{ms}:head {length}"),
             Output::Head { length: None, .. } => format!("{ms}:head"),
             Output::Data { bytes, .. } => format!("{ms}:{}", bytes.escape_ascii()),
-            Output::Fence { .. } => format!("{ms}:fence"),
+            Output::FlushBarrier { .. } => format!("{ms}:fence"),
             Output::Goaway { .. } => format!("{ms}:goaway"),
             Output::End { how, .. } => format!("{ms}:{}", how.word()),
         }));

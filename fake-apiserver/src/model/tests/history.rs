@@ -208,7 +208,7 @@ fn a_cache_that_lags_shows_every_write_so_much_later() {
 #[test]
 fn a_lag_is_one_doors_own_and_that_of_resources_to_come() {
     let mut world = World::fixture(Version::V1_36);
-    world.model.open_twin();
+    world.model.open_secondary();
     let lag = WatchCacheOp::Lag(seconds(1.0));
     world
         .model
