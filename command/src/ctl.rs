@@ -1,6 +1,6 @@
 //! `fake-apiserver ctl`: controls a running server from another shell. Every verb is a request to its control API.
 
-mod client;
+pub(crate) mod client;
 mod words;
 
 use std::fmt::Write as _;

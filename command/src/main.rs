@@ -5,12 +5,15 @@
 
 mod check;
 mod check_adapter;
+mod completions;
 mod conformance;
 mod control;
 mod ctl;
 mod diff;
+mod doctor;
 mod judging;
 mod kubeconfig;
+mod man;
 mod objects;
 mod output;
 mod play;
@@ -30,7 +33,7 @@ use std::fmt;
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -68,6 +71,9 @@ enum Command {
     Diff(diff::Diff),
     Check(check::Check),
     Ctl(ctl::Ctl),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// Why the command could not do its work.
@@ -108,6 +114,9 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Check(check) => check::run(&check),
         Command::Ctl(ctl) => ctl::run(ctl),
+        Command::Doctor(doctor) => doctor::run(&doctor),
+        Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
+        Command::Man(arguments) => man::run(&arguments, Arguments::command()),
     };
     let code = match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -171,8 +180,6 @@ impl fmt::Display for Failure {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     /// Returns the short help texts of a command and of everything below it that are missing or too long for `-h`.

@@ -92,7 +92,8 @@ pub(crate) fn forget(state: &State) {
     let _ = std::fs::remove_file(folder().join(state.file_name()));
 }
 
-fn folder() -> PathBuf {
+/// The folder of these files.
+pub(crate) fn folder() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => PathBuf::from(folder).join("fake-apiserver"),
         None => {

@@ -17,14 +17,14 @@ use crate::Failure;
 
 /// A control API, and the right to use it.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     authority: String,
     token: String,
 }
 
 impl Client {
     /// `None`: that is no address.
-    pub(super) fn to(url: &str, token: &str) -> Option<Self> {
+    pub(crate) fn to(url: &str, token: &str) -> Option<Self> {
         let authority = url.strip_prefix("http://")?.trim_end_matches('/');
         authority.rsplit_once(':')?.1.parse::<u16>().ok()?;
         Some(Self {
@@ -37,7 +37,7 @@ impl Client {
         &self.token
     }
 
-    pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, Failure> {
         self.json(Method::GET, path, "").await
     }
 

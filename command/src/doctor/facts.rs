@@ -1,0 +1,376 @@
+//! The facts `doctor` decides from, read from this machine: environment, sockets, folders, limits, `kubectl`. It must not
+//! know which of them is a problem.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::ctl::client::Client;
+use crate::{private, state};
+
+/// How long a server has to accept a connection or to answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Variables that name a proxy, as clients read them.
+const PROXIES: [&str; 6] = [
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "ALL_PROXY",
+    "https_proxy",
+    "http_proxy",
+    "all_proxy",
+];
+
+/// What `doctor` knows of the machine. Errors are texts: they are only shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// Port that was asked for; 0: any.
+    pub(super) port: u16,
+    /// A connection to a listener on that port came through; otherwise why not.
+    pub(super) loopback: Result<(), Loopback>,
+    /// The kubeconfig that clients read by default.
+    pub(super) kubeconfig: Kubeconfig,
+    /// Names of the proxy variables that are set. Their values may have passwords.
+    pub(super) proxies: Vec<String>,
+    /// `NO_PROXY`, or `no_proxy`.
+    pub(super) no_proxy: String,
+    /// Hard limit of open files; `None`: unlimited.
+    pub(super) open_files: Option<u64>,
+    /// Folders that are written to: what for, path, and why it cannot be.
+    pub(super) folders: Vec<(FolderUse, PathBuf, Option<String>)>,
+    /// Minor version of kubectl (1.x), or why there is none.
+    pub(super) kubectl: Result<u32, String>,
+    /// The control API of the environment, if it names one.
+    pub(super) control: Option<Control>,
+    /// Servers that left a state file, with what they serve, and whether they accept connections.
+    pub(super) running: Vec<(String, bool)>,
+}
+
+/// Why a port of the loopback interface cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Loopback {
+    /// The port cannot be bound.
+    Bind(io::ErrorKind, String),
+    /// A connection to it does not arrive.
+    Connect(String),
+}
+
+/// A folder's use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FolderUse {
+    /// Kubeconfigs.
+    Temporary,
+    /// State files, by which `ctl` finds servers.
+    State,
+    /// The home folder, where kubectl keeps its discovery cache.
+    Home,
+}
+
+/// Which kubeconfig a client reads that is given none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kubeconfig {
+    /// `KUBECONFIG` is not set and there is no default file.
+    None,
+    /// `KUBECONFIG` names no file that exists.
+    Missing(String),
+    /// It cannot be read.
+    Broken(String, String),
+    /// It leads to this server.
+    Leads {
+        /// `KUBECONFIG` is set.
+        by_variable: bool,
+        /// URL of the server of the current context.
+        url: String,
+        /// It is an address of the loopback interface.
+        is_local: bool,
+        /// It accepts connections. Only looked at where it is local.
+        accepts: bool,
+    },
+}
+
+/// The control API that the environment names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Control {
+    pub(super) url: String,
+    /// Version of the server that answered, or why none did.
+    pub(super) version: Result<String, String>,
+}
+
+/// Reads all facts.
+pub(super) async fn gather(port: u16) -> Facts {
+    let set = |name: &&str| variable(name).is_some();
+    let mut running = Vec::new();
+    for server in state::running() {
+        let accepts = host_of(&server.control).is_some_and(|host| accepts(&host));
+        running.push((format!("{} ({})", server.server, server.what), accepts));
+    }
+    Facts {
+        port,
+        loopback: loopback(port),
+        kubeconfig: kubeconfig(),
+        proxies: PROXIES
+            .iter()
+            .filter(|name| set(name))
+            .map(|&name| name.to_owned())
+            .collect(),
+        no_proxy: variable("NO_PROXY")
+            .or_else(|| variable("no_proxy"))
+            .unwrap_or_default(),
+        open_files: rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum,
+        folders: folders(),
+        kubectl: kubectl(),
+        control: control().await,
+        running,
+    }
+}
+
+/// Listens on the port and connects to it.
+fn loopback(port: u16) -> Result<(), Loopback> {
+    let refused = |error: io::Error| Loopback::Bind(error.kind(), error.to_string());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    let lost = |error: io::Error| Loopback::Connect(error.to_string());
+    TcpStream::connect_timeout(&address, ANSWERS_WITHIN).map_err(lost)?;
+    Ok(())
+}
+
+/// The parts of a kubeconfig that lead to a server.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct File {
+    current_context: String,
+    contexts: Vec<Context>,
+    clusters: Vec<Cluster>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Context {
+    name: String,
+    context: ContextBody,
+}
+
+#[derive(Debug, Deserialize)]
+struct ContextBody {
+    cluster: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Cluster {
+    name: String,
+    cluster: ClusterBody,
+}
+
+#[derive(Debug, Deserialize)]
+struct ClusterBody {
+    server: String,
+}
+
+fn kubeconfig() -> Kubeconfig {
+    let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
+    let named: Vec<PathBuf> = match &variable {
+        Some(value) => std::env::split_paths(value).collect(),
+        None => std::env::home_dir()
+            .map(|home| home.join(".kube/config"))
+            .into_iter()
+            .collect(),
+    };
+    let there: Vec<&PathBuf> = named.iter().filter(|file| file.exists()).collect();
+    if there.is_empty() {
+        return variable.map_or(Kubeconfig::None, |value| {
+            Kubeconfig::Missing(value.to_string_lossy().into_owned())
+        });
+    }
+    // As clients merge them: the first file with a value wins.
+    let mut merged = File::default();
+    for path in there {
+        let read = std::fs::read_to_string(path)
+            .map_err(|error| error.to_string())
+            .and_then(|text| serde_saphyr::from_str::<File>(&text).map_err(|error| error.to_string()));
+        match read {
+            Err(error) => return Kubeconfig::Broken(path.display().to_string(), first_line(&error)),
+            Ok(file) => {
+                if merged.current_context.is_empty() {
+                    merged.current_context = file.current_context;
+                }
+                merged.contexts.extend(file.contexts);
+                merged.clusters.extend(file.clusters);
+            }
+        }
+    }
+    let Some(url) = merged.server() else {
+        let value = variable.map_or_else(
+            || "~/.kube/config".to_owned(),
+            |value| value.to_string_lossy().into_owned(),
+        );
+        return Kubeconfig::Broken(value, "its current context names no server".to_owned());
+    };
+    let is_local = host_of(url).is_some_and(|host| {
+        let addresses = host.to_socket_addrs();
+        addresses.is_ok_and(|mut addresses| addresses.all(|address| address.ip().is_loopback()))
+    });
+    Kubeconfig::Leads {
+        by_variable: variable.is_some(),
+        url: url.to_owned(),
+        is_local,
+        accepts: is_local && host_of(url).is_some_and(|host| accepts(&host)),
+    }
+}
+
+impl File {
+    fn server(&self) -> Option<&str> {
+        let context = self
+            .contexts
+            .iter()
+            .find(|context| context.name == self.current_context)?;
+        let cluster = self
+            .clusters
+            .iter()
+            .find(|cluster| cluster.name == context.context.cluster)?;
+        Some(&cluster.cluster.server)
+    }
+}
+
+/// `host:port` of a URL.
+fn host_of(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.split('/').next().filter(|host| !host.is_empty())?;
+    // An IPv6 address has colons of its own.
+    let has_port = host
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let port = if scheme == "http" { 80 } else { 443 };
+    Some(if has_port {
+        host.to_owned()
+    } else {
+        format!("{host}:{port}")
+    })
+}
+
+fn accepts(host: &str) -> bool {
+    let addresses: Vec<SocketAddr> = host.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
+    addresses
+        .iter()
+        .any(|address| TcpStream::connect_timeout(address, ANSWERS_WITHIN).is_ok())
+}
+
+fn folders() -> Vec<(FolderUse, PathBuf, Option<String>)> {
+    let state = state::folder();
+    // What `serve` would make is looked for where it would be made.
+    let state = state
+        .ancestors()
+        .find(|folder| folder.exists())
+        .unwrap_or(&state)
+        .to_owned();
+    let mut folders = vec![
+        (FolderUse::Temporary, std::env::temp_dir()),
+        (FolderUse::State, state),
+    ];
+    folders.extend(std::env::home_dir().map(|home| (FolderUse::Home, home)));
+    folders
+        .into_iter()
+        .map(|(of, path)| {
+            let refused = unwritable(&path);
+            (of, path, refused)
+        })
+        .collect()
+}
+
+/// Why nothing can be created in a folder, if nothing can.
+fn unwritable(folder: &Path) -> Option<String> {
+    match private::new_folder(folder, ".fake-apiserver-doctor-") {
+        Err(failure) => Some(failure.to_string()),
+        Ok(made) => std::fs::remove_dir(made).err().map(|error| error.to_string()),
+    }
+}
+
+fn kubectl() -> Result<u32, String> {
+    let arguments = ["version", "--client", "--output", "json"];
+    let output = Command::new("kubectl")
+        .args(arguments)
+        .output()
+        .map_err(|error| error.to_string())?;
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("its version is unreadable: {error}"))?;
+    let minor = printed
+        .pointer("/clientVersion/minor")
+        .and_then(serde_json::Value::as_str);
+    let minor = minor.and_then(|minor| minor.trim_end_matches('+').parse().ok());
+    minor.ok_or_else(|| "it prints no version".to_owned())
+}
+
+async fn control() -> Option<Control> {
+    let url = variable("FAKE_APISERVER_CONTROL")?;
+    let version = match variable("FAKE_APISERVER_CONTROL_TOKEN") {
+        None => Err("FAKE_APISERVER_CONTROL_TOKEN is not set".to_owned()),
+        Some(token) => match Client::to(&url, &token) {
+            None => Err("it is no URL such as http://127.0.0.1:41234".to_owned()),
+            Some(client) => version(&client).await,
+        },
+    };
+    Some(Control { url, version })
+}
+
+async fn version(client: &Client) -> Result<String, String> {
+    let answered = tokio::time::timeout(ANSWERS_WITHIN, client.get("/v1")).await;
+    let state = answered
+        .map_err(|_| format!("no answer within {} s", ANSWERS_WITHIN.as_secs()))?
+        .map_err(|failure| failure.to_string())?;
+    let version = state["version"].as_str();
+    version
+        .map(str::to_owned)
+        .ok_or_else(|| "what answers is no fake-apiserver".to_owned())
+}
+
+/// A variable that is set and not empty.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_without_a_port_has_that_of_its_scheme() {
+        let hosts = [
+            "http://a/b",
+            "https://a",
+            "https://[::1]:6443/",
+            "https://[::1]",
+            "a:1",
+        ];
+        let found = hosts.map(|url| host_of(url).unwrap_or_default());
+        assert_eq!(found, ["a:80", "a:443", "[::1]:6443", "[::1]:443", ""]);
+    }
+
+    #[test]
+    fn the_current_context_leads_to_its_cluster() {
+        let text = "current-context: b\ncontexts:\n- {name: a, context: {cluster: x}}\n- {name: b, context: {cluster: y, user: u}}\nclusters:\n- {name: x, cluster: {server: one}}\n- {name: y, cluster: {server: two}}\n";
+        let file: File = serde_saphyr::from_str(text).unwrap();
+        assert_eq!(file.server(), Some("two"));
+        let none = File {
+            current_context: "c".to_owned(),
+            ..file
+        };
+        assert_eq!(none.server(), None);
+    }
+
+    #[test]
+    fn a_taken_port_is_told_from_a_free_one() {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = taken.local_addr().unwrap().port();
+        assert!(matches!(
+            loopback(port),
+            Err(Loopback::Bind(io::ErrorKind::AddrInUse, _))
+        ));
+        assert_eq!(loopback(0), Ok(()));
+    }
+}
