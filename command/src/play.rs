@@ -14,7 +14,7 @@ use judge::wire::{Loops, Needs, needs};
 
 use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
 use crate::serve::Listening;
-use crate::stage::{self, Running, Stage};
+use crate::stage::{self, Announce, Running, Stage};
 use crate::{Failure, output};
 
 /// Serve one scenario to any client until interrupted.
@@ -79,7 +79,7 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
     };
     stage::block_on(async |stop| {
         let mut running = Running::open(stage, judge.clone()).await?;
-        running.introduce(&stop).await?;
+        running.introduce(&stop, Announce::Shell).await?;
         let hear = |now, records: &[Record]| commentator.hear(now, records);
         running.serve(0, stop.requested(), hear).await;
         stage::unbroken(&running.edge)?;

@@ -12,7 +12,7 @@ use fake_apiserver::server::Server;
 use judge::wire::Loops;
 
 use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
-use crate::stage::{self, Running, Stage};
+use crate::stage::{self, Announce, Running, Stage};
 use crate::token::Tokens;
 use crate::{Failure, objects};
 
@@ -61,6 +61,14 @@ pub(crate) struct Serve {
     /// Both replicas serve the same store. `ctl freeze` and `ctl lag` make one of them stale.
     #[arg(long)]
     secondary: bool,
+    /// How to print on standard output where the server is.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Announce::Shell)]
+    announce: Announce,
+    /// Stop when standard input is closed, as it is when the parent process dies.
+    ///
+    /// For programs that start a server for a test: none is left behind if the test is killed.
+    #[arg(long)]
+    exit_with_stdin: bool,
     /// Log only violations by clients.
     #[arg(short, long)]
     quiet: bool,
@@ -158,8 +166,13 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         shows_all: !serve.quiet,
     };
     stage::block_on(async |stop| {
+        let stop = if serve.exit_with_stdin {
+            stop.or_end_of_stdin()
+        } else {
+            stop
+        };
         let mut running = Running::open(stage, judge.clone()).await?;
-        running.introduce(&stop).await?;
+        running.introduce(&stop, serve.announce).await?;
         let hear = |now, records: &[Record]| commentator.hear(now, records);
         running.serve(shown_from, stop.requested(), hear).await;
         stage::unbroken(&running.edge)?;

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::ValueEnum;
 use fake_apiserver::api::access::ADMINS;
 use fake_apiserver::net::tls::{Authority, Identity};
 use fake_apiserver::net::{Credentials, Edge, Listening, ServeError, ServeOptions, TlsOptions};
@@ -31,6 +32,16 @@ const DELIVERIES_FIRST: usize = 100;
 
 /// Longest time without a call of the listener: it learns of the passing of time.
 const SILENCE: Duration = Duration::from_secs(1);
+
+/// How standard output learns where the server is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Announce {
+    /// `export KUBECONFIG=…`, for a shell.
+    #[default]
+    Shell,
+    /// One line of JSON with URL, kubeconfigs, control API and its token, for a program.
+    Json,
+}
 
 /// A server about to be served.
 pub(crate) struct Stage {
@@ -61,7 +72,8 @@ pub(crate) struct Running {
     about: About,
     kubeconfigs: Vec<Kubeconfig>,
     judge: Judge,
-    _state: Option<StateFile>,
+    state: State,
+    _state_file: Option<StateFile>,
 }
 
 impl Running {
@@ -110,7 +122,7 @@ impl Running {
                 .collect(),
         };
         // A server that cannot be found by `ctl` still serves, and --control finds it.
-        let state = StateFile::write(&state)
+        let state_file = StateFile::write(&state)
             .inspect_err(|failure| {
                 output::log(&format!(
                     "warning: ctl cannot find this server without --control: {failure}"
@@ -135,17 +147,24 @@ impl Running {
             steering,
             kubeconfigs,
             judge,
-            _state: state,
+            state,
+            _state_file: state_file,
         })
     }
 
-    /// Prints the line to paste on standard output, and logs addresses. A standard output that is closed does not stop the
+    /// Prints where the server is on standard output, and logs addresses. A standard output that is closed does not stop the
     /// server: its kubeconfig is logged instead.
     ///
     /// # Errors
     /// Standard output is not read, and a stop was requested.
-    pub(crate) async fn introduce(&self, stop: &Stop) -> Result<(), Failure> {
-        let export = format!("export KUBECONFIG={}\n", quoted(&self.about.kubeconfig));
+    pub(crate) async fn introduce(&self, stop: &Stop, announce: Announce) -> Result<(), Failure> {
+        let export = match announce {
+            Announce::Shell => format!("export KUBECONFIG={}\n", quoted(&self.about.kubeconfig)),
+            Announce::Json => {
+                let state = serde_json::to_string(&self.state);
+                state.expect("plain strings and numbers always serialize") + "\n"
+            }
+        };
         if let Err(failure) = output::print(export.clone(), stop).await {
             if stop.is_requested() {
                 return Err(failure);

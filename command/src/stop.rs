@@ -1,7 +1,9 @@
 //! Requests to stop: SIGINT, SIGTERM and SIGHUP, from the start of the program on, so that none is lost between two
 //! scenarios. It must not know what is stopped.
 
-use tokio::sync::watch;
+use std::io;
+
+use tokio::sync::{oneshot, watch};
 
 /// Whether the program was asked to stop.
 #[derive(Debug, Clone)]
@@ -18,6 +20,29 @@ impl Stop {
             // Nobody left to stop is no failure.
             let _ = requested.send(true);
             // The handler stays: a sender that is gone would look the same as a request.
+            requested.closed().await;
+        });
+        Self(stop)
+    }
+
+    /// The same requests, and the end of standard input as one more.
+    pub(crate) fn or_end_of_stdin(&self) -> Self {
+        let (requested, stop) = watch::channel(false);
+        let (closed, ended) = oneshot::channel();
+        // A blocking read ends with the process.
+        std::thread::spawn(move || {
+            // An input that cannot be read has ended too.
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            let _ = closed.send(());
+        });
+        let signals = self.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = signals.requested() => {}
+                _ = ended => {}
+            }
+            // Nobody left to stop is no failure.
+            let _ = requested.send(true);
             requested.closed().await;
         });
         Self(stop)

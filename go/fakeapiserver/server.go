@@ -1,0 +1,184 @@
+// Package fakeapiserver starts an in-memory Kubernetes apiserver for a test, breaks LIST and WATCH on cue, and fails the test
+// if a client violated their rules.
+//
+//	server := fakeapiserver.Start(t)
+//	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig) // or &rest.Config{Host: server.URL}
+//	// start the controller, then:
+//	expired := server.Expire(nil)
+//	server.Wait(fakeapiserver.Wait{When: map[string]any{"list": 1}, Since: expired.NextRecord})
+//
+// The package depends on the standard library alone, so that it never selects another version of client-go for the module that
+// imports it. It needs the command fake-apiserver, from PATH or from FAKE_APISERVER_BIN.
+package fakeapiserver
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stopWithin is how long the server has to end after SIGTERM.
+const stopWithin = 10 * time.Second
+
+// Server is a running server of one test. Its methods end the test when they fail: call them from its goroutine.
+type Server struct {
+	// URL of the Kubernetes API.
+	URL string
+	// Kubeconfig is the path of a kubeconfig that leads to the server.
+	Kubeconfig string
+	// Control is the control API, whose methods return errors.
+	Control *Control
+
+	t       testing.TB
+	log     log
+	allowed bool
+}
+
+// Start runs `fake-apiserver serve` with further arguments until the test ends. Then the verdict is asked for: violations fail
+// the test, with the log of the server.
+func Start(t testing.TB, arguments ...string) *Server {
+	t.Helper()
+	binary := os.Getenv("FAKE_APISERVER_BIN")
+	if binary == "" {
+		binary = "fake-apiserver"
+	}
+	// Its standard input is closed when this process dies, and it ends with that.
+	command := exec.Command(binary, append([]string{"serve", "--announce", "json", "--exit-with-stdin"}, arguments...)...)
+	server := &Server{t: t}
+	command.Stderr = &server.log
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatalf("cannot start %s: %v (install it, or set FAKE_APISERVER_BIN)", binary, err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(stopWithin, func() { _ = command.Process.Kill() })
+		// The exit code repeats the verdict.
+		_ = command.Wait()
+		kill.Stop()
+		_ = stdin.Close()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		_ = command.Wait()
+		t.Fatalf("fake-apiserver did not start: %s", server.log.String())
+	}
+	var announced struct {
+		Server, Control, Token string
+		Kubeconfigs            []string
+	}
+	if err := json.Unmarshal([]byte(line), &announced); err != nil || len(announced.Kubeconfigs) == 0 {
+		t.Fatalf("fake-apiserver announced %q: %v", line, err)
+	}
+	server.URL, server.Kubeconfig = announced.Server, announced.Kubeconfigs[0]
+	server.Control = &Control{URL: announced.Control, Token: announced.Token}
+	t.Cleanup(server.conclude)
+	return server
+}
+
+// Inject adds a rule. Without When it is carried out at once.
+func (s *Server) Inject(rule Rule) Injected {
+	s.t.Helper()
+	return must(s, func(ctx context.Context) (Injected, error) { return s.Control.AddRule(ctx, rule) })
+}
+
+// Expire ends open watches with a 410 Gone event: all, or those that match from, such as {"resource": "pods"}.
+func (s *Server) Expire(from map[string]any) Injected {
+	s.t.Helper()
+	gone := map[string]any{"code": 410, "reason": "Expired", "message": "The resourceVersion for the provided watch is too old."}
+	return s.Inject(Rule{From: from, Do: []any{map[string]any{"error": gone}, map[string]any{"end": "eof"}}})
+}
+
+// Wait waits for a record of the trace, for 30 s unless wait.Timeout says otherwise.
+func (s *Server) Wait(wait Wait) Found {
+	s.t.Helper()
+	return must(s, func(ctx context.Context) (Found, error) { return s.Control.WaitFor(ctx, wait) })
+}
+
+// Reset removes all rules and faults, and restores the initial objects.
+func (s *Server) Reset() {
+	s.t.Helper()
+	must(s, func(ctx context.Context) (any, error) { return nil, s.Control.Reset(ctx) })
+}
+
+// Verdict returns the verdict on every client so far.
+func (s *Server) Verdict() Verdict {
+	s.t.Helper()
+	return must(s, s.Control.Verdict)
+}
+
+// ExpectNoViolations fails the test if a client broke an invariant, or if none listed or watched.
+func (s *Server) ExpectNoViolations() {
+	s.t.Helper()
+	verdict := s.Verdict()
+	if verdict.Outcome == "nothing" {
+		s.t.Error("no client listed or watched: nothing was judged")
+	}
+	s.report(verdict)
+}
+
+// AllowViolations keeps violations from failing the test at its end.
+func (s *Server) AllowViolations() { s.allowed = true }
+
+// Log returns what the server logged: requests, responses, violations.
+func (s *Server) Log() string { return s.log.String() }
+
+func (s *Server) conclude() {
+	if s.t.Failed() {
+		s.t.Logf("log of fake-apiserver:\n%s", s.Log())
+		return
+	}
+	if !s.allowed {
+		s.report(s.Verdict())
+	}
+}
+
+func (s *Server) report(verdict Verdict) {
+	s.t.Helper()
+	for _, client := range verdict.Clients {
+		for _, found := range client.Contradictions {
+			s.t.Errorf("%s %s reading %s: %s\n    proof: %s", found.Check, found.Client, found.Reading, found.Sentence, found.Proof)
+		}
+	}
+}
+
+func must[T any](s *Server, do func(context.Context) (T, error)) T {
+	s.t.Helper()
+	done, err := do(context.Background())
+	if err != nil {
+		s.t.Fatalf("fake-apiserver: %v", err)
+	}
+	return done
+}
+
+// log is written by the goroutine that copies standard error.
+type log struct {
+	mutex sync.Mutex
+	text  strings.Builder
+}
+
+func (l *log) Write(text []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(text)
+}
+
+func (l *log) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.String()
+}

@@ -1,0 +1,155 @@
+"""The process: finds the binary, starts it, ends it with the test. It must not know pytest."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from fake_apiserver.control import Control, Injected, Json
+
+_NAME = "fake-apiserver"
+_STOP_SECONDS = 10
+_EXPIRED = {"error": {"code": 410, "reason": "Expired", "message": "The resourceVersion for the provided watch is too old."}}
+
+
+class Violations(AssertionError):
+    """A client broke an invariant of LIST and WATCH, or no client was there to be judged."""
+
+    def __init__(self, message: str, verdict: Json) -> None:
+        super().__init__(message)
+        self.verdict = verdict
+
+
+class FakeApiserver:
+    """A running server. Use it as a context manager, or call `stop()`."""
+
+    kubeconfig: Path
+    """Kubeconfig of the server. It is removed when the server stops."""
+    url: str
+    """URL of the Kubernetes API."""
+    control: Control
+    """The control API; the most common requests are methods of this class."""
+
+    def __init__(self, arguments: Sequence[str] = (), *, binary: str | os.PathLike[str] | None = None) -> None:
+        """Starts `fake-apiserver serve` with further arguments."""
+        command = [os.fspath(binary or find_binary()), "serve", "--announce", "json", "--exit-with-stdin"]
+        self._violations_allowed = False
+        self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+        self._process = subprocess.Popen(
+            [*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            raise RuntimeError(f"fake-apiserver did not start:\n{self.log()}")
+        announced = json.loads(line)
+        self.kubeconfig = Path(announced["kubeconfigs"][0])
+        self.url = announced["server"]
+        self.control = Control(announced["control"], announced["token"])
+
+    def __enter__(self) -> FakeApiserver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def inject(
+        self,
+        do: Any,
+        *,
+        when: Mapping[str, Any] | None = None,
+        from_: Mapping[str, Any] | None = None,
+        times: int | None = None,
+        for_: str | None = None,
+        name: str | None = None,
+    ) -> Injected:
+        """Adds a rule. Without `when` it is carried out at once, on every open watch that `from_` matches.
+
+        Example: `inject({"reply": {"status": 503}}, when={"list": "next"}, times=3)`
+        """
+        keys = {"name": name, "from": from_, "when": when, "times": times, "for": for_, "do": do}
+        return self.control.add_rule({key: value for key, value in keys.items() if value is not None})
+
+    def expire(self, **from_: Any) -> Injected:
+        """Ends open watches with a 410 Gone event: all, or those that match, such as `resource="pods"`."""
+        return self.inject([_EXPIRED, {"end": "eof"}], from_=from_ or None)
+
+    def wait(self, *, since: int = 0, timeout: str | None = None, **condition: Any) -> Json:
+        """Waits for a record of the trace: `wait(when={"list": 2})`, `wait(sent={"type": "MODIFIED", "name": "web"})`."""
+        if "from_" in condition:
+            condition["from"] = condition.pop("from_")
+        return self.control.wait_for({"since": since, **({"timeout": timeout} if timeout else {}), **condition})
+
+    def requests(self, since: int = 0) -> list[Json]:
+        """Requests of clients so far, with `verb`, `path`, `query` and `user_agent`."""
+        whats = [record["what"] for record in self.control.trace(since)]
+        return [what["request"] for what in whats if isinstance(what, dict) and "request" in what]
+
+    def reset(self) -> None:
+        """Removes all rules and faults, and restores the initial objects."""
+        self.control.reset()
+
+    def verdict(self) -> Json:
+        """The verdict on every client so far."""
+        return self.control.verdict()
+
+    def expect_no_violations(self, *, client_required: bool = True) -> None:
+        """Raises `Violations` if a client broke an invariant, or if none listed or watched."""
+        verdict = self.verdict()
+        if verdict["outcome"] == "nothing" and client_required:
+            raise Violations("no client listed or watched: nothing was judged", verdict)
+        if verdict["outcome"] == "mismatch":
+            found = [found for client in verdict["clients"] for found in client["contradictions"]]
+            lines = [f"{one['check']} {one['client']} reading {one['reading']}: {one['sentence']}\n    proof: {one['proof']}" for one in found]
+            raise Violations("\n".join(["a client violated the rules of LIST and WATCH:", *lines]), verdict)
+
+    def allow_violations(self) -> None:
+        """The fixture does not fail this test for violations."""
+        self._violations_allowed = True
+
+    @property
+    def violations_allowed(self) -> bool:
+        """Whether `allow_violations` was called."""
+        return self._violations_allowed
+
+    def log(self) -> str:
+        """What the server logged: requests, responses, violations."""
+        self._log.seek(0)
+        return self._log.read()
+
+    def stop(self) -> None:
+        """Stops the server. May be called again."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._log.close()
+
+
+def find_binary() -> str:
+    """Path of the command: `FAKE_APISERVER_BIN`, that of this wheel, or the first on `PATH`."""
+    named = os.environ.get("FAKE_APISERVER_BIN")
+    if named:
+        return named
+    # A wheel's scripts are not always on PATH: `.venv/bin/pytest` does not put them there.
+    found = shutil.which(_NAME, path=sysconfig.get_path("scripts")) or shutil.which(_NAME)
+    if found is None:
+        raise FileNotFoundError(f"{_NAME} is not on PATH; install a wheel with it, or set FAKE_APISERVER_BIN")
+    return found

@@ -1,0 +1,133 @@
+"""The fixture and the control API, with clients of a few lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from fake_apiserver import FakeApiserver, Refused, Violations
+
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+# After a 410 it resumes from the version that expired.
+STUBBORN = """
+import json, urllib.request
+
+def test_a_stubborn_client(fake_apiserver):
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    configmaps = fake_apiserver.url + "/api/v1/configmaps"
+    version = json.load(opener.open(configmaps))["metadata"]["resourceVersion"]
+    watch = opener.open(f"{configmaps}?watch=true&resourceVersion={version}")
+    fake_apiserver.expire()
+    assert json.loads(watch.readline())["object"]["code"] == 410
+    opener.open(f"{configmaps}?watch=true&resourceVersion={version}")
+    fake_apiserver.wait(when={"watch": 2})
+"""
+
+
+def test_kubeconfig_of_the_environment_leads_to_the_server(fake_apiserver: FakeApiserver) -> None:
+    assert os.environ["KUBECONFIG"] == str(fake_apiserver.kubeconfig)
+    assert fake_apiserver.url in fake_apiserver.kubeconfig.read_text()
+
+
+def test_a_rule_meets_its_request_and_the_trace_has_it(fake_apiserver: FakeApiserver) -> None:
+    injected = fake_apiserver.inject({"reply": {"status": 503}}, when={"list": "next"}, name="flaky")
+    assert [rule["name"] for rule in fake_apiserver.control.rules()] == ["flaky"]
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        _OPENER.open(fake_apiserver.url + "/api/v1/pods")
+    assert refused.value.code == 503
+    refused.value.close()
+    assert fake_apiserver.control.rules() == []
+    found = fake_apiserver.wait(when={"list": 1}, since=injected.next_record)
+    assert "LIST" in found["line"]
+    assert [(request["verb"], request["path"]) for request in fake_apiserver.requests()] == [("list", "/api/v1/pods")]
+
+
+def test_rules_can_be_removed(fake_apiserver: FakeApiserver) -> None:
+    rules = [fake_apiserver.inject({"delay": "1s"}, when={"list": "next"}).rule for _ in range(2)]
+    assert rules[0] is not None
+    fake_apiserver.control.remove_rule(rules[0])
+    assert [rule["id"] for rule in fake_apiserver.control.rules()] == [rules[1]]
+    fake_apiserver.reset()
+    assert fake_apiserver.control.rules() == []
+    assert fake_apiserver.control.streams() == []
+    fake_apiserver.inject({"delay": "1s"}, when={"list": "next"})
+    assert len(fake_apiserver.control.remove_rules()) == 1
+    assert fake_apiserver.control.state()["rules"] == 0
+
+
+def test_a_mistake_in_a_rule_has_its_place(fake_apiserver: FakeApiserver) -> None:
+    with pytest.raises(Refused, match="`do` has no key `explode`") as refused:
+        fake_apiserver.inject({"explode": True}, when={"list": "next"})
+    assert refused.value.status == 400
+    assert refused.value.body["mistakes"][0]["line"] == 1
+
+
+def test_no_client_is_no_verdict(fake_apiserver: FakeApiserver) -> None:
+    with pytest.raises(Violations, match="no client"):
+        fake_apiserver.expect_no_violations()
+
+
+def test_violations_fail_the_test_at_its_end(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest('pytest_plugins = ["fake_apiserver.pytest_plugin"]')
+    pytester.makepyfile(STUBBORN)
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*Violations: a client violated the rules of LIST and WATCH:", "*INV-*"])
+
+
+def test_violations_can_be_allowed(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest('pytest_plugins = ["fake_apiserver.pytest_plugin"]')
+    pytester.makepyfile(STUBBORN + "    fake_apiserver.allow_violations()\n")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_arguments_reach_the_server(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest('pytest_plugins = ["fake_apiserver.pytest_plugin"]')
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def fake_apiserver_arguments():
+            return ["--kubernetes-version", "1.33"]
+
+        def test_version(fake_apiserver):
+            assert fake_apiserver.control.state()["kubernetes"] == "1.33"
+        """
+    )
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+@pytest.fixture
+def killed() -> Iterator[tuple[int, str]]:
+    """A test process that is killed while its server runs: the server's process and log."""
+    script = """
+        import os, signal
+        from fake_apiserver import FakeApiserver
+        server = FakeApiserver()
+        print(server._process.pid, server.url, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
+    pid, url = done.stdout.split()
+    yield int(pid), url
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for a process that is no child")
+def test_a_killed_test_leaves_no_server(killed: tuple[int, str]) -> None:
+    import select
+
+    try:
+        ended = os.pidfd_open(killed[0])
+    except ProcessLookupError:
+        return
+    assert select.select([ended], [], [], 60)[0], "the server still runs"
+    os.close(ended)
