@@ -7,6 +7,7 @@
 pub mod adapters;
 pub mod attacks;
 pub mod client;
+pub mod ecosystems;
 pub mod kubectl;
 pub mod lines;
 pub mod server;

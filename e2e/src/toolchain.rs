@@ -90,27 +90,26 @@ fn kubernetes_version(module: &Path) -> Result<String, Missing> {
 /// # Errors
 /// Python is missing, or cannot make an environment with the pinned packages.
 pub fn python(script: &str) -> Result<Command, Missing> {
-    static ENVIRONMENT: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
-        environment(
-            &clients("python"),
-            &kept("python"),
-            "requirements.txt",
-            |from, to| {
-                let clear = ["-m", "venv", "--clear"].map(OsStr::new);
-                run("python3 -m venv", Command::new("python3").args(clear).arg(to))?;
-                let install = ["-m", "pip", "install", "--quiet", "--requirement"];
-                let mut pip = Command::new(to.join("bin/python"));
-                run(
-                    "pip install",
-                    pip.args(install).arg(from.join("requirements.txt")),
-                )
-            },
-        )
-    });
+    static ENVIRONMENT: LazyLock<Result<PathBuf, Missing>> =
+        LazyLock::new(|| virtual_environment(&clients("python"), &kept("python")));
     ENVIRONMENT.clone().map(|environment| {
         let mut command = Command::new(environment.join("bin/python"));
         command.arg(clients("python").join(script));
         command
+    })
+}
+
+/// The environment `to` with the packages that `requirements.txt` of a folder pins.
+pub(crate) fn virtual_environment(from: &Path, to: &Path) -> Result<PathBuf, Missing> {
+    environment(from, to, "requirements.txt", |from, to| {
+        let clear = ["-m", "venv", "--clear"].map(OsStr::new);
+        run("python3 -m venv", Command::new("python3").args(clear).arg(to))?;
+        let install = ["-m", "pip", "install", "--quiet", "--requirement"];
+        let mut pip = Command::new(to.join("bin/python"));
+        run(
+            "pip install",
+            pip.args(install).arg(from.join("requirements.txt")),
+        )
     })
 }
 
@@ -180,7 +179,7 @@ pub fn report_bundle() -> Result<PathBuf, Missing> {
 }
 
 /// Installs the packages of a lock file.
-fn npm_ci(from: &Path, to: &Path) -> Result<Output, Missing> {
+pub(crate) fn npm_ci(from: &Path, to: &Path) -> Result<Output, Missing> {
     for file in ["package.json", "package-lock.json"] {
         copy(&from.join(file), &to.join(file))?;
     }
@@ -218,7 +217,7 @@ pub fn java_informer() -> Result<Command, Missing> {
 }
 
 /// The folder `to` with what is `pinned` in a file of the folder `from`: made by `make` unless it is there.
-fn environment(
+pub(crate) fn environment(
     from: &Path,
     to: &Path,
     pinned: &str,
@@ -242,13 +241,13 @@ fn clients(language: &str) -> PathBuf {
 }
 
 /// Where what was built is kept between runs.
-fn kept(what: &str) -> PathBuf {
+pub(crate) fn kept(what: &str) -> PathBuf {
     let profile = fake_apiserver().parent().expect("a program lies in a folder");
     let target = profile.parent().expect("a profile's folder lies in the target's");
     target.join("e2e").join(what)
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), Missing> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Missing> {
     let folder = to.parent().map_or(Ok(()), std::fs::create_dir_all);
     let copied = folder.and_then(|()| std::fs::copy(from, to));
     copied
@@ -270,6 +269,7 @@ pub(crate) fn run(what: &str, command: &mut Command) -> Result<Output, Missing> 
     if output.status.success() {
         return Ok(output);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{what} failed: {}", said.trim()))
+    // Test runners report on standard output.
+    let said = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    Err(format!("{what} failed: {}", said.join("\n").trim()))
 }

@@ -1,0 +1,157 @@
+//! The packages for tests in other languages and their examples, tested with the tools of each language. It must not know what
+//! the tests of a language check.
+//!
+//! Tools that write beside their sources get a copy in the target folder, in which the folders lie as in the repository.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::toolchain::{self, Missing, copy, environment, fake_apiserver, kept, npm_ci, repository, run};
+
+/// What tools leave beside the sources of a copy.
+const BUILT: [&str; 4] = ["node_modules", "target", "complete", "__pycache__"];
+
+/// Tests `python/` and `examples/python`, and checks the types of the package.
+///
+/// # Errors
+/// Python is missing, or a package cannot be installed.
+///
+/// # Panics
+/// A test fails.
+pub fn python() -> Result<(), Missing> {
+    let package = repository().join("python");
+    let python = toolchain::virtual_environment(&package, &kept("packages-python"))?.join("bin/python");
+    let tool = |module: &str, folder: &Path| {
+        let mut command = with_server(Command::new(&python));
+        command
+            .env("PYTHONPATH", package.join("src"))
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        command.args(["-m", module]).current_dir(folder);
+        command
+    };
+    let mut types = tool("mypy", &package);
+    types.arg("--cache-dir").arg(kept("mypy"));
+    tested("mypy", types.args(["src", "tests/test_fixture.py"]));
+    let quietly = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "fake_apiserver.pytest_plugin",
+    ];
+    tested("pytest, of the package", tool("pytest", &package).args(quietly));
+    let mut example = tool("pytest", &repository().join("examples/python"));
+    tested("pytest, of the example", example.args(quietly));
+    Ok(())
+}
+
+/// Tests `go/fakeapiserver` and `examples/go`.
+///
+/// # Errors
+/// Go is missing, or a package cannot be had.
+///
+/// # Panics
+/// A test fails.
+pub fn go() -> Result<(), Missing> {
+    for module in ["go/fakeapiserver", "examples/go"] {
+        let go = |arguments: &[&str]| {
+            let mut go = with_server(Command::new("go"));
+            go.args(arguments).current_dir(repository().join(module));
+            go
+        };
+        run("go mod download", &mut go(&["mod", "download"]))?;
+        let what = format!("go test, of {module}");
+        tested(&what, &mut go(&["test", "-count=1", "./..."]));
+    }
+    Ok(())
+}
+
+/// Tests `java/` and `examples/java`.
+///
+/// # Errors
+/// Java or Maven is missing, or a package cannot be had.
+///
+/// # Panics
+/// A test fails.
+pub fn java() -> Result<(), Missing> {
+    let folder = copied("java")?;
+    copied("examples/java")?;
+    let maven = |goal: &str| {
+        let mut maven = with_server(Command::new("mvn"));
+        maven.args(["--batch-mode", "--quiet", goal]).current_dir(&folder);
+        maven
+    };
+    run("mvn test-compile", &mut maven("test-compile"))?;
+    tested("mvn test", &mut maven("test"));
+    Ok(())
+}
+
+/// Tests `javascript/` and `examples/javascript`.
+///
+/// # Errors
+/// Node or npm is missing, or a package cannot be installed.
+///
+/// # Panics
+/// A test fails.
+pub fn javascript() -> Result<(), Missing> {
+    let package = copied("javascript")?;
+    let example = copied("examples/javascript")?;
+    let from = repository().join("examples/javascript");
+    environment(&from, &example, "package-lock.json", npm_ci)?;
+    for folder in [package, example] {
+        let mut npm = with_server(Command::new("npm"));
+        npm.args(["test", "--silent"]).current_dir(&folder);
+        tested("npm test", &mut npm);
+    }
+    Ok(())
+}
+
+/// Runs tests, which unlike a tool that is missing are never skipped.
+fn tested(what: &str, command: &mut Command) {
+    if let Err(why) = run(what, command) {
+        panic!("{why}");
+    }
+}
+
+/// A tool that starts this build of `fake-apiserver`.
+fn with_server(mut command: Command) -> Command {
+    command.env("FAKE_APISERVER_BIN", fake_apiserver());
+    command.env_remove("KUBECONFIG");
+    command
+}
+
+/// A copy of a folder of the repository, and of nothing else but what tools built in it.
+fn copied(folder: &str) -> Result<PathBuf, Missing> {
+    let to = kept("packages").join(folder);
+    mirror(&repository().join(folder), &to)?;
+    Ok(to)
+}
+
+fn mirror(from: &Path, to: &Path) -> Result<(), Missing> {
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        move |error: std::io::Error| format!("{path}: {error}")
+    };
+    std::fs::create_dir_all(to).map_err(failed(to))?;
+    let is_source = |path: &Path| !BUILT.iter().any(|built| path.ends_with(built));
+    for old in std::fs::read_dir(to).map_err(failed(to))? {
+        let old = old.map_err(failed(to))?.path();
+        let name = old.file_name().unwrap_or_default();
+        if is_source(&old) && old.is_file() && !from.join(name).exists() {
+            std::fs::remove_file(&old).map_err(failed(&old))?;
+        }
+    }
+    for entry in std::fs::read_dir(from).map_err(failed(from))? {
+        let path = entry.map_err(failed(from))?.path();
+        let beside = to.join(path.file_name().unwrap_or_default());
+        if !is_source(&path) {
+            continue;
+        }
+        if path.is_dir() {
+            mirror(&path, &beside)?;
+        } else if std::fs::read(&path).ok() != std::fs::read(&beside).ok() {
+            copy(&path, &beside)?;
+        }
+    }
+    Ok(())
+}

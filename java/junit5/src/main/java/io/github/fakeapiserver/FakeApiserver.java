@@ -1,0 +1,157 @@
+package io.github.fakeapiserver;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** A running server. {@link #close()} stops it. */
+public final class FakeApiserver implements AutoCloseable {
+    private static final int STOP_SECONDS = 10;
+    private static final String GONE =
+            "[{error: {code: 410, reason: Expired, message: The resourceVersion for the provided watch is too old.}}, {end: eof}]";
+
+    private final Process process;
+    private final Path log;
+    private final Control control;
+    private final String url;
+    private final Path kubeconfig;
+    private boolean violationsAllowed;
+
+    private FakeApiserver(Process process, Path log, JsonNode announced) {
+        this.process = process;
+        this.log = log;
+        this.control = new Control(announced.path("control").asText(), announced.path("token").asText());
+        this.url = announced.path("server").asText();
+        this.kubeconfig = Path.of(announced.path("kubeconfigs").path(0).asText());
+    }
+
+    /** Starts {@code fake-apiserver serve} with further arguments: from PATH, or the binary that FAKE_APISERVER_BIN names. */
+    public static FakeApiserver start(String... arguments) {
+        String named = System.getenv("FAKE_APISERVER_BIN");
+        String binary = named == null || named.isEmpty() ? "fake-apiserver" : named;
+        // Its standard input is closed when this process dies, and it ends with that.
+        List<String> command = new ArrayList<>(List.of(binary, "serve", "--announce", "json", "--exit-with-stdin"));
+        command.addAll(List.of(arguments));
+        try {
+            Path log = Files.createTempFile("fake-apiserver-", ".log");
+            Process process = new ProcessBuilder(command).redirectError(log.toFile()).start();
+            InputStreamReader output = new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8);
+            String line = new BufferedReader(output).readLine();
+            if (line == null) {
+                throw new IllegalStateException("fake-apiserver did not start:\n" + Files.readString(log));
+            }
+            return new FakeApiserver(process, log, Control.parse(line));
+        } catch (IOException error) {
+            throw new UncheckedIOException("cannot start " + binary + ": install it, or set FAKE_APISERVER_BIN", error);
+        }
+    }
+
+    /** URL of the Kubernetes API. */
+    public String url() {
+        return url;
+    }
+
+    /** Path of a kubeconfig that leads to the server. */
+    public Path kubeconfig() {
+        return kubeconfig;
+    }
+
+    /** The control API. */
+    public Control control() {
+        return control;
+    }
+
+    /** Adds a rule, such as <code>{when: {list: next}, do: {reply: {status: 503}}}</code>. */
+    public Control.Injected inject(String rule) {
+        return control.addRule(rule);
+    }
+
+    /** Ends all open watches of a resource, such as {@code deployments.apps}, with a 410 Gone event. */
+    public Control.Injected expire(String resource) {
+        return inject("{from: {resource: " + resource + "}, do: " + GONE + "}");
+    }
+
+    /** Waits for a record of the trace: <code>when: {list: 2}</code>, <code>sent: {type: MODIFIED, name: web}</code>. */
+    public JsonNode await(String condition) {
+        return control.waitFor("{" + condition + "}");
+    }
+
+    /** As {@link #await(String)}, from a record of the trace on. */
+    public JsonNode await(String condition, long since) {
+        return await(condition + ", since: " + since);
+    }
+
+    /** Removes all rules and faults, and restores the initial objects. */
+    public void reset() {
+        control.reset();
+    }
+
+    /** Throws if a client broke an invariant of LIST and WATCH, or if none listed or watched. */
+    public void expectNoViolations() {
+        JsonNode verdict = control.verdict();
+        if (verdict.path("outcome").asText().equals("nothing")) {
+            throw new AssertionError("no client listed or watched: nothing was judged");
+        }
+        expectNoViolations(verdict);
+    }
+
+    /** Keeps violations from failing the test at its end. */
+    public void allowViolations() {
+        violationsAllowed = true;
+    }
+
+    /** What the server logged: requests, responses, violations. */
+    public String log() {
+        try {
+            return Files.readString(log);
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
+    /** The verdict that ends a test: no client is no reason to fail. */
+    void conclude() {
+        if (!violationsAllowed) {
+            expectNoViolations(control.verdict());
+        }
+    }
+
+    private static void expectNoViolations(JsonNode verdict) {
+        StringBuilder violations = new StringBuilder();
+        for (JsonNode client : verdict.path("clients")) {
+            for (JsonNode found : client.path("contradictions")) {
+                violations.append("\n%s %s reading %s: %s\n    proof: %s".formatted(
+                        found.path("check").asText(), found.path("client").asText(), found.path("reading").asText(),
+                        found.path("sentence").asText(), found.path("proof").asText()));
+            }
+        }
+        if (!violations.isEmpty()) {
+            throw new AssertionError("a client violated the rules of LIST and WATCH:" + violations);
+        }
+    }
+
+    /** Stops the server. */
+    @Override
+    public void close() {
+        process.destroy();
+        try {
+            if (!process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) {
+                process.destroyForcibly().waitFor();
+            }
+            Files.deleteIfExists(log);
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        } catch (InterruptedException error) {
+            process.destroyForcibly();
+            Thread.currentThread().interrupt();
+        }
+    }
+}
