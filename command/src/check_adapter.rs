@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &CheckAdapter) -> Result<(), Failure> {
             },
             timeout: arguments.timeout,
             seed: 0,
+            edition: None,
         };
         let checks = async {
             let hello = match probe(&plan, &folder.0.join("probe")).await.map_err(unstartable)? {

@@ -19,6 +19,7 @@ use conformance::adapter::play::{self, Attempt, Plan};
 use conformance::adapter::standing::{Rules, Shard, Standing, exit_code, is_retried};
 use conformance::baseline::{Baseline, Known};
 use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::scenario::edition::{self, Edition};
 use futures::{StreamExt as _, stream};
 
 use self::report::Report;
@@ -33,7 +34,7 @@ Exit codes:
   1   a test failed, or is flaky
   2   invalid command line, scenario file or file of known failures
   3   the adapter cannot be started, or does not keep the protocol
-  4   no test was selected, or none was judged
+  4   no test was selected, or none was judged that counts
   5   a known failure passes, or its scenario does not exist: remove the entry
   70  system error, or a bug in the server or a scenario
 
@@ -65,6 +66,12 @@ pub(crate) struct Conformance {
     /// known failure does not fail the run; an entry whose test passes, or does not exist, does.
     #[arg(long, value_name = "FILE")]
     known_failures: Option<PathBuf>,
+    /// Edition of the requirements, e.g. 2026.1, or `latest` [default: all requirements of this version].
+    ///
+    /// An edition is a frozen list of requirements, with their levels and scenarios. Other scenarios run too, and do not count:
+    /// a later version of fake-apiserver does not fail a client that passes.
+    #[arg(long, value_name = "NAME", value_parser = edition_of)]
+    edition: Option<&'static Edition>,
     /// Which scenarios to run.
     #[arg(long, value_enum, default_value_t = Profile::Quick)]
     profile: Profile,
@@ -165,6 +172,18 @@ impl Test {
     }
 }
 
+/// Parses the name of an edition.
+fn edition_of(name: &str) -> Result<&'static Edition, String> {
+    edition::edition(name).ok_or_else(|| {
+        let names = edition::editions()
+            .iter()
+            .rev()
+            .map(|edition| edition.name.as_str());
+        let names: Vec<&str> = names.chain([edition::LATEST]).collect();
+        format!("this version has: {}", names.join(", "))
+    })
+}
+
 /// Runs the tests.
 ///
 /// # Errors
@@ -211,6 +230,7 @@ async fn play_all(
         },
         timeout: arguments.timeout,
         seed: arguments.seed,
+        edition: arguments.edition,
     };
     let home = folder.0.join("probe");
     let probed = tokio::select! {
@@ -281,8 +301,11 @@ async fn played(
     if let Some(why) = select::left_out(arguments, &test, hello) {
         attempts.push(Attempt::unplayed(&test.scenario, why.0, why.1));
     }
+    let is_scored = arguments
+        .edition
+        .is_none_or(|edition| edition.has(&test.scenario.id));
     while attempts.is_empty() || {
-        let repeats = attempts.len() as u64 <= u64::from(arguments.retries);
+        let repeats = is_scored && attempts.len() as u64 <= u64::from(arguments.retries);
         let failed = |attempt: &Attempt| is_retried(attempt.outcome, known.as_ref(), rules);
         repeats && attempts.last().is_some_and(failed)
     } {
@@ -298,8 +321,13 @@ async fn played(
         attempts.push(attempt);
     }
     let outcomes: Vec<Outcome> = attempts.iter().map(|attempt| attempt.outcome).collect();
+    let standing = Standing::of(&outcomes, known.as_ref(), rules);
     Ok(Test {
-        standing: Standing::of(&outcomes, known.as_ref(), rules),
+        standing: if is_scored {
+            standing
+        } else {
+            standing.not_scored()
+        },
         scenario: test.scenario,
         attempts,
         known,
@@ -322,7 +350,7 @@ fn keep(arguments: &Conformance, test: &Test) -> Result<(), Failure> {
                 .join(&test.scenario.id)
                 .join(format!("attempt-{}", number + 1));
             select::text(arguments, &test.scenario)
-                .and_then(|text| evidence::write(&folder, attempt, &text, arguments.seed))
+                .and_then(|text| evidence::write(&folder, attempt, &text, arguments.seed, arguments.edition))
                 .map_err(|error| Failure::System(format!("cannot write {}", folder.display()), error))?;
         }
     }

@@ -113,6 +113,7 @@ fn of_evidence(run: &Run) -> Result<Side, Failure> {
             |hello| format!("{} {}", hello.client.name, hello.client.version),
         ),
         version: first.map(|summary| summary.version.clone()).unwrap_or_default(),
+        edition: first.and_then(|summary| summary.edition.clone()),
         complete: false,
         tests,
     })

@@ -244,6 +244,10 @@ fn github(#[case] adapter: &str, #[case] scenario: &str, #[case] code: Option<i3
     );
     assert!(printed.contains(said), "{printed}");
     assert!(
+        printed.contains("requirements of edition 2026.1 kept"),
+        "{printed}"
+    );
+    assert!(
         author
             .read("fake-apiserver-results/results.xml")
             .contains(name_of(scenario))

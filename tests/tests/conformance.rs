@@ -441,6 +441,89 @@ fn evidence_is_judged_again_as_it_was() {
     assert_eq!(conformance(&arguments, &[&watcher()]).status.code(), Some(2));
 }
 
+/// A scenario that is newer than the edition runs, is shown, and fails nothing.
+#[test]
+fn an_edition_counts_what_it_has() {
+    let folder = folder("conformance-edition");
+    let scenarios = folder.join("scenarios");
+    // kube-runtime passes the one and fails the other, which is made one that no edition has.
+    for (from, to) in [
+        (SHORT, SHORT),
+        ("bookmark/older-bookmark-does-not-rewind", "bookmark/newer"),
+    ] {
+        let to = scenarios.join(format!("{to}.yaml"));
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(repository::root().join(format!("scenarios/{from}.yaml")), to).unwrap();
+    }
+    let (scenarios, kept) = (scenarios.to_str().unwrap(), folder.join("kept"));
+    let adapter = path("adapter-kube-runtime").display().to_string();
+    let run = |arguments: &[&str]| {
+        let mut all = vec!["--scenarios", scenarios];
+        all.extend(arguments);
+        conformance(&all, &[&adapter])
+    };
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+    let output = run(&["--edition", "2026.1", "--strict", "--retries", "3"]);
+    let said = printed(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for words in [
+        "edition 2026.1, seed",
+        "bookmark/newer   not scored, fail: ",
+        "of these: 1 not-scored",
+    ] {
+        assert!(said.contains(words), "no {words} in\n{said}");
+    }
+    let output = run(&["bookmark/", "--edition", "latest"]);
+    assert_eq!(
+        output.status.code(),
+        Some(4),
+        "nothing counts: {}",
+        printed(&output)
+    );
+    let output = run(&["--edition", "1999.1"]);
+    assert!(
+        printed(&output).contains("this version has: 2026.1, latest"),
+        "{}",
+        printed(&output)
+    );
+
+    let junit = folder.join("results.xml");
+    let arguments = ["--edition", "2026.1", "--format", "json", "--keep", "always"];
+    let files = [
+        "--evidence",
+        kept.to_str().unwrap(),
+        "--junit",
+        junit.to_str().unwrap(),
+    ];
+    let tests = lines(&run(&[&arguments[..], &files[..]].concat()));
+    // In the order in which they end.
+    for test in &tests[..2] {
+        let expected = if test["id"] == SHORT { "ok" } else { "not-scored" };
+        assert_eq!(test["standing"], expected, "{test}");
+    }
+    let footer = &tests[2]["footer"];
+    assert_eq!(footer["edition"], "2026.1");
+    assert_eq!(
+        footer["requirements"]["must"]["kept"],
+        footer["requirements"]["must"]["judged"]
+    );
+    let junit = std::fs::read_to_string(junit).unwrap();
+    assert!(
+        junit.contains("skipped") && junit.contains("not scored: "),
+        "{junit}"
+    );
+    let mut recheck = program("fake-apiserver");
+    let output = recheck.arg("recheck").arg(&kept).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let attempt = kept.join(SHORT).join("attempt-1/attempt.json");
+    assert!(
+        std::fs::read_to_string(attempt)
+            .unwrap()
+            .contains("\"edition\": \"2026.1\"")
+    );
+}
+
 fn hello_of_watcher() -> String {
     let mut adapter = std::process::Command::new(watcher());
     let output = adapter

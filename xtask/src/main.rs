@@ -19,6 +19,7 @@ mod columns;
 mod compared;
 mod conformance;
 mod defects;
+mod edition;
 mod fidelity;
 mod fuzz;
 mod openapi;
@@ -52,6 +53,8 @@ enum Chore {
     ///
     /// Needs Go, Python, Node and Maven, and takes minutes per client.
     Conformance(conformance::Arguments),
+    /// Freeze the requirements that the scenarios test as a new edition.
+    Edition(edition::Arguments),
     /// Write schema/scenario.v1.json, the JSON Schema of the scenario language.
     Schema,
     /// Check the links of the documentation and build it as a book (needs mdBook).
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
         Chore::Scenarios(arguments) => scenarios::run(&arguments),
         Chore::Defects(arguments) => defects::run(&arguments),
         Chore::Conformance(arguments) => conformance::run(&arguments),
+        Chore::Edition(arguments) => edition::run(&arguments),
         Chore::Schema => schema::write(),
         Chore::Book(arguments) => book::run(&arguments),
         Chore::Tidy => tidy::run(),

@@ -3,6 +3,7 @@
 use std::io;
 
 use conformance::adapter::message::Hello;
+use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
@@ -59,11 +60,13 @@ fn status(test: &Test) -> TestCaseStatus {
     };
     match test.standing {
         Standing::Passed | Standing::Warned => TestCaseStatus::success(),
-        Standing::Known | Standing::NotJudged => {
+        Standing::NotScored if told.outcome == Outcome::Pass => TestCaseStatus::success(),
+        Standing::Known | Standing::NotJudged | Standing::NotScored => {
             let mut status = TestCaseStatus::skipped();
             let known = test.known.as_ref().filter(|_| test.standing == Standing::Known);
             status.set_type(told.outcome.word()).set_message(match known {
                 Some(known) => format!("known failure: {} ({})", known.reason, known.issue),
+                None if test.standing == Standing::NotScored => format!("not scored: {}", told.why),
                 None => told.why.clone(),
             });
             status

@@ -55,9 +55,15 @@ impl<'a> Report<'a> {
             Format::Json => Ok(()),
             Format::Text => {
                 let client = &self.hello.client;
+                let edition = self.arguments.edition;
                 let line = format!(
-                    "{} {} ({}), {} tests, seed {}\n",
-                    client.name, client.version, client.lang, self.of, self.arguments.seed
+                    "{} {} ({}), {} tests, {}seed {}\n",
+                    client.name,
+                    client.version,
+                    client.lang,
+                    self.of,
+                    edition.map_or(String::new(), |edition| format!("edition {}, ", edition.name)),
+                    self.arguments.seed
                 );
                 output::print(printable_line(&line), stop).await
             }
@@ -115,7 +121,7 @@ impl<'a> Report<'a> {
         let mark = match (self.colour, test.standing) {
             (false, _) => mark.to_owned(),
             (true, Standing::Passed) => mark.green().to_string(),
-            (true, Standing::Known | Standing::NotJudged) => mark.dimmed().to_string(),
+            (true, Standing::Known | Standing::NotJudged | Standing::NotScored) => mark.dimmed().to_string(),
             (true, Standing::Warned | Standing::Flaky) => mark.yellow().to_string(),
             (true, Standing::Failed | Standing::Stale | Standing::AdapterError | Standing::HarnessError) => {
                 mark.red().to_string()
@@ -136,6 +142,10 @@ impl<'a> Report<'a> {
         let mut text = match test.standing {
             Standing::Passed => format!("{counter} {mark} {id}   {took:.2} s\n"),
             Standing::NotJudged => format!("{counter} {mark} {id}   {word}: {why}\n"),
+            Standing::NotScored if told.outcome == Outcome::Pass => {
+                format!("{counter} {mark} {id}   not scored   {took:.2} s\n")
+            }
+            Standing::NotScored => format!("{counter} {mark} {id}   not scored, {word}: {why}\n"),
             Standing::Known => {
                 let reason = test.known.as_ref().map_or("", |known| &known.reason);
                 format!("{counter} {mark} {id}   {word}: {}\n", printable(reason))
@@ -155,7 +165,11 @@ impl<'a> Report<'a> {
             | Standing::HarnessError => format!("{counter} {mark} {id}   {word}   {took:.2} s\n"),
         };
         match test.standing {
-            Standing::Passed | Standing::NotJudged | Standing::Known | Standing::Stale => {}
+            Standing::Passed
+            | Standing::NotJudged
+            | Standing::NotScored
+            | Standing::Known
+            | Standing::Stale => {}
             Standing::Warned | Standing::Failed | Standing::Flaky => {
                 // Writing to a String cannot fail.
                 let _ = writeln!(text, "  claim  {}", test.scenario.title);
@@ -207,10 +221,12 @@ impl<'a> Report<'a> {
             .scenarios
             .iter()
             .map(|path| format!("--scenarios {} ", quoted(&path.display().to_string())));
+        let edition = self.arguments.edition;
         format!(
-            "fake-apiserver conformance {} {}--seed {} -- {}",
+            "fake-apiserver conformance {} {}{}--seed {} -- {}",
             quoted(id),
             paths.collect::<String>(),
+            edition.map_or(String::new(), |edition| format!("--edition {} ", edition.name)),
             self.arguments.seed,
             command.join(" ")
         )
@@ -257,7 +273,13 @@ impl<'a> Report<'a> {
             })
             .collect();
         let _ = writeln!(text, "{} tests: {}", tests.len(), counts.join(", "));
-        let standings = [Standing::Known, Standing::Flaky, Standing::Stale].map(|standing| {
+        let standings = [
+            Standing::Known,
+            Standing::NotScored,
+            Standing::Flaky,
+            Standing::Stale,
+        ];
+        let standings = standings.map(|standing| {
             let number = tests.iter().filter(|test| test.standing == standing).count();
             (number > 0).then(|| format!("{number} {}", standing.word()))
         });
@@ -266,10 +288,12 @@ impl<'a> Report<'a> {
             let _ = writeln!(text, "of these: {}", standings.join(", "));
         }
         let kept = [Level::Must, Level::Should].map(|level| {
-            let tally = tally(level, &judged(tests));
+            let tally = tally(level, &judged(tests), self.arguments.edition);
             format!("{} {}/{}", level.word(), tally.kept, tally.judged)
         });
-        let _ = writeln!(text, "requirements kept: {}", kept.join(", "));
+        let edition = self.arguments.edition;
+        let of = edition.map_or(String::new(), |edition| format!(" of edition {}", edition.name));
+        let _ = writeln!(text, "requirements{of} kept: {}", kept.join(", "));
         for test in tests.iter().filter(|test| is_bad(test.standing)) {
             let (mark, word) = mark(test);
             let _ = writeln!(text, "{mark} {}   {word}", test.scenario.id);
@@ -284,7 +308,7 @@ impl<'a> Report<'a> {
     /// The last line of JSON. Without it the output is not complete.
     fn footer(&self, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> Footer {
         let kept = |level: Level| {
-            let tally = tally(level, &judged(tests));
+            let tally = tally(level, &judged(tests), self.arguments.edition);
             let kept = Kept {
                 kept: tally.kept,
                 judged: tally.judged,
@@ -295,6 +319,7 @@ impl<'a> Report<'a> {
             complete: !interrupted,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             seed: self.arguments.seed,
+            edition: self.arguments.edition.map(|edition| edition.name.clone()),
             client: self.hello.client.clone(),
             recovers: self.hello.recovers,
             capabilities: self.hello.caps.clone(),
@@ -317,7 +342,9 @@ fn is_bad(standing: Standing) -> bool {
         | Standing::Stale
         | Standing::AdapterError
         | Standing::HarnessError => true,
-        Standing::Passed | Standing::Warned | Standing::Known | Standing::NotJudged => false,
+        Standing::Passed | Standing::Warned | Standing::Known | Standing::NotJudged | Standing::NotScored => {
+            false
+        }
     }
 }
 
@@ -328,7 +355,7 @@ fn ending(code: u8, interrupted: bool) -> String {
         0 => "every test came out as expected",
         1 => "a test failed or is flaky",
         3 => "the adapter does not keep the protocol; try `fake-apiserver check-adapter`",
-        4 => "nothing was judged",
+        4 => "nothing was judged that counts",
         5 => "entries of known failures are stale",
         _ => "the harness is at fault; please report it",
     };
@@ -344,6 +371,7 @@ fn mark(test: &Test) -> (&'static str, &'static str) {
         Standing::Passed
         | Standing::Warned
         | Standing::NotJudged
+        | Standing::NotScored
         | Standing::Failed
         | Standing::AdapterError
         | Standing::HarnessError => (
@@ -383,7 +411,7 @@ fn count(tests: &[Test], outcome: Outcome) -> usize {
 }
 
 fn judged(tests: &[Test]) -> Vec<(&Scenario, &Verdict)> {
-    let verdict = |test: &'_ Test| test.told().outcome.is_judged();
+    let verdict = |test: &'_ Test| test.told().outcome.is_judged() && test.standing != Standing::NotScored;
     tests
         .iter()
         .filter(|test| verdict(test))

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fake_apiserver::record::Record;
 use fake_apiserver::report::ReportedObject;
+use fake_apiserver::scenario::edition::{self, Edition};
 use fake_apiserver::scenario::{self, LoadErrors, Scenario};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -35,6 +36,9 @@ pub struct Summary {
     pub contradictions: Value,
     /// Seed for all randomness.
     pub seed: u64,
+    /// The edition by which it was judged; absent: everything counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edition: Option<String>,
     /// The time limit ended it.
     pub cut: bool,
     /// The adapter's introduction.
@@ -51,7 +55,13 @@ pub struct Summary {
 ///
 /// # Errors
 /// The system refuses a file.
-pub fn write(folder: &Path, attempt: &Attempt, text: &str, seed: u64) -> io::Result<()> {
+pub fn write(
+    folder: &Path,
+    attempt: &Attempt,
+    text: &str,
+    seed: u64,
+    edition: Option<&Edition>,
+) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let summary = Summary {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -60,6 +70,7 @@ pub fn write(folder: &Path, attempt: &Attempt, text: &str, seed: u64) -> io::Res
         message: attempt.why.clone(),
         contradictions: contradictions(attempt.verdict.as_ref()),
         seed,
+        edition: edition.map(|edition| edition.name.clone()),
         cut: attempt.cut,
         hello: attempt.hello.clone(),
         dump: attempt.dump.clone(),
@@ -206,5 +217,7 @@ pub fn judged(evidence: &Evidence) -> Result<Option<Weighed>, LoadErrors> {
         &evidence.records,
         then.dump.as_deref(),
         then.cut,
+        // One of a later version is not known here: everything counts then, and a difference shows.
+        then.edition.as_deref().and_then(edition::edition),
     )))
 }

@@ -276,6 +276,17 @@ pub enum Recovers {
     None,
 }
 
+impl Recovers {
+    /// The word for it in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Library => "library",
+            Self::Caller => "caller",
+            Self::None => "none",
+        }
+    }
+}
+
 /// What a client can be configured to do, or what its adapter can report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fake_apiserver::report::{Fold, ReportedObject, Version};
 use fake_apiserver::scenario::catalogue::{self, Level};
+use fake_apiserver::scenario::edition::Edition;
 use judge::verdict::{Contradiction, Outcome as Judgement, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,8 +77,9 @@ impl Outcome {
         self == Self::Pass || self.accuses_client()
     }
 
-    /// The outcome of a verdict.
-    pub fn of(verdict: &Verdict) -> Self {
+    /// The outcome of a verdict. Levels are those of the edition, or of the catalogue.
+    pub fn of(verdict: &Verdict, edition: Option<&Edition>) -> Self {
+        let is_advice = |found| is_advice(found, edition);
         match verdict.outcome {
             Judgement::Pass => Self::Pass,
             Judgement::Mismatch if verdict.contradictions.iter().all(is_advice) => Self::Warn,
@@ -89,14 +91,15 @@ impl Outcome {
     }
 }
 
-/// Does a contradiction break nothing at MUST?
-fn is_advice(found: &Contradiction) -> bool {
-    let level = |id: &String| catalogue::requirement(id).map(|one| one.level);
-    !found.requirements.is_empty()
-        && found
-            .requirements
-            .iter()
-            .all(|id| matches!(level(id), Some(Level::Should | Level::May)))
+/// Does a contradiction break nothing at MUST? What an edition does not have is not asked for its level.
+fn is_advice(found: &Contradiction, edition: Option<&Edition>) -> bool {
+    let level = |id: &String| match edition {
+        Some(edition) => edition.level(id),
+        None => catalogue::requirement(id).map(|one| one.level),
+    };
+    let counted = |id: &&String| edition.is_none_or(|edition| edition.level(id).is_some());
+    let mut counted = found.requirements.iter().filter(counted).peekable();
+    counted.peek().is_some() && counted.all(|id| matches!(level(id), Some(Level::Should | Level::May)))
 }
 
 /// How the cache of the library differs from the events that it delivered, if it does.
@@ -160,10 +163,14 @@ mod tests {
     fn what_is_only_advised_is_a_warning() {
         let (must, should) = (of_level(Level::Must), of_level(Level::Should));
         let outcome = |contradictions: Vec<Contradiction>| {
-            Outcome::of(&Verdict {
-                outcome: Judgement::Mismatch,
-                contradictions,
-            })
+            let outcome = Judgement::Mismatch;
+            Outcome::of(
+                &Verdict {
+                    outcome,
+                    contradictions,
+                },
+                None,
+            )
         };
         assert_eq!(outcome(vec![found(&[should])]), Outcome::Warn);
         assert_eq!(outcome(vec![found(&[should]), found(&[must])]), Outcome::Fail);

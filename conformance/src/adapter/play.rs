@@ -9,6 +9,7 @@ use std::time::Duration;
 use fake_apiserver::net::{Core, Credentials, Edge, Listening, ServeOptions};
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::report::{Report, ReportedObject};
+use fake_apiserver::scenario::edition::Edition;
 use fake_apiserver::scenario::{Scenario, ServerSettings, SharedScenario};
 use fake_apiserver::server::{Input, Limits, Output, Server};
 use judge::verdict::Verdict;
@@ -41,6 +42,8 @@ pub struct Plan {
     pub timeout: Duration,
     /// Seed for all randomness.
     pub seed: u64,
+    /// What counts; `None`: everything.
+    pub edition: Option<&'static Edition>,
 }
 
 /// A scenario to play.
@@ -261,6 +264,7 @@ pub async fn play_as(
         &attempt.records,
         attempt.dump.as_deref(),
         attempt.cut,
+        plan.edition,
     );
     (attempt.outcome, attempt.why, attempt.verdict) = (outcome, why, verdict);
     Ok(finished(attempt, child, began).await)

@@ -22,6 +22,8 @@ pub enum Standing {
     Known,
     /// Unsupported, or not played.
     NotJudged,
+    /// The edition does not have it: whatever came out counts for nothing.
+    NotScored,
     /// It failed, or failed otherwise than known.
     #[serde(rename = "unexpected-failure")]
     Failed,
@@ -43,12 +45,33 @@ impl Standing {
             Self::Warned => "warned",
             Self::Known => "known-failure",
             Self::NotJudged => "not-judged",
+            Self::NotScored => "not-scored",
             Self::Failed => "unexpected-failure",
             Self::Flaky => "flaky",
             Self::Stale => "stale",
             Self::AdapterError => "adapter-error",
             Self::HarnessError => "harness-error",
         }
+    }
+
+    /// The standing of a test that the edition does not have. An entry that is stale is so in any edition.
+    pub fn not_scored(self) -> Self {
+        match self {
+            Self::NotJudged | Self::Stale => self,
+            Self::Passed
+            | Self::Warned
+            | Self::Known
+            | Self::NotScored
+            | Self::Failed
+            | Self::Flaky
+            | Self::AdapterError
+            | Self::HarnessError => Self::NotScored,
+        }
+    }
+
+    /// Was it judged, and does it count?
+    pub fn is_scored(self) -> bool {
+        !matches!(self, Self::NotJudged | Self::NotScored)
     }
 
     /// The standing of the attempts of one test, in their order; at least one.
@@ -92,6 +115,7 @@ pub fn is_retried(outcome: Outcome, known: Option<&Known>, rules: Rules) -> bool
         | Standing::Warned
         | Standing::Known
         | Standing::NotJudged
+        | Standing::NotScored
         | Standing::Flaky
         | Standing::Stale => false,
     }
@@ -111,7 +135,7 @@ pub fn exit_code(standings: &[Standing], stale: usize, rules: Rules) -> u8 {
         3
     } else if any(Standing::Stale) || stale > 0 {
         5
-    } else if standings.iter().all(|standing| *standing == Standing::NotJudged) {
+    } else if !standings.iter().any(|standing| standing.is_scored()) {
         4
     } else {
         0
@@ -214,6 +238,8 @@ mod tests {
     #[case(&[], 0, 4)]
     #[case(&[Standing::NotJudged], 0, 4)]
     #[case(&[Standing::NotJudged, Standing::Passed], 0, 0)]
+    #[case(&[Standing::NotScored, Standing::NotJudged], 0, 4)]
+    #[case(&[Standing::NotScored, Standing::Passed], 0, 0)]
     #[case(&[Standing::Known, Standing::Warned], 0, 0)]
     #[case(&[Standing::Passed], 1, 5)]
     #[case(&[Standing::Passed, Standing::Stale], 0, 5)]
@@ -223,6 +249,21 @@ mod tests {
     #[case(&[Standing::Failed, Standing::HarnessError], 0, 70)]
     fn a_run_exits_with(#[case] standings: &[Standing], #[case] stale: usize, #[case] code: u8) {
         assert_eq!(exit_code(standings, stale, Rules::default()), code);
+    }
+
+    #[test]
+    fn what_an_edition_does_not_have_fails_nothing() {
+        for outcome in [
+            Outcome::Fail,
+            Outcome::Hang,
+            Outcome::AdapterError,
+            Outcome::HarnessError,
+        ] {
+            let standing = Standing::of(&[outcome], None, STRICT).not_scored();
+            assert_eq!(standing, Standing::NotScored);
+        }
+        assert_eq!(Standing::Stale.not_scored(), Standing::Stale);
+        assert_eq!(Standing::NotJudged.not_scored(), Standing::NotJudged);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Pure. It must not know how tests are played or printed.
 
 use fake_apiserver::scenario::Scenario;
-use fake_apiserver::scenario::catalogue::{self, Level};
+use fake_apiserver::scenario::catalogue::{self, Level, Requirement};
+use fake_apiserver::scenario::edition::Edition;
 use judge::verdict::Verdict;
 
 /// Requirements of one level.
@@ -15,14 +16,23 @@ pub struct Tally {
     pub judged: usize,
 }
 
-/// Requirements at a level, by the judged tests: each scenario with its verdict.
-pub fn tally(level: Level, judged: &[(&Scenario, &Verdict)]) -> Tally {
+/// Requirements at a level, by the judged tests: each scenario with its verdict. With an edition, those that it has, by the
+/// scenarios that it names for them.
+pub fn tally(level: Level, judged: &[(&Scenario, &Verdict)], edition: Option<&Edition>) -> Tally {
     let mut tally = Tally::default();
-    for requirement in catalogue::requirements().iter().filter(|one| one.level == level) {
+    let of = |requirement: &Requirement| match edition {
+        Some(edition) => edition.level(&requirement.id),
+        None => Some(requirement.level),
+    };
+    for requirement in catalogue::requirements() {
+        if of(requirement) != Some(level) {
+            continue;
+        }
         let id = requirement.id.as_str();
         let mut covering = judged
             .iter()
             .filter(|(scenario, _)| scenario.covers.iter().any(|covered| covered.id == id))
+            .filter(|(scenario, _)| edition.is_none_or(|edition| edition.tests(id, &scenario.id)))
             .peekable();
         if covering.peek().is_none() {
             continue;
@@ -35,7 +45,7 @@ pub fn tally(level: Level, judged: &[(&Scenario, &Verdict)]) -> Tally {
 
 #[cfg(test)]
 mod tests {
-    use fake_apiserver::scenario::{Covered, Place};
+    use fake_apiserver::scenario::{Covered, Place, edition};
     use judge::trace::sample::scenario;
     use judge::verdict::{Contradiction, Outcome};
 
@@ -69,12 +79,31 @@ mod tests {
         let of = |verdicts: &[&Verdict]| {
             let judged: Vec<(&Scenario, &Verdict)> =
                 verdicts.iter().map(|verdict| (&scenario, *verdict)).collect();
-            let Tally { kept, judged } = tally(level, &judged);
+            let Tally { kept, judged } = tally(level, &judged, None);
             (kept > 0, judged)
         };
         assert_eq!(of(&[]), (false, 0));
         let (is_kept, number) = of(&[&kept]);
         assert!(is_kept && number > 0);
         assert_eq!(of(&[&kept, &broken]), (false, number));
+    }
+
+    #[test]
+    fn an_edition_counts_what_it_names() {
+        let edition = edition::edition(edition::LATEST).unwrap();
+        let (id, scored) = edition.requirements.iter().next().unwrap();
+        let passed = Verdict {
+            outcome: Outcome::Pass,
+            contradictions: Vec::new(),
+        };
+        let mut scenario = scenario();
+        scenario.covers = vec![Covered {
+            id: id.clone(),
+            at: Place::default(),
+        }];
+        let counted = |scenario: &Scenario| tally(scored.level, &[(scenario, &passed)], Some(edition)).judged;
+        assert_eq!(counted(&scenario), 0, "the edition does not have {}", scenario.id);
+        scenario.id = scored.scenarios.first().unwrap().clone();
+        assert_eq!(counted(&scenario), 1);
     }
 }

@@ -3,6 +3,7 @@
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::report::{Fold, ReportedObject};
 use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::edition::Edition;
 use judge::judge;
 use judge::verdict::{Outcome as Judgement, Verdict};
 
@@ -19,9 +20,20 @@ pub struct Weighed {
     pub verdict: Option<Verdict>,
 }
 
-/// Judges a trace. `dump`: the content of the library's cache at its end, where it is known; `cut`: the time limit ended it.
-pub fn weigh(scenario: &Scenario, records: &[Record], dump: Option<&[ReportedObject]>, cut: bool) -> Weighed {
+/// Judges a trace. `dump`: the content of the library's cache at its end, where it is known; `cut`: the time limit ended it;
+/// `edition`: what counts of a scenario that it has, else all does.
+pub fn weigh(
+    scenario: &Scenario,
+    records: &[Record],
+    dump: Option<&[ReportedObject]>,
+    cut: bool,
+    edition: Option<&Edition>,
+) -> Weighed {
+    let edition = edition.filter(|edition| edition.has(&scenario.id));
     let mut verdict = judge(scenario, records);
+    if let Some(edition) = edition {
+        restrict(&mut verdict, edition);
+    }
     let end = end_of(records);
     if let (Some(items), Some(RunEnd::Complete)) = (dump, end) {
         let mut fold = Fold::default();
@@ -50,9 +62,21 @@ pub fn weigh(scenario: &Scenario, records: &[Record], dump: Option<&[ReportedObj
         };
     }
     Weighed {
-        outcome: Outcome::of(&verdict),
+        outcome: Outcome::of(&verdict, edition),
         why: verdict.message().to_owned(),
         verdict: Some(verdict),
+    }
+}
+
+/// Takes out what contradicts only requirements that are newer than the edition.
+fn restrict(verdict: &mut Verdict, edition: &Edition) {
+    let found = &mut verdict.contradictions;
+    found.retain(|found| {
+        let ids = &found.requirements;
+        ids.is_empty() || ids.iter().any(|id| edition.level(id).is_some())
+    });
+    if found.is_empty() && verdict.outcome == Judgement::Mismatch {
+        verdict.outcome = Judgement::Pass;
     }
 }
 
@@ -69,6 +93,7 @@ fn end_of(records: &[Record]) -> Option<&RunEnd> {
 #[cfg(test)]
 mod tests {
     use judge::trace::sample::{Sample, scenario};
+    use judge::verdict::Contradiction;
 
     use super::*;
 
@@ -81,9 +106,42 @@ mod tests {
             waiting_for: "the next WATCH".to_owned(),
         }));
         let records = sample.records();
-        let weighed = weigh(&scenario(), &records, None, true);
+        let weighed = weigh(&scenario(), &records, None, true, None);
         assert_eq!((weighed.outcome, weighed.verdict), (Outcome::NotPlayed, None));
         assert!(weighed.why.contains("the next WATCH"), "{}", weighed.why);
-        assert_eq!(weigh(&scenario(), &records, None, false).outcome, Outcome::Hang);
+        let weighed = weigh(&scenario(), &records, None, false, None);
+        assert_eq!(weighed.outcome, Outcome::Hang);
+    }
+
+    fn found(requirements: &[&str]) -> Contradiction {
+        Contradiction {
+            check: "expect.cache".to_owned(),
+            requirements: requirements.iter().map(|id| (*id).to_owned()).collect(),
+            sentence: String::new(),
+            place: None,
+            evidence: Vec::new(),
+            expected: String::new(),
+            actual: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_newer_than_the_edition_is_taken_out() {
+        let text =
+            "{edition: '1.1', requirements: {LIST-01: {level: SHOULD, scenarios: [sample/hand-written]}}}";
+        let edition = Edition::parse(text).unwrap();
+        let outcome = |requirements: &[&[&str]]| {
+            let mut verdict = Verdict {
+                outcome: Judgement::Mismatch,
+                contradictions: requirements.iter().map(|ids| found(ids)).collect(),
+            };
+            restrict(&mut verdict, &edition);
+            Outcome::of(&verdict, Some(&edition))
+        };
+        assert_eq!(outcome(&[&["LIST-02"]]), Outcome::Pass);
+        assert_eq!(outcome(&[&["LIST-02"], &[]]), Outcome::Fail);
+        // At MUST in the catalogue, and a warning by the edition.
+        assert_eq!(outcome(&[&["LIST-01"]]), Outcome::Warn);
+        assert_eq!(outcome(&[&["LIST-01", "LIST-02"], &["LIST-03"]]), Outcome::Warn);
     }
 }

@@ -73,10 +73,8 @@ impl Verdict {
     /// Does it speak against a requirement that the scenario covers? What the scenario itself expects does, that the cache is the
     /// truth at the end among it, and of the other invariants those that stand for the requirement.
     pub fn breaks(&self, requirement: &str) -> bool {
-        self.contradictions.iter().any(|found| {
-            let of_an_invariant = found.check.starts_with("INV-") && found.check != CONVERGENCE;
-            !of_an_invariant || found.requirements.iter().any(|id| id == requirement)
-        })
+        let breaks = |found: &Contradiction| breaks(&found.check, &found.requirements, requirement);
+        self.contradictions.iter().any(breaks)
     }
 
     /// The first contradiction's sentence; empty when it passed.
@@ -86,6 +84,12 @@ impl Verdict {
             .map(|first| first.sentence.as_str())
             .unwrap_or_default()
     }
+}
+
+/// Does a contradiction speak against a requirement that its scenario covers? `requirements`: those that it is evidence for.
+pub fn breaks(check: &str, requirements: &[String], requirement: &str) -> bool {
+    let of_an_invariant = check.starts_with("INV-") && check != CONVERGENCE;
+    !of_an_invariant || requirements.iter().any(|id| id == requirement)
 }
 
 fn place<S: serde::Serializer>(place: &Option<Place>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -57,7 +57,7 @@ fn level(standing: Standing) -> Option<&'static str> {
         | Standing::AdapterError
         | Standing::HarnessError => Some("error"),
         Standing::Warned => Some("warning"),
-        Standing::Passed | Standing::Known | Standing::NotJudged => None,
+        Standing::Passed | Standing::Known | Standing::NotJudged | Standing::NotScored => None,
     }
 }
 

@@ -13,7 +13,9 @@ pub fn badge(footer: &Footer) -> Value {
         (false, _) => ("interrupted".to_owned(), "lightgrey"),
         (true, 0) => ("not judged".to_owned(), "lightgrey"),
         (true, judged) => {
-            let message = format!("{}/{judged} MUST", must.kept);
+            let edition = footer.edition.as_ref();
+            let edition = edition.map_or(String::new(), |edition| format!(" ({edition})"));
+            let message = format!("{}/{judged} MUST{edition}", must.kept);
             let broken = judged - must.kept.min(judged);
             let color = match footer.exit_code {
                 // The adapter or the harness is at fault: the number says nothing of the client.

@@ -21,6 +21,9 @@ pub struct Side {
     pub client: String,
     /// Version of fake-apiserver that played; empty where it is not known.
     pub version: String,
+    /// Edition by which it was judged; absent: everything counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edition: Option<String>,
     /// False: tests that are absent may have passed.
     pub complete: bool,
     /// What is compared of each test.
@@ -60,7 +63,7 @@ pub enum Cause {
     TestAdded,
     /// The test exists in A only.
     TestRemoved,
-    /// Another version of fake-apiserver played, or it is not known that it was the same test: run A again to know.
+    /// Another version of fake-apiserver played or another edition counted, or it is not known that it was the same test: run A again to know.
     Unknown,
     /// A side is flaky: nothing follows from one run.
     Flaky,
@@ -141,6 +144,7 @@ impl Side {
                 |footer| format!("{} {}", footer.client.name, footer.client.version),
             ),
             version: footer.map(|footer| footer.version.clone()).unwrap_or_default(),
+            edition: footer.and_then(|footer| footer.edition.clone()),
             complete: footer.is_some_and(|footer| footer.complete),
             tests: results
                 .tests
@@ -154,7 +158,7 @@ impl Side {
 /// Compares two runs.
 pub fn diff(a: Side, b: Side) -> Diff {
     let ids: BTreeSet<&String> = a.tests.keys().chain(b.tests.keys()).collect();
-    let same_version = !a.version.is_empty() && a.version == b.version;
+    let same_version = !a.version.is_empty() && a.version == b.version && a.edition == b.edition;
     let mut differences = Vec::new();
     let mut same = 0;
     for id in ids {
@@ -250,11 +254,13 @@ impl Diff {
                 "" => "version of fake-apiserver unknown".to_owned(),
                 version => format!("fake-apiserver {version}"),
             };
+            let edition = side.edition.as_ref();
             let _ = writeln!(
                 text,
-                "{name}  {}, {} tests, {version}{}",
+                "{name}  {}, {} tests, {version}{}{}",
                 side.client,
                 side.tests.len(),
+                edition.map_or(String::new(), |edition| format!(", edition {edition}")),
                 if side.complete { "" } else { ", not complete" }
             );
         }
@@ -356,6 +362,26 @@ mod tests {
                 footer: Some(footer("client", version)),
             },
         )
+    }
+
+    #[test]
+    fn another_edition_is_not_the_clients_doing() {
+        let found = vec![found("INV-03", "no")];
+        let a = || {
+            side(
+                "1",
+                vec![result("a/b", Outcome::Pass, Standing::Passed, Vec::new())],
+            )
+        };
+        let mut b = side("1", vec![result("a/b", Outcome::Fail, Standing::Failed, found)]);
+        assert_eq!(diff(a(), b.clone()).number(Cause::ClientWorse), 1);
+        b.edition = Some("2026.1".to_owned());
+        let other = diff(a(), b);
+        assert_eq!(
+            (other.number(Cause::ClientWorse), other.number(Cause::Unknown)),
+            (0, 1)
+        );
+        assert!(other.text().contains(", edition 2026.1\n"), "{}", other.text());
     }
 
     #[test]

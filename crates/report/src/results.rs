@@ -7,7 +7,7 @@ use std::fmt;
 use conformance::adapter::message::{Capability, ClientInfo, Recovers};
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
-use judge::verdict::Contradiction;
+use judge::verdict::{self, Contradiction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -117,6 +117,9 @@ pub struct Footer {
     /// Seed for all randomness.
     #[serde(default)]
     pub seed: u64,
+    /// Edition of the requirements; absent: all of this version counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edition: Option<String>,
     /// The library under test.
     pub client: ClientInfo,
     /// What restarts a failed list or watch.
@@ -219,6 +222,12 @@ impl TestResult {
         let mut attempts = self.attempts.iter();
         let first = attempts.find(|attempt| attempt.outcome != Outcome::Pass);
         first.or(self.attempts.last())
+    }
+
+    /// Does the reported attempt speak against a requirement that the scenario covers? Every crash does.
+    pub fn breaks(&self, requirement: &str) -> bool {
+        let breaks = |found: &Found| verdict::breaks(&found.check, &found.requirements, requirement);
+        self.outcome == Outcome::Crash || self.found().iter().any(breaks)
     }
 
     /// What contradicts the scenario in the attempt that is reported.
@@ -367,6 +376,7 @@ pub(crate) mod tests {
             Standing::Warned,
             Standing::Known,
             Standing::NotJudged,
+            Standing::NotScored,
             Standing::Failed,
             Standing::Flaky,
             Standing::Stale,

@@ -41,7 +41,10 @@ pub fn sarif(results: &Results) -> Value {
         .map(|(id, test, one)| result(id, numbers[id], test, *one))
         .collect();
     let footer = results.footer.as_ref();
-    let properties = footer.map_or(Value::Null, |footer| json!({ "client": footer.client }));
+    let properties = footer.map_or(
+        Value::Null,
+        |footer| json!({ "client": footer.client, "edition": footer.edition }),
+    );
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -68,6 +71,7 @@ fn is_reported(test: &TestResult) -> bool {
         }
         Standing::Passed
         | Standing::NotJudged
+        | Standing::NotScored
         | Standing::Stale
         | Standing::AdapterError
         | Standing::HarnessError => false,

@@ -35,9 +35,13 @@ pub fn summary(results: &Results) -> String {
         let (must, should) = (kept("must"), kept("should"));
         let _ = writeln!(
             text,
-            "{} tests: {}. Requirements kept: MUST {}/{}, SHOULD {}/{}.\n",
+            "{} tests: {}. Requirements{} kept: MUST {}/{}, SHOULD {}/{}.\n",
             footer.tests,
             counts.join(", "),
+            footer.edition.as_ref().map_or(String::new(), |edition| format!(
+                " of edition {}",
+                escaped(edition)
+            )),
             must.kept,
             must.judged,
             should.kept,
@@ -50,7 +54,17 @@ pub fn summary(results: &Results) -> String {
     let listed: Vec<&TestResult> = results
         .tests
         .iter()
-        .filter(|test| !matches!(test.standing, Standing::Passed | Standing::NotJudged))
+        .filter(|test| match test.standing {
+            Standing::Passed | Standing::NotJudged => false,
+            Standing::NotScored => test.outcome.accuses_client(),
+            Standing::Warned
+            | Standing::Known
+            | Standing::Failed
+            | Standing::Flaky
+            | Standing::Stale
+            | Standing::AdapterError
+            | Standing::HarnessError => true,
+        })
         .collect();
     if listed.is_empty() {
         return text;
@@ -67,6 +81,7 @@ pub fn summary(results: &Results) -> String {
             escaped(&test.id),
             match test.standing {
                 Standing::Known => format!("{}, known", test.outcome.word()),
+                Standing::NotScored => format!("{}, not scored", test.outcome.word()),
                 Standing::Flaky | Standing::Stale => test.standing.word().to_owned(),
                 Standing::Passed
                 | Standing::Warned

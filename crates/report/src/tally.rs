@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
+use fake_apiserver::scenario::edition::Edition;
 
-use crate::results::{Found, TestResult};
-
-/// The invariant that every scenario expects: it stands for all that the scenario covers.
-const CONVERGENCE: &str = "INV-13";
+use crate::results::TestResult;
 
 /// What the results prove of a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,19 +16,19 @@ pub(crate) enum Proven {
     Broken(Vec<String>),
 }
 
-/// What the results prove, by requirement id; a requirement without a judged test is absent.
-pub(crate) fn proven(tests: &[TestResult]) -> BTreeMap<String, Proven> {
+/// What the results prove, by requirement id; a requirement without a judged test is absent. With an edition, of what it
+/// counts.
+pub(crate) fn proven(tests: &[TestResult], edition: Option<&Edition>) -> BTreeMap<String, Proven> {
     let mut proven: BTreeMap<String, Proven> = BTreeMap::new();
     for test in tests {
         // Attempts that differ prove nothing either way.
-        if !test.outcome.is_judged() || test.standing == Standing::Flaky {
+        if !test.outcome.is_judged() || matches!(test.standing, Standing::Flaky | Standing::NotScored) {
             continue;
         }
-        for id in &test.covers {
-            let is_broken =
-                test.outcome == Outcome::Crash || test.found().iter().any(|found| breaks(found, id));
+        let counts = |id: &&String| edition.is_none_or(|edition| edition.tests(id, &test.id));
+        for id in test.covers.iter().filter(counts) {
             let so_far = proven.entry(id.clone()).or_insert(Proven::Kept);
-            match (is_broken, so_far) {
+            match (test.breaks(id), so_far) {
                 (false, _) => {}
                 (true, Proven::Broken(tests)) => tests.push(test.id.clone()),
                 (true, so_far @ Proven::Kept) => *so_far = Proven::Broken(vec![test.id.clone()]),
@@ -41,15 +38,12 @@ pub(crate) fn proven(tests: &[TestResult]) -> BTreeMap<String, Proven> {
     proven
 }
 
-/// As `judge::verdict::Verdict::breaks`, of one contradiction.
-fn breaks(found: &Found, requirement: &str) -> bool {
-    let of_an_invariant = found.check.starts_with("INV-") && found.check != CONVERGENCE;
-    !of_an_invariant || found.requirements.iter().any(|id| id == requirement)
-}
-
 #[cfg(test)]
 mod tests {
+    use conformance::adapter::outcome::Outcome;
+
     use super::*;
+    use crate::results::Found;
     use crate::results::tests::{found, result};
 
     #[test]
@@ -61,19 +55,23 @@ mod tests {
             Standing::Failed,
             vec![found("expect.cache", "no")],
         );
-        assert_eq!(proven(std::slice::from_ref(&kept))["LIST-01"], Proven::Kept);
-        let of_both = proven(&[broken.clone(), kept.clone()]);
+        assert_eq!(proven(std::slice::from_ref(&kept), None)["LIST-01"], Proven::Kept);
+        let of_both = proven(&[broken.clone(), kept.clone()], None);
         assert_eq!(of_both["LIST-01"], Proven::Broken(vec!["b/broken".to_owned()]));
         let mut other = broken.clone();
         other.attempts[0].contradictions = Some(vec![Found {
             requirements: vec!["WATCH-01".to_owned()],
             ..found("INV-03", "no")
         }]);
-        assert_eq!(proven(&[other])["LIST-01"], Proven::Kept);
+        assert_eq!(proven(&[other], None)["LIST-01"], Proven::Kept);
+        let text = "{edition: '1.1', requirements: {LIST-01: {level: MUST, scenarios: [a/kept]}}}";
+        let edition = Edition::parse(text);
+        let of_edition = proven(&[broken.clone(), kept], edition.as_ref());
+        assert_eq!(of_edition["LIST-01"], Proven::Kept);
         let flaky = TestResult {
             standing: Standing::Flaky,
             ..broken
         };
-        assert!(proven(&[flaky]).is_empty());
+        assert!(proven(&[flaky], None).is_empty());
     }
 }

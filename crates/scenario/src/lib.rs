@@ -28,6 +28,7 @@ mod action;
 pub mod catalogue;
 mod check;
 mod client;
+pub mod edition;
 mod errors;
 mod excerpt;
 mod files;

@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use conformance::adapter::outcome::Outcome;
+use conformance::adapter::standing::Standing;
 use e2e::adapters::Client;
+use report::results::{Results, TestResult};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-/// The invariant that every scenario expects without a word: it stands for all that the scenario covers.
-const CONVERGENCE: &str = "INV-13";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -43,44 +41,47 @@ pub(crate) struct Test {
 }
 
 impl Record {
-    /// Reads the output of `fake-apiserver conformance --format json`, and says what in it is not as expected.
+    /// Reads the output of `fake-apiserver conformance --format json`, and returns what in it is not as expected.
     ///
     /// # Errors
     /// It is not complete.
     pub(crate) fn of_run(client: &Client, output: &str) -> Result<(Self, Vec<String>), String> {
-        let mut tests = BTreeMap::new();
-        let mut complaints = Vec::new();
-        let mut footer = None;
-        for line in output.lines() {
-            let line: Value =
-                serde_json::from_str(line).map_err(|error| format!("{}: {error}", client.name))?;
-            if let Some(end) = line.get("footer") {
-                footer = Some(end.clone());
-                continue;
-            }
-            let id = line["id"].as_str().unwrap_or_default();
-            let standing = line["standing"].as_str().unwrap_or_default();
-            let message = line["message"].as_str().unwrap_or_default();
-            if matches!(
-                standing,
-                "unexpected-failure" | "flaky" | "stale" | "adapter-error" | "harness-error"
-            ) {
-                complaints.push(format!("{}: {id}: {standing}: {message}", client.name));
-            }
-            tests.insert(id.to_owned(), Test::of(&line, standing == "flaky")?);
-        }
-        let footer = footer
-            .filter(|footer| footer["complete"] == true)
-            .ok_or_else(|| format!("{}: the run did not come to its end", client.name))?;
-        let part = |key: &str| footer[key].clone();
-        let failed = |error: serde_json::Error| format!("{}: footer: {error}", client.name);
-        let record = Self {
-            client: serde_json::from_value(part("client")).map_err(failed)?,
-            recovers: serde_json::from_value(part("recovers")).map_err(failed)?,
-            capabilities: serde_json::from_value(part("capabilities")).map_err(failed)?,
-            tests,
+        let name = &client.name;
+        let results = Results::parse(output).map_err(|error| format!("{name}: {error}"))?;
+        let footer = results
+            .footer
+            .filter(|footer| footer.complete)
+            .ok_or_else(|| format!("{name}: the run did not come to its end"))?;
+        let complaint = |test: &&TestResult| match test.standing {
+            Standing::Failed
+            | Standing::Flaky
+            | Standing::Stale
+            | Standing::AdapterError
+            | Standing::HarnessError => true,
+            Standing::Passed
+            | Standing::Warned
+            | Standing::Known
+            | Standing::NotJudged
+            | Standing::NotScored => false,
         };
-        Ok((record, complaints))
+        let complaints = results.tests.iter().filter(complaint).map(|test| {
+            let standing = test.standing.word();
+            format!("{name}: {}: {standing}: {}", test.id, test.message)
+        });
+        let record = Self {
+            client: Library {
+                lang: footer.client.lang,
+                version: footer.client.version,
+            },
+            recovers: footer.recovers.word().to_owned(),
+            capabilities: footer.capabilities.iter().map(|one| one.word()).collect(),
+            tests: results
+                .tests
+                .iter()
+                .map(|test| (test.id.clone(), Test::of(test)))
+                .collect(),
+        };
+        Ok((record, complaints.collect()))
     }
 
     /// Reads the record of a client.
@@ -130,45 +131,80 @@ impl Record {
 }
 
 impl Test {
-    fn of(line: &Value, flaky: bool) -> Result<Self, String> {
-        let outcome: Outcome =
-            serde_json::from_value(line["outcome"].clone()).map_err(|error| format!("outcome: {error}"))?;
-        let strings = |list: &Value| -> Vec<String> {
-            let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
-            texts.map(str::to_owned).collect()
-        };
-        let covers = strings(&line["covers"]);
-        // The attempt that is reported is the first that accuses somebody.
-        let attempts = line["attempts"].as_array().into_iter().flatten();
-        let told = attempts
-            .clone()
-            .find(|attempt| attempt["outcome"] == line["outcome"]);
-        let contradictions = told.and_then(|told| told["contradictions"].as_array());
-        let breaks = |id: &String| {
-            contradictions.into_iter().flatten().any(|found| {
-                let check = found["check"].as_str().unwrap_or_default();
-                let own = check.starts_with("INV-") && check != CONVERGENCE;
-                !own || strings(&found["requirements"]).contains(id)
-            })
-        };
-        let judged = outcome.is_judged() && !flaky;
-        Ok(Self {
+    fn of(test: &TestResult) -> Self {
+        let outcome = test.outcome;
+        let flaky = test.standing == Standing::Flaky;
+        let is_broken = |id: &&String| outcome.is_judged() && !flaky && test.breaks(id);
+        Self {
             outcome,
             flaky,
-            broken: covers
-                .iter()
-                .filter(|id| judged && (outcome == Outcome::Crash || breaks(id)))
-                .cloned()
-                .collect(),
+            broken: test.covers.iter().filter(is_broken).cloned().collect(),
             why: if matches!(outcome, Outcome::Unsupported | Outcome::NotPlayed) {
-                line["message"].as_str().unwrap_or_default().to_owned()
+                test.message.clone()
             } else {
                 String::new()
             },
-        })
+        }
     }
 }
 
 fn file(root: &Path, client: &str) -> PathBuf {
     root.join("adapters/results").join(format!("{client}.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEST: &str = r#"{"id":"a/b","title":"t","covers":["LIST-01","LIST-02"],"outcome":"OUTCOME","standing":"STANDING","message":"m","known":null,"attempts":[{"outcome":"OUTCOME","message":"m","contradictions":[{"check":"INV-03","requirements":["LIST-02"],"sentence":"s","place":null,"evidence":[],"expected":"","actual":""}],"strayOutput":null,"stderr":[],"tookMs":1}],"rerun":""}"#;
+    const FOOTER: &str = r#"{"footer":{"complete":true,"client":{"name":"x","lang":"go","version":"1"},"recovers":"caller","capabilities":["ordered","gzip"],"tests":1,"outcomes":{},"requirements":{},"staleEntries":[],"exitCode":0}}"#;
+
+    fn of(lines: &[&str]) -> Result<(Record, Vec<String>), String> {
+        let client = Client {
+            name: "x".to_owned(),
+            title: String::new(),
+            ecosystem: String::new(),
+            run: Vec::new(),
+        };
+        Record::of_run(&client, &lines.join("\n"))
+    }
+
+    fn test(outcome: &str, standing: &str) -> String {
+        TEST.replace("OUTCOME", outcome).replace("STANDING", standing)
+    }
+
+    #[test]
+    fn a_run_is_recorded_without_times_and_texts() {
+        let (record, complaints) = of(&[&test("fail", "unexpected-failure"), FOOTER]).unwrap();
+        assert_eq!(complaints, ["x: a/b: unexpected-failure: m"]);
+        assert_eq!(
+            (record.client.lang.as_str(), record.recovers.as_str()),
+            ("go", "caller")
+        );
+        let sorted: Vec<&str> = record.capabilities.iter().map(String::as_str).collect();
+        assert_eq!(sorted, ["gzip", "ordered"]);
+        let kept = &record.tests["a/b"];
+        let broken: Vec<&str> = kept.broken.iter().map(String::as_str).collect();
+        assert_eq!(
+            (kept.outcome, broken, kept.why.as_str()),
+            (Outcome::Fail, vec!["LIST-02"], "")
+        );
+
+        let (record, _) = of(&[&test("crash", "known-failure"), FOOTER]).unwrap();
+        assert_eq!(record.tests["a/b"].broken.len(), 2, "a crash breaks all");
+        let (record, _) = of(&[&test("fail", "flaky"), FOOTER]).unwrap();
+        assert_eq!(
+            (record.tests["a/b"].flaky, record.tests["a/b"].broken.len()),
+            (true, 0)
+        );
+    }
+
+    #[test]
+    fn a_run_that_was_cut_off_or_is_none_is_not_recorded() {
+        let whole = test("fail", "known-failure");
+        assert!(of(&[&whole]).unwrap_err().contains("did not come to its end"));
+        let other = FOOTER.replace("true", "false");
+        assert!(of(&[&whole, &other]).is_err());
+        assert!(of(&["{\"id\":3}", FOOTER]).unwrap_err().contains("line 1"));
+    }
 }

@@ -11,6 +11,7 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
         .into_iter()
         .filter(|outcome| (0..page.clients.len()).any(|column| number(page, column, *outcome) > 0))
         .collect();
+    let editions = page.clients.iter().any(|client| client.edition.is_some());
     html! {
         section #clients {
             h2 #clients-title { "Clients" }
@@ -21,6 +22,7 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
                             th scope="col" { "client" }
                             th scope="col" { "version" }
                             th scope="col" { "language" }
+                            @if editions { th scope="col" { "edition" } }
                             @for outcome in &shown { th.number scope="col" { (outcome.word()) } }
                             th.number scope="col" { "MUST kept" }
                             th.number scope="col" { "SHOULD kept" }
@@ -28,7 +30,7 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
                     }
                     tbody {
                         @for (column, client) in page.clients.iter().enumerate() {
-                            (row(page, column, client, &shown))
+                            (row(page, column, client, editions, &shown))
                         }
                     }
                 }
@@ -42,13 +44,14 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
     }
 }
 
-fn row(page: &Page<'_>, column: usize, client: &Client, shown: &[Outcome]) -> Markup {
+fn row(page: &Page<'_>, column: usize, client: &Client, editions: bool, shown: &[Outcome]) -> Markup {
     let kept = |tally: &Kept| format!("{}/{}", tally.kept, tally.judged);
     html! {
         tr {
             th scope="row" { (client.name) }
             td { (client.version) }
             td { (client.lang) }
+            @if editions { td { (client.edition.as_deref().unwrap_or("–")) } }
             @for outcome in shown {
                 @let number = number(page, column, *outcome);
                 td.number.(if number > 0 { outcome.word() } else { "none" }) { (number) }

@@ -96,6 +96,7 @@ fn title(cell: &Cell<'_>) -> String {
 pub(super) fn word(cell: &Cell<'_>) -> String {
     match cell.standing {
         Some(Standing::Known) => format!("{}, known", cell.outcome.word()),
+        Some(Standing::NotScored) => format!("{}, not scored", cell.outcome.word()),
         Some(Standing::Flaky) => format!("{}, flaky", cell.outcome.word()),
         Some(Standing::Stale) => "pass, known failure is stale".to_owned(),
         None
@@ -112,7 +113,7 @@ pub(super) fn word(cell: &Cell<'_>) -> String {
 
 /// A sign of the outcome that does not depend on colour.
 pub(super) fn mark(cell: &Cell<'_>) -> Markup {
-    html! { span.mark.known[cell.standing == Some(Standing::Known)] aria-hidden="true" { (sign(cell.outcome)) } }
+    html! { span.mark.known[matches!(cell.standing, Some(Standing::Known | Standing::NotScored))] aria-hidden="true" { (sign(cell.outcome)) } }
 }
 
 /// What the filter looks for, in lower case.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use conformance::adapter::evidence::{Evidence, Summary};
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
-use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::{Scenario, edition};
 
 use super::{Kept, Run, cut};
 use crate::results::{Found, Kept as Tally, KnownFailure, digest};
@@ -29,6 +29,8 @@ pub(super) struct Client {
     pub(super) name: String,
     pub(super) version: String,
     pub(super) lang: String,
+    /// The edition by which it is judged.
+    pub(super) edition: Option<String>,
     /// `MUST` and `SHOULD`, where the run came to its end.
     pub(super) requirements: Option<(Tally, Tally)>,
     /// The run was interrupted, or its results are not known.
@@ -94,7 +96,13 @@ impl Cell<'_> {
     /// Is it to be looked at?
     pub(super) fn is_unexpected(&self) -> bool {
         match self.standing {
-            Some(Standing::Passed | Standing::Warned | Standing::Known | Standing::NotJudged) => false,
+            Some(
+                Standing::Passed
+                | Standing::Warned
+                | Standing::Known
+                | Standing::NotJudged
+                | Standing::NotScored,
+            ) => false,
             Some(
                 Standing::Failed
                 | Standing::Flaky
@@ -164,6 +172,10 @@ fn clients(runs: &[Run]) -> Vec<Client> {
                 slug: distinct(slug(&label), &mut slugs),
                 version: cut(&version, 40),
                 lang: cut(&lang, 40),
+                edition: footer
+                    .flatten()
+                    .and_then(|footer| footer.edition.as_deref())
+                    .map(|edition| cut(edition, 40)),
                 requirements: level("must").zip(level("should")),
                 incomplete: match footer {
                     None => Some("evidence only: tests that passed may be missing"),
@@ -173,7 +185,12 @@ fn clients(runs: &[Run]) -> Vec<Client> {
                 proven: run
                     .results
                     .as_ref()
-                    .map(|results| proven(&results.tests))
+                    .map(|results| {
+                        let footer = results.footer.as_ref();
+                        let named = footer.and_then(|footer| footer.edition.as_deref());
+                        // One of a later version is not known here.
+                        proven(&results.tests, named.and_then(edition::edition))
+                    })
                     .unwrap_or_default(),
                 name: cut(&label, 80),
             }

@@ -1,0 +1,277 @@
+//! Editions: frozen lists of the requirements that count, each with its level and the scenarios that tested it at that time.
+//!
+//! A client that pins an edition is not failed by a scenario or a requirement that came later. The texts are
+//! `requirements/editions/*.yaml`, which `cargo xtask edition` writes once. Nothing here knows how a requirement is checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::Scenario;
+use super::catalogue::{self, Level};
+
+/// The files, oldest first.
+const TEXTS: [&str; 1] = [include_str!("../../../requirements/editions/2026.1.yaml")];
+
+/// Stands for the newest edition.
+pub const LATEST: &str = "latest";
+
+/// One edition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edition {
+    /// `2026.1`: the year, and the number of the edition in it.
+    pub name: String,
+    /// By requirement id.
+    pub requirements: BTreeMap<String, Scored>,
+    /// The scenarios of all requirements.
+    scenarios: BTreeSet<String>,
+}
+
+/// A requirement of an edition.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scored {
+    /// How binding it is in this edition.
+    pub level: Level,
+    /// The scenarios that test it.
+    pub scenarios: BTreeSet<String>,
+}
+
+/// All editions, oldest first.
+pub fn editions() -> &'static [Edition] {
+    &EDITIONS
+}
+
+/// The edition of this name, or the newest one for [`LATEST`].
+pub fn edition(name: &str) -> Option<&'static Edition> {
+    match name {
+        LATEST => editions().last(),
+        name => editions().iter().find(|edition| edition.name == name),
+    }
+}
+
+impl Edition {
+    /// Reads the text of an edition; `None`: it is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (tree, _) = super::tree::read(text);
+        let file: File = super::read::from_node(tree.as_ref()?).ok()?;
+        let scenarios = file.requirements.values();
+        Some(Self {
+            scenarios: scenarios
+                .flat_map(|scored| scored.scenarios.iter().cloned())
+                .collect(),
+            name: file.edition,
+            requirements: file.requirements,
+        })
+    }
+
+    /// Does the scenario count?
+    pub fn has(&self, scenario: &str) -> bool {
+        self.scenarios.contains(scenario)
+    }
+
+    /// The level of a requirement; `None`: it does not count.
+    pub fn level(&self, requirement: &str) -> Option<Level> {
+        self.requirements.get(requirement).map(|scored| scored.level)
+    }
+
+    /// Does the scenario count for the requirement?
+    pub fn tests(&self, requirement: &str, scenario: &str) -> bool {
+        let scored = self.requirements.get(requirement);
+        scored.is_some_and(|scored| scored.scenarios.contains(scenario))
+    }
+
+    /// Where the catalogue and these scenarios no longer are what the edition lists, a sentence each. Scenarios and
+    /// requirements that were added, and other levels, are no disagreement.
+    pub fn disagreements<'a>(&self, scenarios: impl IntoIterator<Item = &'a Scenario>) -> Vec<String> {
+        let covers: BTreeMap<&str, BTreeSet<&str>> = scenarios
+            .into_iter()
+            .map(|scenario| {
+                let covered = scenario.covers.iter().map(|covered| covered.id.as_str());
+                (scenario.id.as_str(), covered.collect())
+            })
+            .collect();
+        let name = &self.name;
+        let mut found = Vec::new();
+        for (id, scored) in &self.requirements {
+            if catalogue::requirement(id).is_none() {
+                found.push(format!(
+                    "edition {name} has {id}, and requirements/catalogue.yaml does not"
+                ));
+            }
+            for scenario in &scored.scenarios {
+                match covers.get(scenario.as_str()) {
+                    None => found.push(format!(
+                        "edition {name} has the scenario {scenario}, which is gone"
+                    )),
+                    Some(covered) if !covered.contains(id.as_str()) => found.push(format!(
+                        "edition {name} tests {id} by {scenario}, which no longer covers it"
+                    )),
+                    Some(_) => {}
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The text of a new edition: all requirements at MUST and SHOULD that these scenarios test.
+pub fn text<'a>(name: &str, scenarios: impl IntoIterator<Item = &'a Scenario>) -> String {
+    let mut tested: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for scenario in scenarios {
+        for covered in &scenario.covers {
+            tested
+                .entry(&covered.id)
+                .or_default()
+                .insert(scenario.id.as_str());
+        }
+    }
+    let mut text = format!(
+        "# Edition {name} of the conformance suite: the requirements that count, and the scenarios that test them.\n\
+         # Written by `cargo xtask edition {name}`, and never changed: what comes later is part of the next edition.\n\
+         edition: \"{name}\"\nrequirements:\n"
+    );
+    for requirement in catalogue::requirements() {
+        let Some(scenarios) = tested.get(requirement.id.as_str()) else {
+            continue;
+        };
+        if requirement.level == Level::May {
+            continue;
+        }
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "  {}:\n    level: {}\n    scenarios:",
+            requirement.id,
+            requirement.level.word()
+        );
+        for scenario in scenarios {
+            let _ = writeln!(text, "      - {scenario}");
+        }
+    }
+    text
+}
+
+static EDITIONS: LazyLock<Vec<Edition>> = LazyLock::new(|| {
+    let read = |text: &&str| {
+        Edition::parse(text).expect("the editions are part of the build, and a test reads them")
+    };
+    TEXTS.iter().map(read).collect()
+});
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    edition: String,
+    requirements: BTreeMap<String, Scored>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::Covered;
+
+    fn repository() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
+
+    fn scenarios() -> Vec<Scenario> {
+        let (files, mistaken) = crate::find(&[repository().join("scenarios")]);
+        assert!(mistaken.is_empty());
+        let loaded = files.into_iter().map(|file| file.load());
+        loaded.map(|scenario| scenario.unwrap()).collect()
+    }
+
+    /// What to do when it fails: a requirement keeps its id for ever, and a scenario of an edition its id and what it
+    /// covers, though it may be corrected. What contradicts an edition is a new scenario beside the old one.
+    #[test]
+    fn the_editions_agree_with_the_catalogue_and_the_scenarios() {
+        let scenarios = scenarios();
+        for edition in editions() {
+            assert_eq!(edition.disagreements(&scenarios), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn every_file_is_an_edition_and_named_after_it() {
+        let mut files: Vec<String> = std::fs::read_dir(repository().join("requirements/editions"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort_by_key(|file| {
+            let numbers = file.trim_end_matches(".yaml").split('.');
+            numbers
+                .map(|number| number.parse::<u32>().unwrap())
+                .collect::<Vec<_>>()
+        });
+        let names: Vec<String> = editions()
+            .iter()
+            .map(|one| format!("{}.yaml", one.name))
+            .collect();
+        assert_eq!(names, files);
+        for edition in editions() {
+            assert!(!edition.requirements.is_empty(), "{}", edition.name);
+        }
+        assert_eq!(edition(LATEST), editions().last());
+        assert_eq!(
+            edition("2026.1").map(|edition| edition.name.as_str()),
+            Some("2026.1")
+        );
+        assert_eq!(edition("1999.1"), None);
+    }
+
+    #[test]
+    fn what_is_gone_is_named_and_what_is_new_is_not() {
+        let mut scenarios = scenarios();
+        let first = scenarios
+            .iter()
+            .position(|scenario| scenario.covers.len() > 1)
+            .unwrap();
+        let whole = scenarios[first].clone();
+        let edition = Edition::parse(&text("2030.1", &scenarios)).unwrap();
+        assert_eq!(edition.disagreements(&scenarios), Vec::<String>::new());
+        let counted = whole
+            .covers
+            .iter()
+            .find(|covered| edition.level(&covered.id).is_some());
+        let counted = counted.unwrap().id.clone();
+        assert!(edition.has(&whole.id) && edition.tests(&counted, &whole.id));
+
+        scenarios[first].covers.retain(|covered| covered.id != counted);
+        let found = edition.disagreements(&scenarios);
+        assert_eq!(
+            found,
+            [format!(
+                "edition 2030.1 tests {counted} by {}, which no longer covers it",
+                whole.id
+            )]
+        );
+        scenarios.remove(first);
+        let found = edition.disagreements(&scenarios);
+        assert!(
+            !found.is_empty() && found.iter().all(|one| one.contains("which is gone")),
+            "{found:?}"
+        );
+
+        let mut added = whole.clone();
+        added.id = "new/claim".to_owned();
+        added.covers.push(Covered {
+            id: "LIST-01".to_owned(),
+            ..whole.covers[0].clone()
+        });
+        scenarios.extend([whole, added]);
+        assert_eq!(edition.disagreements(&scenarios), Vec::<String>::new());
+        assert!(!edition.has("new/claim"));
+
+        let unknown = "edition: '1.1'\nrequirements: {NONE-01: {level: MUST, scenarios: []}}\n";
+        let found = Edition::parse(unknown).unwrap().disagreements(&scenarios);
+        assert_eq!(
+            found,
+            ["edition 1.1 has NONE-01, and requirements/catalogue.yaml does not"]
+        );
+    }
+}
