@@ -3,6 +3,7 @@
 //! Client events are reported in process only, so steps that wait for them are not reached here; steps that wait for
 //! requests or for time are.
 
+mod built_in;
 mod check;
 mod check_adapter;
 mod completions;
@@ -23,6 +24,7 @@ mod recheck;
 mod report;
 mod run;
 mod serve;
+mod show;
 mod stage;
 mod state;
 mod stop;
@@ -70,6 +72,7 @@ enum Command {
     Report(report::ReportArguments),
     Diff(diff::Diff),
     Check(check::Check),
+    Show(show::Show),
     Ctl(ctl::Ctl),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Check(check) => check::run(&check),
+        Command::Show(show) => show::run(&show),
         Command::Ctl(ctl) => ctl::run(ctl),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),

@@ -179,3 +179,65 @@ fn what_cannot_be_read_is_named() {
     }
     assert!(!Path::new(html).exists());
 }
+
+/// The files that results point at are those of the repository in which the command runs.
+#[test]
+fn results_point_at_files_of_the_clients_repository() {
+    const FAILED: &str = "bookmark/older-bookmark-does-not-rewind";
+    let repository = folder("reports-places");
+    let kube_runtime = path("adapter-kube-runtime");
+    let script = format!("exec {}\n", kube_runtime.display());
+    std::fs::create_dir_all(repository.join("tests")).unwrap();
+    std::fs::write(repository.join("tests/adapter.sh"), script).unwrap();
+    let known = format!("# Known.\n- {{scenario: {FAILED}, outcome: fail, reason: r, issue: none public}}\n");
+    std::fs::write(repository.join("known.yaml"), known).unwrap();
+    let place = |arguments: &[&str], adapter: &[&str], workspace: &Path| {
+        let mut command = program("fake-apiserver");
+        command
+            .args(["conformance", FAILED, "--github", "--sarif", "out.sarif"])
+            .args(arguments)
+            .arg("--")
+            .args(adapter);
+        command
+            .current_dir(&repository)
+            .env("GITHUB_WORKSPACE", workspace);
+        let output = command.env_remove("GITHUB_STEP_SUMMARY").output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let annotated = errors.lines().find_map(|line| line.strip_prefix("::error "));
+        let annotated = annotated.map(|line| line.split_once(" title").map_or(line, |(place, _)| place));
+        let sarif = json(&repository.join("out.sarif"));
+        let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+        let uri = place["artifactLocation"]["uri"].as_str().unwrap().to_owned();
+        let annotated = annotated.map(|place| place.split(",title=").next().unwrap_or_default().to_owned());
+        (annotated, format!("{uri}:{}", place["region"]["startLine"]))
+    };
+    let script = ["sh", "tests/adapter.sh"];
+    let (annotated, sarif) = place(&[], &script, &repository);
+    assert_eq!(annotated.as_deref(), Some("file=tests/adapter.sh,line=1"));
+    assert_eq!(sarif, "tests/adapter.sh:1");
+    let (annotated, sarif) = place(&["--known-failures", "known.yaml"], &script, &repository);
+    assert_eq!((annotated, sarif.as_str()), (None, "known.yaml:2"));
+    let (annotated, _) = place(&["--source", "known.yaml"], &script, repository.parent().unwrap());
+    assert_eq!(
+        annotated.as_deref(),
+        Some("file=reports-places/known.yaml,line=1")
+    );
+    // A program is no file that anybody reads.
+    let (annotated, sarif) = place(&[], &[kube_runtime.to_str().unwrap()], &repository);
+    assert!(annotated.is_some_and(|place| place.starts_with("title=")));
+    assert!(sarif.starts_with("scenarios/bookmark/"), "{sarif}");
+}
+
+#[test]
+fn a_built_in_scenario_is_printed() {
+    let output = run(&["show", SHORT]);
+    let file = tests::repository::root().join(format!("scenarios/{SHORT}.yaml"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), read(&file));
+    let output = run(&["show", "page/token-comes-back-verbatin"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        printed(&output).contains(&format!("did you mean {SHORT}?")),
+        "{}",
+        printed(&output)
+    );
+}

@@ -1,8 +1,9 @@
 //! The reports of a run that are written to files, and annotations for GitHub Actions.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use ::report::anchor::Anchors;
 use ::report::results::Results;
 use ::report::{annotations, badge, html, sarif, summary};
 use clap::Args;
@@ -26,6 +27,13 @@ pub(super) struct Files {
     /// Also write the results to this file as SARIF 2.1.0, for code scanning.
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
+    /// File of your repository that results in SARIF and annotations point at [default: the adapter's file, as far as the
+    /// command names it].
+    ///
+    /// Results that --known-failures lists point at their entries. Paths are relative to GITHUB_WORKSPACE, or to the working
+    /// directory.
+    #[arg(long, value_name = "FILE")]
+    source: Option<PathBuf>,
     /// Also write a badge to this file, as an endpoint of shields.io reads it.
     #[arg(long, value_name = "FILE")]
     badge: Option<PathBuf>,
@@ -50,11 +58,12 @@ impl Files {
         results: Results,
         junit: impl FnOnce() -> Result<String, Failure>,
     ) -> Result<(), Failure> {
+        let anchors = self.anchors(arguments);
         if let Some(path) = &self.junit {
             report::write(path, &junit()?)?;
         }
         if let Some(path) = &self.sarif {
-            report::write(path, &format!("{:#}\n", sarif::sarif(&results)))?;
+            report::write(path, &format!("{:#}\n", sarif::sarif(&results, &anchors)))?;
         }
         if let (Some(path), Some(footer)) = (&self.badge, &results.footer) {
             report::write(path, &format!("{:#}\n", badge::badge(footer)))?;
@@ -63,7 +72,7 @@ impl Files {
             report::write(path, &summary::summary(&results))?;
         }
         if self.github {
-            output::log_raw(&annotations::annotations(&results));
+            output::log_raw(&annotations::annotations(&results, &anchors));
             if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
                 append(Path::new(&path), &summary::summary(&results))?;
             }
@@ -80,6 +89,41 @@ impl Files {
         }
         Ok(())
     }
+}
+
+impl Files {
+    /// Files of the client's repository, as paths from its root.
+    fn anchors(&self, arguments: &Conformance) -> Anchors {
+        let named = || {
+            let words = arguments.command.iter().map(Path::new);
+            // An installed program is no file of the repository, nor is one that was built in it.
+            let mut own = words.filter(|word| word.is_relative() && is_text(word));
+            own.next().map(Path::to_owned)
+        };
+        Anchors {
+            source: self.source.clone().or_else(named).as_deref().and_then(from_root),
+            known_failures: arguments.known_failures.as_deref().and_then(from_root),
+        }
+    }
+}
+
+/// Does a file begin as text does?
+fn is_text(file: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = std::fs::File::open(file).and_then(|file| file.take(256).read_to_end(&mut start));
+    read.is_ok() && !start.contains(&0) && file.is_file()
+}
+
+/// The path of a file from the root of the repository; `None`: it is elsewhere.
+fn from_root(file: &Path) -> Option<String> {
+    let workspace = std::env::var_os("GITHUB_WORKSPACE").filter(|path| !path.is_empty());
+    let root = match workspace {
+        Some(path) => PathBuf::from(path),
+        None => std::env::current_dir().ok()?,
+    };
+    let file = file.canonicalize().ok()?;
+    let path = file.strip_prefix(root.canonicalize().ok()?).ok()?;
+    Some(path.display().to_string())
 }
 
 fn append(path: &Path, text: &str) -> Result<(), Failure> {

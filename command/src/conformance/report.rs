@@ -257,6 +257,7 @@ impl<'a> Report<'a> {
                 outcome: known.outcome.word().to_owned(),
                 reason: known.reason.clone(),
                 issue: known.issue.clone(),
+                line: known.line,
             }),
             attempts: test.attempts.iter().map(attempt).collect(),
             rerun: self.again(&scenario.id),

@@ -14,10 +14,8 @@ use fake_apiserver::scenario::{self, Scenario, Style, Warning};
 use judge::wire::{Needs, grants, takes};
 
 use super::{Conformance, Profile};
+use crate::built_in::SCENARIOS as BUILT_IN;
 use crate::{Failure, output};
-
-/// Id and text of every scenario of this version, and the milliseconds that our watcher needs for it in virtual time.
-const BUILT_IN: &[(&str, &str, u64)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
 /// The scenarios to run.
 pub(super) struct Selected {

@@ -4,13 +4,15 @@
 
 use conformance::adapter::standing::Standing;
 
+use crate::anchor::{self, Anchors};
 use crate::results::{Results, TestResult};
 
 /// Annotations of one run; GitHub shows ten of a kind in a step, so that more would not be seen.
 const ANNOTATIONS_MAX: usize = 10;
 
-/// One line for each result that is not as expected, and one for those beyond the tenth.
-pub fn annotations(results: &Results) -> String {
+/// One line for each result that is not as expected, and one for those beyond the tenth. Without a file of the client's
+/// repository they belong to the run as a whole.
+pub fn annotations(results: &Results, anchors: &Anchors) -> String {
     let bad: Vec<(&str, &TestResult)> = results
         .tests
         .iter()
@@ -23,21 +25,21 @@ pub fn annotations(results: &Results) -> String {
         bad.len()
     };
     for (level, test) in &bad[..shown] {
-        let (line, column) = test
-            .found()
-            .iter()
-            .find_map(crate::results::Found::line_and_column)
-            .unwrap_or((1, 1));
+        let place = anchors.of(test).map_or(String::new(), |(file, line)| {
+            format!("file={},line={line},", property(file))
+        });
         let title = format!("{} {}", test.outcome.word(), test.id);
         let message = match test.message.as_str() {
             "" => test.standing.word(),
             message => message,
         };
         text.push_str(&format!(
-            "::{level} file={},line={line},col={column},title={}::{}\n",
-            property(&test.path),
+            "::{level} {place}title={}::{}\n",
             property(&title),
-            data(&format!("{message}\n{}", test.rerun))
+            data(&format!(
+                "{message}\n{}",
+                anchor::scenario(test, test.found().first())
+            ))
         ));
     }
     if bad.len() > shown {
@@ -79,7 +81,11 @@ mod tests {
     use crate::results::tests::{found, result};
 
     fn run(tests: Vec<TestResult>) -> String {
-        annotations(&Results { tests, footer: None })
+        let anchors = Anchors {
+            source: Some("a,b/adapter.py".to_owned()),
+            known_failures: None,
+        };
+        annotations(&Results { tests, footer: None }, &anchors)
     }
 
     #[test]
@@ -110,11 +116,23 @@ mod tests {
         assert_eq!(lines.len(), 2, "{text}");
         assert!(
             lines[0].starts_with(
-                "::error file=scenarios/b/broken%2Cx%3Ay.yaml,line=28,col=7,title=fail b/broken%2Cx%3Ay::50%25 done%0A::error::forged%0D%0A"
+                "::error file=a%2Cb/adapter.py,line=1,title=fail b/broken%2Cx%3Ay::50%25 done%0A::error::forged%0D%0AScenario: https"
             ),
             "{text}"
         );
-        assert!(lines[1].starts_with("::warning file=scenarios/c/warned.yaml,line=28,"));
+        assert!(lines[1].starts_with("::warning file=a%2Cb/adapter.py,line=1,title=warn c/warned::"));
+        assert!(lines[1].contains("`fake-apiserver show c/warned`"), "{text}");
+    }
+
+    #[test]
+    fn without_a_file_an_annotation_is_of_the_run() {
+        let test = result("a/b", Outcome::Crash, Standing::Failed, Vec::new());
+        let results = Results {
+            tests: vec![test],
+            footer: None,
+        };
+        let text = annotations(&results, &Anchors::default());
+        assert!(text.starts_with("::error title=crash a/b::"), "{text}");
     }
 
     #[test]

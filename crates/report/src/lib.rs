@@ -4,6 +4,7 @@
 //! [`summary`] and [`annotations`] are for continuous integration; [`diff`] compares two runs. It must not read files, start
 //! anything or judge: verdicts come in as they were given.
 
+pub mod anchor;
 pub mod annotations;
 pub mod badge;
 pub mod diff;

@@ -66,6 +66,9 @@ pub struct KnownFailure {
     pub reason: String,
     /// URL, `owner/repo#number`, or `none public`.
     pub issue: String,
+    /// Line of the entry; 0 where it is not known.
+    #[serde(default)]
+    pub line: u64,
 }
 
 /// One attempt of a test.

@@ -1,7 +1,7 @@
 //! Results as SARIF 2.1.0, for code scanning: a rule for each check, a result for each contradiction.
 //!
-//! The format: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/>. A place is a line of the scenario's file: the client's own
-//! source is not known.
+//! The format: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/>. A result is located in a file of the client's repository, since
+//! viewers show no other, and relates to the line of the scenario's file.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,17 @@ use conformance::adapter::standing::Standing;
 use fake_apiserver::scenario::catalogue;
 use serde_json::{Value, json};
 
+use crate::anchor::{self, Anchors, uri};
 use crate::results::{Found, Results, TestResult};
 
 /// Results of one file; code scanning takes no more of one run.
 const RESULTS_MAX: usize = 5000;
 
+/// What the paths of scenarios are relative to.
+const BASE: &str = "FAKE_APISERVER";
+
 /// The log of one run.
-pub fn sarif(results: &Results) -> Value {
+pub fn sarif(results: &Results, anchors: &Anchors) -> Value {
     let mut rules: BTreeMap<String, Value> = BTreeMap::new();
     let mut found = Vec::new();
     for test in &results.tests {
@@ -38,7 +42,7 @@ pub fn sarif(results: &Results) -> Value {
     let numbers: BTreeMap<&String, usize> = rules.keys().enumerate().map(|(n, id)| (id, n)).collect();
     let reported: Vec<Value> = found
         .iter()
-        .map(|(id, test, one)| result(id, numbers[id], test, *one))
+        .map(|(id, test, one)| result(id, numbers[id], test, *one, anchors))
         .collect();
     let footer = results.footer.as_ref();
     let properties = footer.map_or(
@@ -56,6 +60,7 @@ pub fn sarif(results: &Results) -> Value {
                 "rules": rules.into_values().collect::<Vec<Value>>(),
             }},
             "columnKind": "unicodeCodePoints",
+            "originalUriBaseIds": {BASE: {"uri": anchor::SCENARIOS}},
             "invocations": [{"executionSuccessful": footer.is_some_and(|footer| footer.complete && !matches!(footer.exit_code, 3 | 70))}],
             "properties": {"run": properties},
             "results": reported,
@@ -97,7 +102,7 @@ fn described(id: &str) -> Value {
     json!({"id": id, "shortDescription": {"text": text}})
 }
 
-fn result(id: &str, index: usize, test: &TestResult, found: Option<&Found>) -> Value {
+fn result(id: &str, index: usize, test: &TestResult, found: Option<&Found>, anchors: &Anchors) -> Value {
     let message = match found {
         Some(found) => &found.sentence,
         None => &test.message,
@@ -105,15 +110,30 @@ fn result(id: &str, index: usize, test: &TestResult, found: Option<&Found>) -> V
     let (line, column) = found.and_then(Found::line_and_column).unwrap_or((1, 1));
     let is_advice = test.outcome == Outcome::Warn;
     let check = found.map_or(id, |found| &found.check);
+    let of_scenario = json!({
+        "artifactLocation": {"uri": uri(&test.path), "uriBaseId": BASE},
+        "region": {"startLine": line.max(1), "startColumn": column.max(1)},
+    });
+    let place = match anchors.of(test) {
+        Some((file, line)) => json!({
+            "artifactLocation": {"uri": uri(file)},
+            "region": {"startLine": line.max(1), "startColumn": 1},
+        }),
+        // A result without a place is refused by code scanning.
+        None => of_scenario.clone(),
+    };
+    let read = anchor::scenario(test, found);
     let mut result = json!({
         "ruleId": id,
         "ruleIndex": index,
         "level": if is_advice { "warning" } else { "error" },
-        "message": {"text": format!("{}: {message}\nScenario {}. Run again: {}", test.title, test.id, test.rerun)},
-        "locations": [{"physicalLocation": {
-            "artifactLocation": {"uri": uri(&test.path)},
-            "region": {"startLine": line.max(1), "startColumn": column.max(1)},
-        }}],
+        "message": {"text": format!("{}: {message}\n{read}", test.title)},
+        "locations": [{"physicalLocation": place}],
+        "relatedLocations": [{
+            "id": 1,
+            "message": {"text": "what the scenario expects"},
+            "physicalLocation": of_scenario,
+        }],
         // Stable from run to run: sentences have times.
         "partialFingerprints": {"scenarioAndCheck/v1": format!("{}#{check}", test.id)},
         "properties": {"requirements": found.map(|found| &found.requirements), "outcome": test.outcome},
@@ -129,20 +149,6 @@ fn result(id: &str, index: usize, test: &TestResult, found: Option<&Found>) -> V
     result
 }
 
-/// A path as a relative URI.
-fn uri(path: &str) -> String {
-    let mut uri = String::new();
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                uri.push(byte as char)
-            }
-            other => uri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    uri
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +156,13 @@ mod tests {
     use crate::results::tests::{footer, found, result};
 
     fn log() -> Value {
+        log_at(&Anchors {
+            source: Some("conformance/adapter 1.py".to_owned()),
+            known_failures: Some("known-failures.yaml".to_owned()),
+        })
+    }
+
+    fn log_at(anchors: &Anchors) -> Value {
         let mut known = result(
             "c/known fact",
             Outcome::Warn,
@@ -160,8 +173,9 @@ mod tests {
             outcome: "warn".to_owned(),
             reason: "it is so".to_owned(),
             issue: "none public".to_owned(),
+            line: 12,
         });
-        sarif(&Results {
+        let results = Results {
             tests: vec![
                 result("a/kept", Outcome::Pass, Standing::Passed, Vec::new()),
                 result(
@@ -175,7 +189,8 @@ mod tests {
                 result("e/unplayed", Outcome::NotPlayed, Standing::NotJudged, Vec::new()),
             ],
             footer: Some(footer("client", "1")),
-        })
+        };
+        sarif(&results, anchors)
     }
 
     #[test]
@@ -192,13 +207,42 @@ mod tests {
         assert_eq!(results[0]["level"], "error");
         assert_eq!(results[2]["level"], "warning");
         assert_eq!(results[2]["suppressions"][0]["kind"], "external");
-        let place = &results[2]["locations"][0]["physicalLocation"];
-        assert_eq!(place["artifactLocation"]["uri"], "scenarios/c/known%20fact.yaml");
-        assert_eq!(place["region"], json!({"startLine": 28, "startColumn": 7}));
-        assert_eq!(
-            results[3]["locations"][0]["physicalLocation"]["region"]["startLine"],
-            1
+    }
+
+    /// Viewers show a result beside a line of a file of the repository that they look at.
+    #[test]
+    fn a_result_is_located_in_the_clients_repository() {
+        let place = |log: &Value, number: usize, kind: &str| {
+            let place = &log["runs"][0]["results"][number][kind][0]["physicalLocation"];
+            let (file, region) = (&place["artifactLocation"], &place["region"]);
+            (
+                file["uri"].as_str().unwrap().to_owned(),
+                file["uriBaseId"].as_str().map(str::to_owned),
+                (region["startLine"].clone(), region["startColumn"].clone()),
+            )
+        };
+        let log = log();
+        let own = |file: &str, line: u32| (file.to_owned(), None, (line.into(), 1.into()));
+        assert_eq!(place(&log, 0, "locations"), own("conformance/adapter%201.py", 1));
+        assert_eq!(place(&log, 2, "locations"), own("known-failures.yaml", 12));
+        let base = Some("FAKE_APISERVER".to_owned());
+        let scenario = (
+            "scenarios/c/known%20fact.yaml".to_owned(),
+            base,
+            (28.into(), 7.into()),
         );
+        assert_eq!(place(&log, 2, "relatedLocations"), scenario);
+        assert!(
+            log["runs"][0]["originalUriBaseIds"]["FAKE_APISERVER"]["uri"]
+                .as_str()
+                .unwrap()
+                .ends_with('/')
+        );
+        let text = log["runs"][0]["results"][0]["message"]["text"].as_str().unwrap();
+        assert!(text.contains("fake-apiserver show b/broken"), "{text}");
+
+        let log = log_at(&Anchors::default());
+        assert_eq!(place(&log, 2, "locations"), scenario);
     }
 
     /// What sarif-schema-2.1.0.json requires of the objects that are used, and the values that it allows: it forbids other keys
