@@ -44,7 +44,7 @@ use trace::record::{ConnId, Record, Replica, Side, StreamId, Verb, What};
 pub(crate) use truth::Followed;
 
 use crate::api;
-use crate::api::access::Issuer;
+use crate::api::access::{AccessSettings, Issuer};
 use crate::api::{Access, Answer, HttpRequest, Request, StyledText, User};
 use crate::model::{Model, PageText, WatchSession};
 
@@ -142,6 +142,7 @@ pub(crate) struct ApiServer {
     at_the_secondary: BTreeSet<ConnId>,
     /// `None`: no authentication and no authorization.
     access: Option<Access>,
+    access_settings: AccessSettings,
     /// Signer of service account tokens.
     issuer: Issuer,
     /// Users of connections with a client certificate.
@@ -173,6 +174,7 @@ impl ApiServer {
             refused_until: Duration::ZERO,
             at_the_secondary: BTreeSet::new(),
             access: None,
+            access_settings: AccessSettings::default(),
             issuer: Issuer::from_seed(seed),
             users: BTreeMap::new(),
             compaction: None,

@@ -56,7 +56,11 @@ impl Server {
 
     /// The same with other limits.
     pub fn with_limits(scenario: SharedScenario, seed: u64, limits: Limits) -> Self {
-        let mut api = ApiServer::new(scenario.server.clone(), seed);
+        Self::over(ApiServer::new(scenario.server.clone(), seed), scenario, limits)
+    }
+
+    /// Returns the run of `scenario` on `api`.
+    fn over(mut api: ApiServer, scenario: SharedScenario, limits: Limits) -> Self {
         let mut run = Run::new(scenario.clone(), limits);
         api.follow(Followed::of(&scenario, run.compares()));
         for manifest in &scenario.objects {

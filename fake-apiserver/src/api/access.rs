@@ -18,11 +18,13 @@ mod attributes;
 mod impersonation;
 mod issuer;
 mod rights;
+mod settings;
 
 pub(crate) use attributes::Attributes;
 pub(crate) use impersonation::impersonated;
 pub(crate) use issuer::{ALGORITHM, Issuer};
 pub(crate) use rights::{Authorizer, PolicyRule};
+pub use settings::AccessSettings;
 
 /// The group whose members may do everything ("Using RBAC Authorization").
 pub const ADMINS: &str = "system:masters";
@@ -67,6 +69,11 @@ impl User {
             groups: groups.iter().map(|group| (*group).to_owned()).collect(),
             extra: BTreeMap::new(),
         }
+    }
+
+    /// Has nobody said who this is?
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.is_in(UNAUTHENTICATED)
     }
 
     /// Is it a member?

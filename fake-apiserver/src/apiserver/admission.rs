@@ -30,14 +30,17 @@ impl ApiServer {
             let account = self.user_of_token(token, &[]);
             account.map(|(user, _)| user).ok()
         })?;
+        if user.is_anonymous() && !self.access_settings.anonymous {
+            return Err(Status::unauthorized());
+        }
         access::impersonated(user, request, self.authorizer(), self.settings.version)
     }
 
     /// Returns the authorizer.
     pub(super) fn authorizer(&self) -> Authorizer {
         match self.access {
-            Some(_) => Authorizer::Roles,
-            None => Authorizer::AlwaysAllow,
+            Some(_) if !self.access_settings.always_allow => Authorizer::Roles,
+            Some(_) | None => Authorizer::AlwaysAllow,
         }
     }
 }

@@ -15,7 +15,7 @@ use trace::record::{ConnId, Replica, StreamId};
 use super::ApiServer;
 use super::compaction::Compaction;
 use super::joined::Joined;
-use crate::api::access::Issuer;
+use crate::api::access::{AccessSettings, Issuer};
 use crate::api::write::WriteAction;
 use crate::api::{Access, WriteRequest};
 use crate::model::{Model, WatchCacheOp};
@@ -101,6 +101,16 @@ impl ApiServer {
     pub(crate) fn set_access(&mut self, access: Access) {
         self.issuer = Issuer::new(access.signing_secret);
         self.access = Some(access);
+    }
+
+    /// Sets what the flags of kube-apiserver set of authentication and authorization; only with [`ApiServer::set_access`].
+    pub(crate) fn set_access_settings(&mut self, settings: AccessSettings) {
+        self.access_settings = settings;
+    }
+
+    /// Sends every watch event in a separate write, as scenarios count them.
+    pub(crate) fn separate_writes(&mut self) {
+        self.joined = Joined::default();
     }
 
     /// Makes the current objects the state that [`ApiServer::reset`] restores.

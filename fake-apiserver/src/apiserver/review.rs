@@ -48,11 +48,15 @@ impl ApiServer {
 
     /// Returns the user of a token and the accepted audiences, or why the token is rejected.
     pub(super) fn user_of_token(&self, token: &str, audiences: &[&str]) -> Known {
-        let user = self.access.as_ref().and_then(|access| access.user_of(token));
+        let user = self
+            .access
+            .as_ref()
+            .and_then(|access| access.user_of(token).cloned());
+        let user = user.or_else(|| self.access_settings.user_of(token));
         // Without audiences the token must be issued for the server.
         let meant = audiences.is_empty() || audiences.contains(&API_AUDIENCE);
         match user.filter(|_| meant) {
-            Some(user) => Ok((user.clone(), vec![API_AUDIENCE.to_owned()])),
+            Some(user) => Ok((user, vec![API_AUDIENCE.to_owned()])),
             None => match self.issuer.verified(token) {
                 None => Err(NOBODY.to_owned()),
                 Some(claims) => self

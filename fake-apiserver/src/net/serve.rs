@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use trace::record::ConnId;
 
 use super::connection::serve_flow;
-use super::tls::{Authority, Protocols, TlsError};
+use super::tls::{self, Authority, Identity, Protocols, TlsError};
 use super::wire::{Flow, Transport as _};
 use super::{ConnectionSettings, Credentials, Edge, Guard, Kubeconfig, panic_text};
 use crate::api::Access;
@@ -57,6 +57,11 @@ pub struct TlsOptions {
     pub names: Vec<String>,
     /// What is offered by ALPN.
     pub protocols: Protocols,
+    /// Serving certificate and key that were made elsewhere; `None`: one of an authority made for this run, which is also
+    /// the authority of its clients.
+    pub identity: Option<Identity>,
+    /// With `identity`: certificates (PEM) of the authorities of clients; `None`: no client has a certificate.
+    pub client_authorities: Option<String>,
 }
 
 /// What a listener bears. Request heads are bounded to 128 KiB and 100 headers (hyper's own bound), bodies to 3 MiB.
@@ -156,15 +161,7 @@ impl ServeOptions {
         };
         let tls = match self.tls {
             None => None,
-            Some(options) => {
-                let authority = Authority::generate()?;
-                let mut names = options.names;
-                if !self.address.ip().is_unspecified() {
-                    names.push(self.address.ip().to_string());
-                }
-                let acceptor = authority.acceptor(&names, options.protocols)?;
-                Some((authority, acceptor))
-            }
+            Some(options) => Some(Secured::with(options, self.address)?),
         };
         let listener = taken(self.address)
             .and_then(|place| place.listen(BACKLOG))
@@ -180,11 +177,43 @@ impl ServeOptions {
     }
 }
 
+/// TLS of a listener.
+struct Secured {
+    /// The authority of this run; `None`: the certificate was made elsewhere.
+    authority: Option<Authority>,
+    /// What clients are to trust (PEM).
+    trusted_pem: String,
+    acceptor: TlsAcceptor,
+}
+
+impl Secured {
+    fn with(options: TlsOptions, address: SocketAddr) -> Result<Self, TlsError> {
+        if let Some(identity) = options.identity {
+            let clients = options.client_authorities.as_deref();
+            return Ok(Self {
+                acceptor: tls::given(&identity, clients, options.protocols)?,
+                authority: None,
+                trusted_pem: identity.certificate_pem,
+            });
+        }
+        let authority = Authority::generate()?;
+        let mut names = options.names;
+        if !address.ip().is_unspecified() {
+            names.push(address.ip().to_string());
+        }
+        Ok(Self {
+            acceptor: authority.acceptor(&names, options.protocols)?,
+            trusted_pem: authority.certificate_pem(),
+            authority: Some(authority),
+        })
+    }
+}
+
 /// An address that is listened on, and what clients need to know of it.
 pub struct Listening {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<(Authority, TlsAcceptor)>,
+    tls: Option<Secured>,
     limits: ListenerLimits,
     guard: Guard,
 }
@@ -206,16 +235,16 @@ impl Listening {
         format!("{scheme}://{address}")
     }
 
-    /// The authority of this run, where there is TLS.
+    /// The authority of this run, where there is TLS with a certificate of it.
     pub fn authority(&self) -> Option<&Authority> {
-        self.tls.as_ref().map(|(authority, _)| authority)
+        self.tls.as_ref()?.authority.as_ref()
     }
 
     /// A kubeconfig for a client of this machine.
     pub fn kubeconfig(&self, credentials: Credentials, namespace: Option<&str>) -> Kubeconfig {
         Kubeconfig {
             server: self.url(),
-            authority_pem: self.authority().map(Authority::certificate_pem),
+            authority_pem: self.tls.as_ref().map(|tls| tls.trusted_pem.clone()),
             credentials,
             namespace: namespace.unwrap_or("default").to_owned(),
         }
@@ -226,7 +255,7 @@ impl Listening {
     /// by.
     pub async fn serve(self, edge: Edge, stop: impl Future<Output = ()>) {
         let settings = ConnectionSettings {
-            tls: self.tls.map(|(_, acceptor)| acceptor),
+            tls: self.tls.map(|tls| tls.acceptor),
             limits: self.limits,
             guard: self.guard,
         };

@@ -1,8 +1,10 @@
 //! TLS for a fake: an authority made at start, what it certifies, and the server's side of a handshake.
 //!
-//! Every key is made here and stays in memory; whoever writes a kubeconfig decides whether one ever reaches a disk. This
+//! Every key is made here and stays in memory, but for those that are given; whoever writes a kubeconfig decides whether one
+//! ever reaches a disk. This
 //! module must not know HTTP, nor who may do what: it says who a certificate names, and no more.
 
+mod given;
 mod user;
 
 use std::fmt;
@@ -10,8 +12,8 @@ use std::sync::Arc;
 
 use pkcs8::PrivateKeyInfoRef;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
-    IsCa, KeyPair, KeyUsagePurpose,
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
 };
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -21,6 +23,8 @@ use sec1::der::{Decode as _, EncodePem as _};
 use sec1::{EcParameters, EcPrivateKey};
 use tokio_rustls::TlsAcceptor;
 
+pub use self::given::check_authorities;
+pub(crate) use self::given::given;
 pub(crate) use self::user::named_by;
 
 /// Names a server on this machine is called by; every server certificate has them.
@@ -72,6 +76,14 @@ pub enum TlsError {
     /// A root of our own is not taken.
     #[error("the authority is refused as one for clients")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
+    /// A certificate or a key that was made elsewhere is not PEM.
+    #[error("{what} cannot be read: {why}")]
+    Pem {
+        /// Which of them.
+        what: &'static str,
+        /// Why not.
+        why: String,
+    },
 }
 
 /// A certificate authority of one run: made at start, gone at its end.
@@ -145,12 +157,36 @@ impl Authority {
         })
     }
 
+    /// A certificate for this machine's local names and `names`, with the authority's own behind it.
+    ///
+    /// # Errors
+    /// If one of `names` is neither a host name nor an IP address.
+    pub fn server(&self, names: &[String]) -> Result<Identity, TlsError> {
+        let (certificate, key) = self.certified(names)?;
+        Ok(Identity {
+            certificate_pem: certificate.pem() + &self.certificate_pem(),
+            key_pem: sec1_pem(&key)?,
+        })
+    }
+
     /// The server's side of handshakes: shows a certificate for this machine's local names and `names`, takes client
     /// certificates of this authority, and lets in who has none.
     ///
     /// # Errors
     /// If one of `names` is neither a host name nor an IP address.
     pub fn acceptor(&self, names: &[String], protocols: Protocols) -> Result<TlsAcceptor, TlsError> {
+        let (certificate, key) = self.certified(names)?;
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate_der())?;
+        acceptor(
+            vec![certificate.der().clone(), self.certificate_der()],
+            PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
+            Some(Arc::new(roots)),
+            protocols,
+        )
+    }
+
+    fn certified(&self, names: &[String]) -> Result<(Certificate, KeyPair), TlsError> {
         let mut params = CertificateParams::default();
         params.distinguished_name = named("fake-apiserver", None);
         params.use_authority_key_identifier_extension = true;
@@ -169,26 +205,35 @@ impl Authority {
         }
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
-
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut roots = RootCertStore::empty();
-        roots.add(self.certificate_der())?;
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-            .allow_unauthenticated()
-            .build()?;
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_client_cert_verifier(verifier)
-            .with_single_cert(
-                vec![certificate.der().clone(), self.certificate_der()],
-                PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
-            )?;
-        config.alpn_protocols = protocols.alpn();
-        // Sessions are not resumed: a handshake costs less than remembering thousands of clients.
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.send_tls13_tickets = 0;
-        Ok(TlsAcceptor::from(Arc::new(config)))
+        Ok((certificate, key))
     }
+}
+
+/// Shows this certificate, takes client certificates of these roots, and lets in who has none; without roots it asks for
+/// none.
+fn acceptor(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    clients: Option<Arc<RootCertStore>>,
+    protocols: Protocols,
+) -> Result<TlsAcceptor, TlsError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+    let builder = match clients {
+        Some(roots) => builder.with_client_cert_verifier(
+            WebPkiClientVerifier::builder_with_provider(roots, provider)
+                .allow_unauthenticated()
+                .build()?,
+        ),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_single_cert(chain, key)?;
+    config.alpn_protocols = protocols.alpn();
+    // Sessions are not resumed: a handshake costs less than remembering thousands of clients.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 /// An ECDSA P-256 key as RFC 5915 has it, which names its curve itself.

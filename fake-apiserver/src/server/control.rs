@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use builtin_kinds::catalog::Catalog;
-use scenario::ServerSettings;
+use scenario::{ServerSettings, SharedScenario};
 use serde_json::Value;
 
 use super::rules::Rules;
-use super::{MemoryView, Server, StreamView};
+use super::{Limits, MemoryView, Server, StreamView};
 use crate::api::Access;
+use crate::api::access::AccessSettings;
 use crate::apiserver::ApiServer;
 
 impl Server {
@@ -20,6 +21,13 @@ impl Server {
             run: None,
             rules: Rules::default(),
         }
+    }
+
+    /// Returns the same with the objects and steps of `scenario`, for any client and any resource that it names.
+    pub fn standalone_with_scenario(scenario: SharedScenario, seed: u64) -> Self {
+        let mut api = ApiServer::standalone(scenario.server.clone(), seed);
+        api.separate_writes();
+        Self::over(api, scenario, Limits::endless())
     }
 
     /// Adds a secondary replica over the same storage: connections to
@@ -43,6 +51,13 @@ impl Server {
     #[must_use]
     pub fn with_access(mut self, access: Access) -> Self {
         self.api.set_access(access);
+        self
+    }
+
+    /// Sets what the flags of kube-apiserver set of authentication and authorization; only with [`Server::with_access`].
+    #[must_use]
+    pub fn with_access_settings(mut self, settings: AccessSettings) -> Self {
+        self.api.set_access_settings(settings);
         self
     }
 

@@ -110,6 +110,14 @@ impl Server {
     /// It can never match, or there are too many rules.
     pub fn add_rule(&mut self, now: Duration, rule: Rule) -> Result<Ruled, RuleRefused> {
         self.served(&rule)?;
+        self.add_rule_ahead(now, rule)
+    }
+
+    /// Takes a rule as [`Server::add_rule`] does, also one for a resource whose CustomResourceDefinition does not exist yet.
+    ///
+    /// # Errors
+    /// There are too many rules, or one that is done at once has nothing to be done to.
+    pub fn add_rule_ahead(&mut self, now: Duration, rule: Rule) -> Result<Ruled, RuleRefused> {
         let does = words(&rule.actions);
         let RuleTrigger::Request(_) = rule.when else {
             return self.do_now(now, &rule, does);
