@@ -12,6 +12,7 @@ mod control;
 mod ctl;
 mod diff;
 mod doctor;
+mod envtest;
 mod judging;
 mod kubeconfig;
 mod man;
@@ -77,6 +78,7 @@ enum Command {
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
     Man(man::Man),
+    EnvtestAssets(envtest::EnvtestAssets),
 }
 
 /// Why the command could not do its work.
@@ -106,6 +108,10 @@ fn main() -> ExitCode {
         .with_ansi(io::stderr().is_terminal())
         .with_writer(|| output::LogWriter)
         .init();
+    let mut words = std::env::args_os();
+    if let Some(role) = envtest::Role::of(words.next().as_deref()) {
+        return role.play(words);
+    }
     let outcome = match Arguments::parse().command {
         Command::Play(play) => play::run(play),
         Command::Serve(serve) => serve::run(serve),
@@ -121,6 +127,7 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
         Command::Man(arguments) => man::run(&arguments, Arguments::command()),
+        Command::EnvtestAssets(arguments) => envtest::run(&arguments),
     };
     let code = match outcome {
         Ok(()) => ExitCode::SUCCESS,

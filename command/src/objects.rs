@@ -117,7 +117,7 @@ fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// The documents of a YAML text with their first lines, from 1; JSON is one. A mistake in one does not hide the others.
-fn documents(text: &str) -> Vec<(usize, &str)> {
+pub(crate) fn documents(text: &str) -> Vec<(usize, &str)> {
     if text.trim_start().starts_with('{') {
         return vec![(1, text)];
     }

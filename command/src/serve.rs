@@ -18,7 +18,7 @@ use crate::{Failure, objects};
 
 /// Events of a resource that can be replayed: enough for a client that was away for a while, as on a real server, whose
 /// watch caches grow with the traffic.
-const WATCH_CACHE_CAPACITY: usize = 10_000;
+pub(crate) const WATCH_CACHE_CAPACITY: usize = 10_000;
 
 /// Run an in-memory apiserver (no faults until you add rules).
 ///
@@ -107,7 +107,7 @@ pub(crate) struct Listening {
 
 /// Returns the time since 1970, so that objects show their true age.
 #[expect(clippy::disallowed_methods, reason = "the edge hands in the time")]
-fn wall_clock() -> Duration {
+pub(crate) fn wall_clock() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 

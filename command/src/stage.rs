@@ -187,6 +187,11 @@ impl Running {
         Ok(())
     }
 
+    /// The URL of the first replica.
+    pub(crate) fn url(&self) -> &str {
+        &self.about.servers[0].1
+    }
+
     /// The file that leads clients to the first replica.
     pub(crate) fn kubeconfig(&self) -> &Path {
         self.kubeconfigs[0].path()

@@ -1,0 +1,82 @@
+//! Stand-ins for the programs that envtest starts: as `kube-apiserver` and as `etcd`, by the name the program is called by,
+//! and the directory of links that `KUBEBUILDER_ASSETS` names. docs/envtest.md is the manual.
+
+mod apiserver;
+mod assets;
+mod certificates;
+mod etcd;
+mod faults;
+mod flags;
+mod verdict;
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub(crate) use self::assets::{EnvtestAssets, run};
+
+/// Program that is stood in for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// kube-apiserver.
+    Apiserver,
+    /// etcd.
+    Etcd,
+}
+
+impl Role {
+    /// Name of the program.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Apiserver => "kube-apiserver",
+            Self::Etcd => "etcd",
+        }
+    }
+
+    /// Returns the role that goes with the name the program was called by (`argv[0]`), if one does.
+    pub(crate) fn of(called: Option<&OsStr>) -> Option<Self> {
+        let name = Path::new(called?).file_name()?.to_str()?;
+        let name = name.strip_suffix(".exe").unwrap_or(name);
+        [Self::Apiserver, Self::Etcd]
+            .into_iter()
+            .find(|role| role.name() == name)
+    }
+
+    /// Runs the program with the arguments that follow its name. The exit codes are those of the real one.
+    pub(crate) fn play(self, arguments: impl Iterator<Item = OsString>) -> ExitCode {
+        let arguments: Vec<String> = arguments
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect();
+        match self {
+            Self::Apiserver => apiserver::main(&arguments),
+            Self::Etcd => etcd::main(&arguments),
+        }
+    }
+}
+
+/// Prints on standard output. A reader that is gone needs nothing.
+fn print(text: &str) {
+    let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("kube-apiserver", Some(Role::Apiserver))]
+    #[case("/assets/bin/kube-apiserver", Some(Role::Apiserver))]
+    #[case("./etcd", Some(Role::Etcd))]
+    #[case("etcd.exe", Some(Role::Etcd))]
+    #[case("fake-apiserver", None)]
+    #[case("/kube-apiserver/fake-apiserver", None)]
+    #[case("my-etcd", None)]
+    #[case("", None)]
+    fn the_name_decides_the_role(#[case] called: &str, #[case] expected: Option<Role>) {
+        assert_eq!(Role::of(Some(OsStr::new(called))), expected);
+        assert_eq!(Role::of(None), None);
+    }
+}

@@ -1,0 +1,389 @@
+//! As `kube-apiserver`: the in-memory apiserver behind the flags of the real one, with TLS and authentication.
+//!
+//! Source: kubernetes 1.36.3 `cmd/kube-apiserver/app`; the messages and exit codes are what it printed.
+
+use std::net::{IpAddr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use fake_apiserver::api::Access;
+use fake_apiserver::api::access::AccessSettings;
+use fake_apiserver::net::{ListenerLimits, ServeOptions, TlsOptions};
+use fake_apiserver::record::Record;
+use fake_apiserver::scenario::{Scenario, ServerSettings, Version};
+use judge::wire::Loops;
+
+use super::faults::{self, Faults};
+use super::flags::{self, Dialect, Given, Parsed};
+use super::verdict::{self, VerdictFile};
+use super::{certificates, print};
+use crate::judging::{Commentator, Judge};
+use crate::serve::{WATCH_CACHE_CAPACITY, minor, wall_clock};
+use crate::stage::{self, Running, Stage};
+use crate::{Failure, output, random};
+
+const FLAGS: &str = include_str!("kube-apiserver.flags");
+
+/// Flags with an effect.
+const EFFECTS: [(&str, &str); 16] = [
+    (
+        "anonymous-auth",
+        "Accept requests without credentials as system:anonymous [default: true].",
+    ),
+    (
+        "authorization-mode",
+        "AlwaysAllow, or anything else for authorization [default: AlwaysAllow].",
+    ),
+    ("bind-address", "IP address to listen on [default: 0.0.0.0]."),
+    (
+        "cert-dir",
+        "Directory of apiserver.crt and apiserver.key; they are generated if absent.",
+    ),
+    (
+        "client-ca-file",
+        "Authority of client certificates: CN is the user, every O a group.",
+    ),
+    (
+        "emulated-version",
+        "Kubernetes version to emulate: 1.33, 1.34, 1.35 or 1.36.",
+    ),
+    (
+        "etcd-servers",
+        "Required; not used, because objects are in memory.",
+    ),
+    ("secure-port", "Port to serve HTTPS at [default: 6443]."),
+    (
+        "service-account-issuer",
+        "Required; tokens have the default issuer.",
+    ),
+    (
+        "service-account-key-file",
+        "Must be readable; tokens are signed with a random key.",
+    ),
+    ("service-account-signing-endpoint", "Not used."),
+    (
+        "service-account-signing-key-file",
+        "Must be readable; tokens are signed with a random key.",
+    ),
+    (
+        "tls-cert-file",
+        "Serving certificate, instead of that in --cert-dir.",
+    ),
+    ("tls-private-key-file", "Key of --tls-cert-file."),
+    (
+        "token-auth-file",
+        "Bearer tokens: lines of token,user,uid,\"group1,group2\".",
+    ),
+    (
+        "v",
+        "1 or more: log every request and response on standard error.",
+    ),
+];
+
+/// Names the Kubernetes version to emulate, where no flag does.
+const VERSION: &str = "FAKE_APISERVER_KUBERNETES_VERSION";
+
+/// How long responses may continue after SIGTERM: suites stop an apiserver after each package, with watches open.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// What the flags ask for.
+#[derive(Debug)]
+struct Options {
+    address: SocketAddr,
+    tls: TlsOptions,
+    access: AccessSettings,
+    version: Version,
+    logs_all: bool,
+}
+
+/// Runs it.
+pub(super) fn main(arguments: &[String]) -> ExitCode {
+    let given = match flags::parse(Dialect::Pflag, &flags::table(FLAGS), arguments) {
+        Ok(Parsed::Run(given)) => given,
+        Ok(Parsed::Help) => {
+            print(&help());
+            return ExitCode::SUCCESS;
+        }
+        Ok(Parsed::Version) => {
+            let version = stage::minor(Version::V1_36);
+            print(&format!(
+                "Kubernetes v{version} (fake-apiserver {})\n",
+                env!("CARGO_PKG_VERSION")
+            ));
+            return ExitCode::SUCCESS;
+        }
+        Err(mistake) => return refused(&mistake),
+    };
+    if !given.arguments.is_empty() {
+        let words: Vec<String> = given.arguments.iter().map(|word| format!("{word:?}")).collect();
+        let message = format!(
+            "\"kube-apiserver\" does not take any arguments, got [{}]",
+            words.join(" ")
+        );
+        return refused(&message);
+    }
+    let mut verdict = match VerdictFile::from_environment() {
+        Ok(file) => file,
+        Err(failure) => return failed(&failure),
+    };
+    let done = serve(&given, &mut verdict);
+    let Err(failure) = done else {
+        output::flush_log();
+        return ExitCode::SUCCESS;
+    };
+    if let Some(file) = &mut verdict
+        && let Err(unwritten) = file.append(&verdict::failed(&failure))
+    {
+        output::log(&format!("error: {unwritten}"));
+    }
+    failed(&failure)
+}
+
+fn refused(mistake: &str) -> ExitCode {
+    output::log(&format!("Error: {mistake}"));
+    output::flush_log();
+    ExitCode::FAILURE
+}
+
+fn failed(failure: &Failure) -> ExitCode {
+    output::log(&format!("\"command failed\" err=\"{failure}\""));
+    output::flush_log();
+    ExitCode::FAILURE
+}
+
+/// Lists the flags as kube-apiserver does, one a line: controller-runtime searches for some of them.
+fn help() -> String {
+    let table = flags::table(FLAGS);
+    let mut text = "fake-apiserver as kube-apiserver: serves the Kubernetes API from memory, for tests.\n\n\
+        Usage:\n  kube-apiserver [flags]\n\nFlags with an effect:\n\n"
+        .to_owned();
+    let shown = |name: &str, kind: &str| format!("--{name} {kind}").trim_end().to_owned();
+    for (name, kind) in &table {
+        if let Some((_, effect)) = EFFECTS.iter().find(|(known, _)| known == name) {
+            text.push_str(&format!("      {:50} {effect}\n", shown(name, kind)));
+        }
+    }
+    text.push_str("\nFlags accepted without effect:\n\n");
+    for (name, kind) in &table {
+        if !EFFECTS.iter().any(|(known, _)| known == name) {
+            text.push_str(&format!("      {}\n", shown(name, kind)));
+        }
+    }
+    text.push_str("\nGlobal flags:\n\n  -h, --help\n      --version\n");
+    text
+}
+
+/// Reads what the flags say, and the files they name.
+///
+/// # Errors
+/// Every missing or invalid flag, in the words of kube-apiserver; or the first file that cannot be used.
+fn options(given: &Given, version: Option<&str>) -> Result<Options, String> {
+    let mut mistakes = missing(given);
+    let port = given.last("secure-port").unwrap_or("6443");
+    let port = port.parse::<u16>().ok().filter(|port| *port != 0);
+    if port.is_none() {
+        mistakes.push(format!(
+            "--secure-port {} must be between 1 and 65535, inclusive. It cannot be turned off with 0",
+            given.last("secure-port").unwrap_or_default()
+        ));
+    }
+    match mistakes.as_slice() {
+        [] => {}
+        [one] => return Err(one.clone()),
+        many => return Err(format!("[{}]", many.join(", "))),
+    }
+    let address = given.last("bind-address").unwrap_or("0.0.0.0");
+    let address: IpAddr = address.parse().map_err(|_| {
+        format!(
+            "invalid argument \"{address}\" for \"--bind-address\" flag: failed to parse IP: \"{address}\""
+        )
+    })?;
+    let modes = given.list("authorization-mode");
+    let always_allow = modes.is_empty() || modes.contains(&"AlwaysAllow");
+    certificates::check_service_account_keys(given)?;
+    Ok(Options {
+        address: SocketAddr::new(address, port.unwrap_or_default()),
+        tls: TlsOptions {
+            identity: Some(certificates::serving(given, address)?),
+            client_authorities: certificates::client_authorities(given)?,
+            ..TlsOptions::default()
+        },
+        access: AccessSettings {
+            tokens: certificates::tokens(given)?,
+            // "AnonymousAuth is not allowed with the AlwaysAllow authorizer."
+            anonymous: given.is_set("anonymous-auth", true) && !always_allow,
+            always_allow,
+        },
+        version: emulated(given, version)?,
+        logs_all: given.last("v").is_some_and(|level| level != "0"),
+    })
+}
+
+/// Flags without which kube-apiserver does not start.
+fn missing(given: &Given) -> Vec<String> {
+    let has = |name| given.last(name).is_some_and(|value| !value.is_empty());
+    let (issuer, endpoint) = (
+        has("service-account-issuer"),
+        has("service-account-signing-endpoint"),
+    );
+    let key = has("service-account-signing-key-file");
+    let mut mistakes = Vec::new();
+    if !has("etcd-servers") {
+        mistakes.push("--etcd-servers must be specified");
+    }
+    if !issuer {
+        mistakes.push("service-account-issuer is a required flag");
+    }
+    if !has("service-account-key-file") && !endpoint {
+        mistakes
+            .push("either `--service-account-key-file` or `--service-account-signing-endpoint` must be set");
+    }
+    if !(issuer && (key || endpoint)) {
+        mistakes.push("--service-account-signing-key-file and --service-account-issuer are required flags");
+    }
+    mistakes.into_iter().map(str::to_owned).collect()
+}
+
+/// The version of `--emulated-version` (`1.34` or `kube=1.34`), else of the environment, else the newest.
+fn emulated(given: &Given, environment: Option<&str>) -> Result<Version, String> {
+    let flags = given.list("emulated-version");
+    let flag = flags.iter().find_map(|version| match version.split_once('=') {
+        Some(("kube", version)) => Some(version),
+        Some(_) => None,
+        None => Some(version),
+    });
+    let Some(wanted) = flag.or(environment) else {
+        return Ok(Version::V1_36);
+    };
+    let wanted = wanted.trim_start_matches('v');
+    minor(wanted).map_err(|why| format!("version {wanted} cannot be emulated: {why}"))
+}
+
+fn serve(given: &Given, verdict: &mut Option<VerdictFile>) -> Result<(), Failure> {
+    let version = std::env::var(VERSION).ok().filter(|version| !version.is_empty());
+    let options = options(given, version.as_deref()).map_err(Failure::Usage)?;
+    let faults = Faults::from_environment();
+    let scenario = faults.scenario()?;
+    let mut server = faults::server(scenario.clone(), settings(&options));
+    let rules = faults.add_rules(&mut server)?;
+    let access = Access {
+        token: random::word()?,
+        limited_token: None,
+        signing_secret: random::bytes()?,
+    };
+    let server = server
+        .with_access(access.clone())
+        .with_access_settings(options.access);
+    let shown_from = server.next_record();
+    let stage = Stage {
+        server: server.keeping(stage::RECORDS_KEPT),
+        what: format!("as kube-apiserver at {}", options.address),
+        version: scenario
+            .as_ref()
+            .map_or(options.version, |scenario| scenario.server.version),
+        wall_clock: Some(wall_clock),
+        serving: ServeOptions {
+            address: options.address,
+            tls: Some(options.tls),
+            access: Some(access),
+            limits: ListenerLimits {
+                grace: GRACE,
+                ..ListenerLimits::default()
+            },
+        },
+        control_port: 0,
+        control_token: None,
+        namespace: None,
+        kubeconfig: None,
+    };
+    let judge = Judge::new(Loops::Many, excused(scenario.as_deref()));
+    let commentator = Commentator {
+        judge: judge.clone(),
+        shows_all: options.logs_all,
+    };
+    stage::block_on(async |stop| {
+        let mut running = Running::open(stage, judge.clone()).await?;
+        output::log(&format!(
+            "fake-apiserver as kube-apiserver at {}, {rules} rules, {}",
+            running.url(),
+            scenario.as_ref().map_or("no scenario", |scenario| &scenario.id)
+        ));
+        let hear = |now, records: &[Record]| commentator.hear(now, records);
+        running.serve(shown_from, stop.requested(), hear).await;
+        stage::unbroken(&running.edge)?;
+        let left = running.edge.steer(|server, _| server.rules()).unwrap_or_default();
+        match verdict {
+            Some(file) => file.append(&verdict::ended(running.url(), &judge.verdict(), &left)),
+            None => Ok(()),
+        }
+    })
+}
+
+fn settings(options: &Options) -> ServerSettings {
+    ServerSettings {
+        version: options.version,
+        watch_cache_capacity: WATCH_CACHE_CAPACITY,
+        epoch_seconds: wall_clock().as_secs(),
+        ..ServerSettings::default()
+    }
+}
+
+/// Invariants that the scenario excuses.
+fn excused(scenario: Option<&Scenario>) -> Vec<String> {
+    let excuses = scenario.into_iter().flat_map(|scenario| &scenario.expect.excused);
+    excuses.map(|excuse| excuse.invariant.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &[&str]) -> Given {
+        let line: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
+        match flags::parse(Dialect::Pflag, &flags::table(FLAGS), &line) {
+            Ok(Parsed::Run(given)) => given,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// controller-runtime's `CheckFlag`: `(?m)^\s*--NAME\b`.
+    #[test]
+    fn help_lists_flags_a_line_each_and_none_that_is_gone() {
+        let help = help();
+        let has = |name: &str| {
+            let flag = format!("--{name}");
+            help.lines()
+                .any(|line| line.split_whitespace().next() == Some(flag.as_str()))
+        };
+        assert!(has("secure-port") && has("service-account-issuer") && has("runtime-config"));
+        assert!(!has("insecure-port"), "controller-runtime would set it");
+        for (name, _) in EFFECTS {
+            assert!(has(name), "{name} is no flag of kube-apiserver");
+        }
+    }
+
+    /// What kube-apiserver 1.36.3 printed without flags.
+    #[test]
+    fn all_required_flags_are_reported_at_once() {
+        let why = options(&Given::default(), None).unwrap_err();
+        assert_eq!(
+            why,
+            "[--etcd-servers must be specified, service-account-issuer is a required flag, either \
+             `--service-account-key-file` or `--service-account-signing-endpoint` must be set, \
+             --service-account-signing-key-file and --service-account-issuer are required flags]"
+        );
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_flag_then_of_the_environment() {
+        let of = |line: &[&str], environment| emulated(&read(line), environment);
+        assert_eq!(of(&[], None), Ok(Version::V1_36));
+        assert_eq!(of(&[], Some("1.34")), Ok(Version::V1_34));
+        assert_eq!(of(&["--emulated-version=1.35"], Some("1.34")), Ok(Version::V1_35));
+        assert_eq!(
+            of(&["--emulated-version=other=1.2,kube=1.33"], None),
+            Ok(Version::V1_33)
+        );
+        assert!(of(&["--emulated-version=1.20"], None).is_err());
+    }
+}

@@ -1,0 +1,168 @@
+//! `fake-apiserver envtest-assets`: the directory that `KUBEBUILDER_ASSETS` names, with links to this program under the names
+//! of the programs it stands in for.
+//!
+//! It must not know what the program does under those names.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::faults::Faults;
+use super::verdict::VerdictFile;
+use super::{Role, print};
+use crate::{Failure, output, random};
+
+const ENVIRONMENT: &str = "\
+Environment of the suite:
+  FAKE_APISERVER_RULES               file with rules (faults), a document each
+  FAKE_APISERVER_SCENARIO            scenario file whose steps apply
+  FAKE_APISERVER_VERDICT             file that gets a line of JSON per apiserver
+  FAKE_APISERVER_KUBERNETES_VERSION  1.33, 1.34, 1.35 or 1.36 [default: 1.36]";
+
+/// Create a KUBEBUILDER_ASSETS directory: run envtest suites on this program.
+///
+/// Creates DIR with `etcd` and `kube-apiserver`, which are links to this program, and `kubectl` if it is found on PATH; prints
+/// DIR on standard output. Also checks the files with faults that the environment names.
+///
+/// Example: KUBEBUILDER_ASSETS=$(fake-apiserver envtest-assets) go test ./...
+#[derive(Debug, Args)]
+#[command(after_help = ENVIRONMENT)]
+pub(crate) struct EnvtestAssets {
+    /// Directory [default: fake-apiserver/envtest-VERSION in the user's cache].
+    ///
+    /// The user's cache is $XDG_CACHE_HOME, or .cache in the home directory.
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Creates the directory and prints its path.
+///
+/// # Errors
+/// There is a file of somebody else in it, the system refuses it, or a file with faults has mistakes.
+pub(crate) fn run(arguments: &EnvtestAssets) -> Result<(), Failure> {
+    Faults::from_environment().check()?;
+    drop(VerdictFile::from_environment()?);
+    let folder = match &arguments.folder {
+        Some(folder) => folder.clone(),
+        None => default_folder(|name| std::env::var_os(name).map(PathBuf::from))?,
+    };
+    let failed = |error| Failure::System(format!("cannot create {}", folder.display()), error);
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let folder = folder.canonicalize().map_err(failed)?;
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::System("cannot find this program".to_owned(), error))?;
+    for role in [Role::Apiserver, Role::Etcd] {
+        link(&program, &folder.join(role.name()))?;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match on_path(std::env::split_paths(&path), &folder) {
+        Some(kubectl) => link(&kubectl, &folder.join(KUBECTL))?,
+        None => output::log("no kubectl on PATH: left out"),
+    }
+    print(&format!("{}\n", folder.display()));
+    Ok(())
+}
+
+const KUBECTL: &str = "kubectl";
+
+fn default_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let absolute = |name| variable(name).filter(|folder| folder.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    let cache =
+        cache.ok_or_else(|| Failure::Usage("there is no home directory: name the directory".to_owned()))?;
+    Ok(cache
+        .join("fake-apiserver")
+        .join(concat!("envtest-", env!("CARGO_PKG_VERSION"))))
+}
+
+/// Returns the first kubectl of these folders that is not a link of ours.
+fn on_path(folders: impl Iterator<Item = PathBuf>, ours: &Path) -> Option<PathBuf> {
+    folders
+        .filter(|folder| folder.is_absolute() && folder.canonicalize().is_ok_and(|folder| folder != ours))
+        .map(|folder| folder.join(KUBECTL))
+        .find(|program| program.is_file())
+}
+
+/// Makes `to` a link to `program`, or a copy where there are no links. A link that is there is replaced, a file is not: it may
+/// be a real kube-apiserver.
+fn link(program: &Path, to: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::System(format!("cannot create {}", to.display()), error);
+    match std::fs::symlink_metadata(to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+        Ok(metadata) if metadata.is_symlink() => {}
+        Ok(_) if is_copy(program, to) => return Ok(()),
+        Ok(_) => {
+            return Err(Failure::Usage(format!(
+                "{} exists and is no link: name another directory, or remove it",
+                to.display()
+            )));
+        }
+    }
+    // Renamed, so that a suite that starts meanwhile finds the old link or the new one.
+    let unfinished = to.with_extension(random::word()?);
+    let made = std::os::unix::fs::symlink(program, &unfinished)
+        .or_else(|_| std::fs::copy(program, &unfinished).map(drop))
+        .and_then(|()| std::fs::rename(&unfinished, to));
+    if made.is_err() {
+        // It may not even have been created.
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    made.map_err(failed)
+}
+
+fn is_copy(program: &Path, to: &Path) -> bool {
+    let length = |path: &Path| std::fs::metadata(path).map(|metadata| metadata.len()).ok();
+    length(program) == length(to) && std::fs::read(program).ok() == std::fs::read(to).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_in_the_cache_of_the_user() {
+        let of = |cache: &str, home: &str| {
+            let found = default_folder(|name| {
+                let value = if name == "HOME" { home } else { cache };
+                Some(PathBuf::from(value)).filter(|value| !value.as_os_str().is_empty())
+            });
+            found
+                .map(|folder| folder.parent().unwrap().display().to_string())
+                .ok()
+        };
+        assert_eq!(of("/c", "/h").as_deref(), Some("/c/fake-apiserver"));
+        assert_eq!(of("", "/h").as_deref(), Some("/h/.cache/fake-apiserver"));
+        assert_eq!(of("relative", "/h").as_deref(), Some("/h/.cache/fake-apiserver"));
+        assert_eq!(of("", ""), None);
+    }
+
+    #[test]
+    fn links_are_replaced_and_files_kept() {
+        let folder = std::env::temp_dir().join(format!("fake-apiserver-assets-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (old, new, to) = (folder.join("old"), folder.join("new"), folder.join("etcd"));
+        for program in [&old, &new] {
+            std::fs::write(program, program.display().to_string()).unwrap();
+        }
+        link(&old, &to).unwrap();
+        link(&new, &to).unwrap();
+        assert_eq!(std::fs::read_link(&to).unwrap(), new);
+        std::fs::remove_file(&to).unwrap();
+        std::fs::write(&to, "a real etcd").unwrap();
+        assert!(matches!(link(&new, &to), Err(Failure::Usage(_))));
+        assert_eq!(std::fs::read_to_string(&to).unwrap(), "a real etcd");
+        std::fs::copy(&new, &to).unwrap();
+        assert!(link(&new, &to).is_ok(), "a copy of ours stays");
+        let bin = folder.join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        for place in [&folder, &bin] {
+            std::fs::write(place.join(KUBECTL), "").unwrap();
+        }
+        let ours = folder.canonicalize().unwrap();
+        let found = on_path([folder.clone(), bin.clone()].into_iter(), &ours);
+        assert_eq!(found, Some(bin.join(KUBECTL)), "not the link of an earlier run");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
