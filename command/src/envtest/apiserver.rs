@@ -15,7 +15,7 @@ use judge::wire::Loops;
 
 use super::faults::{self, Faults};
 use super::flags::{self, Dialect, Given, Parsed};
-use super::verdict::{self, VerdictFile};
+use super::verdict::{self, Left, VerdictFile};
 use super::{certificates, print};
 use crate::judging::{Commentator, Judge};
 use crate::serve::{WATCH_CACHE_CAPACITY, minor, wall_clock};
@@ -311,9 +311,15 @@ fn serve(given: &Given, verdict: &mut Option<VerdictFile>) -> Result<(), Failure
         let hear = |now, records: &[Record]| commentator.hear(now, records);
         running.serve(shown_from, stop.requested(), hear).await;
         stage::unbroken(&running.edge)?;
-        let left = running.edge.steer(|server, _| server.rules()).unwrap_or_default();
+        let left = running.edge.steer(|server, _| Left {
+            rules: server.rules(),
+            step: server.waiting_step(),
+        });
         match verdict {
-            Some(file) => file.append(&verdict::ended(running.url(), &judge.verdict(), &left)),
+            Some(file) => {
+                let left = left.unwrap_or_default();
+                file.append(&verdict::ended(running.url(), &judge.verdict(), &left))
+            }
             None => Ok(()),
         }
     })

@@ -2,6 +2,7 @@
 //!
 //! It must not know when they apply.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,9 @@ pub(super) const RULES: &str = "FAKE_APISERVER_RULES";
 /// Names the scenario file.
 pub(super) const SCENARIO: &str = "FAKE_APISERVER_SCENARIO";
 
+/// Set by `fake-apiserver run`, whose [`SCENARIO`] is the id of the scenario that its own server plays.
+const OF_RUN: &str = "FAKE_APISERVER_TARGET";
+
 /// Files with faults.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
@@ -28,13 +32,18 @@ pub(super) struct Faults {
 impl Faults {
     /// Reads the names of the files from the environment.
     pub(super) fn from_environment() -> Self {
-        let file = |variable| {
-            let value = std::env::var_os(variable).filter(|value| !value.is_empty());
-            value.map(PathBuf::from)
+        Self::from_variables(|name| std::env::var_os(name))
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let file = |name| {
+            variable(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
         };
         Self {
             rules: file(RULES),
-            scenario: file(SCENARIO),
+            scenario: file(SCENARIO).filter(|_| variable(OF_RUN).is_none()),
         }
     }
 
@@ -63,13 +72,10 @@ impl Faults {
         let text = std::fs::read_to_string(file)
             .map_err(|error| Failure::Usage(format!("{RULES}: {}: {error}", file.display())))?;
         let documents = objects::documents(&text);
-        for (line, document) in &documents {
-            add_rule(server, file, *line, document)?;
-        }
         if documents.is_empty() {
             return Err(Failure::Usage(format!("{RULES}: {} has no rule", file.display())));
         }
-        Ok(documents.len())
+        add(server, file, &documents)
     }
 
     /// Checks the files, so that mistakes are reported before a suite starts.
@@ -100,18 +106,34 @@ pub(super) fn server(
 /// Seed of every apiserver: two runs of a suite meet the same names and timeouts.
 const SEED: u64 = 0;
 
-/// `line` is the first of the document, so that mistakes have their place in the file.
-fn add_rule(server: &mut Server, file: &Path, line: usize, document: &str) -> Result<(), Failure> {
-    let text = "\n".repeat(line - 1) + document;
-    let rule = parse_rule(file, &text, server.catalog())
-        .map_err(|errors| Failure::Drawn(errors.render(Style::for_stderr())))?;
-    match server.add_rule_ahead(Duration::ZERO, rule) {
-        Ok(_) => Ok(()),
-        Err(refused) => Err(Failure::Usage(format!(
-            "{RULES}: {}:{line}: {}",
-            file.display(),
-            printable(&refused.to_string())
-        ))),
+/// Adds the rules of these documents, each with its first line, and returns their number.
+///
+/// # Errors
+/// The mistakes of all of them.
+fn add(server: &mut Server, file: &Path, documents: &[(usize, &str)]) -> Result<usize, Failure> {
+    let mut mistakes = String::new();
+    for (index, (line, document)) in documents.iter().enumerate() {
+        // Padded, so that a mistake has its line in the file.
+        let text = "\n".repeat(line - 1) + document;
+        let rule = match parse_rule(file, &text, server.catalog()) {
+            Ok(rule) => rule,
+            Err(errors) => {
+                let place = printable(&file.display().to_string()).into_owned();
+                mistakes.push_str(&format!("{place}:{line}: rule {} is invalid:\n", index + 1));
+                mistakes.push_str(&errors.render(Style::for_stderr()));
+                continue;
+            }
+        };
+        if let Err(refused) = server.add_rule_ahead(Duration::ZERO, rule) {
+            let place = file.display();
+            mistakes.push_str(&printable(&format!("{place}:{line}: {refused}")));
+            mistakes.push('\n');
+        }
+    }
+    if mistakes.is_empty() {
+        Ok(documents.len())
+    } else {
+        Err(Failure::Drawn(mistakes))
     }
 }
 
@@ -123,10 +145,9 @@ mod tests {
 
     fn add(text: &str) -> Result<Vec<String>, String> {
         let mut server = server(None, ServerSettings::default());
-        for (line, document) in objects::documents(text) {
-            add_rule(&mut server, Path::new("rules.yaml"), line, document)
-                .map_err(|failure| failure.to_string())?;
-        }
+        let documents = objects::documents(text);
+        super::add(&mut server, Path::new("rules.yaml"), &documents)
+            .map_err(|failure| failure.to_string())?;
         Ok(server.rules().into_iter().map(|rule| rule.does).collect())
     }
 
@@ -135,6 +156,18 @@ mod tests {
         let text = "# faults\nfrom: {resource: widgets.example.com}\nwhen: {watch: next}\n\
             do: {error: {code: 410, reason: Expired}}\n---\nwhen: {list: next}\ndo: {reply: {status: 503}}\n";
         assert_eq!(add(text).map(|does| does.len()), Ok(2));
+    }
+
+    #[test]
+    fn the_scenario_of_run_is_another() {
+        let of = |run: bool| {
+            let faults = Faults::from_variables(|name| {
+                (name == SCENARIO || run && name == OF_RUN).then(|| "x".into())
+            });
+            (faults.rules, faults.scenario)
+        };
+        assert_eq!(of(false), (None, Some(PathBuf::from("x"))));
+        assert_eq!(of(true), (None, None), "`run` names its own scenario by id");
     }
 
     #[test]

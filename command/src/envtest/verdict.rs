@@ -64,13 +64,26 @@ fn path(name: &str, pid: u32) -> PathBuf {
     PathBuf::from(name.replace("%p", &pid.to_string()))
 }
 
-/// The line of an apiserver that ended: its verdict, as `ctl verdict` prints it, with the process, the URL and the rules that
-/// are left.
-pub(super) fn ended(server: &str, verdict: &WireVerdict, rules: &[RuleView]) -> Value {
+/// Faults that did not occur.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// Rules that were not met as often as they ask for.
+    pub(super) rules: Vec<RuleView>,
+    /// Index of the step of the scenario that was not reached, and what it waits for.
+    pub(super) step: Option<(usize, String)>,
+}
+
+/// The line of an apiserver that ended: its verdict, as `ctl verdict` prints it, with the process, the URL and the faults that
+/// did not occur.
+pub(super) fn ended(server: &str, verdict: &WireVerdict, left: &Left) -> Value {
     let mut line = json!({ "pid": std::process::id(), "server": server });
     if let (Value::Object(line), Value::Object(verdict)) = (&mut line, json!(verdict)) {
         line.extend(verdict);
-        line.insert("rulesLeft".to_owned(), json!(rules));
+        line.insert("rulesLeft".to_owned(), json!(left.rules));
+        if let Some((step, waits_for)) = &left.step {
+            let step = json!({ "step": step, "waitsFor": waits_for });
+            line.insert("stepLeft".to_owned(), step);
+        }
     }
     line
 }
