@@ -74,6 +74,28 @@ pub fn go(name: &str) -> Result<Command, Missing> {
     BUILT.clone().map(|folder| Command::new(folder.join(name)))
 }
 
+/// The tests of the project in `e2e/envtest`, and the folder they run in.
+///
+/// # Errors
+/// Go is missing, or does not build them.
+pub fn envtest_project() -> Result<Command, Missing> {
+    static BUILT: LazyLock<Result<(PathBuf, PathBuf), Missing>> = LazyLock::new(|| {
+        let (module, to) = (repository().join("e2e/envtest"), kept("envtest"));
+        std::fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
+        let (package, tests) = ("internal/controller", to.join("controller.test"));
+        let mut go = Command::new("go");
+        go.args(["test", "-c", "-ldflags", "-s -w", "-o"]).arg(&tests);
+        go.arg(format!("./{package}")).current_dir(&module);
+        run("go test -c (the first time it takes some minutes)", &mut go)?;
+        Ok((tests, module.join(package)))
+    });
+    BUILT.clone().map(|(tests, folder)| {
+        let mut command = Command::new(tests);
+        command.current_dir(folder);
+        command
+    })
+}
+
 /// The version of Kubernetes that `clients/go` is pinned to: `v1.36.3` for `k8s.io/kubectl v0.36.3`.
 fn kubernetes_version(module: &Path) -> Result<String, Missing> {
     let pinned = read(&module.join("go.mod"))?;

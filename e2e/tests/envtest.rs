@@ -1,0 +1,208 @@
+//! The project of `e2e/envtest`, a controller with an envtest suite as kubebuilder scaffolds it, on the programs that
+//! `fake-apiserver envtest-assets` links: unchanged, with a 410 that it does not know of, and two at a time.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+use e2e::toolchain;
+use serde_json::Value;
+
+/// An empty folder of this test, in the target folder.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("envtest").join(name);
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
+    folder
+}
+
+/// `fake-apiserver envtest-assets` in a folder, with no variable of ours in its environment.
+fn envtest_assets(folder: &Path) -> Command {
+    let mut command = Command::new(toolchain::fake_apiserver());
+    command.arg("envtest-assets").arg(folder);
+    without_faults(&mut command);
+    command
+}
+
+fn without_faults(command: &mut Command) {
+    for variable in ["RULES", "SCENARIO", "VERDICT", "KUBERNETES_VERSION"] {
+        command.env_remove(format!("FAKE_APISERVER_{variable}"));
+    }
+}
+
+/// What it printed on standard output, as `$(…)` has it.
+fn assets() -> &'static str {
+    static MADE: LazyLock<String> = LazyLock::new(|| {
+        let output = envtest_assets(&folder("assets"))
+            .output()
+            .expect("it was just built");
+        assert!(output.status.success(), "{}", printed(&output));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    });
+    &MADE
+}
+
+/// The suite, with nothing but what a user would set. `None`: it is skipped.
+fn suite() -> Option<Command> {
+    let mut suite = toolchain::or_skip(toolchain::envtest_project())?;
+    without_faults(&mut suite);
+    suite.arg("-test.v").env("KUBEBUILDER_ASSETS", assets());
+    // Two cores that others use as well: a start takes 0.3 s by itself.
+    suite.env("KUBEBUILDER_CONTROLPLANE_START_TIMEOUT", "2m");
+    Some(suite)
+}
+
+fn printed(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes))
+        .join("")
+}
+
+fn passes(output: &Output) {
+    let text = printed(output);
+    assert!(output.status.success(), "{text}");
+    for test in ["TestReconcile", "TestUsersHaveNoRightsByDefault"] {
+        assert!(text.contains(&format!("--- PASS: {test} ")), "{text}");
+    }
+}
+
+/// The lines of a verdict file.
+fn verdicts(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).expect("every apiserver appends a line");
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect()
+}
+
+/// How often the controller listed or watched, as the verdict counts.
+fn reads(verdict: &Value) -> u64 {
+    let clients = verdict["clients"].as_array().into_iter().flatten();
+    clients.filter_map(|client| client["reads"].as_u64()).sum()
+}
+
+#[test]
+fn suites_pass_two_at_a_time_and_no_verdict_is_lost() {
+    let Some(mut suite) = suite() else { return };
+    let file = folder("together").join("verdict.jsonl");
+    suite.env("FAKE_APISERVER_VERDICT", &file);
+    let mut other = Command::new(suite.get_program());
+    other.args(suite.get_args());
+    other.current_dir(suite.get_current_dir().expect("the tests have a folder"));
+    for (name, value) in suite.get_envs() {
+        match value {
+            Some(value) => other.env(name, value),
+            None => other.env_remove(name),
+        };
+    }
+    let outputs = std::thread::scope(|scope| {
+        [&mut suite, &mut other]
+            .map(|suite| scope.spawn(|| suite.output().expect("it was just built")))
+            .map(|running| running.join().expect("it does not panic"))
+    });
+    outputs.iter().for_each(passes);
+    let verdicts = verdicts(&file);
+    assert_eq!(verdicts.len(), 2, "one a suite: {verdicts:#?}");
+    assert_ne!(verdicts[0]["pid"], verdicts[1]["pid"]);
+    for verdict in &verdicts {
+        assert_eq!(verdict["outcome"], "pass", "{verdict:#}");
+        assert!(reads(verdict) > 0, "{verdict:#}");
+    }
+}
+
+#[test]
+fn a_suite_meets_a_410_that_it_does_not_know_of() {
+    let Some(mut suite) = suite() else { return };
+    let folder = folder("faults");
+    let (rules, file) = (folder.join("rules.yaml"), folder.join("verdict-%p.jsonl"));
+    // The resource is defined later, by the suite.
+    let text = "from: {resource: widgets.example.com}\nwhen: {watch: next}\ndo: {error: {code: 410, reason: Expired}}\n\
+        ---\nfrom: {resource: configmaps, verb: create}\nwhen: {request: next}\ndo: {reply: {status: 500}}\n";
+    std::fs::write(&rules, text).unwrap();
+    suite
+        .env("FAKE_APISERVER_RULES", &rules)
+        .env("FAKE_APISERVER_VERDICT", &file);
+    passes(&suite.output().unwrap());
+    let mut written = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let verdict = written.find(|path| *path != rules).expect("%p is the process id");
+    let verdicts = verdicts(&verdict);
+    let [verdict] = verdicts.as_slice() else {
+        panic!("{verdicts:#?}");
+    };
+    assert_eq!(verdict["rulesLeft"], Value::Array(Vec::new()), "both were met");
+    assert_eq!(verdict["outcome"], "pass", "{verdict:#}");
+}
+
+#[test]
+fn a_suite_meets_the_steps_of_a_scenario() {
+    let Some(mut suite) = suite() else { return };
+    let folder = folder("scenario");
+    let (scenario, file) = (folder.join("scenario.yaml"), folder.join("verdict.jsonl"));
+    let text = "scenario: v1\ntitle: Both watches expire at once\nwhy: A controller has several informers.\n\
+        covers: [GONE-02]\nsteps:\n  - when: {watch: next}\n    times: 2\n    \
+        do: {reply: {status: 410, reason: Expired}}\n  - when: {watch: 500}\n    do: {end: rst}\nexpect: {counts: [{list: {}, at_least: 1}]}\n";
+    std::fs::write(&scenario, text).unwrap();
+    suite
+        .env("FAKE_APISERVER_SCENARIO", &scenario)
+        .env("FAKE_APISERVER_VERDICT", &file)
+        .env("KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT", "true");
+    let output = suite.output().unwrap();
+    passes(&output);
+    assert!(
+        printed(&output).contains("0 rules, scenario\n"),
+        "{}",
+        printed(&output)
+    );
+    let verdicts = verdicts(&file);
+    assert_eq!(verdicts[0]["outcome"], "pass", "{verdicts:#?}");
+    let left = &verdicts[0]["stepLeft"];
+    assert_eq!(left["step"], 1, "two watches met the first step: {left:#}");
+}
+
+#[test]
+fn a_mistake_in_the_rules_is_reported_before_the_suite_starts() {
+    let folder = folder("mistake");
+    let rules = folder.join("rules.yaml");
+    std::fs::write(
+        &rules,
+        "when: {watch: next}\ndo: {eror: 410}\n---\nwhen: {list: nxt}\ndo: {end: rst}\n",
+    )
+    .unwrap();
+    let output = envtest_assets(&folder)
+        .env("FAKE_APISERVER_RULES", &rules)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(output.stdout.is_empty(), "a shell would take it for the path");
+    assert!(printed(&output).contains("rules.yaml:1:"), "{}", printed(&output));
+}
+
+/// Flags and exit codes that the libraries around envtest rely on.
+#[test]
+fn the_programs_behave_as_the_real_ones_do() {
+    let run = |program: &str, argument: &str| {
+        let mut command = Command::new(Path::new(assets()).join(program));
+        command.arg(argument).output().expect("it is linked")
+    };
+    let unknown = run("kube-apiserver", "--insecure-port=0");
+    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(printed(&unknown), "Error: unknown flag: --insecure-port\n");
+    let unknown = run("etcd", "--foo");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(printed(&unknown).starts_with("flag provided but not defined: -foo\nUsage:\n"));
+    // controller-runtime's CheckFlag needs exit code 0 and a line that begins with the flag.
+    for (program, flag) in [
+        ("kube-apiserver", "--secure-port"),
+        ("etcd", "--listen-client-urls"),
+    ] {
+        let help = run(program, "--help");
+        assert!(help.status.success());
+        assert!(
+            printed(&help)
+                .lines()
+                .any(|line| line.trim_start().starts_with(flag)),
+            "{program}"
+        );
+    }
+}
