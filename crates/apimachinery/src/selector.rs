@@ -4,6 +4,8 @@
 //! Sources: apimachinery `labels/selector.go` and `fields/selector.go`; "Labels and Selectors" and "Field Selectors" in
 //! the documentation.
 
+use serde_json::Value;
+
 use super::object::Stored;
 use crate::kind::{Kind, UnknownField};
 
@@ -65,8 +67,17 @@ impl LabelSelector {
 
     /// Do all requirements hold for the labels of this object?
     pub fn matches(&self, object: &Stored) -> bool {
+        self.holds(|key| object.label(key))
+    }
+
+    /// Do all requirements hold for these labels, as `metadata.labels` has them?
+    pub fn matches_labels(&self, labels: &Value) -> bool {
+        self.holds(|key| labels.get(key).and_then(Value::as_str))
+    }
+
+    fn holds<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|requirement| {
-            let value = object.label(&requirement.key);
+            let value = label(&requirement.key);
             let has = |values: &[String], value: &str| {
                 values.binary_search_by(|other| other.as_str().cmp(value)).is_ok()
             };

@@ -18,6 +18,7 @@ pub mod ownership;
 pub mod patch;
 pub mod published;
 pub mod quality;
+pub mod rbac;
 pub mod scale;
 pub mod schema;
 pub mod size;
