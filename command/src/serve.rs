@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use fake_apiserver::api::access::Authorization;
 use fake_apiserver::net::{ServeOptions, TlsOptions};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{ServerSettings, Version};
@@ -74,8 +75,34 @@ pub(crate) struct Serve {
     quiet: bool,
     #[command(flatten)]
     tokens: Tokens,
+    /// Authorization mode [default: RBAC with a token, AlwaysAllow without].
+    ///
+    /// RBAC: roles and bindings decide, as on a real server; members of `system:masters` may do everything. Requires --token
+    /// or --tls: without them every client is `system:anonymous`.
+    #[arg(long, value_name = "MODE", value_enum, help_heading = "Access")]
+    authorization_mode: Option<Mode>,
     #[command(flatten)]
     judging: JudgeArguments,
+}
+
+/// Authorization modes, named as by kube-apiserver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Everything is allowed.
+    #[value(name = "AlwaysAllow")]
+    AlwaysAllow,
+    /// Roles and bindings decide.
+    #[value(name = "RBAC")]
+    Rbac,
+}
+
+impl From<Mode> for Authorization {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::AlwaysAllow => Self::AlwaysAllow,
+            Mode::Rbac => Self::Rbac,
+        }
+    }
 }
 
 /// Options of the served API and the control API, shared by `serve` and `play`.
@@ -124,6 +151,12 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     };
     let listening = serve.listening;
     let access = serve.tokens.access()?;
+    if serve.authorization_mode == Some(Mode::Rbac) && access.is_none() && !serve.tls {
+        return Err(Failure::Usage(
+            "--authorization-mode=RBAC needs --token or --tls: without them every client is system:anonymous"
+                .to_owned(),
+        ));
+    }
     let mut server = Server::standalone(settings, listening.seed);
     if !serve.bare {
         server = server.with_bootstrap_objects();
@@ -132,6 +165,9 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     server.begin_here();
     if let Some(access) = access.clone() {
         server = server.with_access(access);
+    }
+    if let Some(mode) = serve.authorization_mode {
+        server = server.with_authorization(mode.into());
     }
     if serve.secondary {
         server = server.with_secondary();

@@ -17,9 +17,8 @@ const BYTES_MAX: usize = 64 << 10;
 pub(crate) struct Tokens {
     /// Bearer token that clients must send; the kubeconfig contains it.
     ///
-    /// Visible in the process list: prefer --token-file or the environment. Without a token there is no authentication and
-    /// no authorization. With one, members of `system:masters` may do everything, and others what every authenticated user
-    /// may do; roles and bindings are stored but grant nothing.
+    /// Visible in the process list: prefer --token-file or the environment. The token's user is a member of
+    /// `system:masters`. Without a token there is no authentication.
     #[arg(
         long,
         value_name = "TOKEN",
@@ -32,7 +31,7 @@ pub(crate) struct Tokens {
     token_file: Option<PathBuf>,
     /// Bearer token of the unprivileged user `limited`; requires --token.
     ///
-    /// This user may read discovery and query its own permissions.
+    /// This user may read discovery and query its own permissions, and what roles and bindings grant to it.
     #[arg(
         long,
         value_name = "TOKEN",

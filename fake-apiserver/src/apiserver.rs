@@ -44,7 +44,7 @@ use trace::record::{ConnId, Record, Replica, Side, StreamId, Verb, What};
 pub(crate) use truth::Followed;
 
 use crate::api;
-use crate::api::access::{AccessSettings, Issuer};
+use crate::api::access::{AccessSettings, Authorization, Issuer};
 use crate::api::{Access, Answer, HttpRequest, Request, StyledText, User};
 use crate::model::{Model, PageText, WatchSession};
 
@@ -143,6 +143,8 @@ pub(crate) struct ApiServer {
     /// `None`: no authentication and no authorization.
     access: Option<Access>,
     access_settings: AccessSettings,
+    /// `None`: RBAC if there is `access`, else AlwaysAllow.
+    authorization: Option<Authorization>,
     /// Signer of service account tokens.
     issuer: Issuer,
     /// Users of connections with a client certificate.
@@ -175,6 +177,7 @@ impl ApiServer {
             at_the_secondary: BTreeSet::new(),
             access: None,
             access_settings: AccessSettings::default(),
+            authorization: None,
             issuer: Issuer::from_seed(seed),
             users: BTreeMap::new(),
             compaction: None,

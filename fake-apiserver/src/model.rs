@@ -15,6 +15,7 @@ use scenario::{Manifest, ObjectName, ServerSettings};
 use trace::record::{Replica, WriteOp};
 
 use crate::api::WriteRequest;
+use crate::api::access::Asker;
 
 mod beginning;
 mod bootstrap;
@@ -25,6 +26,7 @@ mod lines;
 pub mod list;
 mod namespaces;
 mod page;
+pub(crate) mod policy;
 mod registry;
 pub(crate) mod review;
 mod table;
@@ -46,6 +48,7 @@ use definitions::Installed;
 use lines::Lines;
 pub use list::{GetOutcome, ListOutcome};
 pub use page::{Page, PageText};
+use policy::PolicyCache;
 pub use registry::{Done, Refused};
 pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
 use watchcache::{ResourceId, Settings};
@@ -98,6 +101,9 @@ pub struct Model {
     /// The same by the address of the kind, because every write looks it up several times.
     places_of_kinds: BTreeMap<usize, ResourceId>,
     beginning: Beginning,
+    /// Were the objects created that kube-apiserver creates when it starts?
+    bootstrapped: bool,
+    policy: PolicyCache,
 }
 
 impl Model {
@@ -140,6 +146,8 @@ impl Model {
             places: BTreeMap::new(),
             places_of_kinds: BTreeMap::new(),
             beginning: Beginning::new(),
+            bootstrapped: false,
+            policy: PolicyCache::default(),
         };
         for kind in catalog.kinds() {
             model.make_room(kind);
@@ -271,7 +279,21 @@ impl Model {
     /// # Errors
     /// The refusal of a real apiserver: 403, 404, 409, 422, 500.
     pub fn write(&mut self, now: Duration, request: WriteRequest, seed: u64) -> Result<Done, Refused> {
-        let mut done = registry::write(self, now, request, seed)?;
+        self.write_as(now, request, seed, None)
+    }
+
+    /// Like [`Model::write`], for a user: nobody grants rights that they do not hold. `None`: the server itself.
+    ///
+    /// # Errors
+    /// As [`Model::write`].
+    pub(crate) fn write_as(
+        &mut self,
+        now: Duration,
+        request: WriteRequest,
+        seed: u64,
+        asker: Option<Asker<'_>>,
+    ) -> Result<Done, Refused> {
+        let mut done = registry::write(self, now, request, seed, asker)?;
         done.written.extend(self.settle(now));
         Ok(done)
     }

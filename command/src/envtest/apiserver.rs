@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use fake_apiserver::api::Access;
-use fake_apiserver::api::access::AccessSettings;
+use fake_apiserver::api::access::{AccessSettings, Authorization};
 use fake_apiserver::net::{ListenerLimits, ServeOptions, TlsOptions};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, ServerSettings, Version};
@@ -92,6 +92,7 @@ struct Options {
     address: SocketAddr,
     tls: TlsOptions,
     access: AccessSettings,
+    authorization: Authorization,
     version: Version,
     logs_all: bool,
 }
@@ -212,7 +213,11 @@ fn options(given: &Given, version: Option<&str>) -> Result<Options, String> {
             tokens: certificates::tokens(given)?,
             // "AnonymousAuth is not allowed with the AlwaysAllow authorizer."
             anonymous: given.is_set("anonymous-auth", true) && !always_allow,
-            always_allow,
+        },
+        authorization: if always_allow {
+            Authorization::AlwaysAllow
+        } else {
+            Authorization::Rbac
         },
         version: emulated(given, version)?,
         logs_all: given.last("v").is_some_and(|level| level != "0"),
@@ -273,7 +278,8 @@ fn serve(given: &Given, verdict: &mut Option<VerdictFile>) -> Result<(), Failure
     };
     let server = server
         .with_access(access.clone())
-        .with_access_settings(options.access);
+        .with_access_settings(options.access)
+        .with_authorization(options.authorization);
     let shown_from = server.next_record();
     let stage = Stage {
         server: server.keeping(stage::RECORDS_KEPT),
@@ -286,6 +292,7 @@ fn serve(given: &Given, verdict: &mut Option<VerdictFile>) -> Result<(), Failure
             address: options.address,
             tls: Some(options.tls),
             access: Some(access),
+            authorization: Some(options.authorization),
             limits: ListenerLimits {
                 grace: GRACE,
                 ..ListenerLimits::default()

@@ -23,7 +23,8 @@ mod settings;
 pub(crate) use attributes::Attributes;
 pub(crate) use impersonation::impersonated;
 pub(crate) use issuer::{ALGORITHM, Issuer};
-pub(crate) use rights::{Authorizer, PolicyRule};
+pub use rights::Authorization;
+pub(crate) use rights::{Authorizer, subject};
 pub use settings::AccessSettings;
 
 /// The group whose members may do everything ("Using RBAC Authorization").
@@ -88,6 +89,13 @@ static NOBODY: LazyLock<User> = LazyLock::new(|| User {
     uid: String::new(),
     ..User::listed(ANONYMOUS, &[UNAUTHENTICATED])
 });
+
+/// In whose name a request is made, and who decides what they may do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    pub(crate) user: &'a User,
+    pub(crate) authorizer: &'a Authorizer,
+}
 
 /// The tokens that are known. Whoever comes with another is not let in, and whoever comes with neither a token nor a
 /// certificate may ask for version and health, and nothing else.
@@ -186,11 +194,14 @@ fn same(sent: &str, known: &str) -> Choice {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use apimachinery::Version;
     use bytes::Bytes;
     use rstest::rstest;
 
     use super::*;
+    use crate::model::policy::default_policy;
 
     /// Somebody with a certificate, of this group.
     const CERTIFIED: &str = "alice of ";
@@ -363,9 +374,10 @@ mod tests {
             headers,
             body: Bytes::new(),
         };
+        let roles = Authorizer::Roles(Arc::new(default_policy(Version::V1_36)));
         let told = authenticate(Some(&access), &asked, certified.as_ref(), |_| None)
-            .and_then(|user| impersonated(user, &asked, Authorizer::Roles, Version::V1_36))
-            .and_then(|user| Authorizer::Roles.check(&user, &asked));
+            .and_then(|user| impersonated(user, &asked, || roles.clone(), Version::V1_36))
+            .and_then(|user| roles.check(&user, &asked));
         let told = told.map_or_else(
             |status| format!("{} {}", status.code, status.message),
             |()| String::new(),

@@ -15,7 +15,7 @@ use trace::record::{ConnId, Replica, StreamId};
 use super::ApiServer;
 use super::compaction::Compaction;
 use super::joined::Joined;
-use crate::api::access::{AccessSettings, Issuer};
+use crate::api::access::{AccessSettings, Authorization, Issuer};
 use crate::api::write::WriteAction;
 use crate::api::{Access, WriteRequest};
 use crate::model::{Model, WatchCacheOp};
@@ -103,9 +103,14 @@ impl ApiServer {
         self.access = Some(access);
     }
 
-    /// Sets what the flags of kube-apiserver set of authentication and authorization; only with [`ApiServer::set_access`].
+    /// Sets what the flags of kube-apiserver set of authentication; only with [`ApiServer::set_access`].
     pub(crate) fn set_access_settings(&mut self, settings: AccessSettings) {
         self.access_settings = settings;
+    }
+
+    /// Sets the authorization mode.
+    pub(crate) fn set_authorization(&mut self, mode: Authorization) {
+        self.authorization = Some(mode);
     }
 
     /// Sends every watch event in a separate write, as scenarios count them.

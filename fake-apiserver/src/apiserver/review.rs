@@ -26,14 +26,15 @@ impl ApiServer {
             request.review,
             Review::OwnAccess | Review::Access | Review::LocalAccess | Review::OwnRules
         );
-        let reason = self.authorizer().reason().filter(|_| about_rights);
+        let authorizer = self.authorizer();
+        let reason = authorizer.open().filter(|_| about_rights);
         let mut warnings = request.warnings.clone();
         warnings.extend(reason.map(str::to_owned));
         let warnings = api::warnings(&warnings);
         let answered = self.asker(open.asked.conn, asked).and_then(|asker| {
             let reviewer = Reviewer {
                 asker: &asker,
-                authorizer: self.authorizer(),
+                authorizer: &authorizer,
                 authenticate: &|token, audiences| self.user_of_token(token, audiences),
                 sign: &|claims| self.issuer.sign(claims),
                 chance,

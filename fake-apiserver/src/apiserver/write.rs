@@ -5,6 +5,7 @@ use std::time::Duration;
 use trace::record::StreamId;
 
 use super::ApiServer;
+use crate::api::access::Asker;
 use crate::api::{self, Answer, WriteRequest};
 use crate::model::Written;
 
@@ -13,7 +14,14 @@ impl ApiServer {
     pub(super) fn decide_write(&mut self, now: Duration, stream: StreamId, request: WriteRequest) {
         let kind = request.collection.kind;
         let seed = self.draw();
-        match self.model.write(now, request, seed) {
+        let limited = match self.limited_asker(stream) {
+            Ok(limited) => limited,
+            Err(refused) => return self.answer(stream, refused),
+        };
+        let asker = limited
+            .as_ref()
+            .map(|(user, authorizer)| Asker { user, authorizer });
+        match self.model.write_as(now, request, seed, asker) {
             Ok(done) => {
                 self.record_writes(now, done.written);
                 self.compact_if_due(now);

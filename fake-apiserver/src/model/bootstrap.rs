@@ -21,6 +21,7 @@ impl Model {
     /// Creates the objects that kube-apiserver of this version creates when it starts: to be called before any time has
     /// passed. What is there already stays. Returns what was written.
     pub fn bootstrap(&mut self) -> Vec<Written> {
+        self.bootstrapped = true;
         let mut written = Vec::new();
         for json in recorded(self.version.minor()) {
             written.extend(self.create_recorded(json));
@@ -45,7 +46,7 @@ impl Model {
 }
 
 /// The objects of a minor.
-fn recorded(minor: u8) -> impl Iterator<Item = &'static str> {
+pub(super) fn recorded(minor: u8) -> impl Iterator<Item = &'static str> {
     RECORDED.lines().filter_map(move |line| {
         let mut parts = line.splitn(3, ' ');
         let mut number = || parts.next()?.parse::<u8>().ok();

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 
 use super::write::{self, Outcome};
 use super::{Model, Written, table};
+use crate::api::access::Asker;
 use crate::api::write::{WriteAction, WriteRequest, check_name, check_namespace};
 
 mod admission;
@@ -33,6 +34,7 @@ mod binding;
 mod classes;
 mod creation;
 mod deletion;
+mod escalation;
 mod eviction;
 mod limits;
 mod nodes;
@@ -66,6 +68,8 @@ struct Writer<'a> {
     model: &'a mut Model,
     now: Duration,
     collection: Collection,
+    /// `None`: the server itself.
+    asker: Option<Asker<'a>>,
     /// In whose words the object is stored; the request may have others.
     kind: &'static Kind,
     dry_run: bool,
@@ -90,12 +94,14 @@ pub(super) fn write(
     now: Duration,
     request: WriteRequest,
     seed: u64,
+    asker: Option<Asker<'_>>,
 ) -> Result<Done, Refused> {
     let mut writer = Writer {
         kind: convert::in_storage(request.collection.kind, &model.catalog),
         model,
         now,
         collection: request.collection,
+        asker,
         dry_run: request.dry_run,
         form: request.form,
         manager: request.manager,

@@ -14,20 +14,21 @@ use apimachinery::options::Form;
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
 use builtin_kinds::ownership::Ownership;
+use builtin_kinds::rbac::{PolicyRule, Rules};
 use builtin_kinds::{ownership, types, validation};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::Model;
 use crate::api::ReviewRequest;
-use crate::api::access::{Attributes, Authorizer, PolicyRule, User};
+use crate::api::access::{Attributes, Authorizer, User};
 
 /// Who knows the answers.
 pub(crate) struct Reviewer<'a> {
     /// Who asks.
     pub(crate) asker: &'a User,
     /// Who decides what may be done.
-    pub(crate) authorizer: Authorizer,
+    pub(crate) authorizer: &'a Authorizer,
     /// Whose token it is, and for which of these audiences it is meant; no audiences: those of the server.
     pub(crate) authenticate: &'a dyn Fn(&str, &[&str]) -> Known,
     /// The token that makes these claims.
@@ -59,14 +60,12 @@ impl Model {
                 "status": { "userInfo": user_info(reviewer.asker) },
             }),
             Review::OwnRules => {
-                if request.object["spec"]["namespace"]
-                    .as_str()
-                    .is_none_or(str::is_empty)
-                {
+                let namespace = text(&request.object["spec"], "namespace");
+                if namespace.is_empty() {
                     return Err(Status::bad_request("no namespace on request"));
                 }
-                let rules = reviewer.authorizer.rules(reviewer.asker);
-                json!({ "metadata": {}, "spec": {}, "status": rules_status(rules) })
+                let rules = reviewer.authorizer.rules(reviewer.asker, namespace);
+                json!({ "metadata": {}, "spec": {}, "status": rules_status(&rules) })
             }
             Review::Token => {
                 let mut object = self.noted(request, time);
@@ -108,7 +107,7 @@ impl Model {
         &self,
         request: ReviewRequest,
         time: String,
-        authorizer: Authorizer,
+        authorizer: &Authorizer,
         whom: impl FnOnce(&Value) -> User,
     ) -> Result<Value, Status> {
         let (review, kind) = (request.review, request.collection.kind);
@@ -118,9 +117,10 @@ impl Model {
             return Err(Status::invalid_review(kind, &faults));
         }
         let spec = &object["spec"];
-        let allowed = authorizer.allows(&whom(spec), &attributes(spec));
-        object["status"] = json!({ "allowed": allowed });
-        if let Some(reason) = authorizer.reason() {
+        let decision = authorizer.decide(&whom(spec), &attributes(spec));
+        object["status"] = json!({ "allowed": decision.allowed });
+        let reason = authorizer.open().unwrap_or(&decision.reason);
+        if !reason.is_empty() {
             object["status"]["reason"] = reason.into();
         }
         Ok(object)
@@ -155,16 +155,30 @@ fn user_info(user: &User) -> Value {
     json!({ "username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra })
 }
 
-fn rules_status(rules: impl Iterator<Item = &'static PolicyRule>) -> Value {
-    let (resources, paths): (Vec<_>, Vec<_>) = rules.partition(|rule| rule.non_resource_urls.is_empty());
-    let of_resource = |rule: &&PolicyRule| json!({ "verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources });
+fn rules_status(rules: &Rules) -> Value {
+    let of_resource = |rule: &PolicyRule| {
+        let mut shown =
+            json!({ "verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources });
+        if !rule.resource_names.is_empty() {
+            shown["resourceNames"] = rule.resource_names.clone().into();
+        }
+        shown
+    };
     let of_path =
-        |rule: &&PolicyRule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls });
-    json!({
-        "resourceRules": resources.iter().map(of_resource).collect::<Vec<Value>>(),
-        "nonResourceRules": paths.iter().map(of_path).collect::<Vec<Value>>(),
+        |rule: &PolicyRule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls });
+    let rules_of = |is_about: fn(&PolicyRule) -> bool, shown: &dyn Fn(&PolicyRule) -> Value| {
+        let rules = rules.rules.iter().filter(|rule| is_about(rule));
+        rules.map(shown).collect::<Vec<Value>>()
+    };
+    let mut status = json!({
+        "resourceRules": rules_of(|rule| !rule.resources.is_empty(), &of_resource),
+        "nonResourceRules": rules_of(|rule| !rule.non_resource_urls.is_empty(), &of_path),
         "incomplete": false,
-    })
+    });
+    if !rules.error.is_empty() {
+        status["evaluationError"] = rules.error.as_str().into();
+    }
+    status
 }
 
 fn token_status(spec: &Value, reviewer: &Reviewer<'_>) -> Result<Value, Status> {

@@ -21,6 +21,7 @@ use super::tls::{self, Authority, Identity, Protocols, TlsError};
 use super::wire::{Flow, Transport as _};
 use super::{ConnectionSettings, Credentials, Edge, Guard, Kubeconfig, panic_text};
 use crate::api::Access;
+use crate::api::access::Authorization;
 
 /// Connections the system holds until they are accepted (as tokio has it).
 const BACKLOG: u32 = 1024;
@@ -34,6 +35,9 @@ pub struct ServeOptions {
     pub tls: Option<TlsOptions>,
     /// Who is let in; the same as the server's own ([`Server::with_access`](crate::server::Server::with_access)).
     pub access: Option<Access>,
+    /// Authorization mode; `None`: that of [`Server::with_authorization`](crate::server::Server::with_authorization). Read by
+    /// [`Standalone`](super::Standalone), which makes its server itself.
+    pub authorization: Option<Authorization>,
     /// What a listener bears.
     pub limits: ListenerLimits,
 }
@@ -45,6 +49,7 @@ impl Default for ServeOptions {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             tls: None,
             access: None,
+            authorization: None,
             limits: ListenerLimits::default(),
         }
     }

@@ -64,6 +64,9 @@ impl Standalone {
         if let Some(access) = &options.access {
             server = server.with_access(access.clone());
         }
+        if let Some(mode) = options.authorization {
+            server = server.with_authorization(mode);
+        }
         let credentials = options.access.as_ref().map_or(Credentials::None, |access| {
             Credentials::Token(access.token.clone())
         });

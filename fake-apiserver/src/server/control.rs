@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::rules::Rules;
 use super::{Limits, MemoryView, Server, StreamView};
 use crate::api::Access;
-use crate::api::access::AccessSettings;
+use crate::api::access::{AccessSettings, Authorization};
 use crate::apiserver::ApiServer;
 
 impl Server {
@@ -54,10 +54,17 @@ impl Server {
         self
     }
 
-    /// Sets what the flags of kube-apiserver set of authentication and authorization; only with [`Server::with_access`].
+    /// Sets what the flags of kube-apiserver set of authentication; only with [`Server::with_access`].
     #[must_use]
     pub fn with_access_settings(mut self, settings: AccessSettings) -> Self {
         self.api.set_access_settings(settings);
+        self
+    }
+
+    /// Sets the authorization mode. Default: RBAC for a server with [`Access`], AlwaysAllow without.
+    #[must_use]
+    pub fn with_authorization(mut self, mode: Authorization) -> Self {
+        self.api.set_authorization(mode);
         self
     }
 

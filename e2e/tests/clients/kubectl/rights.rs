@@ -50,7 +50,7 @@ fn without_a_token_kubectl_prints_that_there_is_no_authorization() {
     };
     let outcome = kubectl.run(&["auth", "can-i", "list", "pods", "--as=bob"]);
     assert_eq!((outcome.success, outcome.out.as_str()), (true, "yes\n"));
-    let warning = "Warning: there is no authorization: this server was started without a token";
+    let warning = "Warning: there is no authorization (mode AlwaysAllow): everybody may do everything";
     assert!(outcome.err.starts_with(warning), "{}", outcome.err);
 }
 

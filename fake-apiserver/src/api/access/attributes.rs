@@ -11,113 +11,90 @@ use http::Method;
 use super::super::options::truthy;
 use super::{HttpRequest, User};
 
-/// What somebody wants to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Attributes {
-    /// With a path that is no resource's.
-    Path {
-        /// The method, in lower case.
-        verb: String,
-        /// The path.
-        path: String,
-    },
-    /// With a resource. What is not said is empty.
-    Resource {
-        /// `get`, `list`, `create` …
-        verb: String,
-        /// Its API group.
-        group: String,
-        /// `pods`.
-        resource: String,
-        /// `log`.
-        subresource: String,
-        /// Of one object.
-        name: String,
-        /// Empty: none, or all.
-        namespace: String,
-    },
+pub(crate) use builtin_kinds::rbac::Attributes;
+
+/// Attributes of a request.
+pub(super) fn of(request: &HttpRequest) -> Attributes {
+    let path = decoded_path(&request.path);
+    let Some(place) = ResourcePath::read(&path) else {
+        return Attributes::Path {
+            verb: request.method.as_str().to_ascii_lowercase(),
+            path: path.into_owned(),
+        };
+    };
+    let query = query_pairs(&request.query);
+    let first = |name: &str| {
+        let found = query.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    let selected = FieldSelector::parse(first("fieldSelector").unwrap_or_default()).ok();
+    let selected = selected.as_ref().and_then(FieldSelector::exact_name);
+    let name = place.name.filter(|name| !name.is_empty());
+    let verb = match (&request.method, name) {
+        (_, _) if place.verb.is_some() => place.verb.unwrap_or_default(),
+        (&Method::POST, _) => "create",
+        (&Method::PUT, _) => "update",
+        (&Method::PATCH, _) => "patch",
+        (&Method::DELETE, None) => "deletecollection",
+        (&Method::DELETE, Some(_)) => "delete",
+        (&(Method::GET | Method::HEAD), Some(_)) => "get",
+        (&(Method::GET | Method::HEAD), None) if first("watch").is_some_and(truthy) => "watch",
+        (&(Method::GET | Method::HEAD), None) => "list",
+        (_, _) => "",
+    };
+    let reads_all = matches!(verb, "list" | "watch") && place.verb.is_none();
+    Attributes::Resource {
+        verb: verb.to_owned(),
+        group: place.group.to_owned(),
+        resource: place.resource.to_owned(),
+        subresource: place.subresource.unwrap_or_default().to_owned(),
+        name: name
+            .or(selected.filter(|_| reads_all))
+            .unwrap_or_default()
+            .to_owned(),
+        namespace: place.namespace().to_owned(),
+    }
 }
 
-impl Attributes {
-    /// Of a request.
-    pub(super) fn of(request: &HttpRequest) -> Self {
-        let path = decoded_path(&request.path);
-        let Some(place) = ResourcePath::read(&path) else {
-            return Self::Path {
-                verb: request.method.as_str().to_ascii_lowercase(),
-                path: path.into_owned(),
-            };
-        };
-        let query = query_pairs(&request.query);
-        let first = |name: &str| {
-            let found = query.iter().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.as_str())
-        };
-        let selected = FieldSelector::parse(first("fieldSelector").unwrap_or_default()).ok();
-        let selected = selected.as_ref().and_then(FieldSelector::exact_name);
-        let name = place.name.filter(|name| !name.is_empty());
-        let verb = match (&request.method, name) {
-            (_, _) if place.verb.is_some() => place.verb.unwrap_or_default(),
-            (&Method::POST, _) => "create",
-            (&Method::PUT, _) => "update",
-            (&Method::PATCH, _) => "patch",
-            (&Method::DELETE, None) => "deletecollection",
-            (&Method::DELETE, Some(_)) => "delete",
-            (&(Method::GET | Method::HEAD), Some(_)) => "get",
-            (&(Method::GET | Method::HEAD), None) if first("watch").is_some_and(truthy) => "watch",
-            (&(Method::GET | Method::HEAD), None) => "list",
-            (_, _) => "",
-        };
-        let reads_all = matches!(verb, "list" | "watch") && place.verb.is_none();
-        Self::Resource {
-            verb: verb.to_owned(),
-            group: place.group.to_owned(),
-            resource: place.resource.to_owned(),
-            subresource: place.subresource.unwrap_or_default().to_owned(),
-            name: name
-                .or(selected.filter(|_| reads_all))
-                .unwrap_or_default()
-                .to_owned(),
-            namespace: place.namespace().to_owned(),
+/// The same with a prefix to the verb.
+pub(super) fn with_verb_prefix(mut attributes: Attributes, prefix: &str) -> Attributes {
+    let (Attributes::Path { verb, .. } | Attributes::Resource { verb, .. }) = &mut attributes;
+    verb.insert_str(0, prefix);
+    attributes
+}
+
+/// Returns the 403 for a user without the right to this. `reason`: the authorizer's; often empty.
+pub(super) fn refusal(attributes: &Attributes, user: &User, reason: &str) -> Status {
+    let user = &user.name;
+    let reason = match reason {
+        "" => String::new(),
+        reason => format!(": {reason}"),
+    };
+    match attributes {
+        Attributes::Path { verb, path } => {
+            let why = format!("User \"{user}\" cannot {verb} path \"{path}\"{reason}");
+            Status::forbidden_to("", "", "", &why)
         }
-    }
-
-    /// The same, done as `prefix` and what it was.
-    pub(super) fn with_verb_prefix(mut self, prefix: &str) -> Self {
-        let (Self::Path { verb, .. } | Self::Resource { verb, .. }) = &mut self;
-        verb.insert_str(0, prefix);
-        self
-    }
-
-    /// What a user without the right to it is told.
-    pub(super) fn refusal(&self, user: &User) -> Status {
-        let user = &user.name;
-        match self {
-            Self::Path { verb, path } => {
-                let why = format!("User \"{user}\" cannot {verb} path \"{path}\"");
-                Status::forbidden_to("", "", "", &why)
-            }
-            Self::Resource {
-                verb,
-                group,
-                resource,
-                subresource,
-                name,
-                namespace,
-            } => {
-                let part = match subresource.as_str() {
-                    "" => String::new(),
-                    part => format!("/{part}"),
-                };
-                let place = match namespace.as_str() {
-                    "" => "at the cluster scope".to_owned(),
-                    namespace => format!("in the namespace \"{namespace}\""),
-                };
-                let why = format!(
-                    "User \"{user}\" cannot {verb} resource \"{resource}{part}\" in API group \"{group}\" {place}"
-                );
-                Status::forbidden_to(group, resource, name, &why)
-            }
+        Attributes::Resource {
+            verb,
+            group,
+            resource,
+            subresource,
+            name,
+            namespace,
+        } => {
+            let part = match subresource.as_str() {
+                "" => String::new(),
+                part => format!("/{part}"),
+            };
+            let place = match namespace.as_str() {
+                "" => "at the cluster scope".to_owned(),
+                namespace => format!("in the namespace \"{namespace}\""),
+            };
+            let why = format!(
+                "User \"{user}\" cannot {verb} resource \"{resource}{part}\" in API group \"{group}\" {place}{reason}"
+            );
+            Status::forbidden_to(group, resource, name, &why)
         }
     }
 }
@@ -180,14 +157,14 @@ mod tests {
                 Route::Object { kind, namespace, name, subresource, .. } => (kind, namespace, name, subresource),
                 Route::Unstored { kind, namespace, name } => (kind, namespace, name.unwrap_or_default(), None),
                 Route::Document(_) => {
-                    let attributes = Attributes::of(&request);
+                    let attributes = of(&request);
                     let is_path = matches!(attributes, Attributes::Path { .. });
                     prop_assert!(is_path, "{}: {attributes:?}", request.path);
                     return Ok(());
                 }
                 Route::Incomplete(_) | Route::Nameless(_) | Route::Unknown | Route::UnknownText => return Ok(()),
             };
-            let attributes = Attributes::of(&request);
+            let attributes = of(&request);
             let Attributes::Resource { group, resource, subresource, name, namespace, .. } = &attributes else {
                 return Err(TestCaseError::fail(format!("{}: {attributes:?}", request.path)));
             };

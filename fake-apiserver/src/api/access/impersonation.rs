@@ -10,11 +10,14 @@ use apimachinery::status::Status;
 use apimachinery::{Version, go_text};
 
 use super::{
-    ANONYMOUS, AUTHENTICATED, Attributes, Authorizer, HttpRequest, UNAUTHENTICATED, User,
+    ANONYMOUS, AUTHENTICATED, Attributes, Authorizer, HttpRequest, UNAUTHENTICATED, User, attributes,
     service_account_groups,
 };
 
 const PREFIX: &str = "impersonate-";
+
+/// API group of the resources that stand for uids and extras.
+const AUTHENTICATION: &str = "authentication.k8s.io";
 
 /// In whose name the request is made: the user's own, or that of whom its `Impersonate-` headers name.
 ///
@@ -23,7 +26,7 @@ const PREFIX: &str = "impersonate-";
 pub(crate) fn impersonated<'a>(
     user: Cow<'a, User>,
     request: &HttpRequest,
-    authorizer: Authorizer,
+    authorizer: impl FnOnce() -> Authorizer,
     version: Version,
 ) -> Result<Cow<'a, User>, Status> {
     let wanted = wanted(request);
@@ -37,31 +40,56 @@ pub(crate) fn impersonated<'a>(
         )));
     }
     let account = service_account(&wanted.name);
-    let named = |resource: &str, name: &str, namespace: &str| Attributes::Resource {
-        verb: "impersonate".to_owned(),
-        group: String::new(),
-        resource: resource.to_owned(),
-        subresource: String::new(),
-        name: name.to_owned(),
-        namespace: namespace.to_owned(),
-    };
-    let attributes = match account {
-        Some((namespace, name)) => named("serviceaccounts", name, namespace),
-        None => named("users", &wanted.name, ""),
-    };
-    if authorizer.allows(&user, &attributes) {
+    let authorizer = authorizer();
+    let mut refused = rights(&wanted, account).into_iter();
+    let Some(refusal) = refused.find_map(|right| authorizer.require(&user, &right).err()) else {
         return Ok(Cow::Owned(completed(wanted)));
-    }
+    };
     if version < Version::V1_36 {
-        return Err(attributes.refusal(&user));
+        return Err(refusal);
     }
     let mode = match account {
         Some(_) => "serviceaccount",
         None if wanted.name.starts_with("system:node:") => "arbitrary-node",
         None => "user-info",
     };
-    let attributes = Attributes::of(request).with_verb_prefix(&format!("impersonate-on:{mode}:"));
-    Err(attributes.refusal(&user))
+    let attributes =
+        attributes::with_verb_prefix(attributes::of(request), &format!("impersonate-on:{mode}:"));
+    Err(attributes::refusal(&attributes, &user, ""))
+}
+
+/// The rights it takes to ask in this name: to each thing that the headers name.
+fn rights(wanted: &User, account: Option<(&str, &str)>) -> Vec<Attributes> {
+    let right =
+        |group: &str, resource: &str, subresource: &str, name: &str, namespace: &str| Attributes::Resource {
+            verb: "impersonate".to_owned(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            subresource: subresource.to_owned(),
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+        };
+    let mut rights = vec![match account {
+        Some((namespace, name)) => right("", "serviceaccounts", "", name, namespace),
+        None => right("", "users", "", &wanted.name, ""),
+    }];
+    rights.extend(
+        wanted
+            .groups
+            .iter()
+            .map(|group| right("", "groups", "", group, "")),
+    );
+    for (key, values) in &wanted.extra {
+        rights.extend(
+            values
+                .iter()
+                .map(|value| right(AUTHENTICATION, "userextras", key, value, "")),
+        );
+    }
+    if !wanted.uid.is_empty() {
+        rights.push(right(AUTHENTICATION, "uids", "", &wanted.uid, ""));
+    }
+    rights
 }
 
 /// Whom the headers name, as they do.

@@ -1,200 +1,108 @@
-//! What users may do. Members of `system:masters` everything; the others what a real cluster grants to everybody from its
-//! first day on. Objects of the group `rbac.authorization.k8s.io` grant nothing here.
+//! Authorization of requests: everything is allowed, or what the roles and bindings of the cluster grant.
 //!
-//! Source: "Using RBAC Authorization", default roles; kubernetes `plugin/pkg/auth/authorizer/rbac`.
+//! Members of `system:masters` may do everything. What roles mean is `builtin_kinds::rbac`'s matter.
+//!
+//! Source: "Authorization", "Using RBAC Authorization"; apiserver `authorization/authorizerfactory`.
+
+use std::sync::Arc;
 
 use apimachinery::status::Status;
+use builtin_kinds::rbac::{self, Decision, Policy, PolicyRule, Rules};
 
-use super::{ADMINS, AUTHENTICATED, Attributes, HttpRequest, SERVICE_ACCOUNTS, UNAUTHENTICATED, User};
+use super::attributes::{self, Attributes};
+use super::{ADMINS, HttpRequest, User};
 
-/// Who decides what may be done.
+/// Authorization mode, as `--authorization-mode` of kube-apiserver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Authorizer {
-    /// No authorization: everything is allowed.
+pub enum Authorization {
+    /// Everything is allowed.
     AlwaysAllow,
-    /// The roles below.
-    Roles,
+    /// Roles and bindings decide.
+    Rbac,
 }
 
-/// A right: these verbs, with these resources or with these paths. `*` is any; a path may end in it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PolicyRule {
-    pub(crate) verbs: &'static [&'static str],
-    pub(crate) api_groups: &'static [&'static str],
-    pub(crate) resources: &'static [&'static str],
-    /// Empty: it is about resources.
-    pub(crate) non_resource_urls: &'static [&'static str],
+/// Decides what users may do.
+#[derive(Debug, Clone)]
+pub(crate) enum Authorizer {
+    /// [`Authorization::AlwaysAllow`].
+    AlwaysAllow,
+    /// [`Authorization::Rbac`], with the roles and bindings of this moment.
+    Roles(Arc<Policy>),
 }
-
-/// Rights that the members of any of these groups have.
-struct Grant {
-    groups: &'static [&'static str],
-    rules: &'static [PolicyRule],
-}
-
-const fn resources(
-    verbs: &'static [&'static str],
-    api_groups: &'static [&'static str],
-    resources: &'static [&'static str],
-) -> PolicyRule {
-    PolicyRule {
-        verbs,
-        api_groups,
-        resources,
-        non_resource_urls: &[],
-    }
-}
-
-const fn paths(verbs: &'static [&'static str], non_resource_urls: &'static [&'static str]) -> PolicyRule {
-    PolicyRule {
-        verbs,
-        api_groups: &[],
-        resources: &[],
-        non_resource_urls,
-    }
-}
-
-static EVERYTHING: &[PolicyRule] = &[resources(&["*"], &["*"], &["*"]), paths(&["*"], &["*"])];
-
-/// The roles of a fresh cluster that concern people, each for whom it is bound to.
-static GRANTS: &[Grant] = &[
-    // system:basic-user
-    Grant {
-        groups: &[AUTHENTICATED],
-        rules: &[
-            resources(
-                &["create"],
-                &["authorization.k8s.io"],
-                &["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-            ),
-            resources(&["create"], &["authentication.k8s.io"], &["selfsubjectreviews"]),
-        ],
-    },
-    // system:service-account-issuer-discovery
-    Grant {
-        groups: &[SERVICE_ACCOUNTS],
-        rules: &[paths(
-            &["get"],
-            &[
-                "/.well-known/openid-configuration",
-                "/.well-known/openid-configuration/",
-                "/openid/v1/jwks",
-                "/openid/v1/jwks/",
-            ],
-        )],
-    },
-    // system:discovery
-    Grant {
-        groups: &[AUTHENTICATED],
-        rules: &[paths(
-            &["get"],
-            &[
-                "/api",
-                "/api/*",
-                "/apis",
-                "/apis/*",
-                "/healthz",
-                "/livez",
-                "/openapi",
-                "/openapi/*",
-                "/readyz",
-                "/version",
-                "/version/",
-            ],
-        )],
-    },
-    // system:public-info-viewer
-    Grant {
-        groups: &[AUTHENTICATED, UNAUTHENTICATED],
-        rules: &[paths(
-            &["get"],
-            &["/healthz", "/livez", "/readyz", "/version", "/version/"],
-        )],
-    },
-    // cluster-admin
-    Grant {
-        groups: &[ADMINS],
-        rules: EVERYTHING,
-    },
-];
 
 impl Authorizer {
-    /// May `user` ask this?
+    /// May `user` send this request?
     ///
     /// # Errors
     /// 403.
-    pub(crate) fn check(self, user: &User, request: &HttpRequest) -> Result<(), Status> {
+    pub(crate) fn check(&self, user: &User, request: &HttpRequest) -> Result<(), Status> {
         if self.allows_everything(user) {
             return Ok(());
         }
-        let attributes = Attributes::of(request);
-        if self.allows(user, &attributes) {
-            return Ok(());
-        }
-        Err(attributes.refusal(user))
+        self.require(user, &attributes::of(request))
     }
 
     /// May `user` do this?
-    pub(crate) fn allows(self, user: &User, attributes: &Attributes) -> bool {
-        self.allows_everything(user) || self.rules(user).any(|rule| rule.covers(attributes))
+    ///
+    /// # Errors
+    /// 403.
+    pub(super) fn require(&self, user: &User, attributes: &Attributes) -> Result<(), Status> {
+        let decision = self.decide(user, attributes);
+        match decision.allowed {
+            true => Ok(()),
+            false => Err(attributes::refusal(attributes, user, &decision.reason)),
+        }
     }
 
-    /// Why everything is allowed, where nobody was granted anything.
-    pub(crate) fn reason(self) -> Option<&'static str> {
+    /// Decides whether `user` may do this.
+    pub(crate) fn decide(&self, user: &User, attributes: &Attributes) -> Decision {
         match self {
-            Self::AlwaysAllow => Some(
-                "there is no authorization: this server was started without a token, and everybody may do everything",
-            ),
-            Self::Roles => None,
+            Self::Roles(policy) if !self.allows_everything(user) => policy.decide(subject(user), attributes),
+            Self::AlwaysAllow | Self::Roles(_) => Decision {
+                allowed: true,
+                reason: String::new(),
+            },
         }
     }
 
-    /// What `user` may do.
-    pub(crate) fn rules(self, user: &User) -> impl Iterator<Item = &'static PolicyRule> {
-        let everything = match self {
-            Self::AlwaysAllow => EVERYTHING,
-            Self::Roles => &[],
-        };
-        let granted = GRANTS
-            .iter()
-            .filter(move |grant| self == Self::Roles && grant.groups.iter().any(|group| user.is_in(group)))
-            .flat_map(|grant| grant.rules);
-        everything.iter().chain(granted)
-    }
-
-    fn allows_everything(self, user: &User) -> bool {
-        self == Self::AlwaysAllow || user.is_in(ADMINS)
-    }
-}
-
-impl PolicyRule {
-    fn covers(&self, attributes: &Attributes) -> bool {
-        let names =
-            |known: &[&str], asked: &str| known.iter().any(|name| matches!(*name, "*") || *name == asked);
-        match attributes {
-            Attributes::Path { verb, path } => {
-                names(self.verbs, verb) && self.non_resource_urls.iter().any(|known| leads_to(known, path))
+    /// Returns why everything is allowed to everybody; `None`: it is not.
+    pub(crate) fn open(&self) -> Option<&'static str> {
+        match self {
+            Self::AlwaysAllow => {
+                Some("there is no authorization (mode AlwaysAllow): everybody may do everything")
             }
-            Attributes::Resource {
-                verb,
-                group,
-                resource,
-                subresource,
-                ..
-            } => {
-                let resource = match subresource.as_str() {
-                    "" => resource.clone(),
-                    part => format!("{resource}/{part}"),
-                };
-                names(self.verbs, verb) && names(self.api_groups, group) && names(self.resources, &resource)
-            }
+            Self::Roles(_) => None,
         }
     }
+
+    /// Returns the rules that apply to `user` in this namespace.
+    pub(crate) fn rules(&self, user: &User, namespace: &str) -> Rules {
+        match self {
+            Self::AlwaysAllow => Rules {
+                rules: vec![PolicyRule::everything(), PolicyRule::every_path()],
+                error: String::new(),
+            },
+            Self::Roles(policy) => policy.rules(subject(user), namespace),
+        }
+    }
+
+    /// Returns the policy that limits which rights `user` may grant; `None`: all of them.
+    pub(crate) fn limits(&self, user: &User) -> Option<&Policy> {
+        match self {
+            Self::Roles(policy) if !self.allows_everything(user) => Some(policy),
+            Self::AlwaysAllow | Self::Roles(_) => None,
+        }
+    }
+
+    fn allows_everything(&self, user: &User) -> bool {
+        matches!(self, Self::AlwaysAllow) || user.is_in(ADMINS)
+    }
 }
 
-fn leads_to(known: &str, path: &str) -> bool {
-    match known.strip_suffix('*') {
-        Some(prefix) => path.starts_with(prefix),
-        None => path == known,
+/// The user, as bindings name users.
+pub(crate) fn subject(user: &User) -> rbac::User<'_> {
+    rbac::User {
+        name: &user.name,
+        groups: &user.groups,
     }
 }

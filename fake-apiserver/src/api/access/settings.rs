@@ -1,29 +1,26 @@
-//! Settings of authentication and authorization that the flags of kube-apiserver have. It must not read files.
+//! Settings of authentication that the flags of kube-apiserver have. It must not read files.
 //!
-//! Source: "Authenticating" (static token file, anonymous requests), "Authorization" (`AlwaysAllow`).
+//! Source: "Authenticating" (static token file, anonymous requests).
 
 use subtle::Choice;
 
 use super::{AUTHENTICATED, User, same};
 
-/// Authentication and authorization of a server with [`Access`](super::Access), beside its tokens.
+/// Authentication of a server with [`Access`](super::Access), beside its tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessSettings {
     /// Bearer tokens and their users (`--token-auth-file`), without [`AUTHENTICATED`].
     pub tokens: Vec<(String, User)>,
     /// Accept requests without credentials, as `system:anonymous` (`--anonymous-auth`).
     pub anonymous: bool,
-    /// Allow every authenticated request (`--authorization-mode=AlwaysAllow`).
-    pub always_allow: bool,
 }
 
 impl Default for AccessSettings {
-    /// No token file, anonymous requests, authorization by roles.
+    /// No token file, anonymous requests.
     fn default() -> Self {
         Self {
             tokens: Vec::new(),
             anonymous: true,
-            always_allow: false,
         }
     }
 }

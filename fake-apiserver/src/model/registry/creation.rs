@@ -88,6 +88,7 @@ impl Writer<'_> {
     /// it comes with what is added.
     fn admitted(&self, name: &str, mut object: Value, complete: bool) -> Result<(Value, String), Status> {
         let kind = self.kind();
+        self.check_escalation(&object, None, name)?;
         match kind.first_status {
             None => {}
             Some("") => remove(&mut object, "status"),

@@ -137,6 +137,7 @@ impl Writer<'_> {
         mut object: Value,
         owners: Owners,
     ) -> Result<(u16, Bytes), Status> {
+        self.check_escalation(&object, Some(&current.json()), current.name())?;
         self.check_version(current, &object)?;
         let kind = self.kind();
         if let Some(fault) = self.kind_fault(&object) {

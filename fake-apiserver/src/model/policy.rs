@@ -1,0 +1,82 @@
+//! The roles and bindings of this moment, as the evaluator takes them. It must not know who asks.
+//!
+//! They are read again when one of the four resources changed, so that every request is judged by current truth. A server
+//! without bootstrap objects has the default roles and bindings of a kube-apiserver nevertheless: without them nobody could
+//! read discovery.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use apimachinery::Version;
+use builtin_kinds::rbac::{GROUP, Policy, RESOURCES};
+use serde_json::Value;
+
+use super::bootstrap::recorded;
+use super::{Model, Objects};
+
+/// The policy of the last request, with what it was read from.
+#[derive(Debug, Default)]
+pub(super) struct PolicyCache(Mutex<Option<Read>>);
+
+#[derive(Debug)]
+struct Read {
+    from: Vec<Objects>,
+    policy: Arc<Policy>,
+}
+
+impl Model {
+    /// Returns the roles and bindings of this moment.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        let from: Vec<Objects> = RESOURCES
+            .iter()
+            .filter_map(|resource| self.catalog.find(GROUP, resource))
+            .map(|kind| self.objects(kind).clone())
+            .collect();
+        let mut cache = self.policy.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(read) = cache.as_ref().filter(|read| same(&read.from, &from)) {
+            return Arc::clone(&read.policy);
+        }
+        let defaults = match self.bootstrapped {
+            true => Vec::new(),
+            false => defaults(self.version),
+        };
+        let stored: Vec<(&str, Value)> = from
+            .iter()
+            .flat_map(|objects| objects.values())
+            .map(|object| (object.kind.plural, object.json()))
+            .collect();
+        let objects = defaults.iter().chain(&stored);
+        let policy = Arc::new(Policy::new(objects.map(|(resource, object)| (*resource, object))));
+        *cache = Some(Read {
+            from,
+            policy: Arc::clone(&policy),
+        });
+        policy
+    }
+}
+
+fn same(one: &[Objects], other: &[Objects]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.ptr_eq(other))
+}
+
+/// The recorded roles and bindings of a version, each after its resource.
+fn defaults(version: Version) -> Vec<(&'static str, Value)> {
+    let group = format!("\"apiVersion\":\"{GROUP}/v1\"");
+    recorded(version.minor())
+        .filter(|json| json.contains(&group))
+        .filter_map(|json| {
+            let object: Value = serde_json::from_str(json).ok()?;
+            let kind = object["kind"].as_str()?.to_ascii_lowercase();
+            let resource = RESOURCES
+                .iter()
+                .find(|resource| **resource == format!("{kind}s"))?;
+            Some((*resource, object))
+        })
+        .collect()
+}
+
+/// The policy of a server to which nothing was added.
+#[cfg(test)]
+pub(crate) fn default_policy(version: Version) -> Policy {
+    let defaults = defaults(version);
+    Policy::new(defaults.iter().map(|(resource, object)| (*resource, object)))
+}
