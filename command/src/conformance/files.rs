@@ -27,10 +27,9 @@ pub(super) struct Files {
     /// Also write the results to this file as SARIF 2.1.0, for code scanning.
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
-    /// File of your repository that results in SARIF and annotations point at [default: the adapter's file, as far as the
-    /// command names it].
+    /// File of your repository for results in SARIF and annotations.
     ///
-    /// Results that --known-failures lists point at their entries. Paths are relative to GITHUB_WORKSPACE, or to the working
+    /// Default: the adapter's file, if the command names it. Results that --known-failures lists point at their entries. Paths are relative to GITHUB_WORKSPACE, or to the working
     /// directory.
     #[arg(long, value_name = "FILE")]
     source: Option<PathBuf>,
