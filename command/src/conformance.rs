@@ -68,8 +68,9 @@ pub(crate) struct Conformance {
     known_failures: Option<PathBuf>,
     /// Edition of the requirements, e.g. 2026.1, or `latest`.
     ///
-    /// Default: all requirements of this version. An edition is a frozen list of requirements, with their levels and scenarios. Other scenarios run too, and do not count:
-    /// a later version of fake-apiserver does not fail a client that passes.
+    /// Default: all requirements of this version. An edition is a frozen list of requirements, with their levels and
+    /// scenarios. Other scenarios run too, and do not count: a later version of fake-apiserver does not fail a client that
+    /// passes.
     #[arg(long, value_name = "NAME", value_parser = edition_of)]
     edition: Option<&'static Edition>,
     /// Which scenarios to run.

@@ -7,6 +7,7 @@ mod certificates;
 mod etcd;
 mod faults;
 mod flags;
+mod keeper;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};
@@ -15,6 +16,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) use self::assets::{EnvtestAssets, run};
+pub(crate) use self::keeper::{EnvtestVerdict, run as keep};
 
 /// Program that is stood in for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -79,6 +79,8 @@ enum Command {
     Completions(completions::Completions),
     Man(man::Man),
     EnvtestAssets(envtest::EnvtestAssets),
+    #[command(hide = true)]
+    EnvtestVerdict(envtest::EnvtestVerdict),
 }
 
 /// Why the command could not do its work.
@@ -128,6 +130,7 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
         Command::Man(arguments) => man::run(&arguments, Arguments::command()),
         Command::EnvtestAssets(arguments) => envtest::run(&arguments),
+        Command::EnvtestVerdict(arguments) => envtest::keep(&arguments),
     };
     let code = match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,11 +2,17 @@
 //! `fake-apiserver envtest-assets` links: unchanged, with a 410 that it does not know of, and two at a time.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
+use std::time::Duration;
 
+use e2e::lines::Lines;
 use e2e::toolchain;
 use serde_json::Value;
+
+/// How often, and how many times, a test looks for a file that another process writes.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+const LOOKS: u32 = 12_000;
 
 /// An empty folder of this test, in the target folder.
 fn folder(name: &str) -> PathBuf {
@@ -105,6 +111,7 @@ fn suites_pass_two_at_a_time_and_no_verdict_is_lost() {
     assert_ne!(verdicts[0]["pid"], verdicts[1]["pid"]);
     for verdict in &verdicts {
         assert_eq!(verdict["outcome"], "pass", "{verdict:#}");
+        assert_eq!(verdict["stopped"], true, "{verdict:#}");
         assert!(reads(verdict) > 0, "{verdict:#}");
     }
 }
@@ -176,6 +183,53 @@ fn a_mistake_in_the_rules_is_reported_before_the_suite_starts() {
     assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
     assert!(output.stdout.is_empty(), "a shell would take it for the path");
     assert!(printed(&output).contains("rules.yaml:1:"), "{}", printed(&output));
+}
+
+/// fabric8's kube-api-test kills its programs (`Process.destroyForcibly`), and envtest those that do not stop in time.
+#[test]
+fn a_killed_apiserver_leaves_its_verdict() {
+    let folder = folder("killed");
+    let file = folder.join("verdict.jsonl");
+    let key = folder.join("key");
+    std::fs::write(&key, "-----BEGIN PRIVATE KEY-----\n").unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let mut apiserver = Command::new(Path::new(assets()).join("kube-apiserver"));
+    without_faults(&mut apiserver);
+    let flag = |name: &str, value: &Path| format!("--{name}={}", value.display());
+    apiserver
+        .args(["--bind-address=127.0.0.1", "--etcd-servers=http://127.0.0.1:1"])
+        .args(["--service-account-issuer=me", &format!("--secure-port={port}")])
+        .arg(flag("cert-dir", &folder.join("certificates")))
+        .arg(flag("service-account-key-file", &key))
+        .arg(flag("service-account-signing-key-file", &key))
+        .env("FAKE_APISERVER_VERDICT", &file)
+        .stderr(Stdio::piped());
+    let mut child = apiserver.spawn().expect("it is linked");
+    let log = Lines::of(child.stderr.take().expect("piped above"));
+    let started = log.find(0, |line| {
+        line.contains("as kube-apiserver at https://").then_some(())
+    });
+    started.unwrap_or_else(|instead| panic!("it listens: {instead:?}"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Another process writes it, and nothing here hears of its end.
+    let (_open, never) = std::sync::mpsc::channel::<()>();
+    for _ in 0..LOOKS {
+        if std::fs::metadata(&file).is_ok_and(|metadata| metadata.len() > 0) {
+            break;
+        }
+        let _timeout = never.recv_timeout(LOOK_EVERY);
+    }
+    let verdicts = verdicts(&file);
+    let [verdict] = verdicts.as_slice() else {
+        panic!("{verdicts:#?}");
+    };
+    assert_eq!(verdict["stopped"], false);
+    assert_eq!(verdict["outcome"], "nothing", "no client came");
 }
 
 /// Flags and exit codes that the libraries around envtest rely on.

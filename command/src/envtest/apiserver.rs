@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use fake_apiserver::api::Access;
 use fake_apiserver::api::access::{AccessSettings, Authorization};
-use fake_apiserver::net::{ListenerLimits, ServeOptions, TlsOptions};
+use fake_apiserver::net::{Edge, ListenerLimits, ServeOptions, TlsOptions};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, ServerSettings, Version};
 use judge::wire::Loops;
+use serde_json::Value;
 
 use super::faults::{self, Faults};
 use super::flags::{self, Dialect, Given, Parsed};
-use super::verdict::{self, Left, VerdictFile};
+use super::keeper::Keeper;
+use super::verdict::{self, Left};
 use super::{certificates, print};
 use crate::judging::{Commentator, Judge};
 use crate::serve::{WATCH_CACHE_CAPACITY, minor, wall_clock};
@@ -86,6 +88,12 @@ const VERSION: &str = "FAKE_APISERVER_KUBERNETES_VERSION";
 /// How long responses may continue after SIGTERM: suites stop an apiserver after each package, with watches open.
 const GRACE: Duration = Duration::from_millis(100);
 
+/// How often the verdict so far is handed to the process that writes it if this one is killed.
+const HELD_EVERY: Duration = Duration::from_millis(250);
+
+/// Version of kube-apiserver whose flags are accepted.
+const RELEASE: &str = "1.36.3";
+
 /// What the flags ask for.
 #[derive(Debug)]
 struct Options {
@@ -106,9 +114,8 @@ pub(super) fn main(arguments: &[String]) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Ok(Parsed::Version) => {
-            let version = stage::minor(Version::V1_36);
             print(&format!(
-                "Kubernetes v{version} (fake-apiserver {})\n",
+                "Kubernetes v{RELEASE} (fake-apiserver {})\n",
                 env!("CARGO_PKG_VERSION")
             ));
             return ExitCode::SUCCESS;
@@ -123,21 +130,22 @@ pub(super) fn main(arguments: &[String]) -> ExitCode {
         );
         return refused(&message);
     }
-    let mut verdict = match VerdictFile::from_environment() {
-        Ok(file) => file,
+    let keeper =
+        verdict::file_of_environment().and_then(|file| file.map(|file| Keeper::start(&file)).transpose());
+    let mut keeper = match keeper {
+        Ok(keeper) => keeper,
         Err(failure) => return failed(&failure),
     };
-    let done = serve(&given, &mut verdict);
-    let Err(failure) = done else {
-        output::flush_log();
-        return ExitCode::SUCCESS;
-    };
-    if let Some(file) = &mut verdict
-        && let Err(unwritten) = file.append(&verdict::failed(&failure))
-    {
-        output::log(&format!("error: {unwritten}"));
+    let done = serve(&given, &mut keeper);
+    let line = done.as_ref().map_or_else(verdict::failed, Value::clone);
+    let kept = keeper.map_or(Ok(()), |keeper| keeper.finish(&line));
+    match done.and(kept) {
+        Ok(()) => {
+            output::flush_log();
+            ExitCode::SUCCESS
+        }
+        Err(failure) => failed(&failure),
     }
-    failed(&failure)
 }
 
 fn refused(mistake: &str) -> ExitCode {
@@ -264,7 +272,8 @@ fn emulated(given: &Given, environment: Option<&str>) -> Result<Version, String>
     minor(wanted).map_err(|why| format!("version {wanted} cannot be emulated: {why}"))
 }
 
-fn serve(given: &Given, verdict: &mut Option<VerdictFile>) -> Result<(), Failure> {
+/// Serves until it is stopped, and returns the line of its verdict.
+fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
     let version = std::env::var(VERSION).ok().filter(|version| !version.is_empty());
     let options = options(given, version.as_deref()).map_err(Failure::Usage)?;
     let faults = Faults::from_environment();
@@ -310,26 +319,54 @@ fn serve(given: &Given, verdict: &mut Option<VerdictFile>) -> Result<(), Failure
     };
     stage::block_on(async |stop| {
         let mut running = Running::open(stage, judge.clone()).await?;
+        let (url, edge) = (running.url().to_owned(), running.edge.clone());
+        if let Some(keeper) = keeper.as_mut() {
+            keeper.hold(&verdict::line(&url, &judge.verdict(), &left(&edge), false));
+        }
         output::log(&format!(
-            "fake-apiserver as kube-apiserver at {}, {rules} rules, {}",
-            running.url(),
+            "fake-apiserver as kube-apiserver at {url}, {rules} rules, {}",
             scenario.as_ref().map_or("no scenario", |scenario| &scenario.id)
         ));
-        let hear = |now, records: &[Record]| commentator.hear(now, records);
-        running.serve(shown_from, stop.requested(), hear).await;
-        stage::unbroken(&running.edge)?;
-        let left = running.edge.steer(|server, _| Left {
-            rules: server.rules(),
-            step: server.waiting_step(),
-        });
-        match verdict {
-            Some(file) => {
-                let left = left.unwrap_or_default();
-                file.append(&verdict::ended(running.url(), &judge.verdict(), &left))
+        let ends = async {
+            match keeper {
+                Some(keeper) => {
+                    tokio::select! {
+                        () = stop.requested() => {}
+                        () = hold(keeper, &edge, &judge, &url) => {}
+                    }
+                }
+                None => stop.requested().await,
             }
-            None => Ok(()),
-        }
+        };
+        let hear = |now, records: &[Record]| commentator.hear(now, records);
+        running.serve(shown_from, ends, hear).await;
+        stage::unbroken(&running.edge)?;
+        Ok(verdict::line(&url, &judge.verdict(), &left(&running.edge), true))
     })
+}
+
+/// Hands the verdict so far to the keeper whenever something has happened. Never ends by itself.
+#[expect(clippy::disallowed_methods, reason = "the edge decides how often it reports")]
+async fn hold(keeper: &mut Keeper, edge: &Edge, judge: &Judge, url: &str) {
+    let (mut before, mut last) = (None, None);
+    loop {
+        let newest = edge.read_records(0, |records| records.last().map(|record| record.seq));
+        // Once more after the last record: the judge may not have heard it yet.
+        if newest != last || last != before {
+            keeper.hold(&verdict::line(url, &judge.verdict(), &left(edge), false));
+        }
+        (before, last) = (last, newest);
+        tokio::time::sleep(HELD_EVERY).await;
+    }
+}
+
+/// Faults that did not occur.
+fn left(edge: &Edge) -> Left {
+    let left = edge.steer(|server, _| Left {
+        rules: server.rules(),
+        step: server.waiting_step(),
+    });
+    left.unwrap_or_default()
 }
 
 fn settings(options: &Options) -> ServerSettings {

@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::faults::Faults;
-use super::verdict::VerdictFile;
-use super::{Role, print};
+use super::{Role, print, verdict};
 use crate::{Failure, output, random};
 
 const ENVIRONMENT: &str = "\
@@ -42,7 +41,7 @@ pub(crate) struct EnvtestAssets {
 /// There is a file of somebody else in it, the system refuses it, or a file with faults has mistakes.
 pub(crate) fn run(arguments: &EnvtestAssets) -> Result<(), Failure> {
     Faults::from_environment().check()?;
-    drop(VerdictFile::from_environment()?);
+    verdict::check_environment()?;
     let folder = match &arguments.folder {
         Some(folder) => folder.clone(),
         None => default_folder(|name| std::env::var_os(name).map(PathBuf::from))?,

@@ -16,7 +16,37 @@ use crate::Failure;
 /// Names the file. `%p` stands for the process id.
 pub(super) const VARIABLE: &str = "FAKE_APISERVER_VERDICT";
 
-/// The file, open from the start, so that a wrong name is reported before there is something to lose.
+/// What in the name of the file stands for the process id.
+const PID: &str = "%p";
+
+/// Returns the file that the environment names, which can be written; `None`: it names none.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn file_of_environment() -> Result<Option<PathBuf>, Failure> {
+    let Some(name) = named() else {
+        return Ok(None);
+    };
+    let path = PathBuf::from(name.replace(PID, &std::process::id().to_string()));
+    VerdictFile::open(&path)?;
+    Ok(Some(path))
+}
+
+/// Checks that the file that the environment names can be written, before an apiserver is started.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn check_environment() -> Result<(), Failure> {
+    // A file of a process is created by that process.
+    let name = named().filter(|name| !name.contains(PID));
+    name.map_or(Ok(()), |name| VerdictFile::open(Path::new(&name)).map(drop))
+}
+
+fn named() -> Option<String> {
+    std::env::var(VARIABLE).ok().filter(|name| !name.is_empty())
+}
+
+/// The file, open.
 #[derive(Debug)]
 pub(super) struct VerdictFile {
     path: PathBuf,
@@ -24,18 +54,11 @@ pub(super) struct VerdictFile {
 }
 
 impl VerdictFile {
-    /// Opens the file that the environment names; `None`: it names none.
+    /// Opens the file, or creates it.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn from_environment() -> Result<Option<Self>, Failure> {
-        let named = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
-        named
-            .map(|name| Self::open(&path(&name, std::process::id())))
-            .transpose()
-    }
-
-    fn open(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let opened = OpenOptions::new().create(true).append(true).open(path);
         let file = opened.map_err(|error| {
             Failure::System(format!("{VARIABLE}: cannot write {}", path.display()), error)
@@ -50,18 +73,13 @@ impl VerdictFile {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn append(&mut self, line: &Value) -> Result<(), Failure> {
-        let line = format!("{line}\n");
+    pub(super) fn append(&mut self, line: &str) -> Result<(), Failure> {
         let written = self.file.lock().and_then(|()| {
             let written = self.file.write_all(line.as_bytes());
             self.file.unlock().and(written)
         });
         written.map_err(|error| Failure::System(format!("cannot write {}", self.path.display()), error))
     }
-}
-
-fn path(name: &str, pid: u32) -> PathBuf {
-    PathBuf::from(name.replace("%p", &pid.to_string()))
 }
 
 /// Faults that did not occur.
@@ -73,10 +91,10 @@ pub(super) struct Left {
     pub(super) step: Option<(usize, String)>,
 }
 
-/// The line of an apiserver that ended: its verdict, as `ctl verdict` prints it, with the process, the URL and the faults that
-/// did not occur.
-pub(super) fn ended(server: &str, verdict: &WireVerdict, left: &Left) -> Value {
-    let mut line = json!({ "pid": std::process::id(), "server": server });
+/// The line of an apiserver: its verdict, as `ctl verdict` prints it, with the process, the URL and the faults that did not
+/// occur. `stopped` is false for the line that is written if the apiserver is killed.
+pub(super) fn line(server: &str, verdict: &WireVerdict, left: &Left, stopped: bool) -> Value {
+    let mut line = json!({ "pid": std::process::id(), "server": server, "stopped": stopped });
     if let (Value::Object(line), Value::Object(verdict)) = (&mut line, json!(verdict)) {
         line.extend(verdict);
         line.insert("rulesLeft".to_owned(), json!(left.rules));
@@ -90,7 +108,7 @@ pub(super) fn ended(server: &str, verdict: &WireVerdict, left: &Left) -> Value {
 
 /// The line of an apiserver that did not start or broke: envtest hides its standard error by default.
 pub(super) fn failed(failure: &Failure) -> Value {
-    json!({ "pid": std::process::id(), "outcome": "error", "error": failure.to_string() })
+    json!({ "pid": std::process::id(), "stopped": true, "outcome": "error", "error": failure.to_string() })
 }
 
 #[cfg(test)]
@@ -108,15 +126,11 @@ mod tests {
         ];
         for round in 0..2 {
             for one in &mut two {
-                one.append(&json!({ "round": round })).unwrap();
+                one.append(&format!("{round}\n")).unwrap();
             }
         }
         let text = std::fs::read_to_string(&file).unwrap();
-        assert_eq!(
-            text,
-            "{\"round\":0}\n{\"round\":0}\n{\"round\":1}\n{\"round\":1}\n"
-        );
-        assert_eq!(path("a-%p.json", 7), Path::new("a-7.json"));
+        assert_eq!(text, "0\n0\n1\n1\n");
         assert!(VerdictFile::open(&folder).is_err(), "a directory is no file");
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -1,0 +1,128 @@
+//! The process that writes the verdict of an apiserver, also if the apiserver is killed: fabric8's kube-api-test always ends it
+//! so, envtest after a time limit. It reads lines from the apiserver and writes the last one when there are no more.
+//!
+//! It must not know what a line says.
+
+use std::io::{self, BufRead, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::verdict::VerdictFile;
+use crate::Failure;
+
+/// Write the last line of standard input to a verdict file (internal).
+#[derive(Debug, Args)]
+pub(crate) struct EnvtestVerdict {
+    /// Verdict file.
+    path: PathBuf,
+}
+
+/// Name of the subcommand.
+const SUBCOMMAND: &str = "envtest-verdict";
+
+/// Reads until the apiserver has ended, and appends the last line.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn run(arguments: &EnvtestVerdict) -> Result<(), Failure> {
+    match last_line(io::stdin().lock()) {
+        Some(line) => VerdictFile::open(&arguments.path)?.append(&line),
+        None => Ok(()),
+    }
+}
+
+/// Returns the last whole line: a process that is killed may leave a part of one.
+fn last_line(mut lines: impl BufRead) -> Option<String> {
+    let (mut last, mut line) = (None, Vec::new());
+    while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        if line.ends_with(b"\n") {
+            last = String::from_utf8(line).ok().or(last);
+        }
+        line = Vec::new();
+    }
+    last
+}
+
+/// A running keeper, and the pipe to it.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    path: PathBuf,
+    child: Child,
+    pipe: ChildStdin,
+}
+
+impl Keeper {
+    /// Starts one, in a process group apart: envtest sends signals to the whole group of an apiserver.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub(super) fn start(path: &Path) -> Result<Self, Failure> {
+        let failed = |error| {
+            Failure::System(
+                "cannot start the process that writes the verdict".to_owned(),
+                error,
+            )
+        };
+        let mut child = Command::new(std::env::current_exe().map_err(failed)?)
+            // A copy of the program may be called kube-apiserver.
+            .arg0(env!("CARGO_BIN_NAME"))
+            .arg(SUBCOMMAND)
+            .arg(path)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            // Suites read the output of an apiserver to its end.
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(failed)?;
+        let pipe = child
+            .stdin
+            .take()
+            .ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            child,
+            pipe,
+        })
+    }
+
+    /// Hands over the line to write if no later one comes. A keeper that is gone is noticed at the end.
+    pub(super) fn hold(&mut self, line: &Value) {
+        let _gone = self.pipe.write_all(format!("{line}\n").as_bytes());
+    }
+
+    /// Hands over the last line, and waits until it is written.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn finish(self, line: &Value) -> Result<(), Failure> {
+        let Self {
+            path,
+            mut child,
+            mut pipe,
+        } = self;
+        let line = format!("{line}\n");
+        let sent = pipe.write_all(line.as_bytes());
+        drop(pipe);
+        match (sent, child.wait()) {
+            (Ok(()), Ok(status)) if status.success() => Ok(()),
+            (Ok(()) | Err(_), _) => VerdictFile::open(&path)?.append(&line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_whole_line_is_kept() {
+        assert_eq!(last_line(&b"1\n2\n{\"half"[..]).as_deref(), Some("2\n"));
+        assert_eq!(last_line(&b"1\n2\n3\n"[..]).as_deref(), Some("3\n"));
+        assert_eq!(last_line(&b""[..]), None);
+    }
+}
