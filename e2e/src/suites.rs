@@ -36,12 +36,14 @@ pub enum Runner {
     Specs,
     /// The subtests of a Go test.
     GoTest(&'static str),
+    /// Ginkgo suites of these packages below `package`, each of which starts its own control planes by envtest.
+    Envtest(&'static [&'static str]),
     /// The ignored unit tests of these published crates of kube-rs.
     Ignored(&'static [&'static str]),
 }
 
 /// Every suite, the quick ones first.
-pub const SUITES: [Suite; 8] = [
+pub const SUITES: [Suite; 9] = [
     Suite {
         name: "controller-runtime-client",
         module: "controller-runtime",
@@ -57,6 +59,31 @@ pub const SUITES: [Suite; 8] = [
         runner: Runner::Ginkgo,
         beside: &[],
         about: "package `cache`: informers and the reader over them",
+    },
+    Suite {
+        name: "controller-runtime-envtest",
+        module: "controller-runtime",
+        package: "sigs.k8s.io/controller-runtime/pkg",
+        runner: Runner::Envtest(&[
+            "builder",
+            "cache",
+            "client",
+            "cluster",
+            "controller",
+            "controller/controllerutil",
+            "envtest",
+            "handler",
+            "internal/controller",
+            "internal/recorder",
+            "internal/testing/controlplane",
+            "manager",
+            "manager/internal/integration",
+            "metrics/filters",
+            "source",
+            "webhook",
+        ]),
+        beside: &[],
+        about: "every package that starts envtest, on `fake-apiserver envtest-assets` ([envtest.md](envtest.md))",
     },
     Suite {
         name: "kube-rs",
@@ -146,7 +173,7 @@ impl Suite {
             ("kube-client = \"=", "kube-rs"),
         ];
         let file = self.folder().join(match self.runner {
-            Runner::Ginkgo | Runner::Specs | Runner::GoTest(_) => "go.mod",
+            Runner::Ginkgo | Runner::Envtest(_) | Runner::Specs | Runner::GoTest(_) => "go.mod",
             Runner::Ignored(_) => "Cargo.toml",
         });
         let text = std::fs::read_to_string(&file).map_err(|why| format!("{}: {why}", file.display()))?;

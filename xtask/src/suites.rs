@@ -8,13 +8,14 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use e2e::suites::expected::{Against, KnownFailures, Verdict, judge, known_failures};
-use e2e::suites::{SUITES, Suite, page};
+use e2e::suites::{Runner, SUITES, Suite, page};
 
 use crate::cargo::{self, Build};
 use crate::clients::{USAGE, root};
 
 mod beside;
 mod crates;
+mod envtest;
 mod programs;
 mod running;
 mod target;
@@ -132,18 +133,31 @@ fn one(
     let listed: Vec<&String> = known.iter().flat_map(|expected| &expected.specs).collect();
     say(&format!("{}: building", suite.name));
     let folder = folder(suite)?;
-    let programs = Programs::build(suite, &folder)?;
-    let target = Target::start(fake, &folder)?;
-    let mut beside = Beside::start(&programs, &target, &folder)?;
-    say(&format!(
-        "{}: running, output in {}",
-        suite.name,
-        folder.display()
-    ));
-    let began = Instant::now();
-    let mut outcomes = running::run(suite, &programs, &specs, &listed, &target, &folder)?;
-    beside.still_there()?;
-    drop(beside);
+    let mut began = Instant::now();
+    let mut running = || {
+        say(&format!(
+            "{}: running, output in {}",
+            suite.name,
+            folder.display()
+        ));
+        began = Instant::now();
+    };
+    let mut outcomes = match suite.runner {
+        Runner::Envtest(packages) => {
+            let planned = envtest::Planned::build(suite, packages, fake, &folder)?;
+            running();
+            planned.run(suite, &folder)?
+        }
+        Runner::Ginkgo | Runner::Specs | Runner::GoTest(_) | Runner::Ignored(_) => {
+            let programs = Programs::build(suite, &folder)?;
+            let target = Target::start(fake, &folder)?;
+            let mut beside = Beside::start(&programs, &target, &folder)?;
+            running();
+            let outcomes = running::run(suite, &programs, &specs, &listed, &target, &folder)?;
+            beside.still_there()?;
+            outcomes
+        }
+    };
     outcomes.retain(|name, _| wanted(name));
     let verdict = judge(&outcomes, &known, &specs, against);
     print(suite, against, &verdict, began.elapsed().as_secs());

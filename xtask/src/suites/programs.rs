@@ -48,7 +48,7 @@ impl Programs {
         }
         let kubectl = match suite.runner {
             Runner::Specs => Some(PathBuf::from(toolchain::go("kubectl")?.get_program())),
-            Runner::Ginkgo | Runner::GoTest(_) | Runner::Ignored(_) => None,
+            Runner::Ginkgo | Runner::Envtest(_) | Runner::GoTest(_) | Runner::Ignored(_) => None,
         };
         Ok(Self {
             tests: vec![tests],
@@ -81,11 +81,19 @@ fn linked(suite: &Suite) -> Result<String, String> {
 }
 
 fn go(suite: &Suite, arguments: &[&str], to: &Path, package: &str) -> Result<(), String> {
+    go_in(&suite.folder(), arguments, to, package)
+}
+
+/// Runs Go's toolchain in the folder of a module, with `to` and `package` behind the arguments.
+///
+/// # Errors
+/// Go is missing, or fails.
+pub(super) fn go_in(folder: &Path, arguments: &[&str], to: &Path, package: &str) -> Result<(), String> {
     let status = Command::new("go")
         .args(arguments)
         .arg(to)
         .arg(package)
-        .current_dir(suite.folder())
+        .current_dir(folder)
         // A checkout's version control says nothing about a pinned module.
         .env("GOFLAGS", goflags())
         .status()

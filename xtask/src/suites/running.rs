@@ -23,7 +23,7 @@ const SHARDS: usize = 4;
 const SERIAL: &str = "[Serial]";
 
 /// Some specs race with their own informers, on any server: those that fail are run once more.
-const ATTEMPTS: &str = "--ginkgo.flake-attempts=2";
+pub(super) const ATTEMPTS: &str = "--ginkgo.flake-attempts=2";
 
 /// A line of progress comes after so many tests.
 const PROGRESS_EVERY: usize = 20;
@@ -42,6 +42,7 @@ pub(crate) fn run(
 ) -> Result<Outcomes, String> {
     match suite.runner {
         Runner::Ginkgo => ginkgo(suite, programs, target, folder),
+        Runner::Envtest(_) => Err("it starts its own servers".to_owned()),
         Runner::GoTest(test) => go_test(suite, programs, test, target, folder),
         Runner::Ignored(names) => crates::run(suite, names, &programs.tests, target, folder),
         Runner::Specs => specs_in_shards(suite, programs, specs, known, target, folder),
@@ -115,7 +116,7 @@ fn specs_in_shards(
 fn ginkgo(suite: &Suite, programs: &Programs, target: &Target, folder: &Path) -> Result<Outcomes, String> {
     let report = folder.join("report.json");
     // Fixtures are beside the tests, in the module.
-    let sources = package_folder(suite)?;
+    let sources = package_folder(suite, suite.package)?;
     let mut command = Command::new(programs.only());
     command
         .args(["--ginkgo.v", "--ginkgo.no-color", ATTEMPTS])
@@ -199,7 +200,16 @@ fn go_test(
     Ok(outcomes)
 }
 
-fn reported(suite: &Suite, command: Command, report: &Path, log: &Path) -> Result<Outcomes, String> {
+/// Runs a Ginkgo suite and reads its report.
+///
+/// # Errors
+/// It does not start, or writes no report.
+pub(super) fn reported(
+    suite: &Suite,
+    command: Command,
+    report: &Path,
+    log: &Path,
+) -> Result<Outcomes, String> {
     let _was_not_there = std::fs::remove_file(report);
     listened(suite, command, log, None)?;
     let text = std::fs::read_to_string(report)
@@ -262,10 +272,13 @@ pub(super) fn listened(
     Ok(text)
 }
 
-/// Where the sources of the suite's package are.
-fn package_folder(suite: &Suite) -> Result<String, String> {
+/// Returns the folder of the sources of a package.
+///
+/// # Errors
+/// Go does not find it.
+pub(super) fn package_folder(suite: &Suite, package: &str) -> Result<String, String> {
     let output = Command::new("go")
-        .args(["list", "-f", "{{.Dir}}", suite.package])
+        .args(["list", "-f", "{{.Dir}}", package])
         .current_dir(suite.folder())
         .output()
         .map_err(|why| format!("go list: {why}"))?;
@@ -273,8 +286,7 @@ fn package_folder(suite: &Suite) -> Result<String, String> {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     } else {
         Err(format!(
-            "go list {}: {}",
-            suite.package,
+            "go list {package}: {}",
             String::from_utf8_lossy(&output.stderr)
         ))
     }

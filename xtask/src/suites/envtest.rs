@@ -1,0 +1,132 @@
+//! Suites that start their own control planes by envtest: on the links that `fake-apiserver envtest-assets` makes, or on a real
+//! kube-apiserver and etcd, built from the oracle's module.
+//!
+//! What an outcome is worth is decided elsewhere.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use e2e::suites::Suite;
+use e2e::suites::report::Outcomes;
+
+use super::programs::go_in;
+use super::running::{ATTEMPTS, package_folder, reported};
+use super::say;
+use crate::clients::root;
+
+/// Test binaries, and the directory that `KUBEBUILDER_ASSETS` is to name.
+pub(super) struct Planned {
+    assets: PathBuf,
+    packages: Vec<Package>,
+}
+
+struct Package {
+    name: &'static str,
+    tests: PathBuf,
+    /// Fixtures are beside the tests, in the module.
+    sources: String,
+}
+
+impl Planned {
+    /// Builds everything.
+    ///
+    /// # Errors
+    /// Go is missing, or does not build it.
+    pub(super) fn build(
+        suite: &Suite,
+        packages: &[&'static str],
+        fake: Option<&Path>,
+        folder: &Path,
+    ) -> Result<Self, String> {
+        let assets = match fake {
+            Some(program) => links(program, &folder.join("fake"))?,
+            None => real(&folder.join("real"))?,
+        };
+        let built = packages.iter().map(|&name| {
+            let package = format!("{}/{name}", suite.package);
+            let tests = folder.join(format!("{}.test", name.replace('/', "-")));
+            go_in(
+                &suite.folder(),
+                &["test", "-c", "-ldflags", "-s -w", "-o"],
+                &tests,
+                &package,
+            )?;
+            Ok(Package {
+                name,
+                tests,
+                sources: package_folder(suite, &package)?,
+            })
+        });
+        Ok(Self {
+            assets,
+            packages: built.collect::<Result<_, String>>()?,
+        })
+    }
+
+    /// Runs the packages one after another. The name of a test begins with its package.
+    ///
+    /// # Errors
+    /// A suite does not start, or fails before its first test.
+    pub(super) fn run(&self, suite: &Suite, folder: &Path) -> Result<Outcomes, String> {
+        let mut outcomes = Outcomes::new();
+        for Package { name, tests, sources } in &self.packages {
+            say(&format!("{}: {name}", suite.name));
+            let report = tests.with_extension("json");
+            let mut command = Command::new(tests);
+            command
+                .args(["--ginkgo.v", "--ginkgo.no-color", ATTEMPTS])
+                .arg(format!("--ginkgo.json-report={}", report.display()))
+                .env("KUBEBUILDER_ASSETS", &self.assets)
+                .current_dir(sources);
+            let log = folder.join(format!("{}.log", name.replace('/', "-")));
+            let of_package =
+                reported(suite, command, &report, &log).map_err(|why| format!("{name}: {why}"))?;
+            let named = of_package
+                .into_iter()
+                .map(|(test, outcome)| (format!("{name}: {test}"), outcome));
+            outcomes.extend(named);
+        }
+        Ok(outcomes)
+    }
+}
+
+/// The directory that `fake-apiserver envtest-assets` prints.
+fn links(program: &Path, folder: &Path) -> Result<PathBuf, String> {
+    let output = Command::new(program).arg("envtest-assets").arg(folder).output();
+    let output = output.map_err(|why| format!("{}: {why}", program.display()))?;
+    if output.status.success() {
+        Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim_end()))
+    } else {
+        Err(format!(
+            "envtest-assets: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ))
+    }
+}
+
+/// Builds the real programs. The oracle's module names their versions; what only the command line of etcd needs is not in its
+/// `go.sum`, so a copy of it is extended.
+fn real(folder: &Path) -> Result<PathBuf, String> {
+    let oracle = root().join("oracle");
+    let failed = |why: std::io::Error| format!("{}: {why}", folder.display());
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for file in ["go.mod", "go.sum"] {
+        std::fs::copy(oracle.join(file), folder.join(file)).map_err(failed)?;
+    }
+    let module = folder.join("go.mod");
+    let text = std::fs::read_to_string(&module).map_err(failed)?;
+    let mut lines = text.lines().map(str::trim);
+    let version = lines.find_map(|line| line.strip_prefix("k8s.io/kubernetes "));
+    // As oracle/build.sh, so that /version answers as a released kube-apiserver does.
+    let stamp = "-s -w -X k8s.io/component-base/version.gitVersion";
+    let flags = format!("{stamp}={}", version.unwrap_or_default());
+    let module = format!("-modfile={}", module.display());
+    for (program, package) in [
+        ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+        ("etcd", "go.etcd.io/etcd/server/v3"),
+    ] {
+        let arguments = ["build", "-mod=mod", &module, "-ldflags", &flags, "-o"];
+        go_in(&oracle, &arguments, &folder.join(program), package)?;
+    }
+    Ok(folder.to_owned())
+}
