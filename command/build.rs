@@ -1,11 +1,12 @@
 //! Embeds the scenarios, so that `fake-apiserver conformance` needs no checkout: a table of ids and texts.
+//! `scenarios` is a link to the repository's: a published package has no other folder than its own.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     println!("cargo::rerun-if-changed={}", root.display());
     let mut found = Vec::new();
     gather(&root, &mut found)?;

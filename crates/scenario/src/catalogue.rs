@@ -1,13 +1,13 @@
 //! The requirements a scenario may cover and the invariants it may excuse: ids, levels and one line each.
 //!
-//! The text is `requirements/catalogue.yaml`. Nothing here knows how a requirement is checked.
+//! The text is `requirements/catalogue.yaml`, to which a link in this package leads. Nothing here knows how a requirement is checked.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-const TEXT: &str = include_str!("../../../requirements/catalogue.yaml");
+const TEXT: &str = include_str!("../catalogue.yaml");
 
 /// How binding a requirement is (RFC 2119).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
