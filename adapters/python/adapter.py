@@ -130,14 +130,14 @@ async def retrying_async(attempt):
         await asyncio.sleep(delays.after(failure))
 
 
-def main(name, package, follow, caps, recovers, resources=None, dump=None, contract="informer"):
+def main(name, package, follow, caps, recovers, resources=None, dump=None, contracts=("informer",)):
     """Says hello, calls `follow(start)` in a thread of its own and obeys commands. `dump()` lists identities."""
     url = importlib.metadata.metadata(package).get("Home-page")
     emit(
         "hello",
         protocol=1,
         client={"name": name, "lang": "python", "version": importlib.metadata.version(package), "url": url},
-        contracts=[contract],
+        contracts=list(contracts),
         caps=caps,
         resources=resources,
         recovers=recovers,
@@ -145,8 +145,8 @@ def main(name, package, follow, caps, recovers, resources=None, dump=None, contr
     for line in sys.stdin:
         command = json.loads(line)
         match command["cmd"]:
-            case "start" if command["contract"] != contract:
-                emit("unsupported", what="contract", why=f"only {contract}")
+            case "start" if command["contract"] not in contracts:
+                emit("unsupported", what="contract", why=f"only {', '.join(contracts)}")
             case "start":
                 _grant(0 if command.get("paused") else None)
                 threading.Thread(target=_until_it_gives_up, args=(follow, command), daemon=True).start()

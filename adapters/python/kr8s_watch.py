@@ -36,5 +36,5 @@ main(
     lambda start: asyncio.run(follow(start)),
     caps=["selectors", "field-selectors", "gzip", "ordered", "errors", "pause"],
     recovers="none",
-    contract="watch",
+    contracts=["watch"],
 )

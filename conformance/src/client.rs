@@ -1,7 +1,7 @@
 //! A client under test, in process.
 
 use fake_apiserver::report::Report;
-use fake_apiserver::scenario::{ClientSettings, Target};
+use fake_apiserver::scenario::{ClientSettings, Contract, Target};
 use futures::stream::BoxStream;
 
 /// What a client is told when it starts.
@@ -25,6 +25,11 @@ pub trait Client: Sync {
 
     /// The library's version.
     fn version(&self) -> &'static str;
+
+    /// What of the library can be started.
+    fn contracts(&self) -> &'static [Contract] {
+        &[Contract::Informer]
+    }
 
     /// Starts the client. Dropping the stream stops it.
     ///

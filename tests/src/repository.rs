@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use conformance::baseline::{self, Baseline};
 use conformance::suite;
-use fake_apiserver::scenario::{self, SharedScenario, Style};
+use fake_apiserver::scenario::{self, Contract, SharedScenario, Style};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -16,11 +16,21 @@ pub fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Every scenario, in order of its path.
+/// Every scenario that starts an informer, in order of its path.
 ///
 /// # Panics
 /// When a file cannot be read or has mistakes.
 pub fn scenarios() -> Vec<SharedScenario> {
+    let mut all = all_contracts();
+    all.retain(|scenario| scenario.client.contract == Contract::Informer);
+    all
+}
+
+/// Every scenario, whatever it starts, in order of its path.
+///
+/// # Panics
+/// When a file cannot be read or has mistakes.
+pub fn all_contracts() -> Vec<SharedScenario> {
     let files = suite::files(&root()).expect("the scenarios folder is part of the repository");
     files.iter().map(|file| load(file)).collect()
 }

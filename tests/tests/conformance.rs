@@ -66,10 +66,17 @@ fn our_watcher_passes_what_is_played() {
     ];
     let output = conformance(&arguments, &[&watcher()]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
-    let footer = &lines(&output).pop().unwrap()["footer"];
+    let tests = lines(&output);
+    let footer = &tests[tests.len() - 1]["footer"];
     assert_eq!(footer["complete"], true);
     assert!(footer["outcomes"]["pass"].as_u64() > Some(25), "{footer}");
-    assert_eq!(footer["outcomes"]["unsupported"], 0, "{footer}");
+    // One watch or one list of it cannot be started.
+    let unsupported = tests.iter().filter(|test| test["outcome"] == "unsupported");
+    let others = |test: &&Value| !test["id"].as_str().is_some_and(|id| id.starts_with("contract-"));
+    assert_eq!(
+        unsupported.filter(others).collect::<Vec<_>>(),
+        Vec::<&Value>::new()
+    );
 }
 
 /// What the other client fails in this process in virtual time, it fails as a process in real time, and nothing else.
@@ -537,7 +544,9 @@ fn hello_of_watcher() -> String {
 fn parts_are_disjoint_and_complete() {
     let idle = format!(
         "echo '{}'; cat >/dev/null",
-        HELLO.replace("CAPS", "").replace("informer", "list")
+        HELLO
+            .replace("CAPS", "")
+            .replace("\"caps\"", "\"resources\":[\"nothings\"],\"caps\"")
     );
     let ids = |arguments: &[&str]| -> Vec<String> {
         let mut all = vec!["--format", "json"];

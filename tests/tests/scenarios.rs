@@ -1,16 +1,17 @@
-//! Every scenario file, played in `sim` by our watcher: the verdict is the expected one, and the transcript is the one
-//! accepted beside the file.
+//! Every scenario file, played in `sim` by our watcher, or by kube-client where it starts one watch or one list: the verdict is
+//! the expected one, and the transcript is the one accepted beside the file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use adapter_kube_runtime::KubeRuntime;
+use adapter_kube_runtime::{KubeClient, KubeRuntime};
 use adapter_watcher::WatcherClient;
-use conformance::client::Client as _;
+use conformance::client::Client;
 use conformance::report::terminal::{self, Style};
 use conformance::report::transcript;
 use conformance::suite::{self, Driver, Plan, Standing};
 use conformance::trace::Trace;
+use fake_apiserver::scenario::Contract;
 use rstest::rstest;
 use similar::TextDiff;
 use tests::repository;
@@ -24,8 +25,12 @@ const PLAN: Plan = Plan {
 #[rstest]
 fn our_watcher_passes_as_accepted(#[files("../scenarios/**/*.yaml")] file: PathBuf) {
     let scenario = repository::load(&file);
-    let known = repository::known_failures(WatcherClient.name());
-    let judged = suite::one(&scenario, &WatcherClient, PLAN, &known);
+    let client: &dyn Client = match scenario.client.contract {
+        Contract::Informer => &WatcherClient,
+        Contract::Watch | Contract::List => &KubeClient,
+    };
+    let known = repository::known_failures(client.name());
+    let judged = suite::one(&scenario, client, PLAN, &known);
     let style = Style {
         colour: false,
         columns: 100,
@@ -39,7 +44,7 @@ fn our_watcher_passes_as_accepted(#[files("../scenarios/**/*.yaml")] file: PathB
     let trace = Trace::new(&judged.records);
     let told = transcript::accepted(&scenario, &trace, &judged.verdict);
     let told = transcript::snapshot(&scenario, &told);
-    let path = transcript::snapshot_path(&scenario, WatcherClient.name());
+    let path = transcript::snapshot_path(&scenario, client.name());
     let bless = format!("cargo xtask scenarios --bless {}", scenario.id);
     let Ok(accepted) = std::fs::read_to_string(&path) else {
         panic!(
@@ -60,8 +65,8 @@ fn our_watcher_passes_as_accepted(#[files("../scenarios/**/*.yaml")] file: PathB
 /// A transcript whose scenario was renamed or removed would stay for ever.
 #[test]
 fn every_accepted_transcript_has_its_scenario() {
-    let clients = [WatcherClient.name(), KubeRuntime.name()];
-    let accepted: BTreeSet<PathBuf> = repository::scenarios()
+    let clients = [WatcherClient.name(), KubeRuntime.name(), KubeClient.name()];
+    let accepted: BTreeSet<PathBuf> = repository::all_contracts()
         .iter()
         .flat_map(|scenario| clients.map(|client| transcript::snapshot_path(scenario, client)))
         .collect();

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conformance::client::Client;
-use fake_apiserver::scenario::{self, SharedScenario, Style};
+use fake_apiserver::scenario::{self, Contract, SharedScenario, Style};
 
 /// Every client, the default first.
-static CLIENTS: [&dyn Client; 2] = [
+static CLIENTS: [&dyn Client; 3] = [
     &adapter_watcher::WatcherClient,
     &adapter_kube_runtime::KubeRuntime,
+    &adapter_kube_runtime::KubeClient,
 ];
 
 /// Exit code: wrong usage, or a file that cannot be used.
@@ -25,6 +26,12 @@ pub(crate) fn named(name: &str) -> Result<&'static dyn Client, String> {
             let names: Vec<&str> = CLIENTS.iter().map(|client| client.name()).collect();
             format!("there is no client {name}; there are: {}", names.join(", "))
         })
+}
+
+/// The first client that offers the contract of a scenario.
+pub(crate) fn offering(contract: Contract) -> Option<&'static dyn Client> {
+    let mut all = CLIENTS.iter().copied();
+    all.find(|client| client.contracts().contains(&contract))
 }
 
 /// The repository's root, as a path that stays short in messages when it is where the command was given.

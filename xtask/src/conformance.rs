@@ -132,31 +132,35 @@ struct Programs {
     fake_apiserver: PathBuf,
     watcher: PathBuf,
     kube_runtime: PathBuf,
+    kube_client: PathBuf,
 }
 
 impl Programs {
     fn build() -> Result<Self, String> {
-        let [fake_apiserver, watcher, kube_runtime] = cargo::programs(
+        let [fake_apiserver, watcher, kube_runtime, kube_client] = cargo::programs(
             Build::Debug,
             [
                 ("fake-apiserver-cli", "fake-apiserver"),
                 ("adapter-watcher", "adapter-watcher"),
                 ("adapter-kube-runtime", "adapter-kube-runtime"),
+                ("adapter-kube-runtime", "adapter-kube-client"),
             ],
         )?;
         Ok(Self {
             fake_apiserver,
             watcher,
             kube_runtime,
+            kube_client,
         })
     }
 
     fn command(&self, root: &Path, registry: &Registry, client: &Client) -> Result<Vec<String>, String> {
         // `target/debug/fake-apiserver`: the folder of the profile lies in the target's.
         let target = self.fake_apiserver.ancestors().nth(2).unwrap_or(root);
-        let programs: [(&str, &Path); 2] = [
+        let programs: [(&str, &Path); 3] = [
             ("adapter-watcher", &self.watcher),
             ("adapter-kube-runtime", &self.kube_runtime),
+            ("adapter-kube-client", &self.kube_client),
         ];
         registry.command(root, target, client, &programs)
     }

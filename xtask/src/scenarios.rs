@@ -6,12 +6,13 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use conformance::baseline::{self, Baseline};
+use conformance::client::Client;
 use conformance::coverage;
 use conformance::report::terminal::Style;
 use conformance::report::{json, markdown, requirements, terminal, transcript};
 use conformance::suite::{self, Counts, Driver, Judged, Plan, Standing};
 use conformance::trace::Trace;
-use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::scenario::{Contract, SharedScenario};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::clients::{self, USAGE};
@@ -36,9 +37,11 @@ pub(crate) struct Arguments {
     /// Prefixes of scenario ids, or paths of files and folders (`./mine`).
     #[arg(value_name = "PREFIX|PATH")]
     prefixes: Vec<String>,
-    /// Client under test: watcher or kube-runtime.
-    #[arg(long, default_value = "watcher", value_name = "NAME")]
-    client: String,
+    /// Client under test: watcher, kube-runtime or kube-client.
+    ///
+    /// Only scenarios of its contracts are run [default: watcher, and kube-client for the contracts watch and list].
+    #[arg(long, value_name = "NAME")]
+    client: Option<String>,
     /// Virtual time in memory (sim), or real time over sockets (live).
     #[arg(long, value_enum, default_value_t = Drivers::Sim)]
     driver: Drivers,
@@ -86,7 +89,8 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn play(arguments: &Arguments) -> Result<u8, String> {
-    let client = clients::named(&arguments.client)?;
+    let named = arguments.client.as_deref().map(clients::named).transpose()?;
+    let client = named.map_or_else(|| clients::named("watcher"), Ok)?;
     let root = clients::root();
     let known_path = baseline::path_of(&root, client.name());
     let known = Baseline::read(&known_path).map_err(|error| error.to_string())?;
@@ -112,6 +116,9 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
     };
     let (elsewhere, more_faults) = clients::load_paths(&paths);
     chosen.extend(elsewhere);
+    if named.is_some() {
+        chosen.retain(|scenario| client.contracts().contains(&scenario.client.contract));
+    }
     faults.extend(more_faults);
     for fault in &faults {
         say(fault);
@@ -138,6 +145,7 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
                 USAGE
             });
         };
+        let (client, known) = player(client, scenario, &root)?;
         return Ok(show(&suite::one(scenario, client, plan, &known)));
     }
     if chosen.is_empty() {
@@ -148,10 +156,20 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
         return Ok(NOTHING_SELECTED);
     }
     let progress = progress(&chosen, arguments.format);
-    let results = suite::run(&chosen, client, plan, &known, &|judged: &Judged| {
+    let done = |judged: &Judged| {
         progress.set_message(judged.scenario.id.clone());
         progress.inc(1);
-    });
+    };
+    let by_contract = |scenario: &SharedScenario| scenario.client.contract == Contract::Informer;
+    let (informers, others): (Vec<_>, Vec<_>) = chosen.iter().cloned().partition(by_contract);
+    let mut results = Vec::new();
+    for part in [informers, others] {
+        if let Some(first) = part.first() {
+            let (client, known) = player(client, first, &root)?;
+            results.extend(suite::run(&part, client, plan, &known, &done));
+        }
+    }
+    results.sort_by(|one, other| one.scenario.id.cmp(&other.scenario.id));
     progress.finish_and_clear();
     if arguments.bless {
         bless(&results)?;
@@ -167,6 +185,24 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
         code if faults.is_empty() => Ok(code),
         _ => Ok(USAGE),
     }
+}
+
+/// The client that plays a scenario, and what it is known to fail: the one that was chosen, or the first that offers the
+/// scenario's contract.
+fn player(
+    chosen: &'static dyn Client,
+    scenario: &SharedScenario,
+    root: &Path,
+) -> Result<(&'static dyn Client, Baseline), String> {
+    let contract = scenario.client.contract;
+    let is_offered = chosen.contracts().contains(&contract);
+    let client = if is_offered {
+        chosen
+    } else {
+        clients::offering(contract).unwrap_or(chosen)
+    };
+    let known = Baseline::read(&baseline::path_of(root, client.name())).map_err(|error| error.to_string())?;
+    Ok((client, known))
 }
 
 /// Is a file or a folder meant, and not the beginning of an id?

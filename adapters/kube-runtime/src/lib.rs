@@ -26,6 +26,10 @@ use kube_runtime::watcher::{self, Event, ExponentialBackoff, watch_object, watch
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+mod raw;
+
+pub use self::raw::KubeClient;
+
 /// The client under test.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KubeRuntime;

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use fake_apiserver::scenario;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
@@ -254,6 +255,15 @@ pub enum Contract {
 }
 
 impl Contract {
+    /// The contract of a scenario.
+    pub fn of(contract: scenario::Contract) -> Self {
+        match contract {
+            scenario::Contract::Informer => Self::Informer,
+            scenario::Contract::Watch => Self::Watch,
+            scenario::Contract::List => Self::List,
+        }
+    }
+
     /// The word for it in messages.
     pub fn word(self) -> &'static str {
         match self {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use fake_apiserver::report::{Report, ReportedObject};
 use fake_apiserver::scenario::{
-    BackoffSettings, ClientMode, ClientSettings, InitialList, ListSemantic, Target,
+    self, BackoffSettings, ClientMode, ClientSettings, InitialList, ListSemantic, Target,
 };
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
@@ -74,7 +74,7 @@ fn talk(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) ->
             url: None,
             issues: None,
         },
-        contracts: vec![Contract::Informer],
+        contracts: client.contracts().iter().copied().map(Contract::of).collect(),
         caps: capabilities.to_vec(),
         resources: None,
         recovers,
@@ -122,12 +122,13 @@ async fn converse(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String
         };
         match line.as_deref().map(serde_json::from_str::<Command>) {
             None | Some(Ok(Command::Stop)) => return Ok(()),
-            Some(Ok(Command::Start(start))) if start.contract == Contract::Informer.word() => {
+            Some(Ok(Command::Start(start))) if offered(client, &start).is_some() => {
                 let kube = kube(start.options.gzip == Some(true))
                     .await
                     .map_err(io::Error::other)?;
                 credit = start.paused.then_some(0);
-                reports = client.start(kube, told(*start));
+                let contract = offered(client, &start).unwrap_or_default();
+                reports = client.start(kube, told(*start, contract));
             }
             Some(Ok(Command::Start(start))) => unsupported("contract", &start.contract)?,
             Some(Ok(Command::Pause)) => credit = Some(0),
@@ -136,6 +137,12 @@ async fn converse(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String
             Some(Err(error)) => unsupported("cmd", &error.to_string())?,
         }
     }
+}
+
+/// The contract of `start`, if the client has it.
+fn offered(client: &dyn Client, start: &Start) -> Option<scenario::Contract> {
+    let mut all = client.contracts().iter().copied();
+    all.find(|contract| contract.word() == start.contract)
 }
 
 fn unsupported(what: &str, why: &str) -> io::Result<()> {
@@ -171,7 +178,7 @@ async fn kube(gzip: bool) -> Result<kube_client::Client, Box<dyn std::error::Err
 }
 
 /// What a client of this process is started with.
-fn told(start: Start) -> client::Start {
+fn told(start: Start, contract: scenario::Contract) -> client::Start {
     let Start {
         resource,
         namespace,
@@ -186,15 +193,20 @@ fn told(start: Start) -> client::Start {
             kind: resource.kind,
             namespace,
         },
-        settings: settings(options),
+        settings: settings(options, contract),
         seed: 0,
     }
 }
 
-fn settings(options: Options) -> ClientSettings {
+fn settings(options: Options, contract: scenario::Contract) -> ClientSettings {
     let default = ClientSettings::default();
     let backoff = options.backoff.unwrap_or_default();
     ClientSettings {
+        contract,
+        resource_version: match contract {
+            scenario::Contract::Watch => options.resource_version.clone(),
+            scenario::Contract::Informer | scenario::Contract::List => None,
+        },
         mode: match (options.metadata_only, &options.object_name) {
             (_, Some(_)) => ClientMode::Object,
             (Some(true), None) => ClientMode::Metadata,
@@ -300,9 +312,12 @@ mod tests {
             recovers: Recovers::Library,
         };
         let line = serde_json::to_string(&fit::start(&scenario, &hello).unwrap()).unwrap();
-        let start = told(serde_json::from_str(&line).unwrap());
+        let start = told(serde_json::from_str(&line).unwrap(), scenario::Contract::Informer);
         assert_eq!(start.settings, scenario.client);
         assert_eq!(start.target, scenario.target);
-        assert_eq!(settings(Options::default()), ClientSettings::default());
+        assert_eq!(
+            settings(Options::default(), scenario::Contract::Informer),
+            ClientSettings::default()
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ::trace::record::{Record, RunEnd, Verb, What};
 use ::trace::report::Report;
 use apimachinery::path::decoded_path;
-use scenario::{Named, Scenario, Trigger};
+use scenario::{Contract, Named, Scenario, Trigger};
 
 use crate::trace::{Moment, Trace};
 use crate::verdict::{Contradiction, Outcome, Verdict};
@@ -113,7 +113,17 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
                 && scenario.expect.not_converged_because.is_none()
             {
                 let quiet = words::span(*waited_ms);
-                let (sentence, expected, actual) = if reports {
+                let contract = scenario.client.contract;
+                let (sentence, expected, actual) = if contract != Contract::Informer {
+                    (
+                        format!(
+                            "the client did not report within {quiet} that its {} was over; {last}",
+                            contract.word()
+                        ),
+                        "the end is reported",
+                        "it is not",
+                    )
+                } else if reports {
                     (
                         format!("the client did not hold what the server holds after {quiet} without faults"),
                         "the cache equals the truth",

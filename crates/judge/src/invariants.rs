@@ -7,7 +7,7 @@
 //! The names Ordered, Unique, Reliable, Resumable and Bookmarkable are those of etcd's watch guarantees (etcd v3.6,
 //! "API guarantees", and its robustness tests); Kubernetes adds the rest.
 
-use scenario::{Place, Scenario};
+use scenario::{Contract, Place, Scenario};
 
 use crate::history::History;
 use crate::trace::{Answer, Delivery, Exchange, Op, Reported, Trace, any_between};
@@ -181,7 +181,7 @@ pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     };
     INVARIANTS
         .iter()
-        .filter(|invariant| !excused(invariant.id))
+        .filter(|invariant| !excused(invariant.id) && concerns(scenario.client.contract, invariant.id))
         .filter_map(|invariant| {
             let mut findings = (invariant.find)(&ground).into_iter();
             let Finding {
@@ -206,6 +206,21 @@ pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
             })
         })
         .collect()
+}
+
+/// Does the invariant hold for what was started? Most are about a cache and how it is kept.
+fn concerns(contract: Contract, invariant: &str) -> bool {
+    const OF_A_WATCH: [&str; 9] = [
+        "INV-06", "INV-07", "INV-14", "INV-15", "INV-16", "INV-17", "INV-18", "INV-19", "INV-21",
+    ];
+    const OF_A_LIST: [&str; 9] = [
+        "INV-06", "INV-10", "INV-12", "INV-14", "INV-15", "INV-16", "INV-17", "INV-18", "INV-22",
+    ];
+    match contract {
+        Contract::Informer => true,
+        Contract::Watch => OF_A_WATCH.contains(&invariant),
+        Contract::List => OF_A_LIST.contains(&invariant),
+    }
 }
 
 /// The invariants that the wire alone can decide: nothing a client reports is needed for them.

@@ -18,9 +18,36 @@ pub struct BackoffSettings {
     pub retry_after_max_ms: Option<u64>,
 }
 
+/// What of a library is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Contract {
+    /// Lists, watches and recovery, as long as the run lasts: an informer, a reflector, a cache.
+    #[default]
+    Informer,
+    /// One watch from [`ClientSettings::resource_version`], to its end.
+    Watch,
+    /// One complete list, in pages.
+    List,
+}
+
+impl Contract {
+    /// The word for it in scenario files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Informer => "informer",
+            Self::Watch => "watch",
+            Self::List => "list",
+        }
+    }
+}
+
 /// What the client is told. Every field has the meaning and default of the same-named option of `watcher::Config`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSettings {
+    /// What of the library is started.
+    pub contract: Contract,
+    /// Where a watch starts, in [`Contract::Watch`].
+    pub resource_version: Option<String>,
     /// Which entry point.
     pub mode: ClientMode,
     /// The one object to watch, in [`ClientMode::Object`].
@@ -59,6 +86,8 @@ pub struct ClientSettings {
 impl Default for ClientSettings {
     fn default() -> Self {
         Self {
+            contract: Contract::default(),
+            resource_version: None,
             mode: ClientMode::default(),
             object: None,
             labels: None,

@@ -14,7 +14,7 @@ pub use self::action::{
     Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, RuleAction, SayAction, SentObject, ShapeAction,
     StatusSpec, TruthAction,
 };
-pub use self::client::{BackoffSettings, ClientSettings};
+pub use self::client::{BackoffSettings, ClientSettings, Contract};
 pub use self::errors::{LoadError, LoadErrors, Style};
 pub use self::files::{ScenarioFile, find};
 pub use self::load::{load, parse, parse_rule, parse_wait};

@@ -155,6 +155,10 @@ impl JsonSchema for ServerVersion {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Client {
+    /// What of the library is started. Default `informer`.
+    pub(crate) contract: Option<At<Contract>>,
+    /// The resourceVersion that the watch starts at (contract `watch`).
+    pub(crate) resource_version: Option<At<String>>,
     /// Which entry point is driven. Default `watcher`; `object` when `object:` is given.
     pub(crate) mode: Option<At<Mode>>,
     /// The name of the one object to watch (mode `object`).
@@ -205,6 +209,18 @@ pub(crate) struct Backoff {
     pub(crate) reset_after: Option<At<Duration>>,
     /// Longest `Retry-After` that is obeyed.
     pub(crate) retry_after_max: Option<At<Duration>>,
+}
+
+/// What of the library is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Contract {
+    /// Lists, watches and recovery, as the library offers them.
+    Informer,
+    /// One watch, to its end.
+    Watch,
+    /// One complete list.
+    List,
 }
 
 /// Which entry point of the client is driven.

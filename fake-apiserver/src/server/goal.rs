@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use scenario::SharedScenario;
+use scenario::{Contract, SharedScenario};
 use trace::record::{RunEnd, What};
 use trace::report::{Fold, Report, Version};
 
@@ -88,6 +88,9 @@ pub(super) struct Goal {
     at_rest_since: Option<Duration>,
     said_done: bool,
     client_gone: bool,
+    crashed: bool,
+    /// Since when a client that is one watch or one list is over.
+    ended_since: Option<Duration>,
     runaway: Option<u64>,
     end: Option<RunEnd>,
 }
@@ -103,6 +106,8 @@ impl Goal {
             at_rest_since: None,
             said_done: false,
             client_gone: false,
+            crashed: false,
+            ended_since: None,
             runaway: None,
             end: None,
         }
@@ -120,6 +125,10 @@ impl Goal {
     pub(super) fn on_report(&mut self, now: Duration, report: &Report) {
         self.fold.take(report);
         self.client_gone |= matches!(report, Report::Ended | Report::Crashed { .. });
+        self.crashed |= matches!(report, Report::Crashed { .. });
+        if matches!(report, Report::Ended) {
+            self.ended_since.get_or_insert(now);
+        }
         self.compare(now);
     }
 
@@ -207,7 +216,7 @@ impl Goal {
         if let Some(requests) = self.runaway {
             return Some(RunEnd::Runaway { requests });
         }
-        if self.client_gone {
+        if self.client_gone && !self.ends_by_itself() {
             return Some(RunEnd::ClientGone);
         }
         match script.standing() {
@@ -245,12 +254,22 @@ impl Goal {
         if self.scenario.expect.not_converged_because.is_some() {
             return Some(done + settle);
         }
-        let since = if self.limits.reports {
+        let since = if self.ends_by_itself() {
+            self.ended_since
+        } else if self.limits.reports {
             self.equal_since
         } else {
             self.at_rest_since
         };
         since.map(|since| since.max(done) + settle)
+    }
+
+    /// Is the client one watch or one list, which is over when it says so?
+    fn ends_by_itself(&self) -> bool {
+        match self.scenario.client.contract {
+            Contract::Informer => false,
+            Contract::Watch | Contract::List => !self.crashed,
+        }
     }
 
     fn step_limit(&self, step: usize) -> Duration {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use scenario::matching::words_for_emitted;
 use scenario::{
-    ClientMode, ClientSettings, EmittedKind, InitialList, ListSemantic, RequestKind, Scenario, Times, Trigger,
+    ClientMode, ClientSettings, Contract, EmittedKind, InitialList, ListSemantic, RequestKind, Scenario,
+    Times, Trigger,
 };
 
 use crate::words::span;
@@ -35,6 +36,10 @@ impl Needs {
 
 /// What a scenario needs beside the wire; `None`: nothing.
 pub fn needs(scenario: &Scenario) -> Option<Needs> {
+    if scenario.client.contract != Contract::Informer {
+        let contract = scenario.client.contract.word();
+        return Some(Needs::Adapter(format!("an adapter: it starts one {contract}")));
+    }
     let reported = scenario
         .steps
         .iter()
@@ -90,7 +95,9 @@ pub fn grants(scenario: &Scenario) -> Duration {
 }
 
 /// The keys of `client:` that a scenario may give its client.
-pub const SETTINGS: [&str; 16] = [
+pub const SETTINGS: [&str; 18] = [
+    "contract",
+    "resource_version",
     "mode",
     "object",
     "labels",
@@ -139,6 +146,14 @@ fn turns_pages(scenario: &Scenario) -> bool {
 fn told(scenario: &Scenario) -> Vec<String> {
     let (client, default) = (&scenario.client, ClientSettings::default());
     let mut told = Vec::new();
+    match (client.contract, &client.resource_version) {
+        (Contract::Informer, _) => {}
+        (contract, Some(version)) => {
+            told.push(format!("`contract: {}`", contract.word()));
+            told.push(format!("`resource_version: {version}`"));
+        }
+        (contract, None) => told.push(format!("`contract: {}`", contract.word())),
+    }
     match (client.mode, &client.object) {
         (ClientMode::Object, Some(object)) => told.push(format!("`object: {object}`")),
         (ClientMode::Object, None) => told.push("`mode: object`".to_owned()),
@@ -216,6 +231,15 @@ mod tests {
         let scenario = parse("group/claim", std::path::Path::new("claim.yaml"), &text).unwrap();
         assert_eq!(configured(&scenario), keys);
         assert_eq!(needs(&scenario).is_some(), !keys.is_empty());
+    }
+
+    #[test]
+    fn one_watch_is_started_by_an_adapter_alone() {
+        let text = "scenario: v1\ntitle: t\nwhy: w\ncovers: [PAGE-01]\nclient: {contract: watch, resource_version: \"1\"}\n";
+        let scenario = parse("group/claim", std::path::Path::new("claim.yaml"), text).unwrap();
+        assert_eq!(configured(&scenario), ["contract", "resource_version"]);
+        let words = needs(&scenario).map(|needs| needs.words());
+        assert_eq!(words.as_deref(), Some("an adapter: it starts one watch"));
     }
 
     #[rstest]

@@ -7,7 +7,7 @@ use super::Validator;
 use crate::problem::{Code, Problem};
 use crate::read::At;
 use crate::words::suggest;
-use crate::{BackoffSettings, ClientMode, ClientSettings, InitialList, ListSemantic, raw};
+use crate::{BackoffSettings, ClientMode, ClientSettings, Contract, InitialList, ListSemantic, raw};
 
 impl Validator<'_> {
     pub(super) fn client(&mut self, client: &raw::Client, kind: &Kind) -> ClientSettings {
@@ -45,6 +45,11 @@ impl Validator<'_> {
         }
         self.selectable(client.fields.as_ref(), kind);
         ClientSettings {
+            contract: self.contract(client, mode),
+            resource_version: client
+                .resource_version
+                .as_ref()
+                .map(|version| version.value.clone()),
             mode,
             object: client.object.as_ref().map(|object| object.value.clone()),
             labels: self.selector(client.labels.as_ref(), "label", |text| {
@@ -86,6 +91,41 @@ impl Validator<'_> {
             consumer_delay_event: self.slow_event(client),
             gzip: client.gzip.as_ref().map_or(default.gzip, |gzip| gzip.value),
         }
+    }
+
+    fn contract(&mut self, client: &raw::Client, mode: ClientMode) -> Contract {
+        let contract = match client.contract.as_ref().map(|contract| contract.value) {
+            None | Some(raw::Contract::Informer) => Contract::Informer,
+            Some(raw::Contract::Watch) => Contract::Watch,
+            Some(raw::Contract::List) => Contract::List,
+        };
+        match (&client.resource_version, &client.contract, contract) {
+            (Some(version), _, Contract::Informer | Contract::List) => self.problem(
+                Problem::new(
+                    Code::Conflict,
+                    version.span,
+                    "only the contract `watch` starts at a resourceVersion",
+                )
+                .label("does not belong here")
+                .hint("leave it out, or write `contract: watch`"),
+            ),
+            (None, Some(at), Contract::Watch) => self.problem(
+                Problem::new(Code::MissingKey, at.span, "a watch must be told where it starts")
+                    .label("from which version?")
+                    .hint("add `resource_version: \"1002\"`"),
+            ),
+            (Some(_) | None, Some(_) | None, _) => {}
+        }
+        if let (Some(at), Contract::Watch | Contract::List, ClientMode::Metadata | ClientMode::Object) =
+            (&client.mode, contract, mode)
+        {
+            self.problem(
+                Problem::new(Code::Conflict, at.span, "only an informer has modes")
+                    .label("does not belong here")
+                    .hint("leave it out"),
+            );
+        }
+        contract
     }
 
     fn selector(
