@@ -1,4 +1,4 @@
-//! Follows the ConfigMaps of every namespace, and prints what changes.
+//! Watches the ConfigMaps of all namespaces and prints the events.
 //!
 //! ```console
 //! $ cargo run -p watcher --example follow                                     # the cluster of KUBECONFIG
@@ -9,7 +9,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "an example shows what it is told"
+    reason = "the example prints events"
 )]
 
 use futures::StreamExt;

@@ -1,20 +1,19 @@
-//! How long to wait after a failure. Pure: chance comes from a seed, and nobody here reads a clock or sleeps.
+//! Delays between retries. Pure: jitter comes from a seed, and nothing here reads a clock or sleeps.
 
 use std::time::Duration;
 
-/// The numbers of a [`DefaultBackoff`]; client-go's and kube's by default.
+/// Parameters of a [`DefaultBackoff`]. The defaults are those of client-go and kube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackoffConfig {
-    /// The first delay, before jitter. Default 800 ms.
+    /// First delay, before jitter. Default 800 ms.
     pub initial: Duration,
-    /// No delay is longer, before jitter. Default 30 s, so a delay never exceeds one minute.
+    /// Maximum delay, before jitter. Default 30 s, so with jitter a delay never exceeds one minute.
     pub max: Duration,
-    /// What a delay is multiplied by for the next. Default 2.
+    /// Factor from one delay to the next. Default 2.
     pub factor: u32,
-    /// A watcher that was healthy for so long starts over at `initial`. Default 120 s.
+    /// How long a watcher must be healthy before the delay returns to `initial`. Default 120 s.
     pub reset_after: Duration,
-    /// No `Retry-After` holds a watcher longer than this. Default 10 min: a typo or a hostile proxy must not park it
-    /// for a day.
+    /// Cap for `Retry-After`. Default 10 min: a typo or a hostile proxy must not stop a watcher for a day.
     pub retry_after_max: Duration,
 }
 
@@ -30,7 +29,7 @@ impl Default for BackoffConfig {
     }
 }
 
-/// Exponential delays with full jitter: each is uniform in `[d, 2d)`, where `d` doubles from 800 ms to 30 s.
+/// Exponential backoff with full jitter: each delay is uniform in `[d, 2d)`, where `d` doubles from 800 ms to 30 s.
 ///
 /// The same seed gives the same delays. Source: client-go `reflector.go` backoff constants.
 ///
@@ -50,7 +49,7 @@ pub struct DefaultBackoff {
 }
 
 impl DefaultBackoff {
-    /// A backoff at its beginning, with its own source of chance.
+    /// Creates a backoff at its first delay, with jitter drawn from `seed`.
     pub fn new(config: BackoffConfig, seed: u64) -> Self {
         Self {
             next: config.initial,
@@ -59,7 +58,7 @@ impl DefaultBackoff {
         }
     }
 
-    /// The delay after one more failure; the one after it is longer.
+    /// Returns the delay after one more failure, and increases the next one.
     pub fn next_delay(&mut self) -> Duration {
         let base = self.next.min(self.config.max);
         self.next = base
@@ -68,22 +67,23 @@ impl DefaultBackoff {
         self.jittered(base)
     }
 
-    /// A delay of the first size that does not make later ones longer: for what is not a failure but must not spin.
+    /// Returns a delay of the initial size without increasing later ones: for ends that are not failures but must not
+    /// cause a busy loop.
     pub fn first_delay(&mut self) -> Duration {
         self.jittered(self.config.initial)
     }
 
-    /// Starts over at the first delay.
+    /// Resets to the first delay.
     pub fn reset(&mut self) {
         self.next = self.config.initial;
     }
 
-    /// No failure since the start or the last reset.
+    /// Returns true if there was no failure since the start or the last reset.
     pub fn is_fresh(&self) -> bool {
         self.next == self.config.initial
     }
 
-    /// What it was made from.
+    /// Returns the parameters.
     pub fn config(&self) -> &BackoffConfig {
         &self.config
     }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_decides() {
+    fn equal_seeds_give_equal_delays() {
         let delays = |seed| {
             let mut backoff = DefaultBackoff::new(BackoffConfig::default(), seed);
             [backoff.next_delay(), backoff.next_delay(), backoff.first_delay()]

@@ -1,74 +1,76 @@
-//! Every option of a watcher, with its default and its reason.
+//! The options of a watcher, with their defaults and reasons.
 
 use std::time::Duration;
 
 use crate::backoff::BackoffConfig;
 use crate::prune::Prune;
 
-/// Which state a LIST may be answered from.
+/// Which state a LIST may be served from; the `resourceVersion` of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ListSemantic {
-    /// The newest: `resourceVersion` is not sent.
+    /// The most recent state: `resourceVersion` is not sent.
     #[default]
     MostRecent,
-    /// Any, from the server's cache: cheap, and perhaps a little old.
+    /// Any state in the server's watch cache: cheap, but possibly stale.
     ///
-    /// The first LIST sends `resourceVersion=0` and, since a page size alone is no reason to read past the cache, the
-    /// `limit` with it: a server with a watch cache ignores the limit and answers in one page, one without pages. Later
-    /// LISTs ask for a state not older than what was already seen, so that this option never goes back in time.
+    /// The first LIST sends `resourceVersion=0`, with `limit`: a server with a watch cache ignores the limit and
+    /// returns one page, a server without one paginates. Later LISTs require a state not older than what was already
+    /// seen (`NotOlderThan`), so this option never goes back in time.
     Any,
 }
 
-/// How the first set is read.
+/// How the initial snapshot is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InitialListStrategy {
     /// LIST in pages, then WATCH.
     #[default]
     ListWatch,
-    /// One WATCH with `sendInitialEvents=true` (KEP-3157). Where the server refuses it, or never marks the end of the
-    /// initial events, LIST and WATCH take its place.
+    /// One WATCH with `sendInitialEvents=true` (KEP-3157). Falls back to LIST and WATCH if the server rejects it or
+    /// never sends `k8s.io/initial-events-end`.
     StreamingList,
 }
 
-/// The options of a watcher. Public fields and builder methods are named like kube's.
+/// Options of a watcher. Fields and builder methods are named like those of kube-runtime's `watcher::Config`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Only objects with these labels. Default: all.
+    /// Label selector. Default: all objects.
     pub label_selector: Option<String>,
-    /// Only objects with these fields. Default: all.
+    /// Field selector. Default: all objects.
     pub field_selector: Option<String>,
-    /// `timeoutSeconds` of each watch. Default: drawn for each watch from 232 to 290 s, so that watchers that started
-    /// together do not reconnect together; what is set here is sent as it is.
+    /// `timeoutSeconds` of each watch, in seconds. Default: random per watch, 232 to 290 s, so that watchers started
+    /// together do not reconnect together. A configured value is sent unchanged.
     pub timeout: Option<u32>,
-    /// Which state a LIST may be answered from.
+    /// Which state a LIST may be served from. Default: [`ListSemantic::MostRecent`].
     pub list_semantic: ListSemantic,
-    /// How the first set is read.
+    /// How the initial snapshot is read. Default: [`InitialListStrategy::ListWatch`].
     pub initial_list_strategy: InitialListStrategy,
-    /// Objects a page; `None`: all in one. Default 500, as in client-go.
+    /// Page size of LISTs; `None`: no limit, one page. Default 500, as in client-go.
     pub page_size: Option<u32>,
-    /// Ask for bookmarks. Default true: without them a quiet collection's resourceVersion expires. A streaming list asks
-    /// for them in any case, since its end marker is one.
+    /// Whether watches request bookmarks. Default true: without them the resourceVersion of a quiet collection
+    /// expires. A streaming list always requests them, because its end marker is a bookmark.
     pub bookmarks: bool,
-    /// How long a watch may be silent, in bytes, before it is taken for dead: from the request on, so that response
-    /// headers that never come count too. This and the next three count only time in which the stream was polled and
-    /// pending: a consumer that is busy hears nothing. Default: the watch's `timeoutSeconds` and 15 s more, since a quiet watch is silent
-    /// from one bookmark to the next; below a minute a dead peer is noticed sooner, and quiet watches are asked for anew.
+    /// How long a watch may receive no bytes before it is considered dead, measured from the request, so missing
+    /// response headers count too. This and the next three timeouts count only time in which the stream was polled
+    /// and pending: a busy consumer receives nothing. Default: `timeoutSeconds` of the watch plus 15 s, because a
+    /// quiet watch receives nothing between bookmarks. Below one minute a dead peer is detected sooner, but quiet
+    /// watches are restarted.
     pub idle_timeout: Option<Duration>,
-    /// How long watches may bring neither event nor bookmark before a LIST of one item asks whether the server is still at
-    /// their version: one that was restored from a backup takes watches from its future and says nothing on them. `None`:
-    /// for ever. Default 10 minutes, which watches with bookmarks do not reach in a cluster where anything happens.
+    /// How long watches may receive neither event nor bookmark before a LIST with `limit=1` checks that the server
+    /// has not gone back in time: a server restored from a backup accepts watches from its future and sends nothing
+    /// on them. `None`: never. Default 10 minutes, which watches with bookmarks do not reach in a cluster with any
+    /// writes.
     pub staleness_probe_after: Option<Duration>,
-    /// How long a LIST may be silent, in bytes, headers included. Default 65 s: the API server itself gives up after 60.
+    /// How long a LIST may receive no bytes, headers included. Default 65 s: the apiserver's own timeout is 60 s.
     pub list_timeout: Duration,
-    /// How long a streaming list may bring no initial event before it is given up for LIST and WATCH. Default 60 s.
+    /// How long a streaming list may receive no initial event before falling back to LIST and WATCH. Default 60 s.
     pub initial_events_timeout: Duration,
-    /// No watch event may be longer, in bytes. Default 16 MiB, as in client-go: ten times what etcd stores.
+    /// Maximum length of a watch event, in bytes. Default 16 MiB, as in client-go: ten times what etcd stores.
     pub max_event_bytes: usize,
-    /// What of each object is left out while it is read. Default: nothing.
+    /// Fields dropped while objects are decoded. Default: none.
     pub prune: Prune,
-    /// The delays after failures.
+    /// Delays after failures.
     pub backoff: BackoffConfig,
-    /// Where jitter comes from: the same seed, the same delays. Default: drawn when the watcher is made.
+    /// Seed for jitter: the same seed gives the same delays. Default: random per watcher.
     pub seed: Option<u64>,
 }
 
@@ -95,28 +97,28 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Sets `timeoutSeconds` of each watch.
+    /// Sets `timeoutSeconds` of each watch, in seconds.
     #[must_use]
     pub fn timeout(mut self, seconds: u32) -> Self {
         self.timeout = Some(seconds);
         self
     }
 
-    /// Only objects with these fields, e.g. `metadata.name=a,status.phase!=Failed`.
+    /// Sets the field selector, e.g. `metadata.name=a,status.phase!=Failed`.
     #[must_use]
     pub fn fields(mut self, selector: &str) -> Self {
         self.field_selector = Some(selector.to_owned());
         self
     }
 
-    /// Only objects with these labels, e.g. `app=web,tier in (a,b),!legacy`.
+    /// Sets the label selector, e.g. `app=web,tier in (a,b),!legacy`.
     #[must_use]
     pub fn labels(mut self, selector: &str) -> Self {
         self.label_selector = Some(selector.to_owned());
         self
     }
 
-    /// Only objects with these labels, from a typed selector.
+    /// Sets the label selector from a typed one.
     ///
     /// ```
     /// use kube_core::{Expression, Selector};
@@ -131,56 +133,56 @@ impl Config {
         self
     }
 
-    /// Sets which state a LIST may be answered from.
+    /// Sets which state a LIST may be served from.
     #[must_use]
     pub fn list_semantic(mut self, semantic: ListSemantic) -> Self {
         self.list_semantic = semantic;
         self
     }
 
-    /// Lets LISTs be answered from any state: [`ListSemantic::Any`].
+    /// Lets LISTs be served from any state: [`ListSemantic::Any`].
     #[must_use]
     pub fn any_semantic(self) -> Self {
         self.list_semantic(ListSemantic::Any)
     }
 
-    /// Asks for no bookmarks.
+    /// Disables bookmarks.
     #[must_use]
     pub fn disable_bookmarks(mut self) -> Self {
         self.bookmarks = false;
         self
     }
 
-    /// Sets how many objects a page has.
+    /// Sets the page size of LISTs.
     #[must_use]
     pub fn page_size(mut self, page_size: u32) -> Self {
         self.page_size = Some(page_size);
         self
     }
 
-    /// Reads the first set by a streaming list: [`InitialListStrategy::StreamingList`].
+    /// Reads the initial snapshot with a streaming list: [`InitialListStrategy::StreamingList`].
     #[must_use]
     pub fn streaming_lists(mut self) -> Self {
         self.initial_list_strategy = InitialListStrategy::StreamingList;
         self
     }
 
-    /// Sets how long a watch may be silent.
+    /// Sets how long a watch may receive no bytes.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
         self
     }
 
-    /// Leaves `metadata.managedFields` out while objects are read: a third of the time and half of the memory a Pod
-    /// costs. As `modify` with a clearing closure does, but before anything is allocated.
+    /// Drops `metadata.managedFields` during decoding: a third of the decoding time and half of the memory of a Pod.
+    /// Equivalent to `modify` with a closure that clears the field, but before anything is allocated.
     #[must_use]
     pub fn drop_managed_fields(self) -> Self {
         self.drop_field("metadata.managedFields")
     }
 
-    /// Leaves a field out while objects are read: see [`Prune::field`] for how paths are written. Names, uid and
-    /// resourceVersion are needed and must stay.
+    /// Drops a field during decoding; see [`Prune::field`] for the path syntax. Name, namespace, uid and
+    /// resourceVersion are required and must not be dropped.
     #[must_use]
     pub fn drop_field(mut self, path: &str) -> Self {
         self.prune = self.prune.field(path);
@@ -194,7 +196,7 @@ impl Config {
         self
     }
 
-    /// Sets where jitter comes from.
+    /// Sets the seed for jitter.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);

@@ -1,7 +1,8 @@
-//! From body bytes to what the machine is told. Knows JSON and the shapes of LIST and WATCH bodies, not HTTP.
+//! Decodes response bodies into the machine's input. Depends on JSON and the shapes of LIST and WATCH bodies, not on
+//! HTTP.
 //!
-//! Names, versions and event types are read by a scan of their own, so they are known also where an object does not fit
-//! its type, and a bad object can be told apart from bad bytes.
+//! Names, versions and event types are parsed separately from the object, so they are known even when the object does
+//! not fit its type: an undecodable object is distinguished from malformed bytes.
 
 mod codec;
 mod cut;
@@ -30,83 +31,83 @@ use crate::machine::{Answer, Change};
 pub use crate::prune::Prune;
 use crate::status::Status;
 
-/// Decodes the body of a watch as it arrives, in whatever chunks.
+/// Incremental decoder for a watch body, received in chunks of any size.
 ///
-/// Events are told apart by where their JSON ends and not by newlines (client-go's framer does so too): blank lines,
-/// CRLF, two events on a line, an event over several lines and a last event without a newline are all fine.
+/// Events are delimited by the end of their JSON value and not by newlines (as in client-go's framer): blank lines,
+/// CRLF, two events on a line, an event over several lines and a last event without a newline are all accepted.
 #[derive(Debug)]
 pub struct WatchDecoder {
     values: Values,
 }
 
 impl WatchDecoder {
-    /// A decoder that refuses events longer than so many bytes.
+    /// Creates a decoder that rejects events longer than `max_event_bytes`.
     pub fn new(max_event_bytes: usize) -> Self {
         Self {
             values: Values::new(max_event_bytes),
         }
     }
 
-    /// Takes more of the body. What was pushed before must have been read by [`next`](Self::next).
+    /// Adds a chunk. Earlier chunks must have been consumed with [`next`](Self::next).
     pub fn push(&mut self, chunk: Bytes) {
         self.values.push(chunk);
     }
 
-    /// Tells the next event; `false` when more bytes are needed. After bytes that are no JSON nothing more is told: where
-    /// the next event begins is unknown.
+    /// Passes the next event to the callback; returns `false` if more bytes are needed. After bytes that are not JSON
+    /// no more events are produced, because the start of the next event is unknown.
     ///
-    /// One at a time, so that a consumer has done with one object before the next takes memory.
+    /// Produces one event at a time, so that a consumer can release one object before the next is allocated.
     pub fn next<K>(
         &mut self,
         codec: &Codec<K>,
         kinds: &mut Kinds,
-        mut tell: impl FnMut(Answer<'_, K>),
+        mut emit: impl FnMut(Answer<'_, K>),
     ) -> bool {
-        let mut is_told = false;
+        let mut emitted = false;
         self.values.next(|cut| {
-            let is_taken = tell_cut(&cut, codec, kinds, &mut tell);
-            is_told |= is_taken;
-            is_taken
+            let accepted = emit_cut(&cut, codec, kinds, &mut emit);
+            emitted |= accepted;
+            accepted
         });
-        is_told
+        emitted
     }
 
-    /// The body ended: tells a last event that is whole but for its newline. A torn one is dropped; returns how many
-    /// bytes of it there were.
+    /// Ends the body: passes on a last event that is complete except for its newline. A truncated event is dropped;
+    /// returns its length in bytes.
     pub fn finish<K>(
         &mut self,
         codec: &Codec<K>,
         kinds: &mut Kinds,
-        mut tell: impl FnMut(Answer<'_, K>),
+        mut emit: impl FnMut(Answer<'_, K>),
     ) -> usize {
         while self
             .values
-            .next_at_end(|cut| tell_cut(&cut, codec, kinds, &mut tell))
+            .next_at_end(|cut| emit_cut(&cut, codec, kinds, &mut emit))
         {}
         self.values.torn()
     }
 }
 
-/// False for a line that must be looked at closer.
-fn tell_cut<K>(
+/// Returns false if the line needs the full parser.
+fn emit_cut<K>(
     cut: &Cut<'_>,
     codec: &Codec<K>,
     kinds: &mut Kinds,
-    tell: &mut impl FnMut(Answer<'_, K>),
+    emit: &mut impl FnMut(Answer<'_, K>),
 ) -> bool {
     match cut {
         Cut::Line(line) => {
             let Some((change, json)) = plain_object(line).filter(|(_, json)| kinds.knows(json)) else {
                 return false;
             };
-            // Whatever is wrong with it, the closer look says so.
+            // On any error, the full parser reports the reason.
             let Ok(payload) = codec.decode(json) else {
                 return false;
             };
-            tell(Answer::Changed { change, payload });
+            emit(Answer::Changed { change, payload });
         }
-        Cut::Value { envelope, text } => tell_event(envelope, text, codec, kinds, tell),
-        Cut::Malformed(why) => tell(Answer::Malformed(why.clone())),
+        Cut::Value { envelope, text } => tell_event(envelope, text, codec, kinds, emit),
+        Cut::Malformed(why) => emit(Answer::Malformed(why.clone())),
     }
     true
 }
@@ -116,7 +117,7 @@ fn tell_event<K>(
     text: &str,
     codec: &Codec<K>,
     kinds: &mut Kinds,
-    tell: &mut impl FnMut(Answer<'_, K>),
+    emit: &mut impl FnMut(Answer<'_, K>),
 ) {
     let object = envelope.object.map(serde_json::value::RawValue::get);
     let change = match envelope.event_type() {
@@ -125,16 +126,16 @@ fn tell_event<K>(
         Some("DELETED") => Change::Deleted,
         Some("BOOKMARK") => {
             let bookmark = envelope::Bookmark::read(object.unwrap_or("null"));
-            return tell(Answer::Bookmark {
+            return emit(Answer::Bookmark {
                 resource_version: bookmark.resource_version.into(),
                 initial_events_end: bookmark.initial_events_end,
             });
         }
-        Some("ERROR") => return tell(Answer::ErrorEvent(Status::from_error_event(object))),
-        Some(other) => return tell(Answer::Malformed(Malformed::UnknownEventType(short(other)))),
-        // Before the first event a server may still answer with a Status, and with 200 in the head.
+        Some("ERROR") => return emit(Answer::ErrorEvent(Status::from_error_event(object))),
+        Some(other) => return emit(Answer::Malformed(Malformed::UnknownEventType(short(other)))),
+        // Before the first event a server may still respond with a Status, under HTTP 200.
         None => {
-            return tell(match Status::from_object(text) {
+            return emit(match Status::from_object(text) {
                 Some(status) => Answer::ErrorEvent(status),
                 None => Answer::Malformed(Malformed::NotExpected {
                     kind: envelope.kind().map(short),
@@ -143,16 +144,16 @@ fn tell_event<K>(
         }
     };
     let Some((json, head)) = object.and_then(|json| Some((json, Head::read(json)?))) else {
-        return tell(Answer::Malformed(Malformed::NoObject));
+        return emit(Answer::Malformed(Malformed::NoObject));
     };
     if let Err(why) = kinds.check_object(head.api_version(), head.kind()) {
-        return tell(Answer::Malformed(why));
+        return emit(Answer::Malformed(why));
     }
     kinds.learn(json);
     match codec.decode(json) {
-        Ok(payload) => tell(Answer::Changed { change, payload }),
+        Ok(payload) => emit(Answer::Changed { change, payload }),
         Err(error) => {
-            tell(Answer::Undecodable {
+            emit(Answer::Undecodable {
                 object: head.object().to_id(change.word()),
                 error: DecodeError::from(error),
             });
@@ -160,7 +161,7 @@ fn tell_event<K>(
     }
 }
 
-/// Kinds and event types go into errors; a body that is none of ours must not go there with them.
+/// Kinds and event types are quoted in errors; truncated, so that a body of another format is not quoted with them.
 fn short(word: &str) -> String {
     word.chars().take(64).collect()
 }

@@ -1,4 +1,4 @@
-//! What went wrong, whose fault it is, and which object it is about; never an object's content.
+//! Watcher errors: what failed, which side can fix it, and which object is affected; never an object's content.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,120 +6,119 @@ use std::time::Duration;
 use crate::object::ObjectId;
 use crate::status::Status;
 
-/// What a watcher reports and survives.
+/// An error that the watcher reports and recovers from.
 ///
-/// Every error is followed by a retry of the watcher's own, after a backoff of its own: there is nothing to do but to
-/// look, or to stop. A resourceVersion that expired, a stream that ended and the like are part of the protocol and are
-/// reported only when they come again and again.
+/// The watcher retries after every error, with its own backoff: the consumer can log the error or drop the stream. An
+/// expired resourceVersion, a closed stream and the like are part of the protocol and are reported only when they
+/// repeat.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server answered with an HTTP status other than 2xx, or with a Status where something else was asked for.
+    /// The server responded with a non-2xx HTTP status, or with a Status instead of the requested list or watch.
     #[error("{during} was refused with HTTP {http}: {status}")]
     Rejected {
-        /// What was asked for.
+        /// The failed request.
         during: During,
         /// The HTTP status.
         http: u16,
-        /// What the body said.
+        /// The Status from the body.
         #[source]
         status: Box<Status>,
     },
-    /// An `ERROR` event, or a Status in its place, came on a watch.
+    /// An `ERROR` event, or a Status in place of an event, on a watch.
     #[error("the server ended {during} with an error: {status}")]
     ErrorEvent {
-        /// Which stream.
+        /// The stream that received it.
         during: During,
-        /// What it said.
+        /// The Status of the event.
         #[source]
         status: Box<Status>,
     },
     /// The connection failed.
     #[error("{during} failed: {source}")]
     Transport {
-        /// What was going on.
+        /// The failed request.
         during: During,
-        /// What the client said.
+        /// The error of the HTTP client.
         source: TransportError,
     },
-    /// Nothing came for too long.
+    /// No bytes were received before the deadline.
     #[error("{during} was given up after {after:?} of silence")]
     Silence {
-        /// What was going on.
+        /// The request that timed out.
         during: During,
-        /// How long nothing came.
+        /// The deadline that was exceeded.
         after: Duration,
     },
-    /// An object could not be decoded into the wanted type. It is not skipped: the collection is listed again.
+    /// An object could not be decoded into the requested type. It is not skipped: the collection is listed again.
     #[error("{during} brought {object}, which cannot be decoded: {source}")]
     Undecodable {
-        /// What was going on.
+        /// The request that returned it.
         during: During,
-        /// Which object, as far as its bytes tell.
+        /// Identity of the object, as far as it could be parsed.
         object: Box<ObjectId>,
-        /// What is wrong with it.
+        /// The decoding error.
         source: DecodeError,
     },
-    /// The bytes are not what this request is answered with.
+    /// The body is not a valid response to the request.
     #[error("{during} brought something else: {why}")]
     Malformed {
-        /// What was going on.
+        /// The request that returned it.
         during: During,
-        /// What is wrong with them.
+        /// What is wrong with the body.
         why: Malformed,
     },
-    /// A list, object or event without a usable `metadata.resourceVersion`: there is nothing to resume from.
+    /// A list, object or event has no usable `metadata.resourceVersion`, so the watch cannot resume.
     #[error("{during} brought no resourceVersion")]
     NoResourceVersion {
-        /// What was going on.
+        /// The request that returned it.
         during: During,
-        /// The object without it; `None`: the list or bookmark itself.
+        /// The object without a resourceVersion; `None`: the list or bookmark itself.
         object: Option<Box<ObjectId>>,
     },
-    /// A watch went back in time, so what it says cannot be trusted.
+    /// A watch event is older than an earlier one, so the stream cannot be trusted.
     #[error("{object} came after resourceVersion {newest}, which is newer")]
     BackInTime {
-        /// The late object.
+        /// The object of the older event.
         object: Box<ObjectId>,
-        /// What was already seen.
+        /// The newest resourceVersion seen.
         newest: String,
     },
-    /// A list that had to be at least as new as what was already seen is older.
+    /// A list is older than a state that was already seen, although the request excluded that.
     #[error("a list at resourceVersion {listed} is older than {newest}, which was already seen")]
     OldList {
-        /// The list's version.
+        /// The resourceVersion of the list.
         listed: String,
-        /// What was already seen.
+        /// The newest resourceVersion seen.
         newest: String,
     },
-    /// A list offers a continue token that it offered before, or never an item.
+    /// A list repeats a continue token, or keeps returning pages without items.
     #[error("a paged list goes round in circles after {pages} pages")]
     EndlessList {
-        /// How many pages were read.
+        /// Number of pages read.
         pages: u32,
     },
-    /// A streaming list never marked the end of its initial events. LIST and WATCH are used from now on.
+    /// A streaming list did not send `k8s.io/initial-events-end`. LIST and WATCH are used from now on.
     #[error("a streaming list did not mark the end of its initial events within {after:?}")]
     NoInitialEventsEnd {
-        /// How long was waited.
+        /// How long the watcher waited for the marker.
         after: Duration,
     },
-    /// One object is followed by its name in all namespaces, and several have an object of that name. The first that was
-    /// seen is followed.
+    /// `watch_object` found objects of the same name in several namespaces. It follows the first one seen.
     #[error("{other} is not the object that is followed, but has its name")]
     SeveralObjects {
-        /// Not the one that is followed.
+        /// The object that is not followed.
         other: Box<ObjectId>,
     },
-    /// Watches at this resourceVersion end as soon as they begin.
+    /// Watches at this resourceVersion end as soon as they start.
     #[error("watches at resourceVersion {resource_version} keep ending at once")]
     EndsAtOnce {
-        /// The version.
+        /// The resourceVersion.
         resource_version: String,
     },
 }
 
 impl Error {
-    /// Who has to change something.
+    /// Returns which side has to change something.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Rejected { http, status, .. } => {
@@ -141,7 +140,7 @@ impl Error {
         }
     }
 
-    /// The HTTP or Status code, where there is one.
+    /// Returns the HTTP or Status code, if any.
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Rejected { http, status, .. } => Some(if status.code == 0 { *http } else { status.code }),
@@ -160,7 +159,7 @@ impl Error {
         }
     }
 
-    /// The object an error is about, where one can be named.
+    /// Returns the object that the error is about, if known.
     pub fn object(&self) -> Option<&ObjectId> {
         match self {
             Self::Undecodable { object, .. } | Self::BackInTime { object, .. } => Some(object),
@@ -179,18 +178,18 @@ impl Error {
     }
 }
 
-/// Who has to change something for an error to go away.
+/// The side that has to change something for an error to go away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// The program: its permissions, its selectors, its types.
+    /// The caller: its permissions, selectors or types.
     Caller,
-    /// What lies between: connection, proxy, load balancer.
+    /// The network: connection, proxy, load balancer.
     Network,
-    /// The API server.
+    /// The apiserver.
     Server,
 }
 
-/// What a watcher was doing.
+/// The request during which an error occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum During {
     /// The first page of a LIST.
@@ -199,7 +198,7 @@ pub enum During {
     Page,
     /// The start of a WATCH.
     WatchStart,
-    /// A WATCH.
+    /// An open WATCH.
     Watch,
     /// A streaming list, up to the end of its initial events.
     StreamingList,
@@ -217,33 +216,33 @@ impl fmt::Display for During {
     }
 }
 
-/// What is wrong with bytes that are no answer to the request.
+/// Why a body is not a valid response to the request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Malformed {
     /// Not JSON, or not UTF-8.
     NotJson,
-    /// JSON, but no watch event and no list: only its `kind`, where it has one, is told.
+    /// JSON, but neither a watch event nor a list. Only its `kind` is kept, if it has one.
     NotExpected {
-        /// `kind` of what came instead.
+        /// `kind` of the value.
         kind: Option<String>,
     },
     /// A watch event of a type that does not exist.
     UnknownEventType(String),
     /// A watch event without an object, or an object without metadata.
     NoObject,
-    /// Objects of another kind.
+    /// Objects of a different kind.
     WrongKind {
-        /// What was expected.
+        /// The expected kind.
         expected: String,
-        /// What came.
+        /// The kind received.
         found: String,
     },
-    /// One watch event is longer than the limit.
+    /// A watch event exceeds the size limit.
     TooLong {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The body is compressed though that was not asked for.
+    /// The body has a content-encoding that was not requested.
     Encoded(String),
 }
 
@@ -262,14 +261,14 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// Why an object's JSON does not fit its type. Keeps the place and the reason of the decoder, but none of the values
-/// that a decoder's own message quotes: an object may be a Secret.
+/// Why an object's JSON does not fit its type. Keeps the decoder's reason and position, but none of the values that
+/// its message quotes: the object may be a Secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at column {column}")]
 pub struct DecodeError {
-    /// What the decoder complained about.
+    /// Reason given by the decoder.
     pub reason: String,
-    /// Byte of the object (from 1) where it stopped.
+    /// Column, in bytes from 1, at which decoding stopped.
     pub column: usize,
 }
 
@@ -286,7 +285,7 @@ impl From<serde_json::Error> for DecodeError {
     }
 }
 
-/// Cuts what is quoted out of a decoder's message, but for the names of missing fields, which are schema.
+/// Removes quoted values from a decoder's message. Names of missing fields are kept: they belong to the schema.
 fn without_values(message: &str) -> String {
     if message.starts_with("missing field") || message.starts_with("duplicate field") {
         return message.to_owned();
@@ -296,24 +295,24 @@ fn without_values(message: &str) -> String {
         None => (message, None),
     };
     let what = what.split(['"', '`']).next().unwrap_or_default().trim_end();
-    // What follows "expected" comes from the type, unless the value itself held these words.
+    // The text after "expected" comes from the type, unless the value itself contained these words.
     match expected.filter(|expected| !expected.contains('"')) {
         Some(expected) => format!("{what}, expected {expected}"),
         None => what.to_owned(),
     }
 }
 
-/// A failed connection, with what the client said about it.
+/// A failed connection, with the error of the HTTP client.
 #[derive(Debug)]
 pub struct TransportError(Box<dyn std::error::Error + Send + Sync>);
 
 impl TransportError {
-    /// Keeps the source.
+    /// Wraps the client's error.
     pub fn new(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self(source.into())
     }
 
-    /// The client's own error, to be downcast.
+    /// Returns the client's error, for downcasting.
     pub fn get_ref(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
         self.0.as_ref()
     }
@@ -344,7 +343,7 @@ mod tests {
     fn a_decode_error_never_quotes_a_value(#[case] json: &str) {
         #[derive(Debug, serde::Deserialize)]
         struct Typed {
-            #[expect(dead_code, reason = "only its failure to decode matters")]
+            #[expect(dead_code, reason = "only the decoding error is tested")]
             n: u8,
         }
         let error = DecodeError::from(serde_json::from_str::<Typed>(json).unwrap_err());
@@ -357,7 +356,7 @@ mod tests {
     fn a_missing_field_is_named() {
         #[derive(Debug, serde::Deserialize)]
         struct Typed {
-            #[expect(dead_code, reason = "only its failure to decode matters")]
+            #[expect(dead_code, reason = "only the decoding error is tested")]
             n: u8,
         }
         let error = DecodeError::from(serde_json::from_str::<Typed>("{}").unwrap_err());
@@ -370,7 +369,7 @@ mod tests {
     #[case(429, Fault::Server)]
     #[case(301, Fault::Network)]
     #[case(503, Fault::Server)]
-    fn a_refusal_says_whose_fault_it_is(#[case] http: u16, #[case] fault: Fault) {
+    fn rejections_are_attributed_by_status(#[case] http: u16, #[case] fault: Fault) {
         let status = Box::new(Status::from_body(http, b""));
         let error = Error::Rejected {
             during: During::List,

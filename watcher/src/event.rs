@@ -1,27 +1,27 @@
-//! What a watcher tells its consumer, in kube's words.
+//! Watcher events, named as in kube-runtime.
 
-/// One step in keeping a copy of a collection.
+/// A change to a local copy of a collection.
 ///
-/// Between [`Event::Init`] and [`Event::InitDone`] come all objects of a snapshot. Once `InitDone` is there, the set of
-/// [`Event::InitApply`] objects since the last `Init` is the server's set at one resourceVersion, and what is missing
-/// from it no longer exists. A snapshot that could not be read whole never gets its `InitDone`; the next attempt begins
-/// with another `Init`.
+/// [`Event::Init`] and [`Event::InitDone`] enclose all objects of a snapshot. After `InitDone`, the
+/// [`Event::InitApply`] objects since the last `Init` are the server's objects at one resourceVersion; objects
+/// missing from it no longer exist. An interrupted snapshot gets no `InitDone`; the next attempt starts with another
+/// `Init`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<K> {
-    /// A (re)list begins: forget what an unfinished one has collected. The published set stays valid.
+    /// A (re)list starts: discard the objects of an unfinished one. The published objects stay valid.
     Init,
     /// An object of the (re)list.
     InitApply(K),
-    /// The (re)list is complete: replace the published set.
+    /// The (re)list is complete: replace the published objects.
     InitDone,
     /// An object was added or changed.
     Apply(K),
-    /// An object was deleted; this is its last state, with the resourceVersion of the deletion.
+    /// An object was deleted. Carries its last state, with the resourceVersion of the deletion.
     Delete(K),
 }
 
 impl<K> Event<K> {
-    /// Changes the object, if the event carries one: to drop fields before they are stored.
+    /// Modifies the object, if the event carries one: e.g. to drop fields before storing it.
     #[must_use]
     pub fn modify(mut self, mut change: impl FnMut(&mut K)) -> Self {
         match &mut self {
@@ -31,7 +31,7 @@ impl<K> Event<K> {
         self
     }
 
-    /// The same event about what `change` makes of its object.
+    /// Maps the object with `change`.
     pub fn map<T>(self, change: impl FnOnce(K) -> T) -> Event<T> {
         match self {
             Self::Init => Event::Init,
@@ -42,7 +42,7 @@ impl<K> Event<K> {
         }
     }
 
-    /// The object, if it exists on the server: of `InitApply` and `Apply`.
+    /// Returns the object if it exists on the server: of `InitApply` and `Apply`.
     pub fn into_iter_applied(self) -> impl Iterator<Item = K> {
         match self {
             Self::InitApply(object) | Self::Apply(object) => Some(object),
@@ -51,7 +51,7 @@ impl<K> Event<K> {
         .into_iter()
     }
 
-    /// The object, deleted ones included: of `InitApply`, `Apply` and `Delete`.
+    /// Returns the object, including deleted ones: of `InitApply`, `Apply` and `Delete`.
     pub fn into_iter_touched(self) -> impl Iterator<Item = K> {
         match self {
             Self::InitApply(object) | Self::Apply(object) | Self::Delete(object) => Some(object),
@@ -61,7 +61,7 @@ impl<K> Event<K> {
     }
 }
 
-/// The kind of event and the object's name, never its content.
+/// Prints the event type and the object's name, never its content.
 #[cfg(feature = "client")]
 impl<K: kube_core::Resource> std::fmt::Display for Event<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,5 +1,4 @@
-//! What is done with a watcher's stream on its way to a consumer, by kube-runtime's names. Every adapter passes errors
-//! on, and none can lose a delete.
+//! Adapters for watcher streams, named as in kube-runtime. Every adapter forwards errors, and none drops a delete.
 
 mod atomic;
 mod backoff;
@@ -19,11 +18,12 @@ use crate::event::Event;
 use crate::predicates::Predicate;
 use crate::reflector::{Lookup, Writer};
 
-/// Adapters for the streams of [`watcher()`](crate::watcher()) and for those made of them.
+/// Adapters for [`watcher()`](crate::watcher()) streams and for streams derived from them.
 pub trait WatchStreamExt: Stream {
-    /// The stream as it is: a watcher paces itself, and an adapter around it cannot tell progress from noise.
+    /// Returns the stream unchanged: the watcher does its own backoff, and an outer adapter cannot distinguish
+    /// progress from noise.
     ///
-    /// It is here so that code that had to ask for a backoff need not change. The numbers are in
+    /// Exists so that code written for kube-runtime compiles. The delays are in
     /// [`Config::backoff`](crate::Config::backoff).
     fn default_backoff(self) -> Self
     where
@@ -32,10 +32,10 @@ pub trait WatchStreamExt: Stream {
         self
     }
 
-    /// Waits after each error for as long as `backoff` says, beyond what the watcher itself waits. It starts over when
-    /// an event shows progress: not at [`Event::Init`].
+    /// Waits after each error for as long as `backoff` returns, in addition to the watcher's own delay. It is reset
+    /// by events that show progress; [`Event::Init`] does not.
     ///
-    /// For streams of other makes. A watcher of this crate needs none.
+    /// For other streams. A watcher of this crate does not need it.
     fn backoff<K, B>(self, backoff: B) -> StreamBackoff<Self, B>
     where
         Self: Stream<Item = Result<Event<K>, Error>> + Sized,
@@ -44,7 +44,7 @@ pub trait WatchStreamExt: Stream {
         StreamBackoff::new(self, backoff)
     }
 
-    /// The objects that were added or changed, from relists too.
+    /// Returns the objects that were added or changed, including those of relists.
     fn applied_objects<K>(self) -> Objects<Self>
     where
         Self: Stream<Item = Result<Event<K>, Error>> + Sized,
@@ -52,8 +52,8 @@ pub trait WatchStreamExt: Stream {
         Objects::new(self, false)
     }
 
-    /// The objects that were added, changed or deleted. What a relist does without is not among them: use
-    /// [`deltas`](Self::deltas) for that.
+    /// Returns the objects that were added, changed or deleted. Objects missing from a relist are not included: use
+    /// [`deltas`](Self::deltas) for these.
     fn touched_objects<K>(self) -> Objects<Self>
     where
         Self: Stream<Item = Result<Event<K>, Error>> + Sized,
@@ -61,7 +61,7 @@ pub trait WatchStreamExt: Stream {
         Objects::new(self, true)
     }
 
-    /// Changes each object that passes: to drop what is not needed before it is stored.
+    /// Modifies each object: e.g. to drop fields before it is stored.
     fn modify<K, F>(self, change: F) -> Modify<Self, F>
     where
         Self: Stream<Item = Result<Event<K>, Error>> + Sized,
@@ -70,12 +70,12 @@ pub trait WatchStreamExt: Stream {
         Modify::new(self, change)
     }
 
-    /// Drops objects whose predicate has the same value as last time. An object that was made again under an old name
+    /// Drops objects whose predicate value is the same as last time. An object that was recreated under the same name
     /// has another uid, and passes.
     ///
-    /// Behind [`touched_objects`](Self::touched_objects) it is [`Objects::predicate_filter`], by which deletes always
-    /// pass. A stream of bare objects from elsewhere does not say which are deleted, and there they are compared like
-    /// all others.
+    /// After [`touched_objects`](Self::touched_objects) the inherent method [`Objects::predicate_filter`] takes
+    /// precedence, which always passes deletes. A stream of bare objects from elsewhere does not mark deletes, so
+    /// they are compared like all others.
     fn predicate_filter<K, P>(self, predicate: P, config: PredicateConfig) -> PredicateFilter<Self, P>
     where
         Self: Stream<Item = Result<K, Error>> + Sized,
@@ -85,7 +85,7 @@ pub trait WatchStreamExt: Stream {
         PredicateFilter::new(self, predicate, config)
     }
 
-    /// Keeps a store by the events that pass: each is in the store before it is given on.
+    /// Applies the events to a store; an object is in the store before its event is passed on.
     ///
     /// ```
     /// # use futures::TryStreamExt;
@@ -115,8 +115,7 @@ pub trait WatchStreamExt: Stream {
         Reflect::new(self, writer)
     }
 
-    /// The same as [`reflect`](Self::reflect): every store can be subscribed to, and no subscriber can hold the stream
-    /// back.
+    /// Same as [`reflect`](Self::reflect): every store accepts subscribers, and no subscriber blocks the stream.
     fn reflect_shared<K>(self, writer: Writer<K>) -> Reflect<Self, K>
     where
         Self: Stream<Item = Result<Event<K>, Error>> + Sized,
@@ -125,8 +124,8 @@ pub trait WatchStreamExt: Stream {
         self.reflect(writer)
     }
 
-    /// Keeps a store, and tells what changes in it: old and new state, and the deletes that no event told of, because
-    /// they fell into a gap between two watches.
+    /// Applies the events to a store and returns what changed: old and new state, including deletes without an event
+    /// because they happened between two watches.
     ///
     /// ```
     /// # use futures::TryStreamExt;
@@ -161,7 +160,7 @@ pub trait WatchStreamExt: Stream {
         Deltas::new(self, writer)
     }
 
-    /// The events of before kube-runtime 0.92: a relist is one event with the whole set, and comes only when it is
+    /// Returns the events of kube-runtime before 0.92: a relist is one event with all objects, emitted when it is
     /// complete.
     fn atomic<K>(self) -> Atomic<Self, K>
     where

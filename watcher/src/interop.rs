@@ -1,5 +1,5 @@
-//! For programs that keep kube-runtime's `Controller`: this crate's streams in kube-runtime's types. Nothing else here
-//! knows kube-runtime.
+//! Converts this crate's streams to kube-runtime's types, for programs that use its `Controller`. The only module
+//! that depends on kube-runtime.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -50,9 +50,9 @@ use crate::error::{During, Error};
 use crate::event::Event;
 use crate::status::Status;
 
-/// Streams of this crate, as kube-runtime's `Controller` and its other adapters want them.
+/// Converts streams of this crate for kube-runtime's `Controller` and adapters.
 pub trait KubeRuntimeExt: Stream {
-    /// Events: for kube-runtime's own adapters.
+    /// Returns kube-runtime events, for its adapters.
     fn kube_runtime_events<K>(self) -> impl Stream<Item = Result<KubeEvent<K>, KubeError>>
     where
         Self: Stream<Item = Result<Event<K>, Error>> + Sized,
@@ -60,7 +60,7 @@ pub trait KubeRuntimeExt: Stream {
         self.map(|event| event.map(KubeEvent::from).map_err(KubeError::from))
     }
 
-    /// Keeps a store of kube-runtime's, for `Controller::for_stream`, by the events that pass.
+    /// Applies the events to a kube-runtime store, for `Controller::for_stream`.
     fn kube_runtime_reflect<K>(self, mut writer: KubeWriter<K>) -> impl Stream<Item = Result<Event<K>, Error>>
     where
         Self: Stream<Item = Result<Event<K>, Error>> + Sized,
@@ -74,7 +74,7 @@ pub trait KubeRuntimeExt: Stream {
         })
     }
 
-    /// Objects: for every stream a `Controller` takes, behind this crate's adapters.
+    /// Returns objects, for every `Controller` method that takes a stream; call it after this crate's adapters.
     fn kube_runtime_objects<K>(self) -> impl Stream<Item = Result<K, KubeError>>
     where
         Self: Stream<Item = Result<K, Error>> + Sized,
@@ -87,8 +87,8 @@ impl<S: Stream> KubeRuntimeExt for S {}
 
 /// No delay after an error, for `Controller::trigger_backoff`.
 ///
-/// This crate's streams wait by themselves, each for its own request. The controller's own backoff is one for all the
-/// streams it has: while it waits for the one that fails, it hears nothing from the others.
+/// This crate's streams do their own backoff, each for its own request. The controller has one backoff for all of its
+/// streams: while it waits because one stream failed, it polls none of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NoBackoff;
 
@@ -116,7 +116,7 @@ impl<K> From<Event<K>> for KubeEvent<K> {
     }
 }
 
-/// What kube-runtime has a word for gets it; all else goes in whole, as the source of a failed list or watch.
+/// Maps errors that kube-runtime has a variant for; all others become the source of a failed list or watch.
 impl From<Error> for KubeError {
     fn from(error: Error) -> Self {
         match error {

@@ -1,4 +1,4 @@
-//! Objects that are kept as the bytes they came in, and decoded when they are used: the compact form of a cache.
+//! Objects stored as the bytes received and decoded on access: the compact form of a cache.
 
 #[cfg(feature = "compress")]
 mod packed;
@@ -16,26 +16,26 @@ use crate::error::DecodeError;
 #[cfg(feature = "client")]
 use crate::object::Identity;
 
-/// An object of type `K` that is not decoded yet: its JSON, and where in it its names are.
+/// An object of type `K` that is not decoded yet: its JSON, and the offsets of its names.
 ///
-/// It takes little more memory than its text: an eighth of a decoded Pod. What cannot be decoded is found when it is
-/// used, not when it comes: [`get`](Self::get) then says so. A watcher of lazy objects tells whole values from torn ones,
-/// and tells nothing that has no metadata.
+/// It takes little more memory than its text: an eighth of a decoded Pod. Decoding errors appear on access, in the
+/// result of [`get`](Self::get), not on receipt. A watcher of lazy objects still rejects truncated values and objects
+/// without metadata.
 pub struct Lazy<K> {
-    /// Its JSON; or its names, and behind them its JSON compressed.
+    /// The JSON; or, if compressed, the names followed by the compressed JSON.
     bytes: Box<[u8]>,
-    /// What it is compressed against.
+    /// Dictionary for the compressed JSON.
     #[cfg(feature = "compress")]
     model: Option<packed::Model>,
     name: Span,
     namespace: Span,
     uid: Span,
     resource_version: Span,
-    /// The decoded object, for as long as anybody has it.
+    /// The decoded object, as long as it is in use.
     decoded: Mutex<Weak<K>>,
 }
 
-/// A part of the bytes.
+/// A range of the bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Span {
     start: u32,
@@ -43,7 +43,7 @@ struct Span {
 }
 
 impl Span {
-    /// Where `part` is in `whole`, which it was cut from. Only objects of more than 4 GiB have none.
+    /// Returns the range of `part`, a slice of `whole`. `None` only for objects over 4 GiB.
     fn of(part: &str, whole: &str) -> Option<Self> {
         if part.is_empty() {
             return Some(Self::default());
@@ -66,11 +66,11 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 impl<K> Lazy<K> {
-    /// Keeps the JSON of one object.
+    /// Stores the JSON of one object.
     ///
     /// # Errors
-    /// If it has no metadata, is not one value of JSON as far as its brackets tell, or a name in it has escapes, which no
-    /// name that a server admits has.
+    /// If the object has no metadata, if it is not a single JSON value judging by its brackets, or if one of its
+    /// names contains escapes, which no valid name does.
     pub fn new(json: &str) -> Result<Self, serde_json::Error> {
         let error = |message: &str| <serde_json::Error as serde::de::Error>::custom(message);
         if !is_one_value(json) {
@@ -90,27 +90,27 @@ impl<K> Lazy<K> {
         })
     }
 
-    /// `metadata.name`.
+    /// Returns `metadata.name`.
     pub fn name(&self) -> &str {
         self.name.cut(&self.bytes)
     }
 
-    /// `metadata.namespace`; empty for cluster-scoped objects.
+    /// Returns `metadata.namespace`; empty for cluster-scoped objects.
     pub fn namespace(&self) -> &str {
         self.namespace.cut(&self.bytes)
     }
 
-    /// `metadata.uid`.
+    /// Returns `metadata.uid`.
     pub fn uid(&self) -> &str {
         self.uid.cut(&self.bytes)
     }
 
-    /// `metadata.resourceVersion`.
+    /// Returns `metadata.resourceVersion`.
     pub fn resource_version(&self) -> &str {
         self.resource_version.cut(&self.bytes)
     }
 
-    /// The JSON, as it came.
+    /// Returns the JSON as received.
     pub fn json(&self) -> Cow<'_, str> {
         #[cfg(feature = "compress")]
         if let Some(model) = &self.model {
@@ -131,7 +131,8 @@ impl<K> Lazy<K> {
 }
 
 impl<K: DeserializeOwned> Lazy<K> {
-    /// The object. It is decoded once for all who have it at the same time, and forgotten when nobody has it any more.
+    /// Returns the decoded object. Concurrent users share one decoded copy, which is freed when the last one drops
+    /// it.
     ///
     /// # Errors
     /// If the JSON does not fit the type.
@@ -149,7 +150,7 @@ impl<K: DeserializeOwned> Lazy<K> {
 #[cfg(feature = "compress")]
 pub(crate) use packed::codec as packed_codec;
 
-/// The codec of lazy objects. What `prune` names is cut out of their text.
+/// Returns the codec of lazy objects. The fields in `prune` are cut out of their text.
 #[cfg(feature = "client")]
 pub(crate) fn codec<K: 'static>(prune: Prune) -> Codec<Lazy<K>> {
     if prune.is_empty() {
@@ -179,7 +180,7 @@ impl<K> Clone for Lazy<K> {
     }
 }
 
-/// Names and versions, never content.
+/// Prints names and versions, never content.
 impl<K> fmt::Debug for Lazy<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lazy")
@@ -202,7 +203,7 @@ mod tests {
         r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"5"},"data":{"k":"v"}}"#;
 
     #[test]
-    fn it_knows_its_names_and_decodes_when_asked() {
+    fn names_are_available_without_decoding() {
         let lazy = Lazy::<ConfigMap>::new(JSON).unwrap();
         assert_eq!(
             (lazy.namespace(), lazy.name(), lazy.uid(), lazy.resource_version()),
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_found_when_it_is_used() {
+    fn decoding_errors_appear_on_access() {
         let lazy = Lazy::<ConfigMap>::new(&JSON.replace(r#"{"k":"v"}"#, "\"s3cr3t\"")).unwrap();
         let error = lazy.get().unwrap_err();
         assert!(!error.to_string().contains("s3cr3t") && !format!("{lazy:?}").contains("s3cr3t"));
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pruned_is_not_kept() {
+    fn pruned_fields_are_not_stored() {
         let codec = codec::<ConfigMap>(Prune::nothing().field("data"));
         let lazy = codec.decode(JSON).unwrap();
         assert!(!lazy.json().contains(r#""k":"v""#), "{}", lazy.json());

@@ -1,4 +1,4 @@
-//! Keeps a program in step with a Kubernetes collection: LIST, WATCH, and everything that can go wrong with them.
+//! Watches a Kubernetes collection: LIST, WATCH, and recovery from every failure in between.
 //!
 //! ```
 //! use futures::StreamExt;
@@ -28,26 +28,27 @@
 //! # }
 //! ```
 //!
-//! # What it promises
-//! - After [`Event::InitDone`] the set equals the server's at one resourceVersion, or there is no `InitDone`.
-//! - It waits by itself, longer with each failure, and as long as a server's `Retry-After` asks for. No adapter is
-//!   needed around it, and none can make it hammer a server.
-//! - It never ends by itself. An error is told and survived.
-//! - Nothing hangs for ever: LISTs, the heads of watches and silent watches have deadlines.
-//! - What cannot be decoded is named, never skipped: the set is read again.
-//! - No object's content is ever logged, nor quoted in an error.
+//! # Guarantees
+//! - After [`Event::InitDone`] the objects equal the server's at one resourceVersion; otherwise `InitDone` is not
+//!   emitted.
+//! - Retries are paced by the watcher: the delay grows with each failure and is never shorter than the server's
+//!   `Retry-After`. No backoff adapter is needed, and none can make it retry faster.
+//! - The stream never ends by itself. Errors are reported and followed by a retry.
+//! - Every wait is bounded: LISTs, response headers of watches, and silent watches have deadlines.
+//! - An object that cannot be decoded is reported and never skipped: the collection is listed again.
+//! - Object content is never logged or quoted in an error.
 //!
-//! The [`guide`] goes from here to a hundred thousand objects; [`coming_from_kube_runtime`] says what changes for a
-//! program that has a watcher already.
+//! The [`guide`] goes from this example to a hundred thousand objects; [`coming_from_kube_runtime`] lists what
+//! changes for programs that use kube-runtime's watcher.
 //!
 //! # With kube's own retries
-//! A `kube_client::Client` made by its defaults retries 429, 503 and 504 by itself, up to 15 times and for as long as
-//! `Retry-After` says, before a watcher hears of them. The watcher does all of that, with a cap: set
-//! `kube_client::Config::default_retry` to false for the client it gets.
+//! A `kube_client::Client` with the default configuration retries 429, 503 and 504 itself, up to 15 times and for as
+//! long as `Retry-After` says, before the watcher sees the error. The watcher handles these with a cap: set
+//! `kube_client::Config::default_retry` to false for its client.
 //!
 //! # Where to start reading
-//! [`machine`] thinks (its drawing heads the file), [`decode`] reads bodies, and the stream behind [`watcher()`] is the
-//! only place that waits. Without the feature `client` only the thinking parts are there.
+//! [`machine`] decides (a state diagram heads the file), [`decode`] parses bodies, and only the stream behind
+//! [`watcher()`] does I/O and waits. Without the feature `client` only the sans-IO modules are compiled.
 
 pub mod backoff;
 #[cfg(all(any(doc, doctest), feature = "client"))]

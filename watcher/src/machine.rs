@@ -1,5 +1,5 @@
-//! The watcher's mind: which request to send next, which event to tell, when to wait. Pure: no I/O, no clock, no type
-//! of object. It must not know HTTP, JSON or kube.
+//! Sans-IO list/watch state machine: decides which request to send, which event to emit and when to wait. No I/O,
+//! clock, HTTP, JSON or kube types.
 //!
 //! ```text
 //!   Empty --list-watch-----> Listing{continue} --last page--> Listed{rv} --opened--> Watching{rv}
@@ -8,46 +8,48 @@
 //!        `--streaming list--> InitialWatch -------------------initial-events-end------------'
 //!
 //!   Expired (410 by code or reason, in any answer), too large RV, n failed starts on one RV -> Empty
-//!   ten minutes without a sign of the version watched -> Probing -> Watching, or Empty if the server went back
-//!   eof or fault inside InitialWatch -> Empty; refused or never marked -> list-watch
-//!   any error, and a watch that ended at once -> BackingOff{until, then}
+//!   ten minutes without event or bookmark for the watched RV -> Probing -> Watching, or Empty if the server went back
+//!   eof or error inside InitialWatch -> Empty; rejected or never marked -> list-watch
+//!   any error, and a watch that ended immediately -> BackingOff{until, then}
 //! ```
 //!
-//! The drawing in words: a set is read (`State::Listing` or `State::InitialWatch`) and told as `Init`, `InitApply`…,
-//! `InitDone`; from its version a watch is asked for (`State::Listed`) and followed (`State::Watching`). What ends a
-//! watch without doubt about its version resumes at the last event that came whole; doubt reads the set again. The delay
-//! grows with each failure, whatever succeeds in between, until watches worked for two minutes on end: neither `Init`
-//! nor a LIST that is answered resets it, or a loop of LIST and 410 would never slow down.
+//! In words: a snapshot is read (`State::Listing` or `State::InitialWatch`) and emitted as `Init`, `InitApply`…,
+//! `InitDone`; a watch is requested at its resourceVersion (`State::Listed`) and followed (`State::Watching`). If a
+//! watch ends and its resourceVersion is not in doubt, the next one resumes from the last complete event; otherwise
+//! the machine relists. The delay grows with each failure, regardless of successes in between, until watches have
+//! worked for two minutes: neither `Init` nor a successful LIST resets it, otherwise a loop of LIST and 410 would
+//! never slow down.
 //!
-//! Time comes in two kinds. *Listened* time stands still while the consumer is busy ([`Input::Unattended`]): bytes may lie
-//! unread then, so a server is silent only for as long as somebody listened. *Elapsed* time goes on. A limit that ends a
-//! request, or doubts a server, counts the first; a pause that the server was promised counts the second.
+//! There are two kinds of time. *Listened* time stops while the consumer is busy ([`Input::Unattended`]): bytes may
+//! be waiting unread, so the server counts as silent only while the stream was polled. *Elapsed* time always
+//! advances. Timeouts that end a request or trigger a probe use listened time; delays between requests use elapsed
+//! time.
 //!
-//! | timer | starts | counts | set back by | stands still |
+//! | timer | starts | time | reset by | stopped |
 //! |---|---|---|---|---|
-//! | `list_timeout` of a page or probe | request | listened | any bytes | behind the head of a refusal |
-//! | `idle_timeout` of a watch or streaming list | request | listened | any bytes | behind the head of a refusal |
+//! | `list_timeout` of a page or probe | request | listened | any bytes | after the head of a rejection |
+//! | `idle_timeout` of a watch or streaming list | request | listened | any bytes | after the head of a rejection |
 //! | `initial_events_timeout` | response head | listened | an initial event; not a bookmark | |
-//! | end marker: `timeoutSeconds` and 15 s | response head | listened | nothing | |
-//! | `staleness_probe_after` | a set, or the end of a watch that moved or was confirmed | listened | the same | |
-//! | pause: backoff, Retry-After | failure read | elapsed | nothing | |
+//! | end marker: `timeoutSeconds` plus 15 s | response head | listened | nothing | |
+//! | `staleness_probe_after` | a snapshot, or the end of a watch that advanced or was confirmed | listened | the same | |
+//! | delay: backoff, Retry-After | failure read | elapsed | nothing | |
 //! | `backoff.reset_after` | a watch opens | elapsed | a failure | |
-//! | a watch ended at once: 1 s | a watch opens | elapsed | | |
+//! | minimum watch lifetime: 1 s | a watch opens | elapsed | | |
 //!
-//! The last two count a busy time as good: what nobody saw is held against nobody, and a busy consumer slows requests
-//! down by itself.
+//! For the last two, time in which the consumer was busy counts as healthy: no failure was observed, and a busy
+//! consumer slows requests down anyway.
 //!
 //! | counter | counts | leads to | reset by |
 //! |---|---|---|---|
-//! | `failures` of a page, 3 | failures of one page but expired tokens | relist | the page, a relist |
-//! | `lost_pages`, 2 | lists ended by an expired token, or a page too new for the watch cache to the last try | a list without pages | a set |
-//! | `empty_pages`, 1000 | pages without items in a row | a list without pages | an item, a relist |
-//! | `setbacks`, 3 | watches of one version that failed or ended at once | relist | a set, an event or bookmark, a watch that lasted |
-//! | `server_errors`, 10 | watch starts of one version answered by 5xx | relist | a set, an opened watch |
-//! | `unmarked`, 3 | streaming lists that ended before their marker | LIST for good | a set |
-//! | `disorders`, 3 | watches that went back in time | versions are taken for text | `backoff.reset_after` |
+//! | `failures` of a page, 3 | failures of one page except expired tokens | relist | the page, a relist |
+//! | `lost_pages`, 2 | lists ended by an expired token, or by a page that stayed too new for the watch cache | a list without pages | a snapshot |
+//! | `empty_pages`, 1000 | consecutive pages without items | a list without pages | an item, a relist |
+//! | `failed_resumes`, 3 | watches at one version that failed or ended immediately | relist | a snapshot, an event or bookmark, a watch that lasted |
+//! | `server_errors`, 10 | watch starts at one version that returned 5xx | relist | a snapshot, an opened watch |
+//! | `unmarked_lists`, 3 | streaming lists that ended before their marker | LIST from now on | a snapshot |
+//! | `rv_regressions`, 3 | watches that went back in time | resourceVersions treated as opaque text | `backoff.reset_after` |
 //!
-//! No counter counts a late answer: a request that is late but answered in time fails nothing.
+//! Slow responses are not counted: a request answered before its deadline is not a failure.
 
 mod clock;
 mod initial_watch;
@@ -77,11 +79,11 @@ use crate::object::Identity;
 use crate::request::Request;
 use crate::version::ResourceVersion;
 
-/// A watcher without its hands: see the module's drawing.
+/// The list/watch state machine without its I/O driver; see the diagram in the module documentation.
 ///
-/// Drive it so: [`handle`](Self::handle) what happened, drain [`poll_output`](Self::poll_output), wait for the next
-/// thing to happen or for [`poll_timeout`](Self::poll_timeout), which is then an [`Input::Timeout`]. `now` is the time
-/// since any fixed moment and never goes back.
+/// To drive it: pass each input to [`handle`](Self::handle), drain [`poll_output`](Self::poll_output), then wait for
+/// the next input or for [`poll_timeout`](Self::poll_timeout), at which the input is [`Input::Timeout`]. `now` is the
+/// time since an arbitrary fixed moment and never decreases.
 #[derive(Debug)]
 pub struct Machine<O> {
     config: Config,
@@ -95,49 +97,50 @@ pub struct Machine<O> {
     last_request: u64,
 }
 
-/// Tells which object one is, and which state of it.
+/// Returns the identity of an object: names, uid and resourceVersion.
 pub type Identify<O> = for<'a> fn(&'a O) -> Identity<'a>;
 
-/// The boxes of the drawing.
+/// The states of the diagram.
 #[derive(Debug)]
 enum State<O> {
-    /// No version is known to watch from. It is left at once.
+    /// No resourceVersion to watch from. Left immediately.
     Empty,
-    /// A LIST is on its way, page by page.
+    /// A LIST is in progress, page by page.
     Listing(Box<Listing>),
-    /// A streaming list is on its way.
+    /// A streaming list is in progress.
     InitialWatch(Box<InitialWatch<O>>),
-    /// The set is told up to a version; a watch from there was asked for.
+    /// The snapshot is emitted; a watch at its resourceVersion was requested.
     Listed(Listed),
     /// The watch is open.
     Watching(Watching),
-    /// The server is asked whether it is still there.
+    /// A LIST with limit=1 checks that the server has not gone back in time.
     Probing(Box<Probing<O>>),
-    /// Nothing is asked for until then.
+    /// No request is sent until then.
     BackingOff { until: Duration, then: Then },
 }
 
-/// Where the way goes on after a pause.
+/// What to do after a delay.
 #[derive(Debug)]
 enum Then {
     /// Relist.
     Empty,
-    /// Ask for the same page again.
+    /// Request the same page again.
     Listing(Box<Listing>),
-    /// Watch from this version.
+    /// Watch from this resourceVersion.
     Listed(ResourceVersion),
-    /// Ask whether the server is still at this version, and watch from there if it is.
+    /// Check that the server is still at this resourceVersion, and if so watch from there.
     Probing(ResourceVersion),
 }
 
-/// How long to pause.
+/// Length of a delay.
 #[derive(Debug, Clone, Copy)]
 enum Pause {
-    /// Not at all.
+    /// None.
     Skip,
-    /// A first delay that does not make the next ones longer: for ends that are no failures but come in herds.
+    /// The initial delay, without increasing later ones: for ends that are not failures but affect many watchers at
+    /// once.
     First,
-    /// A failure: longer than the last one, and at least as long as the server asks for.
+    /// A failure: longer than the last delay, and not shorter than `retry_after`.
     Step { retry_after: Option<Duration> },
 }
 
@@ -146,8 +149,8 @@ impl Pause {
 }
 
 impl<O> Machine<O> {
-    /// A machine in `State::Empty`, due at once. `seed` takes the place of [`Config::seed`]; `identify` tells which
-    /// object one is, and is all that the machine knows of objects.
+    /// Creates a machine in `State::Empty`, due immediately. `seed` overrides [`Config::seed`]; `identify` is the
+    /// machine's only access to objects.
     pub fn new(config: Config, seed: u64, identify: Identify<O>) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         Self {
@@ -163,7 +166,7 @@ impl<O> Machine<O> {
         }
     }
 
-    /// Takes in what happened.
+    /// Processes an input.
     pub fn handle(&mut self, now: Duration, input: Input<'_, O>) {
         match input {
             Input::Timeout => self.timed_out(now),
@@ -177,12 +180,12 @@ impl<O> Machine<O> {
         }
     }
 
-    /// What to do next, until `None`.
+    /// Returns the next action; `None` when all are done.
     pub fn poll_output(&mut self) -> Option<Output<O>> {
         self.outputs.pop_front()
     }
 
-    /// The event, where it is all there is to do: the common case, in which it is not moved again.
+    /// Returns the event if it is the only output: the common case, in which it is not moved again.
     #[cfg(feature = "client")]
     pub(crate) fn poll_only_event(&mut self) -> Option<Event<O>> {
         if self.outputs.len() > 1 {
@@ -198,7 +201,7 @@ impl<O> Machine<O> {
         }
     }
 
-    /// When to come back with [`Input::Timeout`] if nothing else happens.
+    /// Returns when to call [`Input::Timeout`] if there is no other input before.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let silent_at = match &self.state {
             State::Empty => return Some(Duration::ZERO),
@@ -212,7 +215,7 @@ impl<O> Machine<O> {
         self.clock.due(silent_at)
     }
 
-    /// Up to which version the set that was told is the server's. `None` while it is read, or about to be.
+    /// Returns the resourceVersion at which the emitted objects equal the server's. `None` during or before a relist.
     pub fn synced(&self) -> Option<&ResourceVersion> {
         match &self.state {
             State::Listed(listed) => Some(&listed.resume),
@@ -261,12 +264,12 @@ impl<O> Machine<O> {
             State::Listed(listed) => self.watch_start_answered(now, listed, answer),
             State::Watching(watching) => self.watch_answered(now, watching, answer),
             State::Probing(probing) => self.version_answered(now, probing, answer),
-            // Neither has a request, so no answer gets here.
+            // Neither state has a request, so no answer arrives here.
             state @ (State::Empty | State::BackingOff { .. }) => self.state = state,
         }
     }
 
-    /// Leaves `State::Empty`.
+    /// Leaves `State::Empty`: sends the first request of a snapshot.
     fn start(&mut self, now: Duration) {
         if self.memory.next_is_streaming(&self.config) {
             self.start_initial_watch(now);
@@ -291,7 +294,7 @@ impl<O> Machine<O> {
             Pause::Step { retry_after } => {
                 if self.is_long_healthy(now) {
                     self.backoff.reset();
-                    self.memory.disorders = 0;
+                    self.memory.rv_regressions = 0;
                 }
                 self.memory.healthy_since = None;
                 let asked_for = retry_after
@@ -308,7 +311,7 @@ impl<O> Machine<O> {
         self.state = State::BackingOff { until, then };
     }
 
-    /// Relists.
+    /// Discards the current state and reads a new snapshot.
     fn relist(&mut self, now: Duration, pause: Pause) {
         self.pause(now, pause, Then::Empty);
     }
@@ -332,8 +335,8 @@ impl<O> Machine<O> {
         self.outputs.push_back(Output::Error(error));
     }
 
-    /// Reports what belongs to the protocol only where it follows on an earlier failure: users take every error for a
-    /// fatal one (kube#1615), and an expired version after a healthy time is none.
+    /// Reports a protocol event such as an expired version only if it follows an earlier failure: users treat every
+    /// error as fatal (kube#1615), and an expired version after a healthy period is not one.
     fn report_if_repeated(&mut self, now: Duration, error: Error) {
         if self.backoff.is_fresh() || self.is_long_healthy(now) {
             tracing::debug!(%error, "recovering");
@@ -349,7 +352,7 @@ impl<O> Machine<O> {
             .is_some_and(|since| now.saturating_sub(since) >= reset_after)
     }
 
-    /// `timeoutSeconds` and how long the watch may then be silent.
+    /// Returns `timeoutSeconds` and the idle timeout of a watch.
     fn watch_times(&mut self) -> (u32, Duration) {
         let timeout_seconds = self
             .config
@@ -369,11 +372,11 @@ impl<O> Machine<O> {
     }
 }
 
-/// Where a watch has no `timeout` of its own: below the 300 s after which many load balancers cut, and apart from each
-/// other by enough that watchers which started together drift apart.
+/// `timeoutSeconds` of watches without a configured `timeout`: below the 300 s after which many load balancers cut
+/// connections, and wide enough that watchers which started together drift apart.
 const TIMEOUT_SECONDS: std::ops::RangeInclusive<u32> = 232..=290;
 
-/// How much later than its `timeoutSeconds` a silent watch is given up: the server's own end must have the time to come.
+/// Margin after `timeoutSeconds` before a silent watch is abandoned: the server's own end must have time to arrive.
 const IDLE_MARGIN: Duration = Duration::from_secs(15);
 
 impl<O> State<O> {
@@ -388,19 +391,19 @@ impl<O> State<O> {
         }
     }
 
-    /// The other side lives: its silence is measured from now on.
+    /// Restarts the idle timeout: bytes were received.
     fn touch(&mut self, now: Listened, config: &Config) {
         match self {
             Self::Empty | Self::BackingOff { .. } => {}
             Self::Listing(listing) => listing.deadline = now.after(config.list_timeout),
-            Self::InitialWatch(initial) => initial.heard_at(now),
+            Self::InitialWatch(initial) => initial.reset_idle(now),
             Self::Listed(listed) => listed.deadline = now.after(listed.idle),
             Self::Watching(watching) => watching.deadline = now.after(watching.idle),
             Self::Probing(probing) => probing.deadline = now.after(config.list_timeout),
         }
     }
 
-    /// A refusal is on its way, and the driver does not wait for its body for long.
+    /// Stops the deadline after the head of a rejection; the driver limits the wait for its body.
     fn wait_for_body(&mut self) {
         match self {
             Self::Empty | Self::BackingOff { .. } | Self::Watching(_) => {}

@@ -1,9 +1,9 @@
-//! Which object: what the machine sees of one, and what an error tells of one. Nothing but names and versions.
+//! Object identity: what the machine uses of an object, and what an error contains of one. Names and versions only.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// The identity of an object, borrowed from the bytes it came in. Absent fields are empty.
+/// Identity of an object, borrowed from the bytes received. Absent fields are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity<'a> {
     /// `metadata.namespace`; empty for cluster-scoped objects.
@@ -16,7 +16,7 @@ pub struct Identity<'a> {
     pub resource_version: Cow<'a, str>,
 }
 
-/// The identity of a decoded object.
+/// Returns the identity of a decoded object.
 #[cfg(feature = "client")]
 pub(crate) fn identity<K: kube_core::Resource>(object: &K) -> Identity<'_> {
     fn text(field: Option<&String>) -> Cow<'_, str> {
@@ -31,10 +31,10 @@ pub(crate) fn identity<K: kube_core::Resource>(object: &K) -> Identity<'_> {
     }
 }
 
-/// The identity of an object an error is about, as far as its bytes tell. Absent fields are empty.
+/// Identity of the object an error is about, as far as it could be parsed. Absent fields are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectId {
-    /// The `type` of the watch event it came in; empty for an item of a list.
+    /// `type` of the watch event; empty for an item of a list.
     pub event_type: String,
     /// `metadata.namespace`; empty for cluster-scoped objects.
     pub namespace: String,
@@ -47,7 +47,7 @@ pub struct ObjectId {
 }
 
 impl Identity<'_> {
-    /// Keeps the identity, with the type of the event it came in.
+    /// Returns an owned copy with the type of the event.
     pub fn to_id(&self, event_type: &str) -> ObjectId {
         ObjectId {
             event_type: event_type.to_owned(),

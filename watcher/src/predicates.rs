@@ -1,18 +1,18 @@
-//! What of an object matters to a consumer: two states with the same value are the same to it.
+//! Predicates: hashes of the part of an object that matters. Two states with the same value are considered equal.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use kube_core::Resource;
 
-/// Gives a value for what matters of an object; `None`: nothing can be told, and the object always matters.
+/// Hashes the relevant part of an object; `None`: unknown, so the object always passes.
 ///
-/// Any `Fn(&K) -> Option<u64>` is one.
+/// Implemented for every `Fn(&K) -> Option<u64>`.
 pub trait Predicate<K> {
-    /// The value of this state of an object.
+    /// Returns the value for this state of an object.
     fn hash_property(&self, object: &K) -> Option<u64>;
 
-    /// This one, and `fallback` where it has no value.
+    /// Returns this value, or that of `fallback` if it is `None`.
     fn fallback<F: Predicate<K>>(self, fallback: F) -> Fallback<Self, F>
     where
         Self: Sized,
@@ -20,7 +20,7 @@ pub trait Predicate<K> {
         Fallback(self, fallback)
     }
 
-    /// Both: what changes either matters.
+    /// Combines both values: a change of either passes.
     fn combine<F: Predicate<K>>(self, other: F) -> Combine<Self, F>
     where
         Self: Sized,
@@ -35,7 +35,7 @@ impl<K, F: Fn(&K) -> Option<u64>> Predicate<K> for F {
     }
 }
 
-/// From [`Predicate::fallback`].
+/// Predicate returned by [`Predicate::fallback`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fallback<A, B>(A, B);
 
@@ -47,7 +47,7 @@ impl<K, A: Predicate<K>, B: Predicate<K>> Predicate<K> for Fallback<A, B> {
     }
 }
 
-/// From [`Predicate::combine`].
+/// Predicate returned by [`Predicate::combine`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Combine<A, B>(A, B);
 
@@ -60,7 +60,7 @@ impl<K, A: Predicate<K>, B: Predicate<K>> Predicate<K> for Combine<A, B> {
     }
 }
 
-/// `metadata.generation`: changes of the spec. Kinds without generations have no value: see [`Predicate::fallback`].
+/// `metadata.generation`: changes of the spec. `None` for kinds without generation: see [`Predicate::fallback`].
 pub fn generation<K: Resource>(object: &K) -> Option<u64> {
     object.meta().generation.as_ref().and_then(hash)
 }
@@ -85,12 +85,9 @@ pub fn finalizers<K: Resource>(object: &K) -> Option<u64> {
     hash(&object.meta().finalizers)
 }
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "a predicate gives an Option, and this ends them"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a predicate")]
 fn hash<T: Hash + ?Sized>(value: &T) -> Option<u64> {
-    // Its keys are constants: the same value has the same hash in every run.
+    // `DefaultHasher::new` uses constant keys: the same value has the same hash in every run.
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     Some(hasher.finish())

@@ -1,32 +1,33 @@
-//! How far a watcher has come, for those who look at it from outside.
+//! Progress of a watcher, for observers other than its consumer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-/// A view of how far one watcher has come; from [`Watcher::progress`](crate::Watcher::progress). Cheap to clone.
+/// Handle to the progress of one watcher, from [`Watcher::progress`](crate::Watcher::progress). Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     synced: Arc<Mutex<Option<Synced>>>,
 }
 
-/// The consumer of a watcher has been told everything up to here.
+/// The point up to which the consumer has received all events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Synced {
-    /// The set told is the server's at this resourceVersion.
+    /// resourceVersion at which the emitted objects equal the server's.
     pub resource_version: String,
-    /// When the server was last heard: `at.elapsed()` is for how long it has been silent, and how old the set may be.
+    /// When bytes last arrived: `at.elapsed()` is how long the server has been silent, and how stale the objects may
+    /// be.
     pub at: Instant,
 }
 
 impl Progress {
-    /// Up to where everything was told; `None` before the first set was told whole. While a set is read anew, this is
-    /// where the last one stood.
+    /// Returns the point up to which all events were delivered; `None` before the first complete snapshot. During a
+    /// relist this is the point of the previous snapshot.
     pub fn synced(&self) -> Option<Synced> {
         self.lock().clone()
     }
 
-    /// Does anybody look?
+    /// Returns true if another handle exists.
     pub(crate) fn is_watched(&self) -> bool {
         Arc::strong_count(&self.synced) > 1
     }
@@ -51,7 +52,7 @@ impl Progress {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Synced>> {
-        // Nothing panics while it is held.
+        // Nothing panics while the lock is held.
         self.synced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,35 +1,35 @@
-//! Which fields of an object are left out of what is decoded.
+//! Selects the fields that are dropped while objects are decoded.
 //!
-//! It must not know how: `decode` does it.
+//! Data only; `decode` applies it.
 
 use std::collections::BTreeMap;
 
-/// What is left out.
+/// A set of fields to drop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prune {
     root: Node,
 }
 
-/// What is left out below one field.
+/// What to drop at and below one field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// This field itself.
+    /// Drop this field.
     is_dropped: bool,
-    /// All fields but the named ones, where some are named.
+    /// If set, drop all fields but these.
     only: Option<Vec<String>>,
     fields: BTreeMap<String, Node>,
-    /// Below each item of a list.
+    /// Node for each item of a list.
     items: Option<Box<Node>>,
 }
 
 impl Prune {
-    /// Leaves nothing out.
+    /// Drops nothing.
     pub fn nothing() -> Self {
         Self::default()
     }
 
-    /// Leaves the field at this path out: names with dots between, `[]` for each item of a list, and names that have
-    /// dots themselves in brackets and quotes.
+    /// Drops the field at this path: names separated by dots, `[]` for each item of a list, and names that contain
+    /// dots in brackets and quotes.
     ///
     /// ```
     /// # use watcher::decode::Prune;
@@ -52,7 +52,7 @@ impl Prune {
         self
     }
 
-    /// Leaves all but these fields of the object itself out.
+    /// Drops all top-level fields but these.
     #[cfg(feature = "client")]
     #[must_use]
     pub(crate) fn all_but(mut self, fields: &[&str]) -> Self {
@@ -60,7 +60,7 @@ impl Prune {
         self
     }
 
-    /// Is nothing left out?
+    /// Returns true if nothing is dropped.
     pub fn is_empty(&self) -> bool {
         self.root == Node::default()
     }
@@ -102,13 +102,13 @@ impl<'a> Iterator for Parts<'a> {
 }
 
 impl Node {
-    /// Is nothing left out below?
+    /// Returns true if nothing is dropped below this field.
     pub(crate) fn is_leaf(&self) -> bool {
         self.only.is_none() && self.fields.is_empty() && self.items.is_none()
     }
 
-    /// How many fields are left out, where each is in one place of an object: `None` below the items of a list, and where
-    /// all but some are.
+    /// Returns how many fields are dropped if each occurs at most once in an object; `None` if list items or all-but
+    /// lists are involved.
     pub(crate) fn dropped_once(&self) -> Option<usize> {
         if self.is_dropped {
             return Some(1);

@@ -1,5 +1,5 @@
-//! A local copy of a collection, kept by a watcher's events: [`Store`] to read it, [`Writer`] to write it,
-//! [`Subscriber`]s to hear what changes. It must not know where the events come from.
+//! A local copy of a collection, updated by watcher events: [`Store`] reads it, [`Writer`] writes it, and
+//! [`Subscriber`]s receive its changes. Independent of where the events come from.
 //!
 //! ```
 //! use futures::TryStreamExt;
@@ -23,11 +23,11 @@
 //! # }
 //! ```
 //!
-//! # What it promises
-//! - Readers see the set as it was after some event: an old set until a relist is whole, then the new one.
-//! - A relist costs what it changes. What it names again unchanged stays the same `Arc`, and no second set is built.
-//! - What a relist does without is a [`Delta::Deleted`], marked as inferred.
-//! - No subscriber can hold the watcher back, nor another subscriber, nor miss a wake-up.
+//! # Guarantees
+//! - Readers see the objects as of some event: the old objects until a relist is complete, then the new ones.
+//! - A relist costs as much as it changes. Unchanged objects keep their `Arc`, and no second set is built.
+//! - An object missing from a relist is a [`Delta::Deleted`], marked as inferred.
+//! - No subscriber blocks the watcher or another subscriber, and none misses a wake-up.
 
 mod delta;
 mod lookup;
@@ -51,16 +51,15 @@ pub use self::writer::Writer;
 use crate::error::Error;
 use crate::event::Event;
 
-/// An empty store and its writer.
+/// Creates an empty store and its writer.
 pub fn store<K: Lookup>() -> (Store<K>, Writer<K>) {
     let writer = Writer::new();
     (writer.as_reader(), writer)
 }
 
-/// Keeps a store by the events that pass: each is in the store before it is given on.
+/// Applies the events to a store; an object is in the store before its event is passed on.
 ///
-/// The same as [`reflect`](crate::WatchStreamExt::reflect), in the order of arguments of kube-runtime's function of
-/// this name.
+/// Same as [`reflect`](crate::WatchStreamExt::reflect), with the argument order of kube-runtime's `reflector`.
 pub fn reflector<K, S>(mut writer: Writer<K>, stream: S) -> impl Stream<Item = Result<Event<K>, Error>>
 where
     K: Lookup + Clone,

@@ -1,58 +1,58 @@
-//! What a watcher asks for, and how that is written as a query. Knows no HTTP client.
+//! Requests of a watcher and their query strings. Independent of any HTTP client.
 
 use crate::config::Config;
 use crate::version::ResourceVersion;
 
-/// A request for the collection.
+/// A request to the collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// One page of a LIST.
     List {
-        /// At most so many items; `None`: all.
+        /// Maximum number of items; `None`: all.
         limit: Option<u32>,
-        /// Where it goes on.
+        /// Start of the page.
         from: ListFrom,
     },
-    /// A WATCH for what came after a version.
+    /// A WATCH for changes after a resourceVersion.
     Watch {
-        /// The version.
+        /// The resourceVersion.
         resource_version: ResourceVersion,
-        /// When the server should end it.
+        /// `timeoutSeconds`, after which the server should end it.
         timeout_seconds: u32,
-        /// Ask for bookmarks.
+        /// Whether to request bookmarks.
         bookmarks: bool,
     },
-    /// A WATCH that begins with the whole set (KEP-3157).
+    /// A WATCH that starts with initial events (KEP-3157).
     StreamingList {
-        /// Which state to begin with.
+        /// Minimum state of the initial events.
         at: At,
-        /// When the server should end it.
+        /// `timeoutSeconds`, after which the server should end it.
         timeout_seconds: u32,
     },
 }
 
-/// Where a page of a LIST begins.
+/// Start of a LIST page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListFrom {
-    /// At the beginning, of this state.
+    /// The first page, at this state.
     Start(At),
-    /// Where the page before it ended. Neither `resourceVersion` nor its match go with a token (kube#1278).
+    /// The page after this continue token. Sent without `resourceVersion` and `resourceVersionMatch` (kube#1278).
     Continue(String),
 }
 
-/// Which state a set is read at.
+/// The state at which a snapshot is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
-    /// The newest.
+    /// The most recent.
     MostRecent,
-    /// Any the server has at hand.
+    /// Any state the server has cached.
     Any,
-    /// This or a newer one.
+    /// This or a newer state.
     NotOlderThan(ResourceVersion),
 }
 
 impl Request {
-    /// The query, percent-encoded, without the question mark; selectors are those of `config`, the same on every
+    /// Returns the percent-encoded query without the question mark. The selectors of `config` are part of every
     /// request.
     ///
     /// Source: API concepts; the legal combinations are those of apimachinery's `ValidateListOptions`.
@@ -101,7 +101,7 @@ impl Request {
             }
             Self::Watch { resource_version, .. } => query.push("resourceVersion", resource_version.as_str()),
             Self::StreamingList { at, .. } => {
-                // The match is required with sendInitialEvents, also where the version is unset.
+                // `sendInitialEvents` requires the match, even without a version.
                 query.push("resourceVersionMatch", "NotOlderThan");
                 if let Some(version) = at.resource_version() {
                     query.push("resourceVersion", version);
@@ -113,7 +113,7 @@ impl Request {
 }
 
 impl At {
-    /// A server that lags may answer with a state older than its newest.
+    /// Returns true if a lagging server may respond with an older state than its newest.
     pub(crate) fn may_be_old(&self) -> bool {
         match self {
             Self::MostRecent => false,
@@ -141,7 +141,7 @@ impl Query {
         self.0.push_str(name);
         self.0.push('=');
         for byte in value.bytes() {
-            // RFC 3986, 2.3: the unreserved characters; everything else is encoded, so tokens arrive verbatim.
+            // Unreserved characters of RFC 3986, 2.3; everything else is encoded, so tokens arrive verbatim.
             if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
                 self.0.push(char::from(byte));
             } else {

@@ -1,49 +1,49 @@
-//! What a server says when it refuses: one `Status` value for JSON, HTML, plain text and silence alike, and the one test
-//! of "expired" that every reader of answers asks.
+//! Errors from the server: one `Status` type for JSON, HTML, plain text and empty bodies, and the single definition
+//! of "expired".
 //!
-//! The type is this crate's own: kube's defaults every field, so that any JSON object passes for a Status and the HTTP
-//! code gets lost behind it.
+//! Not kube's type: kube's defaults every field, so any JSON object passes for a Status and the HTTP code is lost.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// A refusal, from an HTTP answer or an `ERROR` event.
+/// An error response, or the object of an `ERROR` event.
 ///
 /// Source: `meta/v1 Status`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
-    /// `code`; the HTTP status where the body has none, 0 where there is neither.
+    /// `code`; the HTTP status if the body has none, 0 if there is neither.
     pub code: u16,
     /// `reason`, empty where absent.
     pub reason: String,
-    /// `message`, or the beginning of a body that is no Status.
+    /// `message`, or the start of a body that is not a Status.
     pub message: String,
     /// `details.retryAfterSeconds`.
     pub retry_after: Option<Duration>,
-    /// `details.causes`, reason and message.
+    /// `details.causes`, reduced to reason and message.
     pub causes: Vec<StatusCause>,
 }
 
-/// One of the causes a [`Status`] names.
+/// A cause in a [`Status`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StatusCause {
-    /// Machine-readable.
+    /// Machine-readable reason.
     pub reason: String,
-    /// For people.
+    /// Human-readable message.
     pub message: String,
 }
 
 impl Status {
-    /// The resourceVersion or continue token is too old: code 410, or reason `Expired` or `Gone` whatever the code.
+    /// Returns true if the resourceVersion or continue token is too old: code 410, or reason `Expired` or `Gone` with
+    /// any code.
     ///
     /// Source: client-go `isExpiredError`; servers that send the reason without the code exist (linkerd2#1649).
     pub fn is_expired(&self) -> bool {
         self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone")
     }
 
-    /// The resourceVersion is ahead of this server, in any of the three forms servers have had for it.
+    /// Returns true if the resourceVersion is ahead of the server, in any of the three forms that servers have used.
     ///
     /// Source: client-go `isTooLargeResourceVersionError`; kubernetes#91073, #94315.
     pub fn is_too_large_resource_version(&self) -> bool {
@@ -54,20 +54,20 @@ impl Status {
             || self.message.contains(WORDS)
     }
 
-    /// The server is busy or not there for the moment; the request itself was fine.
+    /// Returns true if the server is busy or temporarily unavailable and the request itself was valid.
     pub fn is_transient(&self) -> bool {
         self.code == 429 || (500..600).contains(&self.code) || self.reason == "TooManyRequests"
     }
 
-    /// A corrupt object was deleted without its last state being known: only a LIST can tell what is left.
+    /// Returns true if a corrupt object was deleted and its last state is unknown: only a LIST shows what is left.
     ///
     /// Source: KEP-3926; client-go `TestReflectorReplacesStoreOnUnsafeDelete`.
     pub fn is_storage_read_error(&self) -> bool {
         self.reason == "StorageReadError"
     }
 
-    /// Reads a body that should be a Status. Anything else becomes a Status with this HTTP code and the beginning of
-    /// the text as its message, so the code is never lost.
+    /// Parses a body as a Status. Any other body becomes a Status with this HTTP code and the start of the text as
+    /// message, so the code is never lost.
     pub fn from_body(http: u16, body: &[u8]) -> Self {
         if let Some(mut status) = serde_json::from_slice::<Wire>(body)
             .ok()
@@ -87,7 +87,7 @@ impl Status {
         }
     }
 
-    /// Reads the object of an `ERROR` event. What is no Status gives one that says nothing: a fault of the stream.
+    /// Parses the object of an `ERROR` event. Anything but a Status becomes an empty one: a fault of the stream.
     pub(crate) fn from_error_event(json: Option<&str>) -> Self {
         json.and_then(|json| serde_json::from_str::<Wire>(json).ok())
             .filter(|wire| wire.kind.as_deref().is_none_or(|kind| kind == "Status"))
@@ -100,7 +100,7 @@ impl Status {
             )
     }
 
-    /// Reads an object as a Status if it is one: by its kind, or by carrying `"status":"Failure"`.
+    /// Parses an object if it is a Status: by its kind, or by `"status":"Failure"`.
     pub(crate) fn from_object(json: &str) -> Option<Self> {
         serde_json::from_str::<Wire>(json)
             .ok()
@@ -109,7 +109,7 @@ impl Status {
     }
 }
 
-/// Enough of an error page to recognise it, not enough to flood a log.
+/// Enough of an error page to recognise it, without flooding a log.
 const MESSAGE_BYTES_MAX: usize = 256;
 
 impl fmt::Display for Status {
@@ -127,7 +127,7 @@ impl fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
-/// The fields as they may come: any of them missing or null.
+/// Wire format; any field may be missing or null.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire {
@@ -153,7 +153,7 @@ struct WireCause {
 }
 
 impl Wire {
-    /// Handler timeouts come without kind and apiVersion, so `"status":"Failure"` speaks too.
+    /// Handler timeouts lack kind and apiVersion, so `"status":"Failure"` is sufficient.
     fn looks_real(&self) -> bool {
         match self.kind.as_deref() {
             Some(kind) => kind == "Status",

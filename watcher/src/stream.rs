@@ -1,5 +1,5 @@
-//! The only place that waits: carries out what the [`machine`](crate::machine) wants over a `kube_client::Client`, and
-//! tells it what came. Decides nothing that the machine could decide.
+//! The I/O driver: sends the requests of the [`machine`](crate::machine) with a `kube_client::Client` and passes it
+//! the responses. The only module that waits; leaves every decision to the machine.
 
 mod link;
 mod one;
@@ -30,11 +30,11 @@ use crate::object;
 use crate::progress::Progress;
 use crate::reflector::Writer;
 
-/// Follows a collection for ever: snapshots, changes, and recovery from whatever ends a watch.
+/// Watches a collection: snapshots, changes, and recovery from failed watches.
 ///
-/// Takes the collection and its options; gives the events in the server's order, and each error it recovers from. The
-/// stream never ends. Dropping it drops the request that is on its way. It must be polled inside a tokio runtime with
-/// time enabled; it does nothing while it is not polled.
+/// Returns the events in the server's order, and each error it recovers from. The stream never ends. Dropping it
+/// cancels the current request. It must be polled inside a tokio runtime with time enabled, and makes no progress
+/// while it is not polled.
 pub fn watcher<K>(api: Api<K>, config: Config) -> Watcher<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -46,9 +46,9 @@ where
     Watcher::new(api.into_client(), target, config, codec, object::identity)
 }
 
-/// Like [`watcher()`], but asks the server for metadata only.
+/// Like [`watcher()`], but requests only metadata.
 ///
-/// A server that cannot do that sends whole objects, of which all but the metadata is dropped.
+/// If the server returns full objects instead, everything but the metadata is dropped.
 pub fn metadata_watcher<K>(api: Api<K>, config: Config) -> Watcher<PartialObjectMeta<K>>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -57,7 +57,7 @@ where
     Watcher::new(api.into_client(), target, config, codec, object::identity)
 }
 
-/// Like [`watcher()`], but objects are decoded when they are used: see [`Lazy`].
+/// Like [`watcher()`], but objects are decoded on access: see [`Lazy`].
 pub fn lazy_watcher<K>(api: Api<K>, config: Config) -> Watcher<Lazy<K>>
 where
     K: Resource + DeserializeOwned + Send + 'static,
@@ -67,8 +67,8 @@ where
     Watcher::new(api.into_client(), target, config, codec, Lazy::identity)
 }
 
-/// Like [`lazy_watcher()`], of objects whose text is kept compressed, each against the first one: a store of them takes a
-/// small part of their JSON, and decoding one takes a little longer.
+/// Like [`lazy_watcher()`], but the text of each object is compressed against that of the first one: a store takes a
+/// small part of the JSON's size, and decoding takes slightly longer.
 #[cfg(feature = "compress")]
 pub fn packed_watcher<K>(api: Api<K>, config: Config) -> Watcher<Lazy<K>>
 where
@@ -79,8 +79,8 @@ where
     Watcher::new(api.into_client(), target, config, codec, Lazy::identity)
 }
 
-/// Like [`watcher()`], and keeps a store by what it tells. What a relist names again unchanged, by uid and
-/// resourceVersion, is not decoded again: it is the object that the store has.
+/// Like [`watcher()`], but also applies the events to a store. Objects of a relist that are unchanged, by uid and
+/// resourceVersion, are not decoded again: the event contains the object of the store.
 pub fn store_watcher<K>(
     api: Api<K>,
     config: Config,
@@ -95,7 +95,7 @@ where
         let known = decode::identity(json).and_then(|id| store.same(&id));
         match known {
             Some(object) => Ok(object),
-            // What is decoded has room to grow in every list and string; a copy, which is to stay, has none.
+            // Decoded lists and strings have spare capacity; a clone, which is kept, has none.
             None => decode.decode(json).map(|object| Arc::new(object.clone())),
         }
     });
@@ -112,7 +112,7 @@ where
 
 fn codec<K: DeserializeOwned + 'static>(config: &Config, metadata_only: bool) -> Codec<K> {
     let prune = config.prune.clone();
-    // Some servers send whole objects all the same.
+    // Some servers send full objects anyway.
     Codec::typed(if metadata_only {
         prune.all_but(&["apiVersion", "kind", "metadata"])
     } else {
@@ -120,11 +120,11 @@ fn codec<K: DeserializeOwned + 'static>(config: &Config, metadata_only: bool) ->
     })
 }
 
-/// Follows one object: `Some` whenever it is there or changed, `None` when it is known not to be.
+/// Watches one object: `Some` whenever it was added or changed, `None` when it is known not to exist.
 ///
-/// Takes the collection and the object's name. Where an `Api` of all namespaces finds the name in several of them, the
-/// first is followed until it is gone, and each event of another is [`Error::SeveralObjects`]: use a namespaced one.
-/// Objects of other names, from a server that ignores field selectors, are dropped.
+/// If an `Api` of all namespaces finds the name in several of them, the first is followed until it is deleted, and
+/// each event of another is [`Error::SeveralObjects`]: use a namespaced `Api`. Objects of other names, from a server
+/// that ignores field selectors, are dropped.
 pub fn watch_object<K>(
     api: Api<K>,
     name: &str,
@@ -146,15 +146,15 @@ where
 {
     let mut one = One::new(name);
     watcher(api, config.fields(&format!("metadata.name={name}"))).filter_map(move |event| {
-        let told = match event {
+        let state = match event {
             Ok(event) => one.take(event),
             Err(error) => Some(Err(error)),
         };
-        futures::future::ready(told)
+        futures::future::ready(state)
     })
 }
 
-/// The stream of [`watcher()`]: a machine, its one request, and what is not yet told.
+/// Stream returned by [`watcher()`]: the machine, its current request, and the events not yet delivered.
 #[must_use = "streams do nothing unless polled"]
 pub struct Watcher<K> {
     client: kube_client::Client,
@@ -164,41 +164,43 @@ pub struct Watcher<K> {
     codec: Codec<K>,
     kinds: Kinds,
     link: Option<Link>,
-    told: VecDeque<Result<Event<K>, Error>>,
+    pending: VecDeque<Result<Event<K>, Error>>,
     timer: Option<Pin<Box<Sleep>>>,
     started: Option<Instant>,
-    /// When bytes last came.
-    heard: Option<Instant>,
-    /// When the consumer was given an event, until it polls again. Nothing is heard meanwhile.
-    taken: Option<Duration>,
+    /// When bytes last arrived.
+    last_received: Option<Instant>,
+    /// When the consumer received an event, until it polls again. No bytes are read in between.
+    yielded_at: Option<Duration>,
     progress: Progress,
 }
 
-/// A consumer that takes so long for an event is slow: what it is told next is read ahead, so that neither a token nor a
-/// version ages with it (kube's `watcher` lets them). For one that keeps up nothing is held but what came in one read.
+/// Minimum processing time per event for a consumer to count as slow: for a slow consumer the stream reads ahead, so
+/// that continue tokens and versions do not expire meanwhile (with kube's `watcher` they can). For a fast one only
+/// the events of one read are buffered.
 const SLOW: Duration = Duration::from_millis(1);
-/// Events that may wait for a slow consumer before nothing more is read: more than a page, so that the next page is on
-/// its way while this one is consumed.
-const TOLD_MAX: usize = 1024;
-/// Reads that may bring no event before the task yields, so that a flood of bookmarks starves nobody.
-const READS_MAX: u32 = 64;
+/// Maximum number of events buffered for a slow consumer: more than a page, so that the next page is requested while
+/// this one is processed.
+const MAX_PENDING: usize = 1024;
+/// Maximum number of reads without an event before the task yields, so that a flood of bookmarks does not starve
+/// other tasks.
+const MAX_READS: u32 = 64;
 
 impl<K> Unpin for Watcher<K> {}
 
 impl<K> Watcher<K> {
-    /// A view of how far this watcher has come, to keep while the stream is polled elsewhere.
+    /// Returns a handle to the progress of this watcher, for use while the stream is polled elsewhere.
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }
 
-    /// Says how far the consumer was told.
-    fn tell_progress(&self) {
-        // While something is still to be told, the machine is ahead of the consumer.
-        if self.told.is_empty()
+    /// Publishes the point up to which the consumer has received all events.
+    fn publish_progress(&self) {
+        // While events are pending, the machine is ahead of the consumer.
+        if self.pending.is_empty()
             && self.progress.is_watched()
-            && let (Some(version), Some(heard)) = (self.machine.synced(), self.heard)
+            && let (Some(version), Some(last_received)) = (self.machine.synced(), self.last_received)
         {
-            self.progress.set(version.as_str(), heard);
+            self.progress.set(version.as_str(), last_received);
         }
     }
 }
@@ -228,20 +230,20 @@ impl<K> Watcher<K> {
             codec,
             kinds: Kinds::new(),
             link: None,
-            told: VecDeque::new(),
+            pending: VecDeque::new(),
             timer: None,
             started: None,
-            heard: None,
-            taken: None,
+            last_received: None,
+            yielded_at: None,
             progress: Progress::default(),
         }
     }
 
-    /// Time since the stream was first polled.
+    /// Returns the time since the stream was first polled.
     fn now(&mut self) -> Duration {
         #[expect(
             clippy::disallowed_methods,
-            reason = "this is the edge that gives the machine its time"
+            reason = "the driver passes the time to the machine"
         )]
         let now = Instant::now();
         now.duration_since(*self.started.get_or_insert(now))
@@ -252,7 +254,12 @@ impl<K> Watcher<K> {
             match output {
                 Output::Request { id, request } => {
                     let query = request.query(&self.config);
-                    tracing::debug!(request = id.0, path = self.target.path(), query, "asking");
+                    tracing::debug!(
+                        request = id.0,
+                        path = self.target.path(),
+                        query,
+                        "sending request"
+                    );
                     self.link = Some(Link::open(
                         &self.client,
                         &self.target,
@@ -267,17 +274,17 @@ impl<K> Watcher<K> {
                         self.link = None;
                     }
                 }
-                Output::Event(event) => self.told.push_back(Ok(event)),
+                Output::Event(event) => self.pending.push_back(Ok(event)),
                 Output::Error(error) => {
-                    tracing::debug!(%error, "reported");
-                    self.told.push_back(Err(error));
+                    tracing::debug!(%error, "reporting error");
+                    self.pending.push_back(Err(error));
                 }
-                Output::Wait { until, then } => tracing::debug!(?until, then, "waiting"),
+                Output::Wait { until, then } => tracing::debug!(?until, then, "backing off"),
             }
         }
     }
 
-    /// Reads what is there of the current answer; `Pending` when there is nothing, or no request.
+    /// Reads available parts of the current response; `Pending` if there are none, or no request.
     fn poll_link(&mut self, now: Duration, cx: &mut Context<'_>) -> Poll<Read> {
         let Some(link) = &mut self.link else {
             return Poll::Pending;
@@ -293,7 +300,7 @@ impl<K> Watcher<K> {
         read
     }
 
-    /// Ready when the machine's time has come.
+    /// Ready when the machine's timeout is due.
     fn poll_timer(&mut self, now: Duration, cx: &mut Context<'_>) -> Poll<()> {
         let (Some(due), Some(started)) = (self.machine.poll_timeout(), self.started) else {
             return Poll::Pending;
@@ -307,7 +314,7 @@ impl<K> Watcher<K> {
         let timer = self
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
-        // Deadlines move with every chunk, and mostly later: the timer is reset only when it fires.
+        // Deadlines move with every chunk, mostly later: the timer is reset only when it fires.
         if timer.deadline() > at {
             timer.as_mut().reset(at);
         }
@@ -326,55 +333,55 @@ impl<K> Stream for Watcher<K> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        this.tell_progress();
+        this.publish_progress();
         let mut now = this.now();
-        let mut told_max = 1;
-        if let Some(taken) = this.taken.take() {
-            let busy = now.saturating_sub(taken);
+        let mut max_pending = 1;
+        if let Some(yielded_at) = this.yielded_at.take() {
+            let busy = now.saturating_sub(yielded_at);
             this.machine.handle(now, Input::Unattended(busy));
             if busy >= SLOW {
-                told_max = TOLD_MAX;
+                max_pending = MAX_PENDING;
             }
         }
         let mut reads = 0;
-        while reads < READS_MAX {
-            if this.told.is_empty()
-                && told_max == 1
+        while reads < MAX_READS {
+            if this.pending.is_empty()
+                && max_pending == 1
                 && let Some(event) = this.machine.poll_only_event()
             {
-                this.taken = Some(now);
+                this.yielded_at = Some(now);
                 return Poll::Ready(Some(Ok(event)));
             }
             this.carry_out();
-            if this.told.len() >= told_max {
+            if this.pending.len() >= max_pending {
                 break;
             }
             match this.poll_link(now, cx) {
-                Poll::Ready(Read::Told) => continue,
+                Poll::Ready(Read::Emitted) => continue,
                 Poll::Ready(Read::Bytes | Read::Over) => {
                     reads += 1;
                     now = this.now();
-                    this.heard = this.started.and_then(|started| started.checked_add(now));
+                    this.last_received = this.started.and_then(|started| started.checked_add(now));
                     continue;
                 }
                 Poll::Pending => {}
             }
-            // Only a side that has nothing to say can be silent for too long.
+            // Checked only when no bytes are available: otherwise the peer is not silent.
             if this.poll_timer(now, cx).is_ready() {
                 now = this.now();
                 this.machine.handle(now, Input::Timeout);
                 reads += 1;
                 continue;
             }
-            if this.told.is_empty() {
-                this.tell_progress();
+            if this.pending.is_empty() {
+                this.publish_progress();
                 return Poll::Pending;
             }
             break;
         }
-        if let Some(told) = this.told.pop_front() {
-            this.taken = Some(now);
-            return Poll::Ready(Some(told));
+        if let Some(pending) = this.pending.pop_front() {
+            this.yielded_at = Some(now);
+            return Poll::Ready(Some(pending));
         }
         cx.waker().wake_by_ref();
         Poll::Pending

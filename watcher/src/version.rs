@@ -1,30 +1,32 @@
-//! resourceVersions: opaque text that goes back to the server verbatim, and the one comparison that is promised.
+//! resourceVersions: opaque text returned to the server verbatim, and the one comparison that Kubernetes guarantees.
 //!
-//! Nothing here parses a version into a machine integer: versions have up to 128 bits, and some servers' are no numbers.
+//! No version is parsed into a machine integer: versions have up to 128 bits, and some servers' versions are not
+//! numbers.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A `metadata.resourceVersion` a watch may start at: neither empty nor `0`, which mean "start over" and "anything".
+/// A `metadata.resourceVersion` at which a watch may start: neither empty nor `0`, which mean "most recent" and
+/// "any".
 ///
 /// Source: API concepts, "Resource versions".
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ResourceVersion(String);
 
 impl ResourceVersion {
-    /// Takes the text of a `resourceVersion` field; `None` for `""` and `"0"`.
+    /// Creates a version from the text of a `resourceVersion` field; `None` for `""` and `"0"`.
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
         (!matches!(text.as_str(), "" | "0")).then_some(Self(text))
     }
 
-    /// The text, verbatim.
+    /// Returns the text, verbatim.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Compares with another version of the same collection; `None` when either is no plain decimal number, for which
-    /// only equality means anything.
+    /// Compares with another version of the same collection; `None` if either is not a plain decimal number, in which
+    /// case only equality is meaningful.
     ///
     /// Source: KEP-5504, comparable resource versions (decimal, no leading zero, below 2^128).
     pub fn compare(&self, other: &str) -> Option<Ordering> {
@@ -36,12 +38,12 @@ impl ResourceVersion {
         })
     }
 
-    /// True when `other` is known to be older than this version.
+    /// Returns true if `other` is known to be older than this version.
     pub fn is_newer_than(&self, other: &str) -> bool {
         self.compare(other) == Some(Ordering::Greater)
     }
 
-    /// Replaces the text in place; what cannot start a watch is refused with `false` and changes nothing.
+    /// Replaces the text in place; returns `false` and changes nothing if a watch cannot start at it.
     pub(crate) fn set(&mut self, text: &str) -> bool {
         if matches!(text, "" | "0") {
             return false;

@@ -1,8 +1,8 @@
-//! Every order in which a writer, readers, waiters and subscribers may come to the store's locks, or very many of them:
-//! shuttle's locks are in the place of the standard library's, and its scheduler decides who goes on.
+//! Tests of lock interleavings of writer, readers, waiters and subscribers of a store: shuttle replaces the standard
+//! library's locks and runs the threads in many random schedules.
 //!
-//! `cargo test -p watcher --features shuttle --test interleavings`. A lost wake-up shows as a deadlock, with the schedule
-//! that leads to it.
+//! `cargo test -p watcher --features shuttle --test interleavings`. A lost wake-up fails as a deadlock, with its
+//! schedule.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn try_all(story: impl Fn() + Send + Sync + 'static) {
     shuttle::check_pct(move || story(), SCHEDULES, 3);
 }
 
-/// kube-runtime's store wakes one of its waiters.
+/// kube-runtime's store wakes only one of its waiters.
 #[test]
 fn every_waiter_is_woken() {
     try_all(|| {
@@ -50,7 +50,7 @@ fn every_waiter_is_woken() {
 }
 
 #[test]
-fn every_waiter_hears_of_the_writers_end() {
+fn the_writers_end_wakes_every_waiter() {
     try_all(|| {
         let (store, writer) = reflector::store::<ConfigMap>();
         let waiter = thread::spawn(move || block_on(store.wait_until_ready()));
@@ -59,9 +59,9 @@ fn every_waiter_hears_of_the_writers_end() {
     });
 }
 
-/// kube-runtime's handle sleeps for ever when what it was told of is gone by the time it looks.
+/// kube-runtime's handle sleeps forever if the object of a received key is gone by the time it looks.
 #[test]
-fn a_subscriber_hears_of_everything_that_stays_and_of_the_end() {
+fn a_subscriber_receives_the_final_objects_and_the_end() {
     try_all(|| {
         let (store, mut writer) = reflector::store::<ConfigMap>();
         let subscriber = store.subscribe();
@@ -75,7 +75,7 @@ fn a_subscriber_hears_of_everything_that_stays_and_of_the_end() {
 }
 
 #[test]
-fn who_subscribes_while_events_come_misses_and_doubles_nothing() {
+fn a_concurrent_subscriber_neither_misses_nor_repeats_changes() {
     try_all(|| {
         let (store, mut writer) = reflector::store::<ConfigMap>();
         let late: Store<ConfigMap> = store.clone();
@@ -88,7 +88,7 @@ fn who_subscribes_while_events_come_misses_and_doubles_nothing() {
     });
 }
 
-/// The names a subscriber ends with, by folding what it is told.
+/// Returns the names that remain after folding a subscriber's deltas.
 async fn names(mut subscriber: Subscriber<ConfigMap>) -> Vec<String> {
     let mut names = Vec::new();
     while let Some(delta) = subscriber.next().await {

@@ -1,4 +1,4 @@
-//! Into what an object's JSON is decoded, and what of it is left out on the way.
+//! Selects the type into which objects are decoded, and the fields that are dropped while decoding.
 
 #[cfg(feature = "client")]
 use std::any::{Any, TypeId};
@@ -11,18 +11,18 @@ use super::plain;
 use super::prune::Pruned;
 use crate::prune::Prune;
 
-/// Turns the JSON of one object into what a consumer gets. Cheap to clone.
+/// Decodes the JSON of one object into the consumer's type. Cheap to clone.
 pub struct Codec<O> {
     decode: Arc<Decode<O>>,
 }
 
-/// Decodes without what is left out.
+/// Decodes JSON into `O` without the pruned fields.
 type Reading<O> = fn(&str, &Prune) -> Result<O, serde_json::Error>;
 
 type Decode<O> = dyn Fn(&str) -> Result<O, serde_json::Error> + Send + Sync;
 
 impl<O: DeserializeOwned + 'static> Codec<O> {
-    /// The object's own type, without what `prune` names.
+    /// Returns a codec for the full type, without the fields in `prune`.
     pub fn typed(prune: Prune) -> Self {
         Self::pruning(prune, decoding::<O>())
     }
@@ -30,7 +30,7 @@ impl<O: DeserializeOwned + 'static> Codec<O> {
 
 #[cfg(feature = "client")]
 impl<K: 'static> Codec<kube_core::PartialObjectMeta<K>> {
-    /// The metadata of whatever object, without what `prune` names.
+    /// Returns a codec for the metadata of any object, without the fields in `prune`.
     pub(crate) fn metadata(prune: Prune) -> Self {
         Self::pruning(prune, super::dynamic::metadata)
     }
@@ -50,13 +50,13 @@ impl<O: 'static> Codec<O> {
                 return Ok(object);
             }
             drop(kept);
-            // Whatever is odd about it, or wrong with it.
+            // Fallback for unusual or invalid input.
             decode(json, &prune)
         })
     }
 }
 
-/// How a type is decoded, without what is left out.
+/// Returns the decoding function for a type.
 fn decoding<O: DeserializeOwned + 'static>() -> Reading<O> {
     #[cfg(feature = "client")]
     if TypeId::of::<O>() == TypeId::of::<kube_core::DynamicObject>() {
@@ -81,7 +81,7 @@ fn decoding<O: DeserializeOwned + 'static>() -> Reading<O> {
 }
 
 impl<O> Codec<O> {
-    /// Any decoding: `decode` gets the JSON of one object, or what should be that.
+    /// Returns a codec that calls `decode` with the JSON of one object; the JSON may be invalid.
     pub fn new(decode: impl Fn(&str) -> Result<O, serde_json::Error> + Send + Sync + 'static) -> Self {
         Self {
             decode: Arc::new(decode),

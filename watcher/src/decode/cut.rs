@@ -1,24 +1,25 @@
-//! Leaves fields out of the text of an object, before it is decoded: brackets are counted several times faster than a
-//! field is read that nobody wants. Knows no types, and gives up on whatever is not written as API servers write JSON.
+//! Removes fields from an object's text before it is decoded: counting brackets is several times faster than decoding
+//! a field that is then dropped. Knows no types, and returns `None` for any JSON not formatted as apiservers write
+//! it.
 
 use super::scan::ValueEnd;
 use crate::prune::{Node, Prune};
 
 impl Prune {
-    /// The object's text without what is left out, where that is found without reading it.
+    /// Returns the text without the pruned fields, if they can be located without parsing.
     pub(crate) fn cut<'a>(&self, json: &'a str, kept: &'a mut String) -> Option<&'a str> {
         cut(json, self.root(), kept)
     }
 }
 
-/// The object's text without what the node leaves out. `None` where there are blanks between its fields, escapes in
-/// their names, or, as far as it is looked at, anything but one object: to be left to a slower reader.
+/// Returns the object's text without the fields of `root`. `None` if there is whitespace between fields, if field
+/// names contain escapes, or if the scanned part is not a single object: the caller must use a slower parser.
 ///
-/// What is behind the last field to leave out is not looked at: that it is the rest of one object, and names no field
-/// twice, is for whoever decodes it to say.
+/// Text after the last pruned field is not scanned. The decoder that runs next must check that it is the rest of one
+/// object and that no field occurs twice.
 ///
-/// What is kept lies in `kept`, which is to be used again: a text of some KB that is allocated for each object makes glibc
-/// merge all the small pieces that the object before has left, each time.
+/// The result is stored in `kept`, a buffer to be reused: allocating several KB per object makes glibc consolidate
+/// the small chunks freed by the previous object each time.
 pub(super) fn cut<'a>(json: &'a str, root: &Node, kept: &'a mut String) -> Option<&'a str> {
     kept.clear();
     let mut scissors = Scissors {
@@ -42,12 +43,12 @@ pub(super) fn cut<'a>(json: &'a str, root: &Node, kept: &'a mut String) -> Optio
 
 struct Scissors<'a, 'k> {
     json: &'a str,
-    /// What comes next.
+    /// Offset of the next byte.
     at: usize,
-    /// What is kept of the text up to `kept_to`.
+    /// The retained text up to `kept_to`.
     kept: &'k mut String,
     kept_to: usize,
-    /// How many fields are still to be left out, where that is known.
+    /// Number of fields still to be removed, if known.
     sought: Option<usize>,
 }
 
@@ -60,7 +61,7 @@ impl<'a> Scissors<'a, '_> {
         (self.next()? == byte).then(|| self.at += 1)
     }
 
-    /// Passes a value, of which nothing is left out where no node says so.
+    /// Skips a value; removes nothing below it if `node` is `None`.
     fn value(&mut self, node: Option<&Node>) -> Option<()> {
         match (self.next()?, node.filter(|node| !node.is_leaf())) {
             (b'{', Some(node)) => self.fields(node),
@@ -100,7 +101,7 @@ impl<'a> Scissors<'a, '_> {
             } else if !is_last {
                 self.leave_out(start, self.at);
             } else if is_any_kept {
-                // With the comma before it, which may have been kept already.
+                // Includes the preceding comma, which may have been kept already.
                 self.leave_out(start, self.at - 1);
                 self.kept.pop();
             } else {
@@ -125,7 +126,7 @@ impl<'a> Scissors<'a, '_> {
         }
     }
 
-    /// A string as it is written, without its quotes.
+    /// Returns a string as written, without its quotes.
     fn string(&mut self) -> Option<&'a str> {
         self.pass(b'"')?;
         let start = self.at;
@@ -183,8 +184,8 @@ mod tests {
     #[case::last(r#"{"a":1,"x":2}"#, Some(r#"{"a":1}"#))]
     #[case::alone(r#"{"x":1}"#, Some("{}"))]
     #[case::with_one_below(r#"{"m":{"a":1,"y":2},"x":1,"b": 2}"#, Some(r#"{"m":{"a":1},"b": 2}"#))]
-    #[case::one_is_not_there(r#"{"x":1,"a":2}{}"#, None)]
-    #[case::what_follows_is_not_looked_at(r#"{"x":1,"m":{"y":2}, torn"#, Some(r#"{"m":{}, torn"#))]
+    #[case::one_is_missing(r#"{"x":1,"a":2}{}"#, None)]
+    #[case::text_after_the_last_field_is_not_scanned(r#"{"x":1,"m":{"y":2}, torn"#, Some(r#"{"m":{}, torn"#))]
     fn nothing_is_looked_at_behind_the_last_cut(#[case] json: &str, #[case] expected: Option<&str>) {
         let prune = Prune::nothing().field("x").field("m.y");
         assert_eq!(cut(json, prune.root(), &mut String::new()), expected);

@@ -1,5 +1,5 @@
-//! `DynamicObject` and `PartialObjectMeta` without the detour that `#[serde(flatten)]` takes: it keeps every unknown
-//! field as serde's own tree first, and builds the JSON value from that.
+//! Decodes `DynamicObject` and `PartialObjectMeta` without `#[serde(flatten)]`, which first buffers every unknown
+//! field as serde's internal `Content` and then builds the JSON value from it.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,12 +12,12 @@ use super::plain;
 use super::prune::{Name, Pruned};
 use crate::prune::Prune;
 
-/// Decodes an object whose type is not known, as `serde_json::from_str` would, but for what is left out.
+/// Decodes an object of unknown type like `serde_json::from_str`, without the pruned fields.
 pub(super) fn object(json: &str, prune: &Prune) -> Result<DynamicObject, serde_json::Error> {
     read(json, prune, Object)
 }
 
-/// Decodes the type and the metadata of an object alike, and passes over the rest of it.
+/// Decodes the type and metadata of an object in the same way, and skips the rest.
 pub(super) fn metadata<K>(json: &str, prune: &Prune) -> Result<PartialObjectMeta<K>, serde_json::Error> {
     let (types, metadata) = read(json, prune, Metadata)?;
     Ok(PartialObjectMeta {
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for Metadata {
     }
 }
 
-/// Reads an object, whose unknown fields `other` takes.
+/// Reads an object; `other` receives the unknown fields.
 fn fields<'de, A: MapAccess<'de>>(
     mut map: A,
     mut other: impl FnMut(&mut A, std::borrow::Cow<'de, str>) -> Result<(), A::Error>,
@@ -103,7 +103,7 @@ fn fields<'de, A: MapAccess<'de>>(
     }
     let types = match (api_version, kind) {
         (Some(Value::String(api_version)), Some(Value::String(kind))) => Some(TypeMeta { api_version, kind }),
-        // One without the other is no type: kube keeps neither.
+        // kube's `TypeMeta` needs both fields; with only one it is `None`.
         (_, _) => None,
     };
     Ok((types, metadata.unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! The few fields the machine lives on, read without decoding the object they belong to.
+//! Parses the few fields the machine needs, without decoding the object they belong to.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::error::Malformed;
 use crate::machine::Change;
 use crate::object::Identity;
 
-/// A watch event, its object untouched.
+/// A watch event whose object is still raw JSON.
 #[derive(Debug, Deserialize)]
 pub(super) struct Envelope<'a> {
     #[serde(rename = "type", borrow)]
@@ -22,8 +22,8 @@ pub(super) struct Envelope<'a> {
     pub(super) object: Option<&'a RawValue>,
 }
 
-/// The JSON of the object in a line that is written as API servers write events, and nothing else: to be decoded at
-/// once, without a look at the envelope. Whether it is the object's JSON to its very end, its decoding proves.
+/// Returns the object's JSON if the line is formatted exactly as apiservers write events, so that it can be decoded
+/// without parsing the envelope. The decoder has to check that the object ends where the line does.
 pub(super) fn plain_object(line: &str) -> Option<(Change, &str)> {
     let rest = line.strip_prefix(r#"{"type":""#)?;
     let (word, rest) = rest.split_once('"')?;
@@ -44,7 +44,7 @@ pub(super) enum EnvelopeError {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads the first value of a text; with it comes the offset where the value ends.
+    /// Reads the first value of a text; returns it with its end offset.
     pub(super) fn read_first(text: &'a str) -> Result<(Self, usize), EnvelopeError> {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Self>();
         match values.next() {
@@ -67,7 +67,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Type and metadata of an object, as far as they are needed.
+/// Type and metadata of an object, reduced to the fields that are needed.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Head<'a> {
@@ -93,7 +93,7 @@ struct Metadata<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// `None` for what has no metadata to speak of.
+    /// Returns `None` if the object has no usable metadata.
     pub(super) fn read(json: &'a str) -> Option<Self> {
         serde_json::from_str::<Self>(json)
             .ok()
@@ -119,8 +119,8 @@ impl<'a> Head<'a> {
     }
 }
 
-/// A bookmark, read as leniently as can be: servers send zero values, nulls, and sometimes hardly an object at all
-/// (kube#285, antrea#8140). It can do no harm: without a version it is ignored.
+/// A bookmark, parsed leniently: servers send zero values, nulls, and sometimes almost no object (kube#285,
+/// antrea#8140). This is harmless: a bookmark without a version is ignored.
 #[derive(Debug, Default)]
 pub(super) struct Bookmark {
     pub(super) resource_version: String,
@@ -142,13 +142,13 @@ impl Bookmark {
                 .as_str()
                 .unwrap_or_default()
                 .to_owned(),
-            // The value is part of the contract: anything but the string "true" marks nothing (KEP-3157).
+            // Only the string "true" counts as the end marker (KEP-3157).
             initial_events_end: metadata["annotations"]["k8s.io/initial-events-end"] == "true",
         }
     }
 }
 
-/// A string that borrows from its JSON where it has no escapes.
+/// A string that borrows from the JSON unless it contains escapes.
 #[derive(Debug, Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -158,7 +158,7 @@ impl Text<'_> {
     }
 }
 
-/// Absent is empty.
+/// Returns the text; empty if absent.
 pub(super) fn text(text: Option<Text<'_>>) -> Cow<'_, str> {
     text.map_or(Cow::Borrowed(""), |text| text.0)
 }

@@ -1,4 +1,5 @@
-//! Which object a piece of JSON is, without decoding it: its metadata is read as far as names and versions go.
+//! Extracts an object's identity from JSON without decoding the object: only names and versions of its metadata are
+//! parsed.
 
 use std::borrow::Cow;
 
@@ -6,17 +7,17 @@ use super::envelope::Head;
 use super::scan::ValueEnd;
 use crate::object::Identity;
 
-/// Which object this is; `None` for what has no metadata, or is no JSON as far as was read.
+/// Returns the object's identity; `None` if it has no metadata or the part parsed is not JSON.
 pub(crate) fn identity(json: &str) -> Option<Identity<'_>> {
     quick(json).or_else(|| Head::read(json).map(Head::object))
 }
 
-/// Is this one value of JSON and nothing else, as far as brackets and strings tell?
+/// Returns true if the text is exactly one JSON value, judged by brackets and strings only.
 pub(crate) fn is_one_value(json: &str) -> bool {
     json.starts_with('{') && ValueEnd::default().advance(json.as_bytes()) == Some(json.len())
 }
 
-/// The case that is not odd: type and metadata are the first fields, and no name has an escape.
+/// Fast path: type and metadata are the first fields, and no name contains an escape.
 fn quick(json: &str) -> Option<Identity<'_>> {
     let mut rest = json.strip_prefix('{')?;
     loop {
@@ -70,7 +71,7 @@ fn key(rest: &str) -> Option<(&str, &str)> {
     Some((key, rest.strip_prefix(':')?))
 }
 
-/// A string without escapes, and what follows.
+/// Returns a string without escapes, and the text after it.
 fn text(rest: &str) -> Option<(&str, &str)> {
     let rest = rest.strip_prefix('"')?;
     let end = memchr::memchr2(b'"', b'\\', rest.as_bytes())?;
@@ -113,7 +114,7 @@ mod tests {
     #[case(r#"{"a":{}"#, false)]
     #[case(r#"{}{}"#, false)]
     #[case("1", false)]
-    fn one_value_is_told_from_more_and_less(#[case] json: &str, #[case] expected: bool) {
+    fn exactly_one_value_is_required(#[case] json: &str, #[case] expected: bool) {
         assert_eq!(is_one_value(json), expected);
     }
 }

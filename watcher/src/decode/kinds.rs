@@ -1,23 +1,23 @@
-//! Keeps objects of another kind out: what a misrouted request, or a server that answers in tables, brings.
+//! Rejects objects of a different kind, as a misrouted request or a server that responds with a Table returns them.
 //!
-//! Nobody tells the watcher its kind: an `Api` keeps it to itself, and items of built-in lists have none. So it is
-//! learnt, and what was learnt is doubted when it is contradicted: the contradiction is reported, and the next answer
-//! decides. A wrong first answer costs an error and a retry, and never more.
+//! The watcher is not given its kind: `Api` does not expose it, and items of built-in lists do not contain it. It is
+//! therefore learnt from responses. When a response contradicts what was learnt, that is reported and forgotten, and
+//! the next response decides: a wrong first response costs an error and a retry, no more.
 
 use std::fmt;
 
 use super::short;
 use crate::error::Malformed;
 
-/// The kinds of the collection and of its objects, as far as answers told them.
+/// Kinds of the collection and of its objects, as learnt from responses.
 #[derive(Debug, Default)]
 pub struct Kinds {
     list: Option<Kind>,
     object: Option<Kind>,
-    /// `object` was seen on an object, and not only guessed from the kind of the list.
+    /// `object` was read from an object, not inferred from the kind of the list.
     is_proven: bool,
-    /// How the JSON of an object begins whose type was checked. A server writes the type of all objects of a collection
-    /// alike, so that one comparison of bytes is as good as reading it.
+    /// JSON prefix of an object whose type was checked. A server writes the type of all objects of a collection in
+    /// the same way, so comparing this prefix replaces parsing the type.
     beginning: Option<String>,
 }
 
@@ -28,12 +28,12 @@ struct Kind {
 }
 
 impl Kinds {
-    /// Nothing learnt yet.
+    /// Creates an instance that has learnt nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Does this object begin like one whose type was checked? Only what is known to be right: `false` says nothing.
+    /// Returns true if the object starts with the prefix of a checked type. `false` means unknown, not wrong.
     pub(super) fn knows(&self, json: &str) -> bool {
         json.starts_with(BARE)
             || self
@@ -42,7 +42,7 @@ impl Kinds {
                 .is_some_and(|beginning| json.starts_with(beginning))
     }
 
-    /// An object's type was checked, and is right.
+    /// Records the prefix of an object whose type was checked.
     pub(super) fn learn(&mut self, json: &str) {
         let Some(expected) = self.object.as_ref().filter(|_| self.is_proven) else {
             return;
@@ -57,7 +57,7 @@ impl Kinds {
             .find(|beginning| json.starts_with(beginning));
     }
 
-    /// Checks the type of an object. One without a type passes.
+    /// Checks the type of an object. An object without a type passes.
     pub(super) fn check_object(&mut self, api_version: &str, kind: &str) -> Result<(), Malformed> {
         if kind.is_empty() {
             return Ok(());
@@ -80,8 +80,8 @@ impl Kinds {
         Ok(())
     }
 
-    /// Checks the type of an item of the list that was checked last: the first to have one decides for the others,
-    /// whatever the kind of the list lets guess.
+    /// Checks the type of an item of the list checked last. The first item with a type decides for the others and
+    /// overrides the kind inferred from the list.
     pub(super) fn check_item(&mut self, api_version: &str, kind: &str) -> Result<(), Malformed> {
         if !self.is_proven && !kind.is_empty() {
             self.forget_object();
@@ -94,7 +94,7 @@ impl Kinds {
         self.beginning = None;
     }
 
-    /// Checks the type of a list. One without a type passes.
+    /// Checks the type of a list. A list without a type passes.
     pub(super) fn check_list(&mut self, api_version: &str, kind: &str) -> Result<(), Malformed> {
         if kind.is_empty() {
             return Ok(());
@@ -108,12 +108,12 @@ impl Kinds {
             return Ok(());
         }
         self.list = Some(Kind::new(api_version, kind));
-        // The items came before the kind of their list, and know better.
+        // The items preceded the kind of their list, and are more reliable.
         if self.is_proven {
             return Ok(());
         }
-        // `List` alone is what tools make of anything. A custom resource may name its list as it likes, which is why
-        // this is a guess.
+        // `List` alone is the generic kind that tools use. A custom resource may choose any list kind, so stripping
+        // the suffix is a guess.
         self.object = kind
             .strip_suffix("List")
             .filter(|kind| !kind.is_empty())
@@ -122,7 +122,7 @@ impl Kinds {
     }
 }
 
-/// An item of a built-in kind has no type of its own.
+/// Items of built-in kinds carry no type.
 const BARE: &str = r#"{"metadata":{"#;
 
 fn refuse_what_is_never_one(api_version: &str, kind: &str) -> Result<(), Malformed> {
@@ -148,7 +148,7 @@ impl Kind {
     fn admits(&self, api_version: &str, kind: &str) -> bool {
         let is_same_version =
             self.api_version.is_empty() || api_version.is_empty() || self.api_version == api_version;
-        // Servers of one cluster may differ in whether they honour a request for metadata only.
+        // Servers of one cluster may differ in whether they support metadata-only responses.
         (is_same_version && self.kind == kind) || is_partial(&self.api_version) || is_partial(api_version)
     }
 
@@ -160,7 +160,7 @@ impl Kind {
     }
 }
 
-/// `PartialObjectMetadata` and its list are all that is left of this group once tables are refused.
+/// In this group only `PartialObjectMetadata` and its list remain once Tables are rejected.
 fn is_partial(api_version: &str) -> bool {
     api_version.starts_with("meta.k8s.io/")
 }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn items_know_better_than_their_list() {
+    fn items_override_the_kind_of_their_list() {
         let mut kinds = Kinds::new();
         for _ in 0..2 {
             kinds.check_list("g/v1", "OxenList").unwrap();

@@ -1,5 +1,5 @@
-//! Decodes one page of a LIST while it is still arriving, item by item: an item that does not fit its type is named, and
-//! the others are told. What is held of a page is one item, however long the page.
+//! Decodes a page of a LIST incrementally, item by item: an item that does not fit its type is reported, and the
+//! others are still delivered. Memory use is one item, regardless of the page size.
 
 use bytes::{Buf, Bytes, BytesMut};
 use serde::Deserialize;
@@ -12,55 +12,55 @@ use crate::machine::{Answer, PageMeta};
 use crate::object::ObjectId;
 use crate::status::Status;
 
-/// A LIST body as it arrives, in whatever chunks.
+/// Incremental decoder for a LIST body, received in chunks of any size.
 ///
-/// Its fields may come in any order: lists of built-in kinds begin with their kind and metadata, those of custom
-/// resources with their items. `items` may be empty, null or missing, and items may come without their type.
+/// Fields may come in any order: lists of built-in kinds start with kind and metadata, lists of custom resources with
+/// their items. `items` may be empty, null or missing, and items may lack their type.
 #[derive(Debug)]
 pub struct ListDecoder {
-    /// The beginning of a value whose end has not come.
+    /// Start of a value whose end has not been received.
     begun: BytesMut,
-    /// What came last, behind `begun`.
+    /// The last chunk; it follows `begun`.
     chunk: Bytes,
-    place: Place,
-    /// The search for the end of the value that is next; `begun` was searched.
+    position: Position,
+    /// Scanner for the end of the current value; it has scanned all of `begun`.
     end: ValueEnd,
-    /// What is no item, as JSON.
+    /// All fields except items, as JSON.
     outer: String,
     has_items: bool,
     is_kind_checked: bool,
     limit: usize,
 }
 
-/// What is next in the body.
+/// Position in the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
-    /// Before the list.
+enum Position {
+    /// Before the opening brace of the list.
     Start,
     /// Before a key, or the end of the list.
     Key,
-    /// Behind this key.
+    /// After this key.
     Colon(String),
     /// Before the value of this key.
     Value(String),
     /// Before an item, or the end of the items.
     Item,
-    /// Behind the list.
+    /// After the list.
     End,
-    /// What came is no list.
+    /// The body is not a list.
     Broken,
 }
 
-/// More of what surrounds the items is not kept; a list's metadata and a Status are short.
+/// Limit for the fields around the items; a list's metadata and a Status are short.
 const OUTER_BYTES_MAX: usize = 256 << 10;
 
 impl ListDecoder {
-    /// A decoder that refuses items longer than so many bytes.
+    /// Creates a decoder that rejects items longer than `max_item_bytes`.
     pub fn new(max_item_bytes: usize) -> Self {
         Self {
             begun: BytesMut::new(),
             chunk: Bytes::new(),
-            place: Place::Start,
+            position: Position::Start,
             end: ValueEnd::default(),
             outer: String::new(),
             has_items: false,
@@ -69,115 +69,116 @@ impl ListDecoder {
         }
     }
 
-    /// Takes more of the body. What was pushed before must have been read by [`next`](Self::next).
+    /// Adds a chunk. Earlier chunks must have been consumed with [`next`](Self::next).
     pub fn push(&mut self, chunk: Bytes) {
-        if self.place != Place::Broken {
+        if self.position != Position::Broken {
             self.gather();
             self.chunk = chunk;
         }
     }
 
-    /// Tells the next item; `false` when more bytes are needed. After bytes that are no list nothing is told.
+    /// Passes the next item to the callback; returns `false` if more bytes are needed. After bytes that are not a
+    /// list nothing is produced.
     pub fn next<K>(
         &mut self,
         codec: &Codec<K>,
         kinds: &mut Kinds,
-        mut tell: impl FnMut(Answer<'_, K>),
+        mut emit: impl FnMut(Answer<'_, K>),
     ) -> bool {
-        let mut is_told = false;
-        let mut tell = |answer: Answer<'_, K>| {
-            is_told = true;
-            tell(answer);
+        let mut emitted = false;
+        let mut emit = |answer: Answer<'_, K>| {
+            emitted = true;
+            emit(answer);
         };
-        while self.place != Place::Broken {
-            match self.step(codec, kinds, &mut tell) {
+        while self.position != Position::Broken {
+            match self.step(codec, kinds, &mut emit) {
                 Step::On => {}
-                Step::Told => break,
+                Step::Emitted => break,
                 Step::More if self.begun.len() > self.limit => {
-                    self.give_up(Malformed::TooLong { limit: self.limit }, &mut tell);
+                    self.give_up(Malformed::TooLong { limit: self.limit }, &mut emit);
                 }
                 Step::More => break,
             }
         }
-        is_told
+        emitted
     }
 
-    /// The body ended: tells [`Answer::PageEnd`], or what the body is in place of a list.
-    pub fn finish<K>(self, kinds: &mut Kinds, mut tell: impl FnMut(Answer<'_, K>)) {
-        match &self.place {
-            Place::Broken => return,
-            Place::End => {}
-            Place::Start | Place::Key | Place::Colon(_) | Place::Value(_) | Place::Item => {
-                return tell(Answer::Malformed(Malformed::NotJson));
+    /// Ends the body: produces [`Answer::PageEnd`], or the error if the body is not a list.
+    pub fn finish<K>(self, kinds: &mut Kinds, mut emit: impl FnMut(Answer<'_, K>)) {
+        match &self.position {
+            Position::Broken => return,
+            Position::End => {}
+            Position::Start | Position::Key | Position::Colon(_) | Position::Value(_) | Position::Item => {
+                return emit(Answer::Malformed(Malformed::NotJson));
             }
         }
         let outer = format!("{{{}}}", self.outer);
         if let Some(status) = Status::from_object(&outer) {
-            return tell(Answer::ErrorEvent(status));
+            return emit(Answer::ErrorEvent(status));
         }
         let Ok(list) = serde_json::from_str::<Outer<'_>>(&outer) else {
-            return tell(Answer::Malformed(Malformed::NotExpected { kind: None }));
+            return emit(Answer::Malformed(Malformed::NotExpected { kind: None }));
         };
         if !self.is_kind_checked
             && let Err(why) = self.check_kind(&list, kinds)
         {
-            return tell(Answer::Malformed(why));
+            return emit(Answer::Malformed(why));
         }
         let metadata = list.metadata.unwrap_or_default();
-        tell(Answer::PageEnd(PageMeta {
+        emit(Answer::PageEnd(PageMeta {
             resource_version: text(metadata.resource_version),
             continue_token: text(metadata.continue_token),
         }));
     }
 
-    /// Takes what is next of the body.
-    fn step<K>(&mut self, codec: &Codec<K>, kinds: &mut Kinds, tell: &mut impl FnMut(Answer<'_, K>)) -> Step {
+    /// Consumes the next token or value.
+    fn step<K>(&mut self, codec: &Codec<K>, kinds: &mut Kinds, emit: &mut impl FnMut(Answer<'_, K>)) -> Step {
         let Some(first) = self.first() else {
             return Step::More;
         };
-        match (&mut self.place, first) {
-            (Place::Start, b'{') => self.go(1, Place::Key),
-            (Place::Start, b'[' | b'"') => self.give_up(Malformed::NotExpected { kind: None }, tell),
-            (Place::Key, b',') if !self.outer.is_empty() || self.has_items => self.go(1, Place::Key),
-            (Place::Key, b'}') => self.go(1, Place::End),
-            (Place::Key, b'"') => self.key(tell),
-            (Place::Colon(key), b':') => {
+        match (&mut self.position, first) {
+            (Position::Start, b'{') => self.go(1, Position::Key),
+            (Position::Start, b'[' | b'"') => self.give_up(Malformed::NotExpected { kind: None }, emit),
+            (Position::Key, b',') if !self.outer.is_empty() || self.has_items => self.go(1, Position::Key),
+            (Position::Key, b'}') => self.go(1, Position::End),
+            (Position::Key, b'"') => self.key(emit),
+            (Position::Colon(key), b':') => {
                 let key = std::mem::take(key);
-                self.go(1, Place::Value(key))
+                self.go(1, Position::Value(key))
             }
-            (Place::Value(key), b'[') if key == "items" && !self.has_items => {
+            (Position::Value(key), b'[') if key == "items" && !self.has_items => {
                 self.has_items = true;
                 if let Err(why) = self.check_kind_early(kinds) {
-                    return self.give_up(why, tell);
+                    return self.give_up(why, emit);
                 }
-                self.go(1, Place::Item)
+                self.go(1, Position::Item)
             }
-            (Place::Value(_), _) => self.value(tell),
-            (Place::Item, b']') => self.go(1, Place::Key),
-            (Place::Item, b',') => self.go(1, Place::Item),
-            (Place::Item, _) => self.item(codec, kinds, tell),
-            (Place::Start | Place::Key | Place::Colon(_) | Place::End | Place::Broken, _) => {
-                self.give_up(Malformed::NotJson, tell)
+            (Position::Value(_), _) => self.value(emit),
+            (Position::Item, b']') => self.go(1, Position::Key),
+            (Position::Item, b',') => self.go(1, Position::Item),
+            (Position::Item, _) => self.item(codec, kinds, emit),
+            (Position::Start | Position::Key | Position::Colon(_) | Position::End | Position::Broken, _) => {
+                self.give_up(Malformed::NotJson, emit)
             }
         }
     }
 
-    fn key<K>(&mut self, tell: &mut impl FnMut(Answer<'_, K>)) -> Step {
+    fn key<K>(&mut self, emit: &mut impl FnMut(Answer<'_, K>)) -> Step {
         let Some(length) = self.whole_value() else {
             return Step::More;
         };
         match serde_json::from_slice::<String>(&self.front()[..length]) {
-            Ok(key) => self.go(length, Place::Colon(key)),
-            Err(_) => self.give_up(Malformed::NotJson, tell),
+            Ok(key) => self.go(length, Position::Colon(key)),
+            Err(_) => self.give_up(Malformed::NotJson, emit),
         }
     }
 
-    /// A value that is no item: kept to be read at the end.
-    fn value<K>(&mut self, tell: &mut impl FnMut(Answer<'_, K>)) -> Step {
+    /// Consumes a value that is not an item; it is kept and parsed at the end.
+    fn value<K>(&mut self, emit: &mut impl FnMut(Answer<'_, K>)) -> Step {
         let Some(length) = self.whole_value() else {
             return Step::More;
         };
-        let Place::Value(key) = &self.place else {
+        let Position::Value(key) = &self.position else {
             return Step::More;
         };
         let bytes = &self.front()[..length];
@@ -185,7 +186,7 @@ impl ListDecoder {
             .ok()
             .filter(|value| serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok());
         let Some(value) = kept else {
-            return self.give_up(Malformed::NotJson, tell);
+            return self.give_up(Malformed::NotJson, emit);
         };
         if key == "items" {
             self.has_items |= value == "null";
@@ -194,25 +195,25 @@ impl ListDecoder {
             let field = format!("{comma}{}:{value}", serde_json::Value::from(key.as_str()));
             self.outer.push_str(&field);
         }
-        self.go(length, Place::Key)
+        self.go(length, Position::Key)
     }
 
-    fn item<K>(&mut self, codec: &Codec<K>, kinds: &mut Kinds, tell: &mut impl FnMut(Answer<'_, K>)) -> Step {
+    fn item<K>(&mut self, codec: &Codec<K>, kinds: &mut Kinds, emit: &mut impl FnMut(Answer<'_, K>)) -> Step {
         let Some(length) = self.whole_value() else {
             return Step::More;
         };
         let Ok(json) = std::str::from_utf8(&self.front()[..length]) else {
-            return self.give_up(Malformed::NotJson, tell);
+            return self.give_up(Malformed::NotJson, emit);
         };
         match decode_item(json, codec, kinds) {
-            Ok(answer) => tell(answer),
-            Err(why) => return self.give_up(why, tell),
+            Ok(answer) => emit(answer),
+            Err(why) => return self.give_up(why, emit),
         }
-        self.go(length, Place::Item);
-        Step::Told
+        self.go(length, Position::Item);
+        Step::Emitted
     }
 
-    /// Where the kind came before the items, nothing of another kind is told.
+    /// If the kind precedes the items, rejects a wrong kind before any item is delivered.
     fn check_kind_early(&mut self, kinds: &mut Kinds) -> Result<(), Malformed> {
         let outer = format!("{{{}}}", self.outer);
         let Ok(list) = serde_json::from_str::<Outer<'_>>(&outer) else {
@@ -230,7 +231,8 @@ impl ListDecoder {
         let api_version = list.api_version.as_ref().map_or("", Text::as_str);
         match kind {
             "" if !self.has_items => Err(Malformed::NotExpected { kind: None }),
-            // A single object, say, or a page of another API. A list may be named anything, but then it has items.
+            // E.g. a single object, or a page of another API. A list kind may have any name, but then it must have
+            // items.
             kind if !self.has_items && !kind.ends_with("List") => Err(Malformed::NotExpected {
                 kind: Some(short(kind)),
             }),
@@ -238,7 +240,7 @@ impl ListDecoder {
         }
     }
 
-    /// The first byte of what is next that is no blank.
+    /// Returns the next byte that is not whitespace.
     fn first(&mut self) -> Option<u8> {
         if let Some(&first) = self.begun.first() {
             return Some(first);
@@ -253,7 +255,7 @@ impl ListDecoder {
         first
     }
 
-    /// Where what is next lies.
+    /// Returns the unread bytes.
     fn front(&self) -> &[u8] {
         if self.begun.is_empty() {
             &self.chunk
@@ -262,7 +264,7 @@ impl ListDecoder {
         }
     }
 
-    /// The length of the value at the front, once it is whole and in one place.
+    /// Returns the length of the value at the front, once it is complete and contiguous.
     fn whole_value(&mut self) -> Option<usize> {
         let Some(end) = self.end.advance(&self.chunk) else {
             self.gather();
@@ -276,42 +278,42 @@ impl ListDecoder {
         Some(self.begun.len())
     }
 
-    /// Puts everything into one place.
+    /// Moves all unread bytes into one buffer.
     fn gather(&mut self) {
         self.begun.extend_from_slice(&self.chunk);
-        // Not cleared but let go: an empty chunk still holds the buffer of the connection, which could not be read into
-        // again but would be allocated again for each read.
+        // Dropped rather than cleared: an empty `Bytes` still references the connection's read buffer, which would
+        // then be reallocated for every read.
         self.chunk = Bytes::new();
     }
 
-    fn go(&mut self, length: usize, place: Place) -> Step {
+    fn go(&mut self, length: usize, position: Position) -> Step {
         if self.begun.is_empty() {
             self.chunk.advance(length);
         } else {
             self.begun.advance(length);
         }
-        self.place = place;
+        self.position = position;
         self.end = ValueEnd::default();
         Step::On
     }
 
-    fn give_up<K>(&mut self, why: Malformed, tell: &mut impl FnMut(Answer<'_, K>)) -> Step {
-        tell(Answer::Malformed(why));
-        self.place = Place::Broken;
+    fn give_up<K>(&mut self, why: Malformed, emit: &mut impl FnMut(Answer<'_, K>)) -> Step {
+        emit(Answer::Malformed(why));
+        self.position = Position::Broken;
         self.begun.clear();
         self.chunk = Bytes::new();
-        Step::Told
+        Step::Emitted
     }
 }
 
-/// What became of what is next.
+/// Result of one step.
 enum Step {
     More,
     On,
-    Told,
+    Emitted,
 }
 
-/// `Err`: these bytes are no JSON, so where the next item begins is unknown.
+/// `Err`: the bytes are not JSON, so the start of the next item is unknown.
 fn decode_item<K>(json: &str, codec: &Codec<K>, kinds: &mut Kinds) -> Result<Answer<'static, K>, Malformed> {
     let why = if kinds.knows(json) {
         match codec.decode(json) {

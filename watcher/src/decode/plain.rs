@@ -1,11 +1,11 @@
-//! Reads JSON into a consumer's type as `serde_json` does, in less time and into less memory: it reads what API servers
-//! write, and leaves the rest to `serde_json`. Knows nothing of objects.
+//! Deserializes JSON like `serde_json`, but faster and with less memory: it handles the JSON that apiservers write
+//! and falls back to `serde_json` for everything else. Knows nothing about Kubernetes objects.
 //!
-//! It never refuses: what it does not read, be it wrong or only rare, is read again by `serde_json`, whose answer and
-//! whose errors stand. So there is one thing to be sure of, that what it does read `serde_json` reads alike; the tests
-//! compare the two. What makes it faster is that it need not know what is wrong and where, keeps no position but one
-//! offset, looks at sixteen bytes of a string at once, and tells lists how many items they will have: a list that grows
-//! takes room for four, and a Pod has many lists of one.
+//! It never rejects input: anything it cannot read, invalid or merely rare, is parsed again by `serde_json`, whose
+//! result and errors count. The only property to verify is that whatever it reads, `serde_json` reads identically;
+//! the tests compare the two. It is faster because it does not track line, column or error causes, keeps one offset,
+//! examines sixteen bytes of a string at once, and gives lists a size hint: a growing `Vec` allocates room for four
+//! items, and a Pod has many lists of one.
 
 mod deserializer;
 
@@ -14,7 +14,7 @@ use std::fmt;
 use serde::de::{Deserialize, IgnoredAny};
 use wide::u8x16;
 
-/// What `serde_json::from_str` gives, errors included.
+/// Equivalent to `serde_json::from_str`, errors included.
 pub(crate) fn from_str<'de, T: Deserialize<'de>>(json: &'de str) -> Result<T, serde_json::Error> {
     match read(json, |values| T::deserialize(values)) {
         Some(value) => Ok(value),
@@ -22,7 +22,7 @@ pub(crate) fn from_str<'de, T: Deserialize<'de>>(json: &'de str) -> Result<T, se
     }
 }
 
-/// The one value of this text. `None`: to be left to `serde_json`.
+/// Returns the single value of this text. `None`: use `serde_json`.
 pub(super) fn read<'de, T>(
     json: &'de str,
     value: impl FnOnce(&mut Plain<'de>) -> Result<T, Odd>,
@@ -37,7 +37,7 @@ pub(super) fn read<'de, T>(
     values.next().is_none().then_some(value)
 }
 
-/// To be left to `serde_json`: which of the many reasons there are is not asked, so that none is ever written down.
+/// Signals the fallback to `serde_json`. Carries no reason, so that none has to be built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Odd;
 
@@ -56,18 +56,18 @@ impl serde::de::Error for Odd {
     }
 }
 
-/// `serde_json` goes no deeper than 128 levels, unless it is told to.
+/// `serde_json`'s default recursion limit is 128.
 const MAX_DEPTH: u8 = 100;
-/// So many digits always fit.
+/// This many digits always fit.
 const MAX_DIGITS: usize = 18;
 
-/// A deserializer of what begins at an offset.
+/// A deserializer for the value at an offset.
 pub(super) struct Plain<'de> {
     json: &'de str,
-    /// What comes next.
+    /// Offset of the next byte.
     at: usize,
     depth: u8,
-    /// Where strings are put together that have escapes.
+    /// Buffer for strings with escapes.
     unescaped: String,
 }
 
@@ -82,7 +82,7 @@ impl<'de> Plain<'de> {
         self.json.as_bytes().get(at).copied()
     }
 
-    /// The first byte that is not blank.
+    /// Returns the next byte that is not whitespace.
     #[inline]
     fn next(&mut self) -> Option<u8> {
         loop {
@@ -120,7 +120,7 @@ impl<'de> Plain<'de> {
         self.pass_word("false").map(|()| false)
     }
 
-    /// Where what stands in a string for itself ends: at a quote, a backslash, or what no string may have.
+    /// Returns the end of the literal part of a string: the next quote, backslash or invalid control character.
     #[inline]
     fn end_of_run(&self, mut at: usize) -> usize {
         while let Some(block) = self.json.as_bytes()[at..].first_chunk::<16>() {
@@ -142,7 +142,7 @@ impl<'de> Plain<'de> {
         at
     }
 
-    /// A string that has escapes, the first of them at `at`.
+    /// Reads a string with escapes, the first of them at `at`.
     #[inline(never)]
     fn unescape(&mut self, mut start: usize, mut at: usize) -> Result<(), Odd> {
         self.unescaped.clear();
@@ -174,7 +174,7 @@ impl<'de> Plain<'de> {
         Ok(())
     }
 
-    /// Four digits; one half of a pair of them is no character.
+    /// Reads four hex digits; `None` for half of a surrogate pair.
     fn code_point(&self, at: usize) -> Option<char> {
         let digits = self.json.get(at..at + 4)?;
         digits
@@ -183,7 +183,7 @@ impl<'de> Plain<'de> {
             .and_then(char::from_u32)
     }
 
-    /// A number, if it is a whole one of no more than [`MAX_DIGITS`] and not minus zero.
+    /// Reads an integer of at most [`MAX_DIGITS`] digits, except minus zero.
     #[inline]
     fn integer(&mut self) -> Option<Integer> {
         let is_negative = self.next()? == b'-';
@@ -206,7 +206,7 @@ impl<'de> Plain<'de> {
         })
     }
 
-    /// Is there something else before this bracket closes? With the comma before it.
+    /// Returns true if another element precedes the closing bracket; consumes the comma.
     #[inline]
     fn is_another(&mut self, bracket: u8, is_first: &mut bool) -> Result<bool, Odd> {
         if self.next() == Some(bracket) {
@@ -231,7 +231,7 @@ impl<'de> Plain<'de> {
         self.pass(bracket)
     }
 
-    /// With the blanks before it.
+    /// Length of the next value, including preceding whitespace.
     fn length_of_value(&self) -> Result<usize, Odd> {
         let mut values = serde_json::Deserializer::from_str(&self.json[self.at..]).into_iter::<IgnoredAny>();
         match values.next() {

@@ -1,5 +1,5 @@
-//! Leaves fields out of what is decoded while it is read, so that they are never allocated: `managedFields` is more than
-//! a third of what a Pod costs. Works for any type, by standing between it and the JSON.
+//! Drops fields during deserialization, so that they are never allocated: `managedFields` is more than a third of the
+//! cost of a Pod. Works for any type, as a wrapper around the deserializer.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use crate::prune::Node;
 
-/// A deserializer that leaves out what its node says.
+/// A deserializer that drops the fields of its node.
 pub(super) struct Pruned<'n, D> {
     inner: D,
     node: &'n Node,
@@ -21,7 +21,7 @@ impl<'n, D> Pruned<'n, D> {
     }
 }
 
-/// Every way to ask for a value is passed on with a visitor that prunes.
+/// Forwards every `deserialize_*` method with a pruning visitor.
 macro_rules! pass_on {
     ($($method:ident($($argument:ident: $type:ty),*);)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
@@ -71,7 +71,7 @@ struct PrunedVisitor<'n, V> {
     node: &'n Node,
 }
 
-/// Scalars have nothing below them.
+/// Scalars have no children.
 macro_rules! hand_on {
     ($($method:ident($type:ty);)*) => {$(
         fn $method<E: serde::de::Error>(self, value: $type) -> Result<V::Value, E> {
@@ -141,7 +141,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for PrunedVisitor<'_, V> {
 struct PrunedMap<'n, A> {
     inner: A,
     node: &'n Node,
-    /// What is left out below the field whose key was read last.
+    /// What to prune below the field whose key was read last.
     below: Option<&'n Node>,
 }
 
@@ -206,7 +206,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for PrunedSeed<'_, S> {
     }
 }
 
-/// A key that borrows from its JSON where it has no escapes.
+/// A key that borrows from the JSON unless it contains escapes.
 #[derive(serde::Deserialize)]
 pub(super) struct Name<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
@@ -231,7 +231,7 @@ mod tests {
     #[case::below("b.a", r#"{"a":0,"b":{},"c":[{"a":2,"b":3}],"d.e":4}"#)]
     #[case::of_each_item("c[].a", r#"{"a":0,"b":{"a":1},"c":[{"b":3}],"d.e":4}"#)]
     #[case::a_name_with_a_dot(r#"["d.e"]"#, r#"{"a":0,"b":{"a":1},"c":[{"a":2,"b":3}]}"#)]
-    #[case::a_way_that_is_not_there("x.y[].z", r#"{"a":0,"b":{"a":1},"c":[{"a":2,"b":3}],"d.e":4}"#)]
+    #[case::a_path_that_does_not_exist("x.y[].z", r#"{"a":0,"b":{"a":1},"c":[{"a":2,"b":3}],"d.e":4}"#)]
     #[case::through_a_scalar("a.b", r#"{"a":0,"b":{"a":1},"c":[{"a":2,"b":3}],"d.e":4}"#)]
     fn what_a_path_names_is_left_out(#[case] path: &str, #[case] expected: &str) {
         let whole = json!({"a": 0, "b": {"a": 1}, "c": [{"a": 2, "b": 3}], "d.e": 4});
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn all_but_some_is_left_out() {
+    fn all_but_the_named_fields_are_dropped() {
         let whole = json!({"kind": "K", "metadata": {"spec": 1}, "spec": {}, "status": null});
         let prune = Prune::nothing().all_but(&["kind", "metadata"]);
         assert_eq!(
@@ -264,7 +264,7 @@ mod tests {
         })
     }
 
-    /// The same, after decoding.
+    /// Removes the same fields after decoding.
     fn removed(value: &mut Value, path: &[&str]) {
         match (value, path) {
             (Value::Object(fields), [last]) => {
@@ -282,7 +282,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pruning_is_removing_afterwards(json in any_json()) {
+        fn pruning_equals_removing_afterwards(json in any_json()) {
             let mut expected = json.clone();
             removed(&mut expected, &["a", "b"]);
             removed(&mut expected, &["b", "[]", "a"]);

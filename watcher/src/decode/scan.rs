@@ -1,38 +1,39 @@
-//! Where a JSON value ends, found without reading it: only brackets and strings count, and no grammar: what lies between
-//! is checked by the decoder.
+//! Finds the end of a JSON value without parsing it: only brackets and strings are tracked; the decoder checks the
+//! grammar.
 
 use wide::u8x16;
 
-/// The search for the end of one value. Each byte is looked at once, however often more bytes come.
+/// Search for the end of one value. Each byte is scanned once, however many chunks the value spans.
 #[derive(Debug, Default, Clone)]
 pub(super) struct ValueEnd {
     depth: u32,
     state: State,
-    /// The next byte is behind a backslash.
+    /// The next byte follows a backslash.
     is_escaped: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing was seen.
+    /// Nothing scanned yet.
     #[default]
     Before,
-    /// Between strings, and inside of brackets.
+    /// Outside strings, inside brackets.
     Between,
     InString,
-    /// In a number, or a literal: only what follows tells that it is over.
+    /// In a number or literal, which ends only at the next delimiter.
     Scalar,
 }
 
-/// Bytes that are looked at together, a bit each.
+/// Number of bytes processed together, one bit each.
 const BLOCK: usize = 64;
 
 impl ValueEnd {
-    /// Looks on, at the bytes behind those it has seen; `Some` is how many of them belong to the value, when it ends.
+    /// Continues with the bytes after those already scanned; returns how many of them belong to the value once it
+    /// ends.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
-            // The outermost value must begin, and if it has no brackets end, byte by byte.
+            // The start of the outermost value, and the end of a value without brackets, are scanned byte by byte.
             if self.depth > 0
                 && let Some(block) = bytes[at..].first_chunk::<BLOCK>()
             {
@@ -52,7 +53,7 @@ impl ValueEnd {
         None
     }
 
-    /// True for the last byte of the value.
+    /// Returns true at the last byte of the value.
     fn byte(&mut self, byte: u8) -> bool {
         if std::mem::take(&mut self.is_escaped) {
             return false;
@@ -79,7 +80,7 @@ impl ValueEnd {
         false
     }
 
-    /// The same for many bytes inside of brackets; `Some` is how many of them belong to the value, when it ends.
+    /// Processes a block inside brackets; returns how many bytes belong to the value if it ends in the block.
     fn block(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
         let Brackets { opening, closing, .. } = self.brackets(block);
         if closing.count_ones() >= self.depth {
@@ -102,11 +103,11 @@ impl ValueEnd {
         None
     }
 
-    /// Those of the next bytes that are in no string.
+    /// Returns the brackets of the block that are outside strings.
     #[inline]
     fn brackets(&mut self, block: &[u8; BLOCK]) -> Brackets {
         let [backslashes, quotes, opening, closing] = bits(block, |bytes| {
-            // `{` and `[` differ in one bit, and so do `}` and `]`.
+            // `{` and `[` differ in one bit, as do `}` and `]`.
             let bracket = bytes | u8x16::splat(0x20);
             [
                 bytes.simd_eq(u8x16::splat(b'\\')),
@@ -133,7 +134,7 @@ impl ValueEnd {
         }
     }
 
-    /// The bytes behind an odd backslash. As in simdjson: a run of backslashes is a subtraction that borrows.
+    /// Returns the escaped bytes. As in simdjson: a run of backslashes is a subtraction with borrow.
     fn escaped(&mut self, backslashes: u64) -> u64 {
         const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
         let carried = u64::from(self.is_escaped);
@@ -150,11 +151,11 @@ impl ValueEnd {
     }
 }
 
-/// How far [`count_items`] looks: lists that are longer have large items, or so many that room for the others matters less.
+/// Number of blocks that [`count_items`] scans: in longer lists the items are large, or so many that the size hint
+/// matters less.
 const COUNTED_BLOCKS: usize = 4;
 
-/// How many items a list has, given the bytes behind its bracket, where the first of them begins; of a long list, how many
-/// it has at least.
+/// Counts the items of a list, given the bytes from its first item on; for a long list, returns a lower bound.
 pub(super) fn count_items(bytes: &[u8]) -> usize {
     let mut values = ValueEnd {
         state: State::Between,
@@ -197,15 +198,15 @@ fn is_scalar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
 
-/// Where in a block the brackets are that count.
+/// Bitmasks of the brackets in a block.
 struct Brackets {
     opening: u64,
     closing: u64,
-    /// Neither in a string nor behind a backslash.
+    /// Bytes outside strings and not escaped.
     between: u64,
 }
 
-/// For each thing that is sought a bit a byte.
+/// Returns one bitmask per search function.
 fn bits<const N: usize>(block: &[u8; BLOCK], seek: impl Fn(u8x16) -> [u8x16; N]) -> [u64; N] {
     let mut bits = [0; N];
     for (part, bytes) in block.as_chunks::<16>().0.iter().enumerate() {
@@ -216,7 +217,7 @@ fn bits<const N: usize>(block: &[u8; BLOCK], seek: impl Fn(u8x16) -> [u8x16; N])
     bits
 }
 
-/// Each bit is the parity of those up to it: between two quotes, the second one not included, there is a string.
+/// Each bit is the parity of the bits up to it: set from an opening quote up to, but not including, the closing one.
 fn prefix_xor(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         bits ^= bits << shift;
@@ -247,7 +248,7 @@ mod tests {
         }
     }
 
-    /// Byte by byte.
+    /// Byte-by-byte reference implementation.
     fn slowly(text: &[u8]) -> Option<usize> {
         let mut end = ValueEnd::default();
         let step = |at: usize| end.advance(&text[at..=at]).map(|seen| at + seen);
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_counted_as_far_as_it_is_looked_at() {
+    fn long_lists_are_counted_up_to_the_limit() {
         let text = "{},".repeat(1000);
         assert_eq!(
             count_items(text.as_bytes()),
@@ -292,7 +293,7 @@ mod tests {
             prop_assert_eq!(ValueEnd::default().advance(text.as_bytes()), Some(value.len()));
         }
 
-        /// Blocks see what bytes see, wherever they begin: in strings and behind backslashes, and in what is no JSON.
+        /// Block and byte scanning agree at any offset: in strings, after backslashes, and in invalid JSON.
         #[test]
         fn blocks_and_bytes_agree(text in r#"[\[{]([\\"\[\]{}a ]|\\\\){0,300}"#, cut in 0_usize..300) {
             let text = text.as_bytes();

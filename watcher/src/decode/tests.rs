@@ -1,4 +1,4 @@
-//! What bodies decode to, as text: one word an answer.
+//! Decoded bodies as text: one word per answer.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use proptest::prelude::*;
@@ -50,7 +50,7 @@ fn word(answer: Answer<'_, ConfigMap>) -> String {
         | Answer::Rejected { .. }
         | Answer::TransportError(_)
         | Answer::Eof => {
-            unreachable!("no decoder tells that")
+            unreachable!("never produced by a decoder")
         }
     }
 }
@@ -94,7 +94,7 @@ fn events_end_where_their_json_ends(#[case] body: String) {
 }
 
 #[test]
-fn an_event_spread_over_lines_is_told_when_its_brace_closes() {
+fn an_event_over_several_lines_is_decoded_at_its_closing_brace() {
     let spread = A.replace(',', ",\n");
     let (mut decoder, mut kinds, mut words) = (WatchDecoder::new(1 << 20), Kinds::new(), Vec::new());
     for byte in spread.as_bytes() {
@@ -199,12 +199,12 @@ fn errors_are_recognised_in_every_form(#[case] body: &str, #[case] expected: &st
     r#"{"type":"ADDED","object":{"kind":"Status","apiVersion":"v1","metadata":{}}}"#,
     "malformed: it is a Status"
 )]
-fn what_is_no_event_is_malformed(#[case] body: &str, #[case] expected: &str) {
+fn non_events_are_malformed(#[case] body: &str, #[case] expected: &str) {
     assert_eq!(decode(body), [expected]);
 }
 
 #[test]
-fn another_kind_is_not_taken() {
+fn objects_of_another_kind_are_rejected() {
     let service = A.replace("ConfigMap", "Service");
     assert_eq!(
         decode(&format!("{A}\n{service}\n")),
@@ -225,8 +225,8 @@ fn an_undecodable_object_keeps_its_name() {
 }
 
 #[test]
-fn a_torn_line_with_events_after_it_is_noticed() {
-    // Each cut leaves a line whose JSON goes on, if only the next lines were part of it.
+fn a_truncated_line_before_other_events_is_detected() {
+    // Each cut leaves a line whose JSON would be valid if the next lines continued it.
     for cut in 1..A.len() {
         let body = format!("{}\n{}", &A[..cut], format!("{B}\n").repeat(4));
         let words = decode(&body);
@@ -238,7 +238,7 @@ fn a_torn_line_with_events_after_it_is_noticed() {
 }
 
 #[test]
-fn a_long_event_is_refused_before_it_ends() {
+fn an_oversized_event_is_rejected_before_it_ends() {
     let (mut decoder, mut kinds, mut words) = (WatchDecoder::new(1000), Kinds::new(), Vec::new());
     let mut push = |chunk: String| {
         decoder.push(chunk.into());
@@ -267,7 +267,7 @@ fn invalid_utf8_is_malformed_and_a_cut_inside_a_character_is_torn() {
 }
 
 #[test]
-fn torn_at_every_byte_only_whole_events_are_told() {
+fn truncated_at_any_byte_only_complete_events_are_decoded() {
     let body = format!("{A}\n{}\n", A.replace(r#""v""#, "\"é😀\\n\""));
     for end in 0..=body.len() {
         let (words, torn) = decode_chunks([&body.as_bytes()[..end]]);
@@ -320,7 +320,7 @@ const LIST: &str = r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"res
     &["undecodable a@5 (uid )", "end 10 t"]
 )]
 #[case::a_null_item("[null]", &["undecodable (no name)@ (uid )", "end 10 t"])]
-fn a_list_is_told_item_by_item(#[case] items: &str, #[case] expected: &[&str]) {
+fn lists_are_decoded_item_by_item(#[case] items: &str, #[case] expected: &[&str]) {
     assert_eq!(list(&LIST.replace("ITEMS", items)), expected);
 }
 
@@ -344,7 +344,7 @@ fn a_list_is_told_item_by_item(#[case] items: &str, #[case] expected: &[&str]) {
 #[case::an_array("[]", "malformed: it has neither a type nor a kind")]
 #[case::html("<html>", "malformed: it is not JSON")]
 #[case::torn(r#"{"kind":"ConfigMapList","items":["#, "malformed: it is not JSON")]
-fn what_is_a_list_and_what_is_not(#[case] body: &str, #[case] expected: &str) {
+fn lists_are_distinguished_from_other_bodies(#[case] body: &str, #[case] expected: &str) {
     assert_eq!(list(body), [expected]);
 }
 
@@ -398,15 +398,15 @@ proptest! {
     }
 
     #[test]
-    fn a_torn_body_tells_a_beginning_of_the_whole(
+    fn a_truncated_body_decodes_to_a_prefix(
         events in proptest::collection::vec(any_event(), 1..5),
         end in any::<proptest::sample::Index>(),
     ) {
         let body = events.concat();
         let torn = &body.as_bytes()[..end.index(body.len())];
-        let (told, _) = decode_chunks([torn]);
+        let (received, _) = decode_chunks([torn]);
         let whole = decode(&body);
-        prop_assert_eq!(&told[..], &whole[..told.len()]);
+        prop_assert_eq!(&received[..], &whole[..received.len()]);
     }
 }
 
@@ -454,7 +454,7 @@ mod against_serde {
         })
     }
 
-    /// What comes of it, or nothing.
+    /// The decoded value as JSON, if it decodes.
     fn ours<K: DeserializeOwned + serde::Serialize + 'static>(json: &str, prune: Prune) -> Option<Value> {
         decoded(&Codec::<K>::typed(prune), json)
     }
@@ -477,7 +477,7 @@ mod against_serde {
         }
 
         #[test]
-        fn pruning_is_decoding_and_clearing(object in any_object()) {
+        fn pruning_equals_decoding_and_clearing(object in any_object()) {
             let json = object.to_string();
             let mut cleared = object;
             cleared["metadata"].as_object_mut().unwrap().shift_remove("managedFields");

@@ -1,34 +1,34 @@
-//! Cuts a stream of bytes into JSON values. Knows nothing of what they mean but that each is an object.
+//! Splits a byte stream into JSON objects. Independent of their meaning.
 //!
-//! The common case is one value a line, found by its newline and proved whole by the very parse that decodes its
-//! object. A value over several lines is scanned for its closing brace, byte by byte and each byte once.
+//! In the common case a value is one line, delimited by its newline and validated by the same parse that decodes its
+//! object. A value over several lines is scanned for its closing brace, each byte once.
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::envelope::{Envelope, EnvelopeError};
 use crate::error::Malformed;
 
-/// The bytes that are not yet a whole value.
+/// Bytes that do not yet form a complete value.
 ///
-/// Lines that lie in one chunk are read where they lie; only what is left at a chunk's end is copied.
+/// Lines within one chunk are read in place; only the remainder at the end of a chunk is copied.
 #[derive(Debug)]
 pub(super) struct Values {
-    /// The beginning of a value whose end has not come.
+    /// Start of a value whose end has not been received.
     begun: BytesMut,
-    /// What came last, behind `begun`.
+    /// The last chunk; it follows `begun`.
     chunk: Bytes,
-    /// No newline before this offset of the front.
+    /// There is no newline before this offset.
     searched: usize,
     spread: Option<Spread>,
     limit: usize,
     is_broken: bool,
 }
 
-/// What was found.
+/// A piece of the input.
 #[derive(Debug)]
 pub(super) enum Cut<'a> {
-    /// A line, which may well be a value. Whoever takes it must be sure that it is one, and nothing else; who does not
-    /// is told again.
+    /// A line, probably one value. A callback that accepts it must have verified that it is exactly one value; if it
+    /// returns false, the line is passed again as a parsed value.
     Line(&'a str),
     Value {
         envelope: Envelope<'a>,
@@ -37,7 +37,7 @@ pub(super) enum Cut<'a> {
     Malformed(Malformed),
 }
 
-/// What to do with the beginning of the front.
+/// What to do with the start of the input.
 enum Step {
     More,
     Spread,
@@ -57,7 +57,7 @@ impl Values {
         }
     }
 
-    /// Takes more bytes. What was pushed before must have been read by [`next`](Self::next).
+    /// Adds a chunk. Earlier chunks must have been consumed with [`next`](Self::next).
     pub(super) fn push(&mut self, chunk: Bytes) {
         if !self.is_broken {
             self.gather();
@@ -65,7 +65,7 @@ impl Values {
         }
     }
 
-    /// Hands over the next value, or what is wrong with the bytes; `false` when more bytes are needed.
+    /// Passes on the next value or error; returns `false` if more bytes are needed.
     pub(super) fn next(&mut self, mut take: impl FnMut(Cut<'_>) -> bool) -> bool {
         loop {
             if !self.skip_whitespace() {
@@ -95,7 +95,7 @@ impl Values {
         }
     }
 
-    /// The same where no more bytes can come: a value needs no newline any more.
+    /// Like `next` at the end of the input: the last value needs no newline.
     pub(super) fn next_at_end(&mut self, mut take: impl FnMut(Cut<'_>) -> bool) -> bool {
         self.gather();
         if !self.skip_whitespace() {
@@ -103,7 +103,7 @@ impl Values {
         }
         let text = match std::str::from_utf8(&self.begun) {
             Ok(text) => text,
-            // Cut inside a character: what is before it may be whole. Anything else is no UTF-8.
+            // Truncated within a character: the text before it may be complete. Any other error is invalid UTF-8.
             Err(error) if error.error_len().is_none() => {
                 let whole = &self.begun[..error.valid_up_to()];
                 std::str::from_utf8(whole).unwrap_or_default()
@@ -130,12 +130,12 @@ impl Values {
         }
     }
 
-    /// Bytes left over.
+    /// Number of bytes left over.
     pub(super) fn torn(&self) -> usize {
         self.begun.len() + self.chunk.len()
     }
 
-    /// Where the next value begins: what was kept, or else what came last.
+    /// Returns the unread bytes: the buffered start of a value, or the last chunk.
     fn front(&self) -> &[u8] {
         if self.begun.is_empty() {
             &self.chunk
@@ -153,15 +153,15 @@ impl Values {
         self.searched = 0;
     }
 
-    /// Puts everything into one place.
+    /// Moves all unread bytes into one buffer.
     fn gather(&mut self) {
         self.begun.extend_from_slice(&self.chunk);
-        // Not cleared but let go: an empty chunk still holds the buffer of the connection, which could not be read into
-        // again but would be allocated again for each read.
+        // Dropped rather than cleared: an empty `Bytes` still references the connection's read buffer, which would
+        // then be reallocated for every read.
         self.chunk = Bytes::new();
     }
 
-    /// True when there is something else.
+    /// Returns true if anything else follows.
     fn skip_whitespace(&mut self) -> bool {
         if self.spread.is_none() {
             while let Some(blank) = self.front().iter().position(|byte| !byte.is_ascii_whitespace()) {
@@ -182,14 +182,14 @@ impl Values {
 
     fn step_line(&mut self, take: &mut impl FnMut(Cut<'_>) -> bool) -> Step {
         if self.front()[0] != b'{' {
-            // A page of HTML may have no newline for long.
+            // An HTML page may have no newline for a long time.
             take(Cut::Malformed(Malformed::NotJson));
             return Step::Broken;
         }
         if let Some(found) = memchr::memchr(b'\n', &self.front()[self.searched..]) {
             return read(&self.front()[..self.searched + found], take);
         }
-        // The line goes on in the chunk, or in one that has not come.
+        // The line continues in the chunk, or in a later one.
         let length = memchr::memchr(b'\n', &self.chunk).filter(|_| !self.begun.is_empty());
         self.searched = self.begun.len();
         match length {
@@ -220,7 +220,8 @@ impl Values {
                 }
                 step @ (Step::Taken(_) | Step::Broken) => step,
             },
-            // A torn line with other events after it looks like a value that never ends: grammar tells them apart.
+            // A truncated line followed by other events looks like a value that never ends; parsing distinguishes the
+            // two.
             Scan::Check(end) => match read(&self.begun[..end], take) {
                 Step::Spread | Step::More => self.step_spread(take),
                 step @ (Step::Taken(_) | Step::Broken) => step,
@@ -266,10 +267,10 @@ fn read(bytes: &[u8], take: &mut impl FnMut(Cut<'_>) -> bool) -> Step {
     }
 }
 
-/// The search for the end of a value that is spread over lines.
+/// Search for the end of a value that spans several lines.
 #[derive(Debug, Default)]
 struct Spread {
-    /// Bytes before this offset were seen.
+    /// Bytes before this offset were scanned.
     at: usize,
     depth: u32,
     in_string: bool,
@@ -281,7 +282,7 @@ enum Scan {
     More,
     /// The value ends before this offset.
     End(usize),
-    /// Still open at this newline: time to see whether it can be JSON at all.
+    /// Still open at this newline: check whether it can be JSON at all.
     Check(usize),
     /// A newline inside a string.
     Broken,
@@ -295,7 +296,7 @@ impl Spread {
                 b'\n' if self.in_string => return Scan::Broken,
                 b'\n' => {
                     self.lines += 1;
-                    // At lines 2, 4, 8 …: each byte is parsed twice at most, all checks together.
+                    // At lines 2, 4, 8 …: over all checks each byte is parsed at most twice.
                     if self.lines > 1 && self.lines.is_power_of_two() {
                         return Scan::Check(self.at);
                     }

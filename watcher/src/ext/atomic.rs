@@ -1,4 +1,4 @@
-//! The event form of kube-runtime before 0.92, in which a relist is one event.
+//! Events of kube-runtime before 0.92, in which a relist is one event.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,19 +9,20 @@ use pin_project_lite::pin_project;
 use crate::error::Error;
 use crate::event::Event;
 
-/// One step in keeping a copy of a collection, with relists as a whole.
+/// A change to a local copy of a collection, with relists as a single event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AtomicEvent<K> {
     /// An object was added or changed.
     Applied(K),
     /// An object was deleted.
     Deleted(K),
-    /// This is the whole set now; what is not in it is gone.
+    /// All objects of the collection; objects missing from it are gone.
     Restarted(Vec<K>),
 }
 
 pin_project! {
-    /// From [`WatchStreamExt::atomic`](super::WatchStreamExt::atomic). Holds a relist until it is complete.
+    /// Stream returned by [`WatchStreamExt::atomic`](super::WatchStreamExt::atomic). Buffers a relist until it is
+    /// complete.
     #[derive(Debug)]
     #[must_use = "streams do nothing unless polled"]
     pub struct Atomic<S, K> {

@@ -1,4 +1,4 @@
-//! A pause after each error of a stream that has none of its own.
+//! Adds a delay after each error of a stream that has no backoff.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,16 +12,16 @@ use crate::backoff::DefaultBackoff;
 use crate::error::Error;
 use crate::event::Event;
 
-/// A sequence of pauses. Every iterator of durations that can start over is one.
+/// A sequence of delays: an iterator of durations that can be reset.
 pub trait Backoff: Iterator<Item = Duration> + Send {
-    /// Starts over at the first pause.
+    /// Resets to the first delay.
     fn reset(&mut self);
 }
 
 impl Iterator for DefaultBackoff {
     type Item = Duration;
 
-    /// The pause after one more failure. There is always one.
+    /// Returns the delay after one more failure; never `None`.
     fn next(&mut self) -> Option<Duration> {
         Some(self.next_delay())
     }
@@ -34,7 +34,8 @@ impl Backoff for DefaultBackoff {
 }
 
 pin_project! {
-    /// From [`WatchStreamExt::backoff`](super::WatchStreamExt::backoff). Ends when the backoff has no more pauses.
+    /// Stream returned by [`WatchStreamExt::backoff`](super::WatchStreamExt::backoff). Ends when the backoff returns
+    /// `None`.
     #[derive(Debug)]
     #[must_use = "streams do nothing unless polled"]
     pub struct StreamBackoff<S, B> {
@@ -79,12 +80,12 @@ where
             Some(Err(_)) => match this.backoff.next() {
                 #[expect(
                     clippy::disallowed_methods,
-                    reason = "this adapter is an edge: it carries out a pause that was decided"
+                    reason = "adapters do I/O-side timing: sleeps for the delay of the backoff"
                 )]
                 Some(delay) => this.pause.set(Some(tokio::time::sleep(delay))),
                 None => *this.is_over = true,
             },
-            // Neither says that anything but the beginning of a relist works.
+            // Both show only that a relist started, not that it completes.
             Some(Ok(Event::Init | Event::InitApply(_))) => {}
             Some(Ok(Event::InitDone | Event::Apply(_) | Event::Delete(_))) => this.backoff.reset(),
             None => *this.is_over = true,

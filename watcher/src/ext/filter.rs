@@ -1,4 +1,4 @@
-//! Drops what does not matter to a consumer. What is remembered of an object goes with it.
+//! Drops objects whose relevant part did not change. State about an object is removed with the object.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::predicates::Predicate;
 use crate::reflector::Lookup;
 
-/// How long a filter remembers.
+/// How long a predicate filter keeps its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PredicateConfig {
     ttl: Duration,
@@ -29,7 +29,7 @@ impl Default for PredicateConfig {
 }
 
 impl PredicateConfig {
-    /// Forgets an object that did not pass by for so long; default one hour. A relist counts as passing by.
+    /// Sets after how long without an event an object is forgotten; default one hour. A relist counts as an event.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
@@ -37,7 +37,7 @@ impl PredicateConfig {
     }
 }
 
-/// The values of the objects that passed by, by namespace, name and uid.
+/// Last predicate values, by namespace, name and uid.
 #[derive(Debug)]
 struct Memory {
     values: BTreeMap<(String, String, String), (Option<u64>, Instant)>,
@@ -54,8 +54,8 @@ impl Memory {
         }
     }
 
-    /// Is this another value than the object had last?
-    fn is_news<K: Lookup>(&mut self, object: &K, value: Option<u64>) -> bool {
+    /// Returns true if the value differs from the last one of this object; records it.
+    fn is_changed<K: Lookup>(&mut self, object: &K, value: Option<u64>) -> bool {
         let now = now();
         self.sweep(now);
         let last = self.values.insert(key(object), (value, now));
@@ -66,7 +66,7 @@ impl Memory {
         self.values.remove(&key(object));
     }
 
-    /// Looks through all at most twice in a lifetime, so that it costs nothing for each.
+    /// Removes expired entries. Scans at most twice per TTL, so that the cost per event stays constant.
     fn sweep(&mut self, now: Instant) {
         let ttl = self.config.ttl;
         let swept = *self.swept.get_or_insert(now);
@@ -80,7 +80,7 @@ impl Memory {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "this adapter is an edge: what it remembers grows old by the clock, tokio's, which tests can pause"
+    reason = "adapters do I/O-side timing: entries expire by tokio's clock, which tests can pause"
 )]
 fn now() -> Instant {
     Instant::now()
@@ -96,7 +96,7 @@ fn key<K: Lookup>(object: &K) -> (String, String, String) {
 }
 
 pin_project! {
-    /// From [`predicate_filter`](super::WatchStreamExt::predicate_filter).
+    /// Stream returned by [`predicate_filter`](super::WatchStreamExt::predicate_filter).
     #[derive(Debug)]
     #[must_use = "streams do nothing unless polled"]
     pub struct PredicateFilter<S, P> {
@@ -130,7 +130,9 @@ where
         loop {
             let item = ready!(this.objects.as_mut().poll_next(cx));
             if let Some(Ok(object)) = &item
-                && !this.memory.is_news(object, this.predicate.hash_property(object))
+                && !this
+                    .memory
+                    .is_changed(object, this.predicate.hash_property(object))
             {
                 continue;
             }
@@ -140,8 +142,8 @@ where
 }
 
 pin_project! {
-    /// From [`Objects::predicate_filter`](super::Objects::predicate_filter): the same on events, where deletes can be
-    /// told from changes.
+    /// Stream returned by [`Objects::predicate_filter`](super::Objects::predicate_filter): filters events, where
+    /// deletes are distinguishable from changes.
     #[derive(Debug)]
     #[must_use = "streams do nothing unless polled"]
     pub struct EventFilter<S, P> {
@@ -176,7 +178,10 @@ where
             let item = ready!(this.events.as_mut().poll_next(cx));
             match &item {
                 Some(Ok(Event::InitApply(object) | Event::Apply(object))) => {
-                    if !this.memory.is_news(object, this.predicate.hash_property(object)) {
+                    if !this
+                        .memory
+                        .is_changed(object, this.predicate.hash_property(object))
+                    {
                         continue;
                     }
                 }

@@ -1,4 +1,4 @@
-//! From events to objects, and changes to objects on their way.
+//! Turns events into objects, and modifies objects in a stream.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,7 +13,7 @@ use crate::predicates::Predicate;
 use crate::reflector::Lookup;
 
 pin_project! {
-    /// From [`applied_objects`](super::WatchStreamExt::applied_objects) and
+    /// Stream returned by [`applied_objects`](super::WatchStreamExt::applied_objects) and
     /// [`touched_objects`](super::WatchStreamExt::touched_objects).
     #[derive(Debug)]
     #[must_use = "streams do nothing unless polled"]
@@ -29,8 +29,8 @@ impl<S> Objects<S> {
         Self { events, with_deleted }
     }
 
-    /// Drops objects whose predicate has the same value as last time, but never one that was deleted or made again:
-    /// the events are still known here.
+    /// Drops objects whose predicate value is the same as last time, but never deleted or recreated ones: the event
+    /// type is still available here.
     pub fn predicate_filter<K, P>(self, predicate: P, config: PredicateConfig) -> Objects<EventFilter<S, P>>
     where
         S: Stream<Item = Result<Event<K>, Error>>,
@@ -65,7 +65,7 @@ where
 }
 
 pin_project! {
-    /// From [`modify`](super::WatchStreamExt::modify).
+    /// Stream returned by [`modify`](super::WatchStreamExt::modify).
     #[must_use = "streams do nothing unless polled"]
     pub struct Modify<S, F> {
         #[pin]

@@ -1,4 +1,4 @@
-//! Keeps a store by the events that pass.
+//! Applies the events of a stream to a store.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::reflector::{Delta, Lookup, Writer};
 
 pin_project! {
-    /// From [`reflect`](super::WatchStreamExt::reflect).
+    /// Stream returned by [`reflect`](super::WatchStreamExt::reflect).
     #[must_use = "streams do nothing unless polled"]
     pub struct Reflect<S, K: Lookup> {
         #[pin]
@@ -45,13 +45,13 @@ where
 }
 
 pin_project! {
-    /// From [`deltas`](super::WatchStreamExt::deltas).
+    /// Stream returned by [`deltas`](super::WatchStreamExt::deltas).
     #[must_use = "streams do nothing unless polled"]
     pub struct Deltas<S, K: Lookup> {
         #[pin]
         events: S,
         writer: Writer<K>,
-        told: VecDeque<Delta<K>>,
+        pending: VecDeque<Delta<K>>,
     }
 }
 
@@ -60,13 +60,13 @@ impl<S, K: Lookup> Deltas<S, K> {
         Self {
             events,
             writer,
-            told: VecDeque::new(),
+            pending: VecDeque::new(),
         }
     }
 }
 
 impl<S, K: Lookup> Deltas<S, K> {
-    /// The objects that were added, changed or deleted, the ones a relist does without among them.
+    /// Returns the objects that were added, changed or deleted, including objects missing from a relist.
     pub fn touched_objects(self) -> impl Stream<Item = Result<K, Error>>
     where
         S: Stream<Item = Result<Event<K>, Error>>,
@@ -86,11 +86,11 @@ where
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut this = self.project();
         loop {
-            if let Some(delta) = this.told.pop_front() {
+            if let Some(delta) = this.pending.pop_front() {
                 return Poll::Ready(Some(Ok(delta)));
             }
             match ready!(this.events.as_mut().poll_next(cx)) {
-                Some(Ok(event)) => this.told.extend(this.writer.apply(event)),
+                Some(Ok(event)) => this.pending.extend(this.writer.apply(event)),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => return Poll::Ready(None),
             }

@@ -1,4 +1,4 @@
-//! The adapters on streams that are lists of events.
+//! The adapters, on streams of prepared events.
 
 use std::time::Duration;
 
@@ -61,10 +61,10 @@ fn applied_and_touched() {
 }
 
 #[test]
-fn a_filter_drops_repetitions_and_never_a_delete_nor_an_object_made_again() {
+fn a_filter_drops_repeats_but_no_deletes_or_recreated_objects() {
     let config = PredicateConfig::default();
     let touched = events(story()).touched_objects();
-    // Of seven, only the second is dropped.
+    // Of seven events, only the second is dropped.
     assert_eq!(
         names(touched.predicate_filter(predicates::generation, config)),
         "a1 a2 a2 a2 a2 a2"
@@ -74,7 +74,7 @@ fn a_filter_drops_repetitions_and_never_a_delete_nor_an_object_made_again() {
         names(applied.predicate_filter(predicates::generation, config)),
         "a1 a2 a2 a2"
     );
-    // Bare objects do not say what was deleted between them.
+    // Bare objects do not show which were deleted in between.
     let bare = stream::iter(seen(events(story()).applied_objects()).into_iter().map(Ok));
     assert_eq!(
         names(bare.predicate_filter(predicates::generation, config)),
@@ -83,7 +83,7 @@ fn a_filter_drops_repetitions_and_never_a_delete_nor_an_object_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_filter_forgets_what_does_not_come_by() {
+async fn a_filter_forgets_objects_after_its_ttl() {
     let (sender, receiver) = futures::channel::mpsc::unbounded();
     let config = PredicateConfig::default().ttl(Duration::from_secs(60));
     let mut filtered = receiver.map(Ok).predicate_filter(predicates::generation, config);
@@ -99,7 +99,7 @@ async fn a_filter_forgets_what_does_not_come_by() {
 }
 
 #[rstest]
-#[case::without_a_value_everything_matters(object("a", "1", 1), None, true)]
+#[case::without_a_value_everything_passes(object("a", "1", 1), None, true)]
 #[case::the_same_value(object("a", "1", 1), Some(1), false)]
 fn a_predicate_may_have_no_value(#[case] object: ConfigMap, #[case] value: Option<u64>, #[case] twice: bool) {
     let pair = events(vec![Event::Apply(object.clone()), Event::Apply(object)]);
@@ -132,7 +132,7 @@ fn modify_reaches_every_object() {
 }
 
 #[test]
-fn reflect_stores_what_passes_and_deltas_tell_of_it() {
+fn reflect_updates_the_store_and_deltas_report_changes() {
     let (store, writer) = reflector::store();
     assert_eq!(seen(events(story()).reflect(writer)).len(), story().len());
     assert_eq!(store.len(), 1);
@@ -145,7 +145,7 @@ fn reflect_stores_what_passes_and_deltas_tell_of_it() {
 
 #[test]
 fn atomic_relists_come_whole_or_not_at_all() {
-    let told = seen(
+    let received = seen(
         events(vec![
             Event::Init,
             Event::InitApply(object("a", "1", 1)),
@@ -160,7 +160,7 @@ fn atomic_relists_come_whole_or_not_at_all() {
         .atomic(),
     );
     assert_eq!(
-        told,
+        received,
         [
             AtomicEvent::Restarted(vec![object("b", "2", 1)]),
             AtomicEvent::Applied(object("c", "3", 1)),
@@ -169,12 +169,9 @@ fn atomic_relists_come_whole_or_not_at_all() {
     );
 }
 
-/// kube#1499 and its kin: an `Init` before each failure starts kube-runtime's backoff over, for ever.
+/// kube#1499 and similar: an `Init` before each failure resets kube-runtime's backoff, so it never grows.
 #[tokio::test(start_paused = true)]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test of the edge reads the edge's clock, which is paused"
-)]
+#[expect(clippy::disallowed_methods, reason = "the test reads the paused clock")]
 async fn a_backoff_grows_until_there_is_progress() {
     let round = || [Ok(Event::<ConfigMap>::Init), Err(failure())];
     let failing = stream::iter((0..4).flat_map(|_| round()).chain([

@@ -1,16 +1,16 @@
-//! Lazy objects whose text is compressed. The objects of a collection are alike: each is compressed against the first,
-//! so that what is kept of one is mostly what no other has.
+//! Lazy objects with compressed text. Objects of one collection are similar: each is compressed with the first one as
+//! dictionary, so that mostly its unique parts are stored.
 
 use std::sync::{Arc, OnceLock};
 
 use super::{Lazy, Span};
 use crate::decode::{Codec, Prune};
 
-/// Text that others are compressed against.
+/// Dictionary: text that other objects are compressed against.
 #[derive(Clone)]
 pub(super) struct Model(Arc<Vec<u8>>);
 
-/// No reference reaches further back than this (LZ4, block format).
+/// Maximum distance of a back-reference (LZ4, block format).
 const MODEL_BYTES_MAX: usize = 32 << 10;
 
 impl Model {
@@ -31,7 +31,7 @@ impl Model {
 }
 
 impl<K> Lazy<K> {
-    /// The same object, compressed.
+    /// Returns the object in compressed form.
     fn packed(self, model: &Model) -> Self {
         let packed = model.pack(&self.json());
         let names = [self.name(), self.namespace(), self.uid(), self.resource_version()];
@@ -54,14 +54,14 @@ impl<K> Lazy<K> {
         }
     }
 
-    /// Where the compressed text begins.
+    /// Returns the offset of the compressed text.
     pub(super) fn names_length(&self) -> usize {
         let last = self.resource_version;
         (last.start + last.length) as usize
     }
 }
 
-/// The codec of lazy objects that are compressed.
+/// Returns the codec of compressed lazy objects.
 pub(crate) fn codec<K: 'static>(prune: Prune) -> Codec<Lazy<K>> {
     let plain = super::codec::<K>(prune);
     let model = OnceLock::new();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_comes_out_again() {
+    fn packed_objects_round_trip() {
         let codec = codec::<ConfigMap>(Prune::nothing());
         for number in 1..20 {
             let lazy = codec.decode(&json(number)).unwrap();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_not_packed() {
+    fn pruned_fields_are_not_packed() {
         let codec = codec::<ConfigMap>(Prune::nothing().field("data.rest"));
         assert!(!codec.decode(&json(1)).unwrap().json().contains("the same"));
     }

@@ -1,48 +1,49 @@
-//! The time in which somebody listened: what silence is measured in. No wall clock; time comes in as an argument.
+//! Listened time: elapsed time without the periods in which the stream was not polled. No wall clock; time is an
+//! argument.
 //!
-//! A stream does nothing while it is not polled, so bytes may lie unread, and nothing can be heard, while its consumer is
-//! busy. A deadline that counted such time would take a server that answered at once for a dead one.
+//! A stream does nothing while it is not polled: while its consumer is busy, received bytes stay unread. A deadline
+//! that counted such time would treat a server that responded immediately as dead.
 
 use std::time::Duration;
 
-/// A moment of the time in which somebody listened.
+/// A point in listened time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Listened(Duration);
 
 impl Listened {
-    /// Later than any other.
+    /// Later than every other point.
     pub(super) const NEVER: Self = Self(Duration::MAX);
 
-    /// The moment so much later.
+    /// Returns the point `time` later.
     pub(super) fn after(self, time: Duration) -> Self {
         Self(self.0.saturating_add(time))
     }
 
-    /// How much was listened since an earlier moment.
+    /// Returns the listened time since an earlier point.
     pub(super) fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// From the driver's time to the time listened, and back.
+/// Converts between the driver's time and listened time.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
-    /// How long nobody listened, since the start.
+    /// Total time since the start in which the stream was not polled.
     unattended: Duration,
 }
 
 impl Clock {
-    /// Nobody listened for so long.
+    /// Excludes a period in which the stream was not polled.
     pub(super) fn skip(&mut self, unattended: Duration) {
         self.unattended += unattended;
     }
 
-    /// The moment that the driver's `now` is.
+    /// Returns the listened time at the driver's `now`.
     pub(super) fn listened(&self, now: Duration) -> Listened {
         Listened(now.saturating_sub(self.unattended))
     }
 
-    /// When a moment comes in the driver's time if it listens from now on; `None`: never.
+    /// Returns the driver's time at which `moment` is reached if the stream is polled from now on; `None`: never.
     pub(super) fn due(&self, moment: Listened) -> Option<Duration> {
         (moment < Listened::NEVER).then(|| moment.0.saturating_add(self.unattended))
     }

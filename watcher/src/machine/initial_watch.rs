@@ -1,4 +1,4 @@
-//! The part of the machine that reads a set by a streaming list (KEP-3157).
+//! The part of the machine that reads a snapshot with a streaming list (KEP-3157).
 
 use std::time::Duration;
 
@@ -12,51 +12,51 @@ use crate::request::{At, Request};
 use crate::status::Status;
 use crate::version::ResourceVersion;
 
-/// A streaming list that has not come to its marker.
+/// A streaming list that has not reached its end marker.
 #[derive(Debug)]
 pub(super) struct InitialWatch<O> {
     pub(super) request: RequestId,
     at: At,
     idle: Duration,
-    /// How long the server lets it live.
+    /// `timeoutSeconds` of the request, or the server's maximum.
     longest: Duration,
-    /// When it is silent for too long.
+    /// Idle deadline.
     silent_at: Listened,
-    /// When it was accepted.
+    /// When the response head arrived.
     opened: Option<Duration>,
-    /// When the marker must have come, unless another initial event comes first.
+    /// Deadline for the marker; extended by every initial event.
     marker_due: Listened,
-    /// The marker must have come by then, whatever else comes.
+    /// Deadline for the marker that nothing extends.
     marker_due_latest: Listened,
     initial: Initial<O>,
 }
 
-/// What has come of the set.
+/// Initial events received so far.
 #[derive(Debug)]
 enum Initial<O> {
-    /// Held back, so that a `DELETED` can still take an object out again.
+    /// Buffered, so that a `DELETED` can still remove an object.
     Held(Vec<O>),
-    /// Too many to hold: they are told as they come.
-    Told,
+    /// Too many to buffer: emitted as they arrive.
+    Emitted,
 }
 
-/// Objects held back. A set of more is told while it arrives: what is held of a decoded Pod is eight times its JSON, and a
-/// delete in the moment before the marker costs no more than reading the set again.
+/// Maximum number of buffered objects. Larger snapshots are emitted while they arrive: a decoded Pod takes eight
+/// times the memory of its JSON, and a delete just before the marker only costs a relist.
 const HELD_MAX: usize = 4;
-/// Streams that may end before their marker, in a row, before LIST and WATCH take over.
-const UNMARKED_MAX: u32 = 3;
+/// Consecutive streaming lists that may end before their marker before falling back to LIST and WATCH.
+const MAX_UNMARKED_LISTS: u32 = 3;
 
 impl<O> InitialWatch<O> {
     pub(super) fn deadline(&self) -> Listened {
         self.silent_at.min(self.marker_due).min(self.marker_due_latest)
     }
 
-    pub(super) fn heard_at(&mut self, now: Listened) {
+    pub(super) fn reset_idle(&mut self, now: Listened) {
         self.silent_at = now.after(self.idle);
     }
 
-    /// It went on for as long as was asked for, but for a tenth: clocks and networks differ.
-    fn lived_out(&self, now: Listened) -> bool {
+    /// Returns true if the stream lasted nine tenths of the requested time or more: clocks and networks differ.
+    fn ran_full_time(&self, now: Listened) -> bool {
         self.opened.is_some() && now.after(IDLE_MARGIN + self.longest / 10) >= self.marker_due_latest
     }
 
@@ -85,7 +85,7 @@ impl<O> Machine<O> {
             longest,
             silent_at: self.clock.listened(now).after(idle),
             opened: None,
-            // What comes before the answer says nothing about the server: the network, a queue.
+            // Time before the response head says nothing about the server: it may be the network or a queue.
             marker_due: Listened::NEVER,
             marker_due_latest: Listened::NEVER,
             initial: Initial::Held(Vec::new()),
@@ -104,7 +104,7 @@ impl<O> Machine<O> {
                 let listened = self.clock.listened(now);
                 initial.opened = Some(now);
                 initial.marker_due = listened.after(self.config.initial_events_timeout);
-                // The server's own end must have the time to come.
+                // The server's own end must have time to arrive.
                 initial.marker_due_latest = listened.after(initial.longest + IDLE_MARGIN);
                 self.state = State::InitialWatch(initial);
             }
@@ -120,7 +120,7 @@ impl<O> Machine<O> {
             } => {
                 self.initial_events_end(now, initial, &resource_version);
             }
-            // Only the marker says up to where the set is whole.
+            // Only the marker gives the resourceVersion of the complete snapshot.
             Answer::Bookmark {
                 initial_events_end: false,
                 ..
@@ -148,7 +148,7 @@ impl<O> Machine<O> {
             Answer::Malformed(why) => {
                 self.cancel(initial.request);
                 self.report(Error::Malformed { during, why });
-                self.unmarked(now);
+                self.ended_unmarked(now);
             }
             Answer::Item { .. } | Answer::PageEnd(_) => {
                 self.cancel(initial.request);
@@ -156,23 +156,25 @@ impl<O> Machine<O> {
                     during,
                     why: Malformed::NotExpected { kind: None },
                 });
-                self.unmarked(now);
+                self.ended_unmarked(now);
             }
             Answer::TransportError(source) => {
                 let error = Error::Transport { during, source };
                 if initial.opened.is_some() {
                     self.report_if_repeated(now, error);
-                    self.unmarked(now);
+                    self.ended_unmarked(now);
                 } else {
-                    // The server is away: a LIST would be the dearer way to find out (WLIST-11).
+                    // The server is unavailable: a LIST would be a more expensive check (WLIST-11).
                     self.report(error);
                     self.relist(now, Pause::STEP);
                 }
             }
-            Answer::Eof if initial.lived_out(self.clock.listened(now)) => self.never_marked(now, &initial),
+            Answer::Eof if initial.ran_full_time(self.clock.listened(now)) => {
+                self.never_marked(now, &initial)
+            }
             Answer::Eof => {
                 tracing::debug!("a streaming list ended before its marker");
-                self.unmarked(now);
+                self.ended_unmarked(now);
             }
         }
     }
@@ -188,12 +190,12 @@ impl<O> Machine<O> {
                     during: During::StreamingList,
                     after: initial.idle,
                 });
-                self.unmarked(now);
+                self.ended_unmarked(now);
             }
         }
     }
 
-    /// The server had its time, and somebody listened: it marks no end.
+    /// Falls back to LIST: the server had its full time, while the stream was polled, and sent no end marker.
     fn never_marked(&mut self, now: Duration, initial: &InitialWatch<O>) {
         self.report(Error::NoInitialEventsEnd {
             after: now.saturating_sub(initial.opened.unwrap_or(now)),
@@ -215,7 +217,7 @@ impl<O> Machine<O> {
             one.namespace == other.namespace && one.name == other.name
         };
         match (&mut initial.initial, change) {
-            // Of an object that changes before the marker, the set has the later state alone.
+            // If an object changes before the marker, the snapshot contains only the later state.
             (Initial::Held(held), Change::Added | Change::Modified)
                 if let Some(at) = held.iter().position(|held| is_same(held, &payload)) =>
             {
@@ -227,23 +229,23 @@ impl<O> Machine<O> {
             (Initial::Held(held), Change::Deleted) => {
                 held.retain(|held| !is_same(held, &payload));
             }
-            (Initial::Held(_) | Initial::Told, Change::Added | Change::Modified) => {
-                self.tell_held(&mut initial);
+            (Initial::Held(_) | Initial::Emitted, Change::Added | Change::Modified) => {
+                self.emit_held(&mut initial);
                 self.emit(Event::InitApply(payload));
             }
-            (Initial::Told, Change::Deleted) => {
-                // No event takes back an InitApply, so the machine relists.
+            (Initial::Emitted, Change::Deleted) => {
+                // No event revokes an InitApply, so the machine relists.
                 tracing::debug!("an object of a streaming list was deleted before the marker");
                 self.cancel(initial.request);
-                return self.unmarked(now);
+                return self.ended_unmarked(now);
             }
         }
         self.state = State::InitialWatch(initial);
     }
 
-    fn tell_held(&mut self, initial: &mut InitialWatch<O>) {
-        if let Initial::Held(held) = std::mem::replace(&mut initial.initial, Initial::Told) {
-            self.memory.tells_part(&initial.at, None);
+    fn emit_held(&mut self, initial: &mut InitialWatch<O>) {
+        if let Initial::Held(held) = std::mem::replace(&mut initial.initial, Initial::Emitted) {
+            self.memory.emitted_part(&initial.at, None);
             self.emit(Event::Init);
             for object in held {
                 self.emit(Event::InitApply(object));
@@ -263,7 +265,7 @@ impl<O> Machine<O> {
                 during: During::StreamingList,
                 object: None,
             });
-            return self.unmarked(now);
+            return self.ended_unmarked(now);
         };
         let older_than = self
             .memory
@@ -283,7 +285,7 @@ impl<O> Machine<O> {
             self.memory.unpinned = true;
             return self.relist(now, Pause::STEP);
         }
-        self.tell_held(&mut initial);
+        self.emit_held(&mut initial);
         self.emit(Event::InitDone);
         let listened = self.clock.listened(now);
         self.memory.adopt(listened, version.clone());
@@ -326,11 +328,11 @@ impl<O> Machine<O> {
             return self.relist(now, pause);
         }
         match code {
-            // An old server, a gate that is off, a role without `watch`: LIST says more.
+            // An old server, a disabled feature gate, a role without `watch`: LIST gives a clearer error.
             400 | 403 | 405 | 422 => {
-                tracing::info!(%error, "streaming lists are refused: using LIST and WATCH");
+                tracing::info!(%error, "streaming list rejected: falling back to LIST and WATCH");
                 self.memory.streaming = Streaming::Refused;
-                // A refusal inside a stream leaves a connection that must close first.
+                // An error inside a stream leaves a connection that has to close first.
                 self.relist(now, if http == 200 { Pause::First } else { Pause::Skip });
             }
             429 | 503 => {
@@ -345,11 +347,11 @@ impl<O> Machine<O> {
         }
     }
 
-    /// The initial set was unusable: it is dropped and requested again, after a few times by LIST.
-    fn unmarked(&mut self, now: Duration) {
-        self.memory.unmarked += 1;
-        if self.memory.unmarked >= UNMARKED_MAX {
-            self.memory.unmarked = 0;
+    /// Discards an incomplete snapshot and requests it again; after several attempts by LIST.
+    fn ended_unmarked(&mut self, now: Duration) {
+        self.memory.unmarked_lists += 1;
+        if self.memory.unmarked_lists >= MAX_UNMARKED_LISTS {
+            self.memory.unmarked_lists = 0;
             self.memory.streaming = Streaming::Refused;
         }
         self.relist(now, Pause::STEP);

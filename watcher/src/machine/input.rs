@@ -1,4 +1,4 @@
-//! What the machine is told. Values only: no bytes, no connection, no clock.
+//! Inputs of the machine. Plain values: no bytes, connection or clock.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,45 +7,46 @@ use crate::error::{DecodeError, Malformed, TransportError};
 use crate::object::ObjectId;
 use crate::status::Status;
 
-/// Names one request, so that what belongs to an abandoned one can be told apart.
+/// Identifies a request, so that answers to an abandoned one can be dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// The one door in. `O` is the decoded object, of which the machine knows how to ask what it is called.
+/// An input. `O` is the decoded object, of which the machine uses only its [identity](super::Identify).
 #[derive(Debug)]
 pub enum Input<'a, O> {
-    /// The time [`poll_timeout`](super::Machine::poll_timeout) named has come. Early calls do nothing.
+    /// The time returned by [`poll_timeout`](super::Machine::poll_timeout) was reached. Early calls do nothing.
     Timeout,
-    /// The driver was not polled for so long, up to now: its consumer was busy. No deadline counts that time.
+    /// The driver was not polled for this long, up to now, because its consumer was busy. No idle deadline counts
+    /// this time.
     Unattended(Duration),
-    /// Something came for a request. What comes for any but the current one is dropped.
+    /// Part of the response to a request. Dropped if the request is not the current one.
     Answer {
         /// The request.
         request: RequestId,
-        /// What came.
+        /// The part received.
         answer: Answer<'a, O>,
     },
 }
 
-/// What may come for a request.
+/// Part of the response to a request.
 #[derive(Debug)]
 pub enum Answer<'a, O> {
-    /// Bytes, of any kind: the other side lives.
+    /// Bytes of any kind: the peer is alive.
     Progress,
     /// One item of a LIST, in order.
     Item {
-        /// The item.
+        /// The decoded item.
         payload: O,
     },
-    /// A LIST body was read to its end; all its items came before.
+    /// The LIST body is complete; all its items came before.
     PageEnd(PageMeta<'a>),
     /// A watch was accepted (HTTP 2xx).
     Opened,
     /// `ADDED`, `MODIFIED` or `DELETED`.
     Changed {
-        /// Which of them.
+        /// The event type.
         change: Change,
-        /// The object.
+        /// The decoded object.
         payload: O,
     },
     /// `BOOKMARK`.
@@ -55,36 +56,36 @@ pub enum Answer<'a, O> {
         /// The annotation `k8s.io/initial-events-end` is exactly `true`.
         initial_events_end: bool,
     },
-    /// `ERROR`, or a Status in the place of an event.
+    /// An `ERROR` event, or a Status in place of an event.
     ErrorEvent(Status),
     /// An item or event whose object does not fit its type.
     Undecodable {
-        /// Which object.
+        /// Identity of the object.
         object: ObjectId,
-        /// Why.
+        /// The decoding error.
         error: DecodeError,
     },
-    /// Bytes that are no answer to the request.
+    /// Bytes that are not a valid response to the request.
     Malformed(Malformed),
-    /// The head of a refusal. [`Rejected`](Self::Rejected) follows within seconds, however the body stalls, so that no
-    /// deadline runs until then.
+    /// The head of a non-2xx response. [`Rejected`](Self::Rejected) follows within seconds, even if the body stalls,
+    /// so no deadline runs until then.
     Refusing,
-    /// The server refused.
+    /// The server responded with a non-2xx status.
     Rejected {
         /// The HTTP status.
         http: u16,
-        /// What the body said.
+        /// The Status from the body.
         status: Status,
-        /// `Retry-After` of the head.
+        /// `Retry-After` header.
         retry_after: Option<Duration>,
     },
     /// The connection failed.
     TransportError(TransportError),
-    /// The body ended cleanly.
+    /// The body ended without an error.
     Eof,
 }
 
-/// What happened to an object.
+/// Type of a watch event for an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// `ADDED`
@@ -96,7 +97,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The word on the wire.
+    /// Returns the `type` as on the wire.
     pub fn word(self) -> &'static str {
         match self {
             Self::Added => "ADDED",

@@ -1,4 +1,4 @@
-//! The part of the machine that reads a set by LIST, page by page.
+//! The part of the machine that reads a snapshot by LIST, page by page.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,32 +11,32 @@ use crate::request::{At, ListFrom, Request};
 use crate::status::Status;
 use crate::version::ResourceVersion;
 
-/// One attempt to read a set.
+/// One attempt to read a snapshot.
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) request: RequestId,
     pub(super) deadline: Listened,
     at: At,
     limit: Option<u32>,
-    /// The page on its way; from 1.
+    /// Number of the page being read, from 1.
     page: u32,
     token: Option<String>,
     tokens_seen: BTreeSet<String>,
-    /// Of the first page: a later one would skip changes to keys of the pages before it (PAGE-04).
+    /// resourceVersion of the first page: that of a later page would skip changes to keys of earlier pages (PAGE-04).
     version: Option<ResourceVersion>,
-    /// `Init` was told.
-    announced: bool,
-    /// An item could not be decoded: there will be no `InitDone`.
+    /// `Init` was emitted.
+    init_emitted: bool,
+    /// An item could not be decoded: `InitDone` will not be emitted.
     poisoned: bool,
     items_in_page: u32,
     empty_pages: u32,
-    /// Times the page on its way failed.
+    /// How often the current page failed.
     failures: u32,
 }
 
-/// Times a page is asked for again before the whole list is.
+/// Failures of one page before the whole list is requested again.
 const PAGE_FAILURES_MAX: u32 = 3;
-/// Pages in a row without an item: server-side filters make some, a broken server makes them for ever.
+/// Consecutive pages without items: server-side filters produce a few, a broken server produces them forever.
 const EMPTY_PAGES_MAX: u32 = 1000;
 
 impl Listing {
@@ -60,7 +60,7 @@ impl<O> Machine<O> {
             token: None,
             tokens_seen: BTreeSet::new(),
             version: None,
-            announced: false,
+            init_emitted: false,
             poisoned: false,
             items_in_page: 0,
             empty_pages: 0,
@@ -93,7 +93,7 @@ impl<O> Machine<O> {
                 self.state = State::Listing(listing);
             }
             Answer::Undecodable { object, error } => {
-                // The other items are told all the same; a set with a hole is never declared complete.
+                // The other items are emitted anyway, but an incomplete snapshot gets no `InitDone`.
                 listing.poisoned = true;
                 listing.items_in_page += 1;
                 self.report(Error::Undecodable {
@@ -109,7 +109,7 @@ impl<O> Machine<O> {
                 status,
                 retry_after,
             } => self.list_rejected(now, listing, http, status, retry_after),
-            // HTTP 200 with a Status for a body: refused all the same.
+            // HTTP 200 with a Status as body is a rejection too.
             Answer::ErrorEvent(status) => self.list_rejected(now, listing, 200, status, None),
             Answer::TransportError(source) => {
                 let error = Error::Transport {
@@ -146,11 +146,11 @@ impl<O> Machine<O> {
         self.list_failed(now, listing, error, Pause::STEP);
     }
 
-    /// `Init` waits until something of the set is there, so that a LIST that fails tells nothing but its error.
+    /// Emits `Init`, deferred until the first item or end of a page, so that a failing LIST emits only its error.
     fn announce(&mut self, listing: &mut Listing) {
-        if !listing.announced {
-            listing.announced = true;
-            self.memory.tells_part(&listing.at, listing.version.clone());
+        if !listing.init_emitted {
+            listing.init_emitted = true;
+            self.memory.emitted_part(&listing.at, listing.version.clone());
             self.emit(Event::Init);
         }
     }
@@ -158,12 +158,12 @@ impl<O> Machine<O> {
     fn page_read(&mut self, now: Duration, mut listing: Box<Listing>, meta: &PageMeta<'_>) {
         if listing.page == 1 {
             listing.version = ResourceVersion::new(&*meta.resource_version);
-            if listing.announced {
-                self.memory.tells_part(&listing.at, listing.version.clone());
+            if listing.init_emitted {
+                self.memory.emitted_part(&listing.at, listing.version.clone());
             }
         }
         if listing.version.is_none() {
-            // Some servers number only whole lists (kube's own mock does).
+            // Some servers set resourceVersion only on complete lists (kube's own mock does).
             self.memory.unpaged = true;
             self.report(Error::NoResourceVersion {
                 during: listing.during(),
@@ -191,7 +191,7 @@ impl<O> Machine<O> {
         self.ask_for_page(now, listing);
     }
 
-    /// Every page is read: is it a set to stand on?
+    /// All pages are read: checks that the result is usable as a snapshot.
     fn list_read(&mut self, now: Duration, mut listing: Box<Listing>) {
         let Some(version) = listing.version.take() else {
             return self.relist(now, Pause::STEP);
@@ -214,8 +214,8 @@ impl<O> Machine<O> {
             self.memory.unpinned = true;
             return self.relist(now, Pause::STEP);
         }
-        // A list pinned to a version, or read in pages, may be served at the very version whose watch just expired,
-        // and so for ever (kubernetes#133810).
+        // A list pinned to a version, or read in pages, may be served at the same version whose watch just expired,
+        // and so forever (kubernetes#133810).
         let is_plain = !listing.at.may_be_old() && listing.limit.is_none();
         if self.memory.expired.as_ref() == Some(&version) && !is_plain {
             self.memory.unpinned = true;
@@ -255,7 +255,7 @@ impl<O> Machine<O> {
         };
         if is_expired {
             if listing.page > 1 {
-                // The token is dead. The inconsistent one that may come with the refusal mixes two points in time.
+                // The token is dead. The inconsistent token that may come with the 410 would mix two points in time.
                 self.memory.lost_page();
             } else {
                 self.memory.unpinned = true;
@@ -264,8 +264,8 @@ impl<O> Machine<O> {
             return self.relist(now, pause);
         }
         if is_too_large && listing.page > 1 {
-            // The first page of a consistent list falls back to etcd when the watch cache lags, a later one does not
-            // (kube-apiserver 1.34, `ShouldDelegateContinue`): this page, and every attempt at it, waits for the cache.
+            // The first page of a consistent list falls back to etcd when the watch cache lags, a later page does not
+            // (kube-apiserver 1.34, `ShouldDelegateContinue`): every attempt at this page waits for the cache.
             if listing.failures >= PAGE_FAILURES_MAX {
                 self.memory.lost_page();
             }
@@ -279,13 +279,13 @@ impl<O> Machine<O> {
         if is_transient {
             return self.list_failed(now, listing, error, pause);
         }
-        // A version the server cannot read any more is refused as a bad request.
+        // Some servers reject an unreadable version as a bad request.
         self.memory.unpinned |= matches!(http, 400 | 422) && listing.at.may_be_old();
         self.report(error);
         self.relist(now, pause);
     }
 
-    /// A failure that says nothing against the page: it is asked for again, a few times.
+    /// A failure that does not invalidate the page: requests it again, up to the limit.
     fn list_failed(&mut self, now: Duration, mut listing: Box<Listing>, error: Error, pause: Pause) {
         self.report(error);
         if listing.page > 1 && listing.failures < PAGE_FAILURES_MAX {

@@ -1,4 +1,5 @@
-//! What outlives a state: what was seen, what failed how often, and what must be done differently next time.
+//! State that outlives a single request: versions seen, failure counters, and what the next request must do
+//! differently.
 
 use std::time::Duration;
 
@@ -7,49 +8,49 @@ use crate::config::{Config, InitialListStrategy, ListSemantic};
 use crate::request::At;
 use crate::version::ResourceVersion;
 
-/// Lists that may end at a page before one without pages is tried: PAGE-09 allows three attempts in all.
+/// Lists that may lose a page before a list without pages is tried: PAGE-09 allows three attempts in total.
 const LOST_PAGES_MAX: u32 = 2;
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// The newest state delivered. A list that must not go back in time is pinned to it.
+    /// Newest version emitted. A list that must not go back in time is pinned to it.
     pub(super) newest: Option<ResourceVersion>,
-    /// The version whose watch last expired.
+    /// Version whose watch expired last.
     pub(super) expired: Option<ResourceVersion>,
-    /// The next list leaves `resourceVersion` unset, until one succeeds.
+    /// The next list omits `resourceVersion`, until one succeeds.
     pub(super) unpinned: bool,
-    /// The next list is not paged, until one succeeds.
+    /// The next list omits `limit`, until one succeeds.
     pub(super) unpaged: bool,
-    /// Lists, since the last complete one, whose next page the server could not serve any more, or not yet.
+    /// Lists since the last complete one that the server could not continue (expired token, or page too new).
     pub(super) lost_pages: u32,
-    /// Watches of one version, in a row, that failed without moving it.
-    pub(super) setbacks: u32,
-    /// Watch starts of one version, in a row, answered by 5xx.
+    /// Consecutive watches at one version that failed without advancing it.
+    pub(super) failed_resumes: u32,
+    /// Consecutive watch starts at one version that returned 5xx.
     pub(super) server_errors: u32,
-    /// Streaming lists, in a row, that ended before their marker.
-    pub(super) unmarked: u32,
+    /// Consecutive streaming lists that ended before their marker.
+    pub(super) unmarked_lists: u32,
     pub(super) streaming: Streaming,
-    /// Events older than one before them, since the watcher was last healthy for long.
-    pub(super) disorders: u32,
-    /// Since when watches work without a failure.
+    /// Events older than an earlier one, since the backoff was last reset.
+    pub(super) rv_regressions: u32,
+    /// Start of the current period without failures.
     pub(super) healthy_since: Option<Duration>,
-    /// When the server last showed that it had come to the version that is watched, to the end of a watch.
+    /// When the server last confirmed the watched version: a snapshot, a probe, or the end of a watch that advanced.
     pub(super) confirmed: Listened,
 }
 
-/// Whether to ask for a streaming list, where the configuration wants one.
+/// Whether to use a streaming list, if the configuration asks for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Streaming {
     #[default]
     Wanted,
-    /// LIST this once.
+    /// Use LIST this once.
     SkipOnce,
-    /// The server does not know it, or does not mark its end: never again.
+    /// The server does not support it, or does not send its end marker: never use it again.
     Refused,
 }
 
 impl Memory {
-    /// Which state the next set is read at. `0` is never asked for once a version is known (kubernetes#59848).
+    /// Returns the state at which to read the next snapshot. Never `0` once a version is known (kubernetes#59848).
     pub(super) fn next_at(&self, config: &Config) -> At {
         match (config.list_semantic, self.unpinned, &self.newest) {
             (ListSemantic::MostRecent, _, _) | (ListSemantic::Any, true, _) => At::MostRecent,
@@ -58,7 +59,7 @@ impl Memory {
         }
     }
 
-    /// Takes the decision whether the next set comes by a streaming list.
+    /// Decides whether the next snapshot uses a streaming list; consumes `SkipOnce`.
     pub(super) fn next_is_streaming(&mut self, config: &Config) -> bool {
         match (config.initial_list_strategy, self.streaming) {
             (InitialListStrategy::StreamingList, Streaming::Wanted) => true,
@@ -71,7 +72,7 @@ impl Memory {
         }
     }
 
-    /// A watch delivered everything up to this version.
+    /// Records that a watch delivered everything up to this version.
     pub(super) fn saw(&mut self, version: ResourceVersion) {
         if self
             .newest
@@ -82,9 +83,9 @@ impl Memory {
         }
     }
 
-    /// Objects of a set are handed over before all of it is read. Should the rest not come, no older state may follow: any
-    /// from its version on, or only the most recent while that version is not known yet.
-    pub(super) fn tells_part(&mut self, at: &At, version: Option<ResourceVersion>) {
+    /// Records that part of a snapshot was emitted. If the rest does not arrive, no older state may follow: later
+    /// lists are pinned to its version, or to the most recent state if the version is not known yet.
+    pub(super) fn emitted_part(&mut self, at: &At, version: Option<ResourceVersion>) {
         if at.may_be_old() {
             self.unpinned = version.is_none();
             if let Some(version) = version {
@@ -93,8 +94,8 @@ impl Memory {
         }
     }
 
-    /// A set was read whole, and adopted: also where it is older than what was seen, for then the server itself went
-    /// back (TL-03).
+    /// Records a complete snapshot, even if it is older than what was seen: in that case the server itself went back
+    /// (TL-03).
     pub(super) fn adopt(&mut self, now: Listened, version: ResourceVersion) {
         self.confirmed = now;
         if self.expired.as_ref().is_some_and(|expired| *expired != version) {
@@ -104,20 +105,20 @@ impl Memory {
         self.unpinned = false;
         self.unpaged = false;
         self.lost_pages = 0;
-        self.setbacks = 0;
+        self.failed_resumes = 0;
         self.server_errors = 0;
-        self.unmarked = 0;
+        self.unmarked_lists = 0;
     }
 
-    /// A list ended at a page that the server cannot serve. After a few of them it is read in one piece.
+    /// Records a list whose next page the server could not serve. After a few of them lists are not paged.
     pub(super) fn lost_page(&mut self) {
         self.lost_pages += 1;
         self.unpaged |= self.lost_pages >= LOST_PAGES_MAX;
     }
 
-    /// A watch moved on.
+    /// Records that a watch advanced.
     pub(super) fn moved(&mut self) {
-        self.setbacks = 0;
+        self.failed_resumes = 0;
         self.server_errors = 0;
     }
 }

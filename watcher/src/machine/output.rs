@@ -1,4 +1,4 @@
-//! What the machine wants done, as values.
+//! Actions requested by the machine, as values.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::request::Request;
 
-/// The one door out.
+/// An action for the driver.
 #[derive(Debug)]
 pub enum Output<O> {
-    /// Send this. There is never more than one request at a time.
+    /// Send this request. At most one request is active at a time.
     Request {
-        /// The name its answers carry.
+        /// Id that its answers carry.
         id: RequestId,
         /// What to ask for.
         request: Request,
     },
-    /// Drop this request, its connection included: what it still brings is of no use.
+    /// Drop this request and its connection: later answers are ignored.
     Cancel(RequestId),
-    /// Tell the consumer.
+    /// Pass this event to the consumer.
     Event(Event<O>),
-    /// Tell the consumer; the machine goes on by itself.
+    /// Pass this error to the consumer; the machine continues by itself.
     Error(Error),
-    /// Nothing will be asked for until then. For traces; the machine wakes by its timeout.
+    /// No request will be sent until then. For traces only: the machine is woken by its timeout.
     Wait {
-        /// When the machine goes on.
+        /// When the machine continues.
         until: Duration,
-        /// What it will do.
+        /// What it will do next.
         then: &'static str,
     },
 }

@@ -1,9 +1,9 @@
-//! The part of the machine that asks a server whether it is still where its watches are.
+//! The part of the machine that checks whether a server has gone back in time.
 //!
-//! After a restore from a backup a server may be at an older version than its clients. It takes their watches, which then
-//! bring nothing until it has come back to that version: what happened in between is never told (kubernetes#107457). A
-//! quiet collection on a server without bookmarks looks the same, so silence is no reason for a relist; it is
-//! a reason to check the version, with a LIST of one item.
+//! After a restore from a backup a server may be at an older version than its clients. It accepts their watches,
+//! which receive nothing until the server reaches that version again: changes in between are never sent
+//! (kubernetes#107457). A quiet collection on a server without bookmarks looks the same, so silence does not justify
+//! a relist, only a check of the version, by a LIST with limit=1.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::event::Event;
 use crate::request::{At, ListFrom, Request};
 use crate::version::ResourceVersion;
 
-/// A LIST of one item, for its version.
+/// A LIST with limit=1, for its resourceVersion.
 #[derive(Debug)]
 pub(super) struct Probing<O> {
     pub(super) request: RequestId,
     pub(super) deadline: Listened,
-    /// Where the watch goes on if all is well.
+    /// Where to resume the watch if the check passes.
     pub(super) resume: ResourceVersion,
     item: Option<O>,
-    /// Of the set, more came than `item`, or something that does not decode: `item` is not the whole set.
+    /// The list has more than `item`, or an item that does not decode: `item` is not the complete snapshot.
     is_partial: bool,
 }
 
@@ -57,7 +57,7 @@ impl<O> Machine<O> {
                 probing.is_partial |= probing.item.replace(payload).is_some();
                 return self.state = State::Probing(probing);
             }
-            // The version counts; if the set must be read, this is met again.
+            // Only the version matters; if a relist follows, it meets this object again.
             Answer::Undecodable { .. } => {
                 probing.is_partial = true;
                 return self.state = State::Probing(probing);
@@ -83,7 +83,7 @@ impl<O> Machine<O> {
                 (Error::Malformed { during, why }, None)
             }
         };
-        self.not_told(now, *probing, error, retry_after);
+        self.probe_failed(now, *probing, error, retry_after);
     }
 
     pub(super) fn probing_silent(&mut self, now: Duration, probing: Probing<O>) {
@@ -91,11 +91,17 @@ impl<O> Machine<O> {
             during: During::List,
             after: self.config.list_timeout,
         };
-        self.not_told(now, probing, error, None);
+        self.probe_failed(now, probing, error, None);
     }
 
-    /// The watch goes on, and the next one that ends is followed by the question again.
-    fn not_told(&mut self, now: Duration, probing: Probing<O>, error: Error, retry_after: Option<Duration>) {
+    /// Resumes the watch after a failed probe; the next watch that ends triggers another probe.
+    fn probe_failed(
+        &mut self,
+        now: Duration,
+        probing: Probing<O>,
+        error: Error,
+        retry_after: Option<Duration>,
+    ) {
         self.cancel(probing.request);
         self.report(error);
         self.pause(now, Pause::Step { retry_after }, Then::Listed(probing.resume));
@@ -124,7 +130,7 @@ impl<O> Machine<O> {
         if is_partial || !meta.continue_token.is_empty() {
             return self.start_watch(now, resume);
         }
-        // One item or none is the whole set, and newer than what was told.
+        // Zero or one item is the complete collection, and newer than what was emitted.
         self.emit(Event::Init);
         self.outputs
             .extend(item.map(|item| super::Output::Event(Event::InitApply(item))));

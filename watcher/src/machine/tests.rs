@@ -1,8 +1,8 @@
-//! The machine's rules, one row each: what the server does, and the transcript of what the machine did about it.
+//! Table tests of the machine: each row has the server's actions and the expected transcript.
 //!
-//! A transcript reads: `L` a LIST (`L+t` with token t, `L(0)` from any state, `L(>=7)` not older than 7, a trailing `*`
-//! without a limit), `W(7)` a WATCH, `S` a streaming list, `x` a cancelled request, `~` a pause; `Init`, `+a` (`InitApply`),
-//! `Done`, `a` (`Apply`), `-a` (`Delete`); `!Kind` an error. Pauses are jumped over.
+//! Transcript: `L` a LIST (`L+t` with continue token t, `L(0)` from any state, `L(>=7)` not older than 7, a trailing
+//! `*` without a limit), `W(7)` a WATCH, `S` a streaming list, `x` a cancelled request, `~` a delay; `Init`, `+a`
+//! (`InitApply`), `Done`, `a` (`Apply`), `-a` (`Delete`); `!Kind` an error. The clock jumps over delays.
 
 use rstest::rstest;
 
@@ -13,7 +13,7 @@ use crate::object::{Identity, ObjectId};
 use crate::request::{At, ListFrom};
 use crate::status::{Status, StatusCause};
 
-/// What the server does, or the clock.
+/// An action of the server, or of the clock.
 #[derive(Clone, Copy)]
 enum Do {
     /// A page: resourceVersion, continue, names of its items.
@@ -26,14 +26,14 @@ enum Do {
     Modified(&'static str, &'static str),
     Deleted(&'static str, &'static str),
     Bookmark(&'static str),
-    /// The bookmark that ends initial events.
+    /// The bookmark that ends the initial events.
     Marker(&'static str),
     /// An `ERROR` event: code, reason.
     Error(u16, &'static str),
-    /// An `ERROR` event, or a refusal, that says the resourceVersion is too large.
+    /// An `ERROR` event, or an error response, for a resourceVersion that is too large.
     ErrorTooLarge,
     TooLarge,
-    /// A refusal: HTTP status.
+    /// An error response: HTTP status.
     Rejected(u16),
     Broken,
     Unknown,
@@ -41,26 +41,26 @@ enum Do {
     Eof,
     /// `ADDED` for the request before the current one.
     Late(&'static str, &'static str),
-    /// Bytes that are nothing whole yet.
+    /// Bytes that do not complete an event.
     Bytes,
-    /// The head of a refusal.
+    /// The head of an error response.
     Refusing,
-    /// The consumer is busy for so many seconds.
+    /// The consumer is busy for this many seconds.
     Busy(u64),
-    /// Nothing until the machine's time comes.
+    /// Silence until the machine's timeout.
     Silence,
-    /// The time goes on.
+    /// Advances the clock by this many seconds.
     Pass(u64),
 }
 use Do::*;
 
-/// A machine, and what it was seen to do.
+/// A machine and its transcript.
 struct Bench {
     machine: Machine<Named>,
     now: Duration,
     request: RequestId,
     seen: Vec<String>,
-    asked: Vec<Duration>,
+    sent: Vec<Duration>,
 }
 
 impl Bench {
@@ -70,7 +70,7 @@ impl Bench {
             now: Duration::ZERO,
             request: RequestId(0),
             seen: Vec::new(),
-            asked: Vec::new(),
+            sent: Vec::new(),
         };
         bench.drain();
         bench
@@ -180,7 +180,7 @@ impl Bench {
             while let Some(output) = self.machine.poll_output() {
                 if let Output::Request { id, .. } = &output {
                     self.request = *id;
-                    self.asked.push(self.now);
+                    self.sent.push(self.now);
                 }
                 self.seen.push(word(&output));
             }
@@ -206,7 +206,7 @@ fn changed(change: Change, name: &'static str, rv: &'static str) -> Answer<'stat
     }
 }
 
-/// An object with nothing to it.
+/// An object with identity only.
 #[derive(Debug)]
 struct Named {
     name: &'static str,
@@ -271,7 +271,7 @@ const SYNCED: &str = "L Init +a Done W(10)";
 const SYNC: [Do; 2] = [Page("10", "", &["a"]), Opened];
 
 #[rstest]
-#[case::an_empty_collection_is_a_set(&[Page("10", "", &[])], "L Init Done W(10)")]
+#[case::an_empty_collection_is_complete(&[Page("10", "", &[])], "L Init Done W(10)")]
 #[case::pages_are_followed_until_no_token(
     &[Page("10", "t1", &["a"]), Page("10", "t2", &[]), Page("10", "", &["b"])],
     "L Init +a L+t1 L+t2 +b Done W(10)"
@@ -288,11 +288,11 @@ const SYNC: [Do; 2] = [Page("10", "", &["a"]), Opened];
     &[Page("10", "t1", &["a"]), Rejected(410), Page("11", "t2", &["a"]), Rejected(410), Page("12", "", &["b"])],
     "L Init +a L+t1 ~ L Init +a L+t2 !Rejected ~ L* Init +b Done W(12)"
 )]
-#[case::a_transient_failure_asks_for_the_page_again(
+#[case::a_transient_failure_requests_the_page_again(
     &[Page("10", "t1", &["a"]), Rejected(503), Refused, Page("10", "", &["b"])],
     "L Init +a L+t1 !Rejected ~ L+t1 !Transport ~ L+t1 +b Done W(10)"
 )]
-#[case::and_then_for_the_list(
+#[case::then_the_list_is_requested_again(
     &[Page("10", "t1", &["a"]), Rejected(503), Rejected(503), Rejected(503), Rejected(503), Page("12", "", &["b"])],
     "L Init +a L+t1 !Rejected ~ L+t1 !Rejected ~ L+t1 !Rejected ~ L+t1 !Rejected ~ L Init +b Done W(12)"
 )]
@@ -300,15 +300,15 @@ const SYNC: [Do; 2] = [Page("10", "", &["a"]), Opened];
     &[Page("10", "t1", &["a"]), Page("10", "t2", &["b"]), Page("10", "t1", &["c"]), Page("11", "", &["a"])],
     "L Init +a L+t1 +b L+t2 +c !EndlessList ~ L* Init +a Done W(11)"
 )]
-#[case::a_failing_list_tells_nothing_but_its_error(
+#[case::a_failing_list_emits_only_its_error(
     &[Rejected(500), Rejected(403), Broken, Page("10", "", &["a"])],
     "L !Rejected ~ L !Rejected ~ L x !Malformed ~ L Init +a Done W(10)"
 )]
-#[case::a_page_too_new_for_the_watch_cache_is_asked_for_again(
+#[case::a_page_too_new_for_the_watch_cache_is_requested_again(
     &[Page("10", "t1", &["a"]), TooLarge, Page("10", "", &["b"])],
     "L Init +a L+t1 !Rejected ~ L+t1 +b Done W(10)"
 )]
-#[case::and_in_the_end_the_list_is_not_paged(
+#[case::finally_the_list_is_not_paged(
     &[
         Page("10", "t1", &["a"]), TooLarge, TooLarge, TooLarge, TooLarge,
         Page("10", "t2", &["a"]), TooLarge, TooLarge, TooLarge, TooLarge, Page("10", "", &["a"]),
@@ -316,16 +316,16 @@ const SYNC: [Do; 2] = [Page("10", "", &["a"]), Opened];
     "L Init +a L+t1 !Rejected ~ L+t1 !Rejected ~ L+t1 !Rejected ~ L+t1 !Rejected ~ \
      L Init +a L+t2 !Rejected ~ L+t2 !Rejected ~ L+t2 !Rejected ~ L+t2 !Rejected ~ L* Init +a Done W(10)"
 )]
-#[case::a_silent_list_is_given_up(&[Silence, Page("10", "", &["a"])], "L x !Silence ~ L Init +a Done W(10)")]
-#[case::a_poison_item_is_named_and_the_set_never_declared_complete(
+#[case::a_silent_list_times_out(&[Silence, Page("10", "", &["a"])], "L x !Silence ~ L Init +a Done W(10)")]
+#[case::an_undecodable_item_is_reported_and_the_list_never_completes(
     &[Item("a"), Poison, Page("10", "", &["b"]), Page("11", "", &["a"])],
     "L Init +a !Undecodable +b ~ L Init +a Done W(11)"
 )]
-#[case::a_list_without_version_is_no_set(
+#[case::a_list_without_version_is_rejected(
     &[Page("", "", &["a"]), Page("0", "", &["a"]), Page("10", "", &["a"])],
     "L Init +a !NoResourceVersion ~ L* Init +a !NoResourceVersion ~ L* Init +a Done W(10)"
 )]
-fn a_set_is_read(#[case] steps: &[Do], #[case] expected: &str) {
+fn a_snapshot_is_read_by_list(#[case] steps: &[Do], #[case] expected: &str) {
     assert_eq!(Bench::play(Config::default(), steps), expected);
 }
 
@@ -341,58 +341,58 @@ fn a_set_is_read(#[case] steps: &[Do], #[case] expected: &str) {
 )]
 #[case::a_marker_on_a_plain_watch_is_a_bookmark(&[Marker("50"), Pass(5), Eof], "W(50)")]
 #[case::a_deletion_resumes_at_its_own_version(&[Deleted("a", "30"), Pass(5), Eof], "-a W(30)")]
-#[case::a_version_that_is_no_number_is_carried(&[Modified("a", "v2:b"), Pass(5), Eof], "a W(v2:b)")]
+#[case::a_non_numeric_version_is_used_verbatim(&[Modified("a", "v2:b"), Pass(5), Eof], "a W(v2:b)")]
 #[case::a_cut_resumes(&[Modified("a", "11"), Pass(5), Refused], "a ~ W(11)")]
 #[case::silence_resumes(&[Modified("a", "11"), Silence], "a x ~ W(11)")]
-#[case::an_expired_event_lists_anew(
+#[case::an_expired_event_relists(
     &[Modified("a", "11"), Error(410, "Expired"), Late("z", "99"), Page("50", "", &["a"])],
     "a x ~ L Init +a Done W(50)"
 )]
 #[case::by_its_reason_alone(&[Error(0, "Expired"), Page("50", "", &[])], "x ~ L Init Done W(50)")]
 #[case::by_the_reason_gone(&[Error(200, "Gone"), Page("50", "", &[])], "x ~ L Init Done W(50)")]
-#[case::nothing_after_an_error_event_is_told(&[Error(500, ""), Late("z", "99")], "x !ErrorEvent ~ W(10)")]
-#[case::an_internal_error_resumes_and_then_lists(
+#[case::events_after_an_error_event_are_dropped(&[Error(500, ""), Late("z", "99")], "x !ErrorEvent ~ W(10)")]
+#[case::an_internal_error_resumes_then_relists(
     &[Error(500, ""), Opened, Error(500, ""), Opened, Error(500, ""), Page("12", "", &[])],
     "x !ErrorEvent ~ W(10) x !ErrorEvent ~ W(10) x !ErrorEvent ~ L Init Done W(12)"
 )]
-#[case::a_busy_server_is_not_listed(
+#[case::a_busy_server_does_not_relist(
     &[Error(429, ""), Opened, Error(429, ""), Opened, Error(429, ""), Opened, Error(429, ""), Opened],
     "x !ErrorEvent ~ W(10) x !ErrorEvent ~ W(10) x !ErrorEvent ~ W(10) x !ErrorEvent ~ W(10)"
 )]
-#[case::an_unsafe_delete_lists_at_once(
+#[case::an_unsafe_delete_relists_immediately(
     &[Error(500, "StorageReadError"), Page("12", "", &[])],
     "x !ErrorEvent ~ L Init Done W(12)"
 )]
 #[case::too_large_lists(&[ErrorTooLarge, Page("5", "", &[])], "x !ErrorEvent ~ L Init Done W(5)")]
-#[case::an_object_without_version_lists(
+#[case::an_object_without_version_relists(
     &[Modified("a", ""), Page("12", "", &["a"])],
     "x !NoResourceVersion ~ L Init +a Done W(12)"
 )]
-#[case::an_undecodable_object_lists(&[Poison, Page("12", "", &["a"])], "x !Undecodable ~ L Init +a Done W(12)")]
-#[case::an_unknown_type_resumes_before_it_and_then_lists(
+#[case::an_undecodable_object_relists(&[Poison, Page("12", "", &["a"])], "x !Undecodable ~ L Init +a Done W(12)")]
+#[case::an_unknown_type_resumes_then_relists(
     &[Unknown, Opened, Broken, Opened, Unknown, Page("12", "", &[])],
     "x !Malformed ~ W(10) x !Malformed ~ W(10) x !Malformed ~ L Init Done W(12)"
 )]
-#[case::progress_forgets_the_setbacks(
+#[case::progress_resets_failed_resumes(
     &[Unknown, Opened, Unknown, Opened, Modified("a", "11"), Unknown, Opened, Unknown, Opened],
     "x !Malformed ~ W(10) x !Malformed ~ W(10) a x !Malformed ~ W(11) x !Malformed ~ W(11)"
 )]
-#[case::ends_at_once_three_times_lists(
+#[case::three_immediate_ends_relist(
     &[Eof, Opened, Eof, Opened, Eof, Page("50", "", &[])],
     "~ W(10) !EndsAtOnce ~ W(10) !EndsAtOnce ~ L Init Done W(50)"
 )]
-#[case::an_older_event_lists(
+#[case::an_older_event_relists(
     &[Modified("a", "20"), Modified("a", "15"), Page("20", "", &["a"])],
     "a x !BackInTime ~ L Init +a Done W(20)"
 )]
-#[case::an_older_event_lists_until_versions_are_known_to_be_unordered(
+#[case::older_events_relist_until_versions_are_treated_as_unordered(
     &[
         Modified("a", "9"), Page("10", "", &[]), Opened, Modified("a", "9"), Page("10", "", &[]), Opened,
         Modified("a", "9"), Page("10", "", &[]), Opened, Modified("a", "9"), Pass(5), Eof,
     ],
     "x !BackInTime ~ L Init Done W(10) x !BackInTime ~ L Init Done W(10) x !BackInTime ~ L Init Done W(10) a W(9)"
 )]
-#[case::a_repeated_event_is_told_as_it_is(&[Modified("a", "12"), Modified("a", "12"), Pass(5), Eof], "a a W(12)")]
+#[case::a_repeated_event_is_emitted_again(&[Modified("a", "12"), Modified("a", "12"), Pass(5), Eof], "a a W(12)")]
 fn a_watch_is_followed(#[case] steps: &[Do], #[case] expected: &str) {
     let steps = [&SYNC, steps].concat();
     assert_eq!(
@@ -409,7 +409,7 @@ fn a_watch_is_followed(#[case] steps: &[Do], #[case] expected: &str) {
     "!Transport ~ W(10) !Transport ~ W(10) !Transport ~ W(10) !Transport ~ W(10)")]
 #[case::server_errors_do_not_list(&[Rejected(503), Rejected(500), Rejected(502), Opened],
     "!Rejected ~ W(10) !Rejected ~ W(10) !Rejected ~ W(10)")]
-#[case::a_persistent_refusal_lists(
+#[case::a_persistent_rejection_relists(
     &[Rejected(403), Rejected(403), Rejected(403), Page("12", "", &[])],
     "!Rejected ~ W(10) !Rejected ~ W(10) !Rejected ~ L Init Done W(12)"
 )]
@@ -425,7 +425,7 @@ fn a_watch_that_does_not_start(#[case] steps: &[Do], #[case] expected: &str) {
 }
 
 #[test]
-fn ten_server_errors_on_one_version_list_anew() {
+fn ten_server_errors_at_one_version_cause_a_relist() {
     let steps = [&SYNC[..1], &[Rejected(500); 10]].concat();
     let seen = Bench::play(Config::default(), &steps);
     assert_eq!(seen.matches("W(10)").count(), 10);
@@ -433,49 +433,49 @@ fn ten_server_errors_on_one_version_list_anew() {
 }
 
 #[rstest]
-#[case::zero_is_asked_for_once(
+#[case::version_zero_is_requested_once(
     &[Page("10", "", &[]), Opened, Error(410, ""), Page("12", "", &[])],
     "L(0) Init Done W(10) x ~ L(>=10) Init Done W(12)"
 )]
-#[case::an_expired_list_is_asked_for_without_version(
+#[case::an_expired_list_is_requested_without_version(
     &[Page("10", "", &[]), Opened, Error(410, ""), Rejected(410), Page("12", "", &[])],
     "L(0) Init Done W(10) x ~ L(>=10) !Rejected ~ L Init Done W(12)"
 )]
-#[case::and_so_is_one_that_is_too_large(
+#[case::so_is_a_too_large_version(
     &[Page("90", "", &[]), Opened, Error(410, ""), TooLarge, Page("40", "", &[])],
     "L(0) Init Done W(90) x ~ L(>=90) !Rejected ~ L Init Done W(40)"
 )]
-#[case::or_refused_for_its_version(
+#[case::so_is_a_version_rejected_as_bad_request(
     &[Page("90", "", &[]), Opened, Error(410, ""), Rejected(400), Page("40", "", &[])],
     "L(0) Init Done W(90) x ~ L(>=90) !Rejected ~ L Init Done W(40)"
 )]
-#[case::the_version_that_expired_is_not_watched_again(
+#[case::an_expired_version_is_not_watched_again(
     &[Page("10", "", &[]), Opened, Error(410, ""), Page("10", "", &["a"]), Page("60", "", &["a"])],
     "L(0) Init Done W(10) x ~ L(>=10) Init +a ~ L* Init +a Done W(60)"
 )]
-#[case::an_older_list_is_not_accepted(
+#[case::an_older_list_than_pinned_is_rejected(
     &[Page("10", "", &[]), Opened, Error(410, ""), Page("5", "", &["old"]), Page("12", "", &["a"])],
     "L(0) Init Done W(10) x ~ L(>=10) Init +old !OldList ~ L Init +a Done W(12)"
 )]
-#[case::but_one_that_was_not_pinned_is(
+#[case::an_older_unpinned_list_is_accepted(
     &[Page("90", "", &[]), Opened, Error(410, ""), Rejected(410), Page("40", "", &[]), Opened, Error(410, "")],
     "L(0) Init Done W(90) x ~ L(>=90) !Rejected ~ L Init Done W(40) x !ErrorEvent ~ L(>=40)"
 )]
-#[case::objects_of_a_list_that_breaks_off_were_told(
+#[case::after_an_interrupted_list_no_older_state_follows(
     &[Item("a"), Refused, Page("10", "", &["a"])],
     "L(0) Init +a !Transport ~ L Init +a Done W(10)"
 )]
-#[case::and_from_its_first_page_on_they_have_a_version(
+#[case::after_its_first_page_the_next_list_is_pinned_to_its_version(
     &[Page("10", "t1", &["a"]), Rejected(410), Page("10", "", &["a"])],
     "L(0) Init +a L+t1 ~ L(>=10) Init +a Done W(10)"
 )]
-#[case::a_list_that_told_nothing_may_be_as_old(&[Refused, Page("10", "", &[])], "L(0) !Transport ~ L(0) Init Done W(10)")]
-fn any_state_is_never_an_older_one(#[case] steps: &[Do], #[case] expected: &str) {
+#[case::a_list_that_emitted_nothing_does_not_pin(&[Refused, Page("10", "", &[])], "L(0) !Transport ~ L(0) Init Done W(10)")]
+fn any_semantic_never_goes_back_in_time(#[case] steps: &[Do], #[case] expected: &str) {
     assert_eq!(Bench::play(any(), steps), expected);
 }
 
 #[rstest]
-#[case::the_stream_goes_on_as_a_watch(
+#[case::the_stream_continues_as_a_watch(
     &[Opened, Added("a", "90"), Bookmark("5"), Marker("100"), Modified("a", "101"), Pass(5), Eof],
     "S Init +a Done a W(101)"
 )]
@@ -488,35 +488,35 @@ fn any_state_is_never_an_older_one(#[case] steps: &[Do], #[case] expected: &str)
     &[Opened, Added("a", "7"), Pass(5), Eof, Opened, Added("b", "8"), Marker("9")],
     "S ~ S Init +b Done"
 )]
-#[case::never_marked_three_times_is_listed(
+#[case::three_unmarked_lists_fall_back(
     &[Opened, Eof, Opened, Refused, Opened, Eof, Page("10", "", &["a"])],
     "S ~ S !Transport ~ S ~ L Init +a Done W(10)"
 )]
-#[case::a_whole_life_without_a_marker_is_listed(
+#[case::a_full_lifetime_without_marker_falls_back(
     &[Opened, Added("a", "7"), Pass(290), Eof, Page("10", "", &["a"])],
     "S !NoInitialEventsEnd ~ L Init +a Done W(10)"
 )]
-#[case::an_end_that_a_busy_consumer_missed_is_not(
+#[case::an_end_missed_by_a_busy_consumer_does_not(
     &[Opened, Busy(290), Eof, Opened, Marker("9")],
     "S ~ S Init Done"
 )]
-#[case::a_marker_that_does_not_come_is_not_waited_for(
+#[case::a_missing_marker_times_out(
     &[Opened, Added("a", "7"), Bookmark("8"), Silence, Page("10", "", &["a"])],
     "S x !NoInitialEventsEnd ~ L Init +a Done W(10)"
 )]
-#[case::refused_with_422(&[Rejected(422), Page("10", "", &[]), Opened, Error(410, "")], "S L Init Done W(10) x ~ L")]
-#[case::refused_with_400(&[Rejected(400), Page("10", "", &[])], "S L Init Done W(10)")]
-#[case::refused_with_403(&[Rejected(403), Page("10", "", &[])], "S L Init Done W(10)")]
-#[case::refused_with_405(&[Rejected(405), Page("10", "", &[])], "S L Init Done W(10)")]
-#[case::refused_by_an_error_event(&[Opened, Error(422, "Invalid"), Page("10", "", &[])], "S x ~ L Init Done W(10)")]
+#[case::rejected_with_422(&[Rejected(422), Page("10", "", &[]), Opened, Error(410, "")], "S L Init Done W(10) x ~ L")]
+#[case::rejected_with_400(&[Rejected(400), Page("10", "", &[])], "S L Init Done W(10)")]
+#[case::rejected_with_403(&[Rejected(403), Page("10", "", &[])], "S L Init Done W(10)")]
+#[case::rejected_with_405(&[Rejected(405), Page("10", "", &[])], "S L Init Done W(10)")]
+#[case::rejected_by_an_error_event(&[Opened, Error(422, "Invalid"), Page("10", "", &[])], "S x ~ L Init Done W(10)")]
 #[case::failed_otherwise(&[Rejected(500), Page("10", "", &[])], "S !Rejected ~ L Init Done W(10)")]
-#[case::busy_is_asked_again(&[Rejected(429), Rejected(429), Opened], "S !Rejected ~ S !Rejected ~ S")]
-#[case::away_is_asked_again(&[Refused, Refused, Opened], "S !Transport ~ S !Transport ~ S")]
-#[case::a_hole_is_no_set(
+#[case::busy_is_retried(&[Rejected(429), Rejected(429), Opened], "S !Rejected ~ S !Rejected ~ S")]
+#[case::unavailable_is_retried(&[Refused, Refused, Opened], "S !Transport ~ S !Transport ~ S")]
+#[case::an_undecodable_object_prevents_completion(
     &[Opened, Added("a", "7"), Poison, Opened, Added("a", "7"), Marker("9")],
     "S x !Undecodable ~ S Init +a Done"
 )]
-#[case::a_marker_without_version_marks_nothing(
+#[case::a_marker_without_version_is_ignored(
     &[Opened, Marker(""), Opened, Marker("9")],
     "S x !NoResourceVersion ~ S Init Done"
 )]
@@ -527,7 +527,7 @@ fn a_streaming_list(#[case] steps: &[Do], #[case] expected: &str) {
 #[rstest]
 #[case::an_event(Error(410, ""), "S(0) Init Done S? x ~ S(>=50) x !Rejected ~ S")]
 #[case::too_large(ErrorTooLarge, "S(0) Init Done S? x ~ S(>=50) x !Rejected ~ S")]
-fn an_expired_streaming_list_is_asked_for_without_version(#[case] refusal: Do, #[case] expected: &str) {
+fn an_expired_streaming_list_is_retried_without_a_version(#[case] refusal: Do, #[case] expected: &str) {
     let config = Config {
         list_semantic: ListSemantic::Any,
         ..streaming()
@@ -537,14 +537,14 @@ fn an_expired_streaming_list_is_asked_for_without_version(#[case] refusal: Do, #
 }
 
 #[test]
-fn a_streaming_list_of_any_state_that_was_told_in_part_is_not_followed_by_an_older_one() {
+fn after_a_partly_emitted_streaming_list_no_older_state_follows() {
     let config = Config {
         list_semantic: ListSemantic::Any,
         ..streaming()
     };
     let untold = [Opened, Added("a", "1"), Eof];
     assert_eq!(Bench::play(config.clone(), &untold), "S(0) ~ S(0)");
-    let told = [
+    let large = [
         Opened,
         Added("a", "1"),
         Added("b", "2"),
@@ -553,11 +553,11 @@ fn a_streaming_list_of_any_state_that_was_told_in_part_is_not_followed_by_an_old
         Added("e", "5"),
         Eof,
     ];
-    assert_eq!(Bench::play(config, &told), "S(0) Init +a +b +c +d +e ~ S");
+    assert_eq!(Bench::play(config, &large), "S(0) Init +a +b +c +d +e ~ S");
 }
 
 #[test]
-fn a_large_streaming_list_is_told_while_it_arrives_and_a_delete_starts_it_anew() {
+fn a_large_streaming_list_is_emitted_as_it_arrives_and_a_delete_causes_a_relist() {
     let mut bench = Bench::new(streaming());
     bench.step(Opened);
     for name in ["a", "c", "d", "e", "a"] {
@@ -571,7 +571,7 @@ fn a_large_streaming_list_is_told_while_it_arrives_and_a_delete_starts_it_anew()
 }
 
 #[test]
-fn what_belongs_to_an_abandoned_request_is_dropped() {
+fn answers_to_an_abandoned_request_are_dropped() {
     let mut bench = Bench::new(Config::default());
     for step in SYNC {
         bench.step(step);

@@ -11,7 +11,7 @@ use crate::request::Request;
 use crate::status::Status;
 use crate::version::ResourceVersion;
 
-/// A watch that was asked for.
+/// A watch that was requested and has no response yet.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) request: RequestId,
@@ -20,32 +20,33 @@ pub(super) struct Listed {
     pub(super) idle: Duration,
 }
 
-/// A watch that is open.
+/// An open watch.
 #[derive(Debug)]
 pub(super) struct Watching {
     pub(super) request: RequestId,
-    /// Everything up to here was told.
+    /// Everything up to this version was emitted.
     pub(super) resume: ResourceVersion,
     pub(super) deadline: Listened,
     pub(super) idle: Duration,
     pub(super) opened: Duration,
-    /// `resume` moved on this stream.
+    /// `resume` advanced on this stream.
     pub(super) moved: bool,
-    /// A bookmark said on this stream that the server is at `resume`.
+    /// A bookmark on this stream confirmed that the server is at `resume`.
     pub(super) confirmed: bool,
 }
 
-/// A watch that ended earlier than this after it opened ended "at once": client-go's very short watch.
+/// Minimum lifetime of a watch after it opened; one that ends earlier counts as failed: client-go's "very short
+/// watch".
 const MIN_WATCH_LIFETIME: Duration = Duration::from_secs(1);
-/// Failed watches of one version, in a row, before a relist.
+/// Consecutive failed watches at one version before a relist.
 const MAX_FAILED_RESUMES: u32 = 3;
-/// Starts answered by 5xx before a relist. Many, since a LIST is the dearer request for a server in
-/// trouble; not endless, since some servers answer 500 to a version they cannot read.
+/// Watch starts that return 5xx before a relist. High, because a LIST is the more expensive request for a server in
+/// trouble; finite, because some servers return 500 for a version they cannot read.
 const SERVER_ERRORS_MAX: u32 = 10;
-/// Times a watch may go back in time before this server's versions are taken for unordered text.
+/// How often a watch may go back in time before the server's versions are treated as unordered text.
 const MAX_RV_REGRESSIONS: u32 = 3;
 
-/// How a stream came to its end, without a word from the server.
+/// How a stream ended without an ERROR event.
 enum End {
     Eof,
     Silence,
@@ -97,7 +98,7 @@ impl<O> Machine<O> {
                 self.watch_rejected(now, resume, http, status, retry_after);
             }
             Answer::TransportError(source) => {
-                // Refused, reset: the server is away, and a LIST would not find it either.
+                // Connection refused or reset: the server is unavailable, and a LIST would fail as well.
                 self.report(Error::Transport {
                     during: During::WatchStart,
                     source,
@@ -110,7 +111,7 @@ impl<O> Machine<O> {
                     during: During::WatchStart,
                     why,
                 });
-                self.setback(now, resume, Pause::STEP);
+                self.resume_failed(now, resume, Pause::STEP);
             }
             Answer::Progress | Answer::Refusing => {
                 self.state = State::Listed(Listed {
@@ -133,7 +134,7 @@ impl<O> Machine<O> {
                     during: During::WatchStart,
                     why,
                 });
-                self.setback(now, resume, Pause::STEP);
+                self.resume_failed(now, resume, Pause::STEP);
             }
         }
     }
@@ -144,7 +145,7 @@ impl<O> Machine<O> {
             during: During::WatchStart,
             after: listed.idle,
         });
-        self.setback(now, listed.resume, Pause::STEP);
+        self.resume_failed(now, listed.resume, Pause::STEP);
     }
 
     pub(super) fn watch_answered(&mut self, now: Duration, mut watching: Watching, answer: Answer<'_, O>) {
@@ -159,7 +160,8 @@ impl<O> Machine<O> {
             }
             Answer::ErrorEvent(status) => self.watch_error(now, watching, status),
             Answer::Undecodable { object, error } => {
-                // Resuming here would bring it again, resuming after it would lose it: only the set tells.
+                // Resuming here would receive the object again, resuming after it would lose it: only a relist
+                // recovers.
                 self.cancel(watching.request);
                 self.report(Error::Undecodable {
                     during: During::Watch,
@@ -175,7 +177,7 @@ impl<O> Machine<O> {
                     during: During::Watch,
                     why,
                 });
-                self.setback(now, watching.resume, Pause::STEP);
+                self.resume_failed(now, watching.resume, Pause::STEP);
             }
             Answer::Item { .. } | Answer::PageEnd(_) | Answer::Rejected { .. } => {
                 self.cancel(watching.request);
@@ -184,7 +186,7 @@ impl<O> Machine<O> {
                     during: During::Watch,
                     why,
                 });
-                self.setback(now, watching.resume, Pause::STEP);
+                self.resume_failed(now, watching.resume, Pause::STEP);
             }
             Answer::TransportError(source) => {
                 let cut = End::Cut(Error::Transport {
@@ -199,13 +201,13 @@ impl<O> Machine<O> {
 
     pub(super) fn watch_silent(&mut self, now: Duration, watching: Watching) {
         self.cancel(watching.request);
-        tracing::debug!(idle = ?watching.idle, "silent for too long");
+        tracing::debug!(idle = ?watching.idle, "idle timeout");
         self.watch_ended(now, watching, End::Silence);
     }
 
     fn changed(&mut self, now: Duration, mut watching: Watching, change: Change, payload: O) {
         let object = (self.identify)(&payload);
-        let is_ordered = self.memory.disorders < MAX_RV_REGRESSIONS;
+        let is_ordered = self.memory.rv_regressions < MAX_RV_REGRESSIONS;
         if is_ordered && watching.resume.is_newer_than(&object.resource_version) {
             self.cancel(watching.request);
             let (object, newest) = (object.to_id(change.word()), watching.resume.to_string());
@@ -213,7 +215,7 @@ impl<O> Machine<O> {
                 object: Box::new(object),
                 newest,
             });
-            self.memory.disorders += 1;
+            self.memory.rv_regressions += 1;
             self.memory.saw(watching.resume);
             return self.relist(now, Pause::STEP);
         }
@@ -240,7 +242,7 @@ impl<O> Machine<O> {
         self.state = State::Watching(watching);
     }
 
-    /// An empty bookmark, or an older one, never moves the resume point.
+    /// Empty or older bookmarks never move the resume point.
     fn bookmark(&mut self, watching: &mut Watching, resource_version: &str) {
         match watching.resume.compare(resource_version) {
             Some(Ordering::Equal) => return watching.confirmed = true,
@@ -261,26 +263,27 @@ impl<O> Machine<O> {
             confirmed,
             ..
         } = watching;
-        let lived = now.saturating_sub(opened) >= MIN_WATCH_LIFETIME;
+        let lasted = now.saturating_sub(opened) >= MIN_WATCH_LIFETIME;
         if moved || confirmed {
             self.memory.confirmed = self.clock.listened(now);
         }
         match end {
-            End::Eof if lived => {
-                self.memory.setbacks = 0;
+            End::Eof if lasted => {
+                self.memory.failed_resumes = 0;
                 let then = self.then_on(now, resume);
                 self.pause(now, Pause::Skip, then);
             }
-            End::Eof | End::Silence | End::Cut(_) if lived || moved => {
-                // Cuts and silence come to all watchers of a server at once: each waits a little, by its own lot. A
-                // stream that brought something and ended at once must not spin, but is no reason to slow down for long.
-                self.memory.setbacks = 0;
+            End::Eof | End::Silence | End::Cut(_) if lasted || moved => {
+                // Disconnects and timeouts affect all watchers of a server at once: each waits a random initial
+                // delay. A stream that delivered events and ended early must not cause a busy loop, but does not
+                // increase later delays.
+                self.memory.failed_resumes = 0;
                 let then = self.then_on(now, resume);
                 self.pause(now, Pause::First, then);
             }
             End::Cut(error) => {
                 self.report_if_repeated(now, error);
-                self.setback(now, resume, Pause::STEP);
+                self.resume_failed(now, resume, Pause::STEP);
             }
             End::Eof | End::Silence => {
                 self.report_if_repeated(
@@ -289,12 +292,12 @@ impl<O> Machine<O> {
                         resource_version: resume.to_string(),
                     },
                 );
-                self.setback(now, resume, Pause::STEP);
+                self.resume_failed(now, resume, Pause::STEP);
             }
         }
     }
 
-    /// The watch goes on, after a word of the server on its version where that is long overdue.
+    /// Resumes the watch, after a probe if the version has not been confirmed for too long.
     fn then_on(&self, now: Duration, resume: ResourceVersion) -> Then {
         let silence = self.clock.listened(now).since(self.memory.confirmed);
         match self.config.staleness_probe_after {
@@ -303,7 +306,7 @@ impl<O> Machine<O> {
         }
     }
 
-    /// An `ERROR` event ends the stream: what comes after it is not to be trusted.
+    /// Handles an `ERROR` event, which ends the stream: later events cannot be trusted.
     fn watch_error(&mut self, now: Duration, watching: Watching, status: Status) {
         self.cancel(watching.request);
         let pause = Pause::Step {
@@ -329,7 +332,7 @@ impl<O> Machine<O> {
         } else if is_busy {
             self.pause(now, pause, Then::Listed(resume));
         } else {
-            self.setback(now, resume, pause);
+            self.resume_failed(now, resume, pause);
         }
     }
 
@@ -373,11 +376,11 @@ impl<O> Machine<O> {
                 self.pause(now, pause, Then::Listed(resume));
             }
         } else {
-            self.setback(now, resume, pause);
+            self.resume_failed(now, resume, pause);
         }
     }
 
-    /// This version is never watched again before another set was read.
+    /// Relists; this version is not watched again until another snapshot was read.
     fn expired(&mut self, now: Duration, resume: ResourceVersion, pause: Pause) {
         self.memory.expired = Some(resume.clone());
         self.memory.saw(resume);
@@ -389,11 +392,11 @@ impl<O> Machine<O> {
         self.relist(now, pause);
     }
 
-    /// The same version again, a few times; then the version itself is in doubt.
-    fn setback(&mut self, now: Duration, resume: ResourceVersion, pause: Pause) {
-        self.memory.setbacks += 1;
-        if self.memory.setbacks >= MAX_FAILED_RESUMES {
-            self.memory.setbacks = 0;
+    /// Retries at the same version, up to a limit; then relists, because the version may be invalid.
+    fn resume_failed(&mut self, now: Duration, resume: ResourceVersion, pause: Pause) {
+        self.memory.failed_resumes += 1;
+        if self.memory.failed_resumes >= MAX_FAILED_RESUMES {
+            self.memory.failed_resumes = 0;
             self.memory.saw(resume);
             self.relist(now, pause);
         } else {

@@ -1,32 +1,33 @@
-//! What changed in a set, told with what it was before.
+//! Changes of a store, with old and new state.
 
 use std::sync::Arc;
 
-/// One change of a [`Store`](super::Store)'s set. When it is told, the store has it already.
+/// A change of a [`Store`](super::Store). The store is updated before the delta is delivered.
 ///
-/// client-go's `OnAdd`, `OnUpdate` and `OnDelete` (with `DeletedFinalStateUnknown`) are these.
+/// Corresponds to client-go's `OnAdd`, `OnUpdate` and `OnDelete` (with `DeletedFinalStateUnknown`).
 #[derive(Debug, PartialEq, Eq)]
 pub enum Delta<K> {
-    /// An object came into the set.
+    /// An object was added.
     Added(Arc<K>),
     /// An object changed.
     Modified {
-        /// What it was.
+        /// The previous state.
         old: Arc<K>,
-        /// What it is.
+        /// The new state.
         new: Arc<K>,
     },
-    /// An object left the set: deleted, or no longer selected.
+    /// An object was removed: deleted, or no longer selected.
     Deleted {
-        /// The last state that is known of it. Of an inferred delete: the last that was seen, not its final one.
+        /// The last known state. For an inferred delete this is the last state seen, not the final one.
         last: Arc<K>,
-        /// No event told of it: a relist did without it, or another object came under its name.
+        /// There was no DELETED event: the object was missing from a relist, or was replaced by another of the same
+        /// name.
         inferred: bool,
     },
 }
 
 impl<K> Delta<K> {
-    /// The object: as it is, or as it was last known.
+    /// Returns the current object, or the last known state of a deleted one.
     pub fn object(&self) -> &Arc<K> {
         match self {
             Self::Added(object) | Self::Modified { new: object, .. } | Self::Deleted { last: object, .. } => {
@@ -35,7 +36,7 @@ impl<K> Delta<K> {
         }
     }
 
-    /// Did the object leave the set?
+    /// Returns true if the object was removed.
     pub fn is_deleted(&self) -> bool {
         matches!(self, Self::Deleted { .. })
     }

@@ -1,4 +1,4 @@
-//! What a store must know of an object: which one it is, and which state of it. Nothing here knows a store.
+//! Object identity as needed by a store. Independent of stores.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,27 +9,27 @@ use kube_core::{DynamicObject, Resource};
 
 use crate::lazy::Lazy;
 
-/// The identity of an object, as kube-runtime's trait of this name has it. Every [`Resource`] has it.
+/// Identity of an object, compatible with kube-runtime's trait of this name. Implemented for every [`Resource`].
 pub trait Lookup {
-    /// What is known of the kind only at run time; `()` for typed objects.
+    /// Kind information known only at run time; `()` for typed objects.
     type DynamicType;
 
-    /// The kind: `Pod`.
+    /// Returns the kind, e.g. `Pod`.
     fn kind(dyntype: &Self::DynamicType) -> Cow<'_, str>;
-    /// The API group; empty for core.
+    /// Returns the API group; empty for core.
     fn group(dyntype: &Self::DynamicType) -> Cow<'_, str>;
-    /// The API version: `v1`.
+    /// Returns the API version, e.g. `v1`.
     fn version(dyntype: &Self::DynamicType) -> Cow<'_, str>;
-    /// `metadata.name`.
+    /// Returns `metadata.name`.
     fn name(&self) -> Option<Cow<'_, str>>;
-    /// `metadata.namespace`.
+    /// Returns `metadata.namespace`.
     fn namespace(&self) -> Option<Cow<'_, str>>;
-    /// `metadata.resourceVersion`.
+    /// Returns `metadata.resourceVersion`.
     fn resource_version(&self) -> Option<Cow<'_, str>>;
-    /// `metadata.uid`.
+    /// Returns `metadata.uid`.
     fn uid(&self) -> Option<Cow<'_, str>>;
 
-    /// `v1`, `apps/v1`.
+    /// Returns group and version, e.g. `v1` or `apps/v1`.
     fn api_version(dyntype: &Self::DynamicType) -> Cow<'_, str> {
         let group = Self::group(dyntype);
         if group.is_empty() {
@@ -39,7 +39,7 @@ pub trait Lookup {
         }
     }
 
-    /// A reference to this object.
+    /// Returns a reference to this object.
     fn to_object_ref(&self, dyntype: Self::DynamicType) -> ObjectRef<Self> {
         ObjectRef {
             dyntype,
@@ -81,7 +81,7 @@ impl<K: Resource> Lookup for K {
     }
 }
 
-/// A lazy object is stored under its own names, whatever its kind: it knows that only when it is decoded.
+/// A lazy object is stored under its names only, because its kind is known only after decoding.
 impl<K: Resource> Lookup for Lazy<K> {
     type DynamicType = K::DynamicType;
 
@@ -127,7 +127,7 @@ impl<K: Resource> Lookup for Lazy<K> {
 /// assert_ne!(ObjectRef::<ConfigMap>::new("a").erase(), ObjectRef::<Secret>::new("a").erase());
 /// ```
 pub struct ObjectRef<K: Lookup + ?Sized> {
-    /// What is known of the kind only at run time.
+    /// Kind information known only at run time.
     pub dyntype: K::DynamicType,
     /// `metadata.name`.
     pub name: String,
@@ -139,13 +139,13 @@ impl<K: Lookup> ObjectRef<K>
 where
     K::DynamicType: Default,
 {
-    /// The object of this name, without a namespace.
+    /// Creates a reference without a namespace.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self::new_with(name, K::DynamicType::default())
     }
 
-    /// The reference of an object.
+    /// Creates a reference to an object.
     #[must_use]
     pub fn from_obj(object: &K) -> Self {
         object.to_object_ref(K::DynamicType::default())
@@ -153,7 +153,7 @@ where
 }
 
 impl<K: Lookup> ObjectRef<K> {
-    /// The object of this name and kind, without a namespace.
+    /// Creates a reference to an object of this kind, without a namespace.
     #[must_use]
     pub fn new_with(name: &str, dyntype: K::DynamicType) -> Self {
         Self {
@@ -163,21 +163,21 @@ impl<K: Lookup> ObjectRef<K> {
         }
     }
 
-    /// The same in a namespace.
+    /// Sets the namespace.
     #[must_use]
     pub fn within(mut self, namespace: &str) -> Self {
         self.namespace = Some(namespace.to_owned());
         self
     }
 
-    /// The reference of an object of this kind.
+    /// Creates a reference to an object of this kind.
     #[must_use]
     pub fn from_obj_with(object: &K, dyntype: K::DynamicType) -> Self {
         object.to_object_ref(dyntype)
     }
 
-    /// The owner this reference names, if it is a `K`: an owner is cluster-scoped, or of its object's `namespace`.
-    /// `None` for an owner of another kind. Versions of one kind are the same kind.
+    /// Returns the owner if it is a `K`: an owner is cluster-scoped or in its object's `namespace`. `None` for an
+    /// owner of another kind. Versions of one kind are considered the same kind.
     pub fn from_owner_ref(
         namespace: Option<&str>,
         owner: &OwnerReference,
@@ -192,14 +192,14 @@ impl<K: Lookup> ObjectRef<K> {
         })
     }
 
-    /// The same reference with its kind known at run time only.
+    /// Returns the same reference with its kind known only at run time.
     pub fn erase(self) -> ObjectRef<DynamicObject> {
         let resource = kube_core::ApiResource {
             group: K::group(&self.dyntype).into_owned(),
             version: K::version(&self.dyntype).into_owned(),
             api_version: K::api_version(&self.dyntype).into_owned(),
             kind: K::kind(&self.dyntype).into_owned(),
-            // Not known here, and of no meaning for what object it is.
+            // Unknown here, and not part of the identity.
             plural: String::new(),
         };
         ObjectRef {

@@ -1,7 +1,7 @@
-//! Waiting, by any number of tasks, for a thing that happens once. Knows nothing of stores.
+//! A one-time event that any number of tasks can await. Independent of stores.
 //!
-//! Every waiter keeps a waker of its own: kube-runtime's store keeps one for all of them, and whoever waits second puts
-//! the first to sleep for ever.
+//! Each waiter has its own waker: kube-runtime's store keeps one for all of them, so that a second waiter replaces
+//! the first, which then sleeps forever.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::sync::{Mutex, lock};
 
-/// The writer is gone, and its set was never complete.
+/// The writer was dropped before the first snapshot was complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the writer of this store was dropped before its set was complete")]
 pub struct WriterDropped;
@@ -28,23 +28,23 @@ struct State {
 }
 
 impl Ready {
-    /// It happened, or never will. The first word stands.
+    /// Settles the outcome. Only the first call counts.
     pub(super) fn settle(&self, outcome: Result<(), WriterDropped>) {
         let waiting = {
             let mut state = lock(&self.state);
             state.outcome.get_or_insert(outcome);
             std::mem::take(&mut state.waiting)
         };
-        // Outside the lock: a waker may run anything.
+        // After unlocking: a waker may run arbitrary code.
         waiting.into_values().for_each(Waker::wake);
     }
 
-    /// How it came out, if it did.
+    /// Returns the outcome, if settled.
     pub(super) fn outcome(&self) -> Option<Result<(), WriterDropped>> {
         lock(&self.state).outcome
     }
 
-    /// Waits for it.
+    /// Waits for the outcome.
     pub(super) fn wait(&self) -> Wait<'_> {
         Wait {
             ready: self,
@@ -53,7 +53,7 @@ impl Ready {
     }
 }
 
-/// One waiter.
+/// Future of one waiter.
 #[derive(Debug)]
 pub(super) struct Wait<'a> {
     ready: &'a Ready,

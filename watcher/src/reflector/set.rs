@@ -1,8 +1,8 @@
-//! A set of objects as events build it up: pure, without locks, readers or wakers.
+//! A set of objects built from events: pure, without locks, readers or wakers.
 //!
-//! A relist does not build a second set beside the first. What it names again unchanged is only marked, what it changes
-//! is kept aside until it is complete, and then the marks tell what is gone: a relist of an unchanged set costs a mark
-//! an object, and readers see the old set until the moment the new one is whole.
+//! A relist does not build a second set. Unchanged objects are only marked, changed ones are kept aside until the
+//! relist is complete, and then unmarked objects are removed: a relist of an unchanged collection costs one mark per
+//! object, and readers see the old objects until the relist is complete.
 
 use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
@@ -13,17 +13,17 @@ use super::delta::Delta;
 use super::lookup::Lookup;
 use crate::event::Event;
 
-/// The values an object is found by in one index.
+/// Function that returns the values of an object in one index.
 pub(super) type IndexBy<K> = Box<dyn Fn(&K) -> Vec<String> + Send + Sync>;
 
-/// Namespace and name: what the server orders lists by. Cluster-scoped objects have an empty namespace.
+/// Namespace and name, the order of the server's lists. The namespace of cluster-scoped objects is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     namespace: Box<str>,
     name: Box<str>,
 }
 
-/// A key, owned or not, so that a set can be asked without building one.
+/// A key, owned or borrowed, so that lookups do not allocate.
 pub(super) trait AsKey {
     fn namespace(&self) -> &str;
     fn name(&self) -> &str;
@@ -99,11 +99,11 @@ impl Key {
 #[derive(Debug)]
 struct Entry<K> {
     object: Arc<K>,
-    /// The relist that named it last.
+    /// Number of the last relist that contained it.
     named_by: u32,
 }
 
-/// A relist that is under way.
+/// A relist in progress.
 #[derive(Debug)]
 struct Relist<K> {
     /// Objects that are new, or differ from the published ones.
@@ -115,11 +115,11 @@ struct Index<K> {
     found: BTreeMap<String, BTreeMap<Key, Arc<K>>>,
 }
 
-/// The published set, its indexes, and the relist under way.
+/// The published objects, their indexes, and the relist in progress.
 pub(super) struct Set<K> {
     entries: BTreeMap<Key, Entry<K>>,
     relist: Option<Relist<K>>,
-    /// Counts relists; wraps after four thousand million.
+    /// Number of relists; wraps after 2^32.
     relists: u32,
     indexes: Vec<Index<K>>,
     is_complete: bool,
@@ -138,7 +138,7 @@ impl<K> Default for Set<K> {
 }
 
 impl<K: Lookup> Set<K> {
-    /// Takes in an event; tells what it changed in the published set, in the order of the names, deletes first.
+    /// Applies an event; returns the changes to the published objects, in the order of their names, deletes first.
     pub(super) fn apply(&mut self, event: Event<Arc<K>>) -> Vec<Delta<K>> {
         match event {
             Event::Init => {
@@ -158,13 +158,13 @@ impl<K: Lookup> Set<K> {
         }
     }
 
-    /// The published object of this name.
+    /// Returns the published object of this name.
     pub(super) fn get(&self, namespace: &str, name: &str) -> Option<&Arc<K>> {
         let key: &dyn AsKey = &(namespace, name);
         self.entries.get(key).map(|entry| &entry.object)
     }
 
-    /// The published objects, by namespace and name.
+    /// Returns the published objects, by namespace and name.
     pub(super) fn objects(&self) -> impl Iterator<Item = &Arc<K>> {
         self.entries.values().map(|entry| &entry.object)
     }
@@ -173,12 +173,12 @@ impl<K: Lookup> Set<K> {
         self.entries.len()
     }
 
-    /// A relist came to its end at least once.
+    /// Returns true if a relist has completed at least once.
     pub(super) fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// Adds an index and gives its number.
+    /// Adds an index and returns its number.
     pub(super) fn add_index(&mut self, by: IndexBy<K>) -> usize {
         let mut index = Index {
             by,
@@ -191,13 +191,13 @@ impl<K: Lookup> Set<K> {
         self.indexes.len() - 1
     }
 
-    /// The published objects an index finds by a value.
+    /// Returns the published objects with a value in an index.
     pub(super) fn by_index(&self, index: usize, value: &str) -> impl Iterator<Item = &Arc<K>> {
         let found = self.indexes.get(index).and_then(|index| index.found.get(value));
         found.into_iter().flat_map(BTreeMap::values)
     }
 
-    /// The published object, if it is this very state of it.
+    /// Returns the published object if its uid and resourceVersion match.
     pub(super) fn same(&self, namespace: &str, name: &str, uid: &str, version: &str) -> Option<&Arc<K>> {
         let object = self.get(namespace, name)?;
         let is_same = |field: Option<Cow<'_, str>>, wanted: &str| {
@@ -227,7 +227,7 @@ impl<K: Lookup> Set<K> {
             return;
         };
         if is_same {
-            // A page may bring an object that changed and, read again, the same object as it is published.
+            // A page may contain a changed object and, when read again, the published state of it.
             relist.changed.remove(key);
         } else {
             let key = Key::of(&*object);
@@ -283,7 +283,7 @@ impl<K: Lookup> Set<K> {
             relist.changed.remove(&key);
         }
         match self.entries.get(&key) {
-            // The end of an object whose name has another one by now.
+            // A delete of an object whose name was taken by another one.
             Some(entry) if is_another(&*entry.object, &*last) => Vec::new(),
             Some(_) => {
                 self.remove(&key);
@@ -327,7 +327,7 @@ impl<K> Index<K> {
     }
 }
 
-/// Two objects that had one name, one after the other. Without uids nobody can tell.
+/// Returns true for two different objects of one name. Undetectable without uids.
 fn is_another<K: Lookup>(one: &K, other: &K) -> bool {
     match (one.uid(), other.uid()) {
         (Some(one), Some(other)) => one != other,

@@ -1,4 +1,4 @@
-//! The readers' side of a set: cheap to clone, never blocked for longer than an event takes to be applied.
+//! The read half of a store: cheap to clone; blocks at most while one event is applied.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,45 +13,45 @@ use super::sync::{Mutex, RwLock, lock, read, write};
 use crate::object::Identity;
 use crate::progress::{Progress, Synced};
 
-/// What a store and its writer share.
+/// State shared by a store and its writer.
 pub(super) struct Shared<K> {
     pub(super) set: RwLock<Set<K>>,
     pub(super) ready: Ready,
-    /// Touched only while `set` is locked, so that nobody who comes misses or doubles a change.
+    /// Accessed only while `set` is locked, so that a new subscriber neither misses nor repeats a change.
     pub(super) subscribers: Subscribers<K>,
     pub(super) progress: Mutex<Option<Progress>>,
 }
 
-/// A set of objects that a [`Writer`](super::Writer) keeps in step with the server.
+/// A collection of objects that a [`Writer`](super::Writer) keeps in sync with the server.
 ///
-/// Readers see the set as it was after some event, never half of a relist. Before the first relist is complete it is
-/// empty, or what single events told: wait until it is [ready](Self::wait_until_ready). Objects come in the order of
-/// their namespaces and names.
+/// Readers see the objects as of some event, never a partial relist. Before the first relist is complete the store is
+/// empty or contains only objects of single events: wait until it is [ready](Self::wait_until_ready). Objects are
+/// sorted by namespace and name.
 pub struct Store<K> {
     pub(super) shared: Arc<Shared<K>>,
 }
 
 impl<K: Lookup> Store<K> {
-    /// Waits until the set is complete for the first time. Any number of tasks may wait.
+    /// Waits until the first snapshot is complete. Any number of tasks may wait.
     ///
     /// # Errors
-    /// If the writer is dropped before.
+    /// If the writer is dropped first.
     pub async fn wait_until_ready(&self) -> Result<(), WriterDropped> {
         self.shared.ready.wait().await
     }
 
-    /// Was the set ever complete?
+    /// Returns true if a snapshot has completed.
     pub fn is_ready(&self) -> bool {
         self.shared.ready.outcome() == Some(Ok(()))
     }
 
-    /// Up to which resourceVersion the set is the server's, and when the server was last heard; `None` before the first
-    /// set is complete, and for a writer that does not [follow](super::Writer::follow) a watcher.
+    /// Returns the resourceVersion at which the store equals the server, and when bytes last arrived; `None` before
+    /// the first snapshot is complete, and for a writer that does not [follow](super::Writer::follow) a watcher.
     pub fn synced(&self) -> Option<Synced> {
         lock(&self.shared.progress).as_ref().and_then(Progress::synced)
     }
 
-    /// The object of this name. For a reference with a namespace to a cluster-scoped object: that object.
+    /// Returns the object of this name. The namespace of a reference to a cluster-scoped object is ignored.
     pub fn get(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
         let set = read(&self.shared.set);
         let namespace = reference.namespace.as_deref().unwrap_or_default();
@@ -60,25 +60,26 @@ impl<K: Lookup> Store<K> {
             .cloned()
     }
 
-    /// The object, if this very state of it is published.
+    /// Returns the object if its uid and resourceVersion match.
     pub(crate) fn same(&self, id: &Identity<'_>) -> Option<Arc<K>> {
         let set = read(&self.shared.set);
         set.same(&id.namespace, &id.name, &id.uid, &id.resource_version)
             .cloned()
     }
 
-    /// All objects.
+    /// Returns all objects.
     pub fn state(&self) -> Vec<Arc<K>> {
         read(&self.shared.set).objects().cloned().collect()
     }
 
-    /// The first object the predicate holds for. It runs under the store's lock and must not wait.
+    /// Returns the first object that satisfies the predicate. The predicate runs under the store's lock and must not
+    /// block.
     pub fn find(&self, mut predicate: impl FnMut(&K) -> bool) -> Option<Arc<K>> {
         let set = read(&self.shared.set);
         set.objects().find(|object| predicate(object)).cloned()
     }
 
-    /// The objects the predicate holds for. It runs under the store's lock and must not wait.
+    /// Returns the objects that satisfy the predicate. The predicate runs under the store's lock and must not block.
     pub fn state_filter(&self, mut predicate: impl FnMut(&K) -> bool) -> Vec<Arc<K>> {
         let set = read(&self.shared.set);
         set.objects()
@@ -87,19 +88,20 @@ impl<K: Lookup> Store<K> {
             .collect()
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         read(&self.shared.set).len()
     }
 
-    /// Is there no object?
+    /// Returns true if there are no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds an index: objects are found by the values `by` gives for them, from now on and as they are now.
+    /// Adds an index: finds objects by the values that `by` returns for them. Covers existing and future objects.
     ///
-    /// `by` depends on the object alone and runs under the store's lock: it must not wait, nor touch the store.
+    /// `by` must depend only on the object. It runs under the store's lock and must neither block nor access the
+    /// store.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::Pod;
@@ -117,7 +119,7 @@ impl<K: Lookup> Store<K> {
         }
     }
 
-    /// Hears of every change from now on, after what is there now.
+    /// Subscribes to changes. The stream starts with the current objects.
     pub fn subscribe(&self) -> Subscriber<K> {
         let set = read(&self.shared.set);
         self.shared.subscribers.add(set.objects())
@@ -125,21 +127,21 @@ impl<K: Lookup> Store<K> {
 }
 
 impl<K: Resource> Store<K> {
-    /// The objects with labels that a selector selects.
+    /// Returns the objects that match a label selector.
     pub fn state_filter_selector(&self, selector: &Selector) -> Vec<Arc<K>> {
         let none = std::collections::BTreeMap::new();
         self.state_filter(|object| selector.matches(object.meta().labels.as_ref().unwrap_or(&none)))
     }
 }
 
-/// Finds objects by a value; from [`Store::index`]. Cheap to clone; the index lives as long as the store.
+/// An index of a store, from [`Store::index`]. Cheap to clone; the index lives as long as the store.
 pub struct Index<K> {
     store: Store<K>,
     number: usize,
 }
 
 impl<K: Lookup> Index<K> {
-    /// The objects with this value.
+    /// Returns the objects with this value.
     pub fn get(&self, value: &str) -> Vec<Arc<K>> {
         let set = read(&self.store.shared.set);
         set.by_index(self.number, value).cloned().collect()

@@ -1,5 +1,5 @@
-//! Who else wants to hear of a store's changes. A subscriber can be as slow as it likes: it holds nobody back, and what
-//! it misses is folded into what it will be told, so that no more waits for it than there are objects.
+//! Streams of a store's changes. A slow subscriber blocks no one: changes it misses are merged, so its queue is never
+//! longer than the number of objects.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -13,16 +13,17 @@ use super::lookup::Lookup;
 use super::set::Key;
 use super::sync::{Mutex, lock};
 
-/// A stream of what changes in a store, from the set it has at the subscription on: that comes first, as
-/// [`Delta::Added`]. It ends when the store's writer is gone and everything is told.
+/// A stream of changes to a store. It starts with the current objects as [`Delta::Added`], and ends after the last
+/// change when the writer is dropped.
 ///
-/// Folding the deltas gives the store's set. Of several changes of one object between two polls it is told one: that it
-/// was added, as it is now; that it changed, from what was told last to what is; that it is gone. An object that came
-/// and went meanwhile is not told of. One that was deleted and made again is told as both.
+/// Folding the deltas yields the objects of the store. Several changes of one object between two polls are merged
+/// into one delta: added in its current state; modified, from the last delivered state to the current one; or
+/// deleted. An object that was added and deleted in between is not delivered. An object that was deleted and
+/// recreated is delivered as both.
 #[must_use = "streams do nothing unless polled"]
 pub struct Subscriber<K> {
     queue: Arc<Queue<K>>,
-    /// The second half of what was deleted and made again.
+    /// The `Added` that follows the `Deleted` of a recreated object.
     next: Option<Arc<K>>,
 }
 
@@ -48,7 +49,7 @@ impl<K> Default for Subscribers<K> {
 }
 
 impl<K: Lookup> Subscribers<K> {
-    /// One more, who was told nothing of these.
+    /// Adds a subscriber whose queue starts with these objects.
     pub(super) fn add<'a>(&self, objects: impl Iterator<Item = &'a Arc<K>>) -> Subscriber<K>
     where
         K: 'a,
@@ -59,9 +60,9 @@ impl<K: Lookup> Subscribers<K> {
         Subscriber { queue, next: None }
     }
 
-    /// Tells all of them; gives whom to wake, once no lock is held.
+    /// Queues the changes for every subscriber; returns the wakers to wake after all locks are released.
     #[must_use]
-    pub(super) fn tell(&self, deltas: &[Delta<K>]) -> Vec<Waker> {
+    pub(super) fn notify(&self, deltas: &[Delta<K>]) -> Vec<Waker> {
         let mut state = lock(&self.state);
         state.queues.retain(|queue| queue.strong_count() > 0);
         let queues = state.queues.iter().filter_map(Weak::upgrade);
@@ -70,7 +71,7 @@ impl<K: Lookup> Subscribers<K> {
 }
 
 impl<K> Subscribers<K> {
-    /// Nothing will come any more; gives whom to wake.
+    /// Ends all streams; returns the wakers to wake.
     #[must_use]
     pub(super) fn close(&self) -> Vec<Waker> {
         let mut state = lock(&self.state);
@@ -80,21 +81,21 @@ impl<K> Subscribers<K> {
     }
 }
 
-/// What one subscriber was not told yet.
+/// Changes not yet delivered to one subscriber.
 struct Queue<K> {
     state: Mutex<State<K>>,
 }
 
 struct State<K> {
     missed: BTreeMap<Key, (u64, Missed<K>)>,
-    /// Whose turn it is, by when it was first missed.
+    /// Delivery order: keys by when their first undelivered change was queued.
     turns: BTreeMap<u64, Key>,
     last_turn: u64,
     is_closed: bool,
     waiting: Option<Waker>,
 }
 
-/// All that happened to one object since the subscriber was told of it last.
+/// Merged changes of one object since its last delivery.
 enum Missed<K> {
     Added(Arc<K>),
     Modified {
@@ -121,7 +122,7 @@ impl<K> Missed<K> {
         }
     }
 
-    /// `None`: nothing is left to tell.
+    /// Merges another change; `None` if nothing is left to deliver.
     fn and_then(self, delta: Delta<K>) -> Option<Self> {
         Some(match (self, delta) {
             (Self::Added(_), Delta::Added(new) | Delta::Modified { new, .. }) => Self::Added(new),
@@ -210,7 +211,8 @@ impl<K> State<K> {
 }
 
 impl<K> Subscriber<K> {
-    /// The objects that were added, changed or deleted: for `Controller::for_shared_stream` and its kin.
+    /// Returns the objects that were added, changed or deleted: for `Controller::for_shared_stream` and similar
+    /// methods.
     pub fn touched_objects(self) -> impl Stream<Item = Arc<K>> {
         self.map(|delta| Arc::clone(delta.object()))
     }

@@ -1,4 +1,4 @@
-//! The locks of this module, from the standard library or, to try every interleaving, from shuttle. Only names.
+//! Lock types of this module: from the standard library, or from shuttle to test every interleaving. Re-exports only.
 
 use std::sync::PoisonError;
 #[cfg(not(feature = "shuttle"))]
@@ -7,7 +7,7 @@ pub(super) use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWri
 #[cfg(feature = "shuttle")]
 pub(super) use shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// A panic of a user's closure leaves the data as whole as any other return does: the lock stays usable.
+/// Locks, ignoring poisoning: a panic in a user's closure leaves the data consistent.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

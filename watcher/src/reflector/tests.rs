@@ -1,4 +1,4 @@
-//! What the store's promises mean, in tables, and in random stories against the plainest store there is.
+//! Guarantees of the store: tables, and random event sequences against a reference implementation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn event(word: &str) -> Event<ConfigMap> {
     }
 }
 
-fn told(delta: &Delta<ConfigMap>) -> String {
+fn delta_text(delta: &Delta<ConfigMap>) -> String {
     match delta {
         Delta::Added(object) => format!("+{}", text(object)),
         Delta::Modified { old, new } => format!("{}>{}", text(old), text(new)),
@@ -56,11 +56,14 @@ fn told(delta: &Delta<ConfigMap>) -> String {
     }
 }
 
-fn tell(writer: &mut Writer<ConfigMap>, words: &str) -> String {
+fn apply(writer: &mut Writer<ConfigMap>, words: &str) -> String {
     let deltas = words
         .split_whitespace()
         .flat_map(|word| writer.apply(event(word)));
-    deltas.map(|delta| told(&delta)).collect::<Vec<_>>().join(" ")
+    deltas
+        .map(|delta| delta_text(&delta))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn state(store: &Store<ConfigMap>) -> String {
@@ -76,18 +79,23 @@ const LISTED: &str = "[ .n/a#1@5 .n/b#2@6 ]";
 
 #[rstest]
 #[case::a_first_set_comes_at_once("", LISTED, "+n/a#1@5 +n/b#2@6", "n/a#1@5 n/b#2@6")]
-#[case::half_a_set_is_none("", "[ .n/a#1@5", "", "")]
+#[case::an_incomplete_set_is_not_published("", "[ .n/a#1@5", "", "")]
 #[case::an_unfinished_relist_changes_nothing(LISTED, "[ .n/c#3@7", "", "n/a#1@5 n/b#2@6")]
-#[case::what_a_relist_does_without_is_gone(LISTED, "[ .n/b#2@6 ]", "-n/a#1@5?", "n/b#2@6")]
-#[case::what_a_relist_repeats_is_no_news(LISTED, "[ .n/a#1@5 .n/b#2@6 ]", "", "n/a#1@5 n/b#2@6")]
-#[case::what_a_relist_changes_is_told(LISTED, "[ .n/a#1@5 .n/b#2@9 ]", "n/b#2@6>n/b#2@9", "n/a#1@5 n/b#2@9")]
+#[case::objects_missing_from_a_relist_are_deleted(LISTED, "[ .n/b#2@6 ]", "-n/a#1@5?", "n/b#2@6")]
+#[case::unchanged_objects_of_a_relist_give_no_delta(LISTED, "[ .n/a#1@5 .n/b#2@6 ]", "", "n/a#1@5 n/b#2@6")]
+#[case::changed_objects_of_a_relist_are_modified(
+    LISTED,
+    "[ .n/a#1@5 .n/b#2@9 ]",
+    "n/b#2@6>n/b#2@9",
+    "n/a#1@5 n/b#2@9"
+)]
 #[case::an_abandoned_relist_leaves_no_marks(
     LISTED,
     "[ .n/a#1@5 .n/c#3@7 [ .n/b#2@6 ]",
     "-n/a#1@5?",
     "n/b#2@6"
 )]
-#[case::a_page_read_twice_may_change_its_mind(
+#[case::a_page_read_twice_may_revert_a_change(
     LISTED,
     "[ .n/a#1@5 .n/b#2@9 .n/b#2@6 ]",
     "",
@@ -95,8 +103,8 @@ const LISTED: &str = "[ .n/a#1@5 .n/b#2@6 ]";
 )]
 #[case::another_uid_is_another_object(LISTED, "+n/a#9@8", "-n/a#1@5? +n/a#9@8", "n/a#9@8 n/b#2@6")]
 #[case::another_uid_in_a_relist(LISTED, "[ .n/a#9@8 .n/b#2@6 ]", "-n/a#1@5? +n/a#9@8", "n/a#9@8 n/b#2@6")]
-#[case::a_delete_tells_the_last_state(LISTED, "-n/a#1@8", "-n/a#1@8", "n/b#2@6")]
-#[case::a_delete_of_what_is_not_there(LISTED, "-n/c#3@8", "", "n/a#1@5 n/b#2@6")]
+#[case::a_delete_carries_the_last_state(LISTED, "-n/a#1@8", "-n/a#1@8", "n/b#2@6")]
+#[case::a_delete_of_an_unknown_object(LISTED, "-n/c#3@8", "", "n/a#1@5 n/b#2@6")]
 #[case::a_late_delete_of_an_earlier_object(
     LISTED,
     "+n/a#9@8 -n/a#1@7",
@@ -111,18 +119,18 @@ const LISTED: &str = "[ .n/a#1@5 .n/b#2@6 ]";
 )]
 fn events_become_deltas(#[case] before: &str, #[case] then: &str, #[case] deltas: &str, #[case] after: &str) {
     let (store, mut writer) = store();
-    tell(&mut writer, before);
-    assert_eq!(tell(&mut writer, then), deltas);
+    apply(&mut writer, before);
+    assert_eq!(apply(&mut writer, then), deltas);
     assert_eq!(state(&store), after);
     assert_eq!(store.len(), store.state().len());
 }
 
 #[test]
-fn an_object_a_relist_repeats_stays_the_same() {
+fn unchanged_objects_of_a_relist_keep_their_arc() {
     let (store, mut writer) = store();
-    tell(&mut writer, LISTED);
+    apply(&mut writer, LISTED);
     let before = store.get(&ObjectRef::new("a").within("n")).unwrap();
-    tell(&mut writer, LISTED);
+    apply(&mut writer, LISTED);
     let after = store.get(&ObjectRef::new("a").within("n")).unwrap();
     assert!(Arc::ptr_eq(&before, &after));
 }
@@ -130,24 +138,24 @@ fn an_object_a_relist_repeats_stays_the_same() {
 #[test]
 fn an_index_follows_the_set() {
     let (store, mut writer) = store();
-    tell(&mut writer, "[ .n/a#1@5 ]");
+    apply(&mut writer, "[ .n/a#1@5 ]");
     let by_version = store.index(|object| object.metadata.resource_version.iter().cloned().collect());
     let names = |version: &str| -> Vec<String> {
         let found = by_version.get(version);
         found.iter().map(|object| text(object)).collect()
     };
     assert_eq!(names("5"), ["n/a#1@5"]);
-    tell(&mut writer, "+n/b#2@5 +n/a#1@6");
+    apply(&mut writer, "+n/b#2@5 +n/a#1@6");
     assert_eq!(names("5"), ["n/b#2@5"]);
     assert_eq!(names("6"), ["n/a#1@6"]);
-    tell(&mut writer, "[ ]");
+    apply(&mut writer, "[ ]");
     assert!(names("5").is_empty() && names("6").is_empty());
 }
 
 #[test]
 fn a_cluster_scoped_object_is_found_by_a_reference_with_a_namespace() {
     let (store, mut writer) = store();
-    tell(&mut writer, "[ ./a#1@5 ]");
+    apply(&mut writer, "[ ./a#1@5 ]");
     assert!(store.get(&ObjectRef::new("a").within("n")).is_some());
     assert!(store.get(&ObjectRef::new("b").within("n")).is_none());
 }
@@ -158,7 +166,7 @@ fn labels_select() {
     let mut labelled = object("n/a#1@5");
     labelled.metadata.labels = Some([("app".to_owned(), "web".to_owned())].into());
     writer.apply(Event::Apply(labelled));
-    tell(&mut writer, "+n/b#2@6");
+    apply(&mut writer, "+n/b#2@6");
     let selector = kube_core::Selector::from(kube_core::Expression::Equal("app".into(), "web".into()));
     assert_eq!(store.state_filter_selector(&selector).len(), 1);
     let absent = kube_core::Selector::from(kube_core::Expression::DoesNotExist("app".into()));
@@ -166,7 +174,7 @@ fn labels_select() {
 }
 
 #[test]
-fn readiness_comes_with_the_first_whole_set_and_wakes_every_waiter() {
+fn the_first_complete_set_wakes_every_waiter() {
     let (store, mut writer) = store();
     let woken: Vec<Arc<Flag>> = (0..3).map(|_| Arc::default()).collect();
     let mut waiters: Vec<_> = (0..3).map(|_| Box::pin(store.wait_until_ready())).collect();
@@ -178,9 +186,9 @@ fn readiness_comes_with_the_first_whole_set_and_wakes_every_waiter() {
                 .is_pending()
         );
     }
-    tell(&mut writer, "[ .n/a#1@5");
+    apply(&mut writer, "[ .n/a#1@5");
     assert!(!store.is_ready() && woken.iter().all(|flag| !flag.is_set()));
-    tell(&mut writer, "]");
+    apply(&mut writer, "]");
     assert!(store.is_ready() && woken.iter().all(|flag| flag.is_set()));
     for waiter in waiters {
         assert_eq!(waiter.now_or_never(), Some(Ok(())));
@@ -190,23 +198,23 @@ fn readiness_comes_with_the_first_whole_set_and_wakes_every_waiter() {
 }
 
 #[test]
-fn a_writer_that_is_dropped_too_early_is_told() {
+fn waiters_get_an_error_if_the_writer_is_dropped_early() {
     let (store, mut writer) = store();
-    tell(&mut writer, "[ .n/a#1@5");
+    apply(&mut writer, "[ .n/a#1@5");
     drop(writer);
     assert_eq!(store.wait_until_ready().now_or_never(), Some(Err(WriterDropped)));
     assert!(!store.is_ready());
 }
 
 #[rstest]
-#[case::it_starts_with_the_set(LISTED, "", "+n/a#1@5 +n/b#2@6")]
-#[case::what_was_never_told_is_told_as_it_is(LISTED, "+n/a#1@8", "+n/a#1@8 +n/b#2@6")]
-#[case::what_came_and_went_is_not_told("[ ]", "+n/a#1@5 -n/a#1@6 +n/b#2@7", "+n/b#2@7")]
-fn a_subscriber_is_told_what_it_missed(#[case] before: &str, #[case] then: &str, #[case] expected: &str) {
+#[case::it_starts_with_the_current_objects(LISTED, "", "+n/a#1@5 +n/b#2@6")]
+#[case::an_undelivered_object_is_added_in_its_current_state(LISTED, "+n/a#1@8", "+n/a#1@8 +n/b#2@6")]
+#[case::an_object_added_and_deleted_is_not_delivered("[ ]", "+n/a#1@5 -n/a#1@6 +n/b#2@7", "+n/b#2@7")]
+fn a_subscriber_receives_missed_changes(#[case] before: &str, #[case] then: &str, #[case] expected: &str) {
     let (_store, mut writer) = store();
-    tell(&mut writer, before);
+    apply(&mut writer, before);
     let subscriber = writer.subscribe();
-    tell(&mut writer, then);
+    apply(&mut writer, then);
     drop(writer);
     assert_eq!(rest(subscriber), expected);
 }
@@ -214,52 +222,49 @@ fn a_subscriber_is_told_what_it_missed(#[case] before: &str, #[case] then: &str,
 #[rstest]
 #[case::two_changes_are_one("+n/a#1@7 +n/a#1@8", "n/a#1@5>n/a#1@8")]
 #[case::a_change_and_the_end("+n/a#1@7 -n/a#1@8", "-n/a#1@8")]
-#[case::made_again("-n/a#1@8 +n/a#9@9", "-n/a#1@8 +n/a#9@9")]
-#[case::made_again_and_changed("-n/a#1@8 +n/a#9@9 +n/a#9@10", "-n/a#1@8 +n/a#9@10")]
-#[case::made_again_and_gone("-n/a#1@8 +n/a#9@9 -n/a#9@10", "-n/a#1@8")]
-#[case::gone_in_a_gap("[ .n/b#2@6 ]", "-n/a#1@5?")]
-#[case::the_first_to_change_is_the_first_told(
-    "+n/b#2@7 +n/a#1@8 +n/b#2@9",
-    "n/b#2@6>n/b#2@9 n/a#1@5>n/a#1@8"
-)]
-fn changes_a_subscriber_missed_are_folded(#[case] then: &str, #[case] expected: &str) {
+#[case::recreated("-n/a#1@8 +n/a#9@9", "-n/a#1@8 +n/a#9@9")]
+#[case::recreated_and_changed("-n/a#1@8 +n/a#9@9 +n/a#9@10", "-n/a#1@8 +n/a#9@10")]
+#[case::recreated_and_deleted("-n/a#1@8 +n/a#9@9 -n/a#9@10", "-n/a#1@8")]
+#[case::deleted_between_two_watches("[ .n/b#2@6 ]", "-n/a#1@5?")]
+#[case::the_first_change_is_delivered_first("+n/b#2@7 +n/a#1@8 +n/b#2@9", "n/b#2@6>n/b#2@9 n/a#1@5>n/a#1@8")]
+fn missed_changes_are_merged(#[case] then: &str, #[case] expected: &str) {
     let (_store, mut writer) = store();
-    tell(&mut writer, LISTED);
+    apply(&mut writer, LISTED);
     let mut subscriber = writer.subscribe();
     while subscriber.next().now_or_never().is_some() {}
-    tell(&mut writer, then);
+    apply(&mut writer, then);
     drop(writer);
     assert_eq!(rest(subscriber), expected);
 }
 
 #[test]
-fn a_subscriber_that_sleeps_is_woken() {
+fn a_pending_subscriber_is_woken() {
     let (_store, mut writer) = store();
     let mut subscriber = writer.subscribe();
     let flag = Arc::new(Flag::default());
     let waker = std::task::Waker::from(Arc::clone(&flag));
     let mut context = std::task::Context::from_waker(&waker);
     assert!(subscriber.poll_next_unpin(&mut context).is_pending());
-    // kube-runtime's handle is told of a name, finds nothing under it, and sleeps for ever.
-    tell(&mut writer, "+n/a#1@5 -n/a#1@6");
+    // kube-runtime's handle receives a key, finds no object for it, and sleeps forever.
+    apply(&mut writer, "+n/a#1@5 -n/a#1@6");
     assert!(flag.is_set());
     assert!(subscriber.poll_next_unpin(&mut context).is_pending());
     flag.0.store(false, Ordering::SeqCst);
-    tell(&mut writer, "+n/b#2@7");
+    apply(&mut writer, "+n/b#2@7");
     assert!(flag.is_set());
 }
 
 #[test]
-fn a_subscriber_that_comes_too_late_gets_the_set_and_the_end() {
+fn a_subscriber_after_the_writers_end_gets_the_objects_and_the_end() {
     let (store, mut writer) = store();
-    tell(&mut writer, LISTED);
+    apply(&mut writer, LISTED);
     drop(writer);
     assert_eq!(rest(store.subscribe()), "+n/a#1@5 +n/b#2@6");
 }
 
 fn rest(subscriber: Subscriber<ConfigMap>) -> String {
     let deltas: Vec<_> = subscriber.collect().now_or_never().expect("it is over");
-    deltas.iter().map(told).collect::<Vec<_>>().join(" ")
+    deltas.iter().map(delta_text).collect::<Vec<_>>().join(" ")
 }
 
 #[derive(Default)]
@@ -277,7 +282,7 @@ impl std::task::Wake for Flag {
     }
 }
 
-/// A step of a story: an event, or a subscriber that looks.
+/// A step of a sequence: an event, or a subscriber that polls.
 #[derive(Debug, Clone)]
 enum Step {
     Event(u8, u8, u8),
@@ -302,9 +307,9 @@ fn fold(set: &mut BTreeMap<String, String>, delta: &Delta<ConfigMap>) {
 }
 
 proptest! {
-    /// Two sets, the old one replaced by the new one when that is whole: what kube-runtime does.
+    /// Reference implementation: builds a second set, which replaces the first when complete, as kube-runtime does.
     #[test]
-    fn a_store_is_what_two_sets_would_be_and_deltas_fold_to_it(steps in steps()) {
+    fn a_store_equals_the_reference_and_deltas_fold_to_it(steps in steps()) {
         let (store, mut writer) = store();
         let mut subscriber = writer.subscribe();
         let (mut published, mut relist) = (BTreeMap::new(), None::<BTreeMap<String, ConfigMap>>);
@@ -326,7 +331,7 @@ proptest! {
                         (0, _) => { relist = Some(BTreeMap::new()); Event::Init }
                         (1 | 2, Some(relist)) => { relist.insert(key, named.clone()); Event::InitApply(named) }
                         (3 | 4, Some(_)) => { published = relist.take().unwrap(); Event::InitDone }
-                        // Between Init and InitDone a watcher tells nothing else.
+                        // Between Init and InitDone a watcher emits only InitApply.
                         (_, Some(_)) => continue,
                         (1..=3, None) => { published.insert(key, named.clone()); Event::Apply(named) }
                         (_, None) => {

@@ -1,4 +1,4 @@
-//! The one that writes a store: takes events in, in order, and tells what they changed.
+//! The write half of a store: applies events in order and publishes the changes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::sync::{Mutex, RwLock, lock, write};
 use crate::event::Event;
 use crate::progress::Progress;
 
-/// The writing half of a [`Store`]. There is one; when it is dropped, the store keeps what it has, waiters are told, and
-/// subscribers end.
+/// The write half of a [`Store`]. Not clonable; when it is dropped, the store keeps its objects, waiters receive
+/// [`WriterDropped`](super::WriterDropped), and subscribers end.
 pub struct Writer<K: Lookup> {
     shared: Arc<Shared<K>>,
 }
 
 impl<K: Lookup> Writer<K> {
-    /// An empty store's writer. Kinds known only at run time need nothing more: keys are names.
+    /// Creates a writer with an empty store. Takes no dynamic type: keys are names.
     pub fn new() -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -33,31 +33,31 @@ impl<K: Lookup> Writer<K> {
         }
     }
 
-    /// The reading half.
+    /// Returns the read half.
     pub fn as_reader(&self) -> Store<K> {
         Store {
             shared: Arc::clone(&self.shared),
         }
     }
 
-    /// As [`Store::subscribe`].
+    /// Same as [`Store::subscribe`].
     pub fn subscribe(&self) -> Subscriber<K> {
         self.as_reader().subscribe()
     }
 
-    /// The events come from the watcher of this progress, so that the store can say up to where it is synced.
+    /// Links the watcher that the events come from, so that [`Store::synced`] reports its progress.
     pub fn follow(&mut self, progress: Progress) {
         *lock(&self.shared.progress) = Some(progress);
     }
 
-    /// Takes an event in; gives what it changed in the set, which readers and subscribers have by then.
+    /// Applies an event; returns the changes, which readers and subscribers already see.
     ///
-    /// A relist changes nothing until its [`Event::InitDone`], and then everything at once.
+    /// A relist changes nothing until its [`Event::InitDone`], which applies all changes at once.
     pub fn apply(&mut self, event: Event<K>) -> Vec<Delta<K>> {
         self.apply_shared(event.map(Arc::new))
     }
 
-    /// As [`apply`](Self::apply), of objects that are shared already.
+    /// Same as [`apply`](Self::apply), for objects already in an `Arc`.
     pub fn apply_shared(&mut self, event: Event<Arc<K>>) -> Vec<Delta<K>> {
         let is_done = matches!(event, Event::InitDone);
         let (deltas, woken) = {
@@ -66,7 +66,7 @@ impl<K: Lookup> Writer<K> {
             let woken = if deltas.is_empty() {
                 Vec::new()
             } else {
-                self.shared.subscribers.tell(&deltas)
+                self.shared.subscribers.notify(&deltas)
             };
             if is_done && set.is_complete() {
                 drop(set);
@@ -78,7 +78,7 @@ impl<K: Lookup> Writer<K> {
         deltas
     }
 
-    /// As [`apply`](Self::apply), of an event that is needed elsewhere too.
+    /// Same as [`apply`](Self::apply), for an event that is also used elsewhere.
     pub fn apply_watcher_event(&mut self, event: &Event<K>)
     where
         K: Clone,
@@ -96,7 +96,7 @@ impl<K: Lookup> Default for Writer<K> {
 impl<K: Lookup> Drop for Writer<K> {
     fn drop(&mut self) {
         let woken = {
-            // No subscriber comes while the others are told that it is over.
+            // Locked so that no subscriber is added while the others are closed.
             let _set = write(&self.shared.set);
             self.shared.subscribers.close()
         };

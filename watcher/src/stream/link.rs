@@ -1,4 +1,4 @@
-//! One request and its answer, from the bytes of HTTP to [`Answer`]s. Knows no state of the machine.
+//! One HTTP request and its response, from bytes to [`Answer`]s. Independent of the machine's state.
 
 mod task;
 
@@ -21,7 +21,7 @@ use crate::machine::{Answer, RequestId};
 use crate::request::Request;
 use crate::status::Status;
 
-/// Where requests go, and what for.
+/// Path and media type of the requests.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     path: String,
@@ -41,7 +41,7 @@ impl Target {
     }
 }
 
-/// A request on its way, or its answer.
+/// A request in progress, or its response.
 pub(super) struct Link {
     id: RequestId,
     max_event_bytes: usize,
@@ -49,14 +49,14 @@ pub(super) struct Link {
 }
 
 enum Stage {
-    Asking {
+    AwaitingHead {
         is_watch: bool,
         head: Task<Result<http::Response<Body>, kube_client::Error>>,
     },
     Refused {
         http: u16,
         retry_after: Option<Duration>,
-        /// What could be read of it.
+        /// The part of the body that was read.
         body: Task<BytesMut>,
     },
     List {
@@ -69,20 +69,20 @@ enum Stage {
     },
 }
 
-/// What [`Link::poll_read`] did.
+/// Result of [`Link::poll_read`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Read {
-    /// It told what had come before.
-    Told,
-    /// Bytes came.
+    /// An answer was emitted from bytes received earlier.
+    Emitted,
+    /// Bytes arrived.
     Bytes,
-    /// The answer is over.
+    /// The response is complete.
     Over,
 }
 
-/// More of an error page is not read.
+/// Maximum number of bytes read of an error body.
 const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
-/// Nor is it waited for longer: the code is known, and it is what matters.
+/// Maximum wait for an error body: the status code is known, and suffices.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Link {
@@ -107,7 +107,7 @@ impl Link {
         Self {
             id,
             max_event_bytes: config.max_event_bytes,
-            stage: Stage::Asking { is_watch, head },
+            stage: Stage::AwaitingHead { is_watch, head },
         }
     }
 
@@ -115,25 +115,25 @@ impl Link {
         self.id
     }
 
-    /// Tells what is next: one event or item, or that bytes came.
+    /// Emits the next event or item, or reads bytes.
     pub(super) fn poll_read<K>(
         &mut self,
         cx: &mut Context<'_>,
         codec: &Codec<K>,
         kinds: &mut Kinds,
-        mut tell: impl FnMut(Answer<'_, K>),
+        mut emit: impl FnMut(Answer<'_, K>),
     ) -> Poll<Read> {
         match &mut self.stage {
-            Stage::Asking { is_watch, head } => {
+            Stage::AwaitingHead { is_watch, head } => {
                 let response = match ready!(head.poll(cx)) {
                     Ok(response) => response,
                     Err(error) => {
-                        tell(Answer::TransportError(TransportError::new(error)));
+                        emit(Answer::TransportError(TransportError::new(error)));
                         return Poll::Ready(Read::Over);
                     }
                 };
                 if !response.status().is_success() {
-                    tell(Answer::Refusing);
+                    emit(Answer::Refusing);
                     self.stage = Stage::Refused {
                         http: response.status().as_u16(),
                         retry_after: retry_after(response.headers()),
@@ -147,18 +147,18 @@ impl Link {
                     .filter(|encoding| *encoding != "identity");
                 if let Some(encoding) = encoding {
                     let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
-                    tell(Answer::Malformed(Malformed::Encoded(encoding)));
+                    emit(Answer::Malformed(Malformed::Encoded(encoding)));
                     return Poll::Ready(Read::Over);
                 }
                 let body = response.into_body();
                 if *is_watch {
-                    tell(Answer::Opened);
+                    emit(Answer::Opened);
                     self.stage = Stage::Watch {
                         body,
                         decoder: WatchDecoder::new(self.max_event_bytes),
                     };
                 } else {
-                    tell(Answer::Progress);
+                    emit(Answer::Progress);
                     self.stage = Stage::List {
                         body,
                         decoder: ListDecoder::new(self.max_event_bytes),
@@ -172,7 +172,7 @@ impl Link {
                 body,
             } => {
                 let body = ready!(body.poll(cx));
-                tell(Answer::Rejected {
+                emit(Answer::Rejected {
                     http: *http,
                     status: Status::from_body(*http, &body),
                     retry_after: *retry_after,
@@ -180,37 +180,37 @@ impl Link {
                 Poll::Ready(Read::Over)
             }
             Stage::List { body, decoder } => {
-                if decoder.next(codec, kinds, &mut tell) {
-                    return Poll::Ready(Read::Told);
+                if decoder.next(codec, kinds, &mut emit) {
+                    return Poll::Ready(Read::Emitted);
                 }
                 match ready!(poll_data(body, cx)) {
                     Some(Ok(data)) => {
-                        tell(Answer::Progress);
+                        emit(Answer::Progress);
                         decoder.push(data);
                         return Poll::Ready(Read::Bytes);
                     }
-                    Some(Err(error)) => tell(Answer::TransportError(TransportError::new(error))),
-                    None => std::mem::replace(decoder, ListDecoder::new(0)).finish(kinds, tell),
+                    Some(Err(error)) => emit(Answer::TransportError(TransportError::new(error))),
+                    None => std::mem::replace(decoder, ListDecoder::new(0)).finish(kinds, emit),
                 }
                 Poll::Ready(Read::Over)
             }
             Stage::Watch { body, decoder } => {
-                if decoder.next(codec, kinds, &mut tell) {
-                    return Poll::Ready(Read::Told);
+                if decoder.next(codec, kinds, &mut emit) {
+                    return Poll::Ready(Read::Emitted);
                 }
                 match ready!(poll_data(body, cx)) {
                     Some(Ok(data)) => {
-                        tell(Answer::Progress);
+                        emit(Answer::Progress);
                         decoder.push(data);
                         return Poll::Ready(Read::Bytes);
                     }
                     Some(Err(error)) => {
-                        finish(decoder, codec, kinds, &mut tell);
-                        tell(Answer::TransportError(TransportError::new(error)));
+                        finish(decoder, codec, kinds, &mut emit);
+                        emit(Answer::TransportError(TransportError::new(error)));
                     }
                     None => {
-                        finish(decoder, codec, kinds, &mut tell);
-                        tell(Answer::Eof);
+                        finish(decoder, codec, kinds, &mut emit);
+                        emit(Answer::Eof);
                     }
                 }
                 Poll::Ready(Read::Over)
@@ -219,14 +219,14 @@ impl Link {
     }
 }
 
-/// A last event without its newline is whole; a torn one never was (INV-19).
+/// Emits a last event that lacks only its newline; a truncated one is dropped (INV-19).
 fn finish<K>(
     decoder: &mut WatchDecoder,
     codec: &Codec<K>,
     kinds: &mut Kinds,
-    tell: &mut impl FnMut(Answer<'_, K>),
+    emit: &mut impl FnMut(Answer<'_, K>),
 ) {
-    let torn = decoder.finish(codec, kinds, tell);
+    let torn = decoder.finish(codec, kinds, emit);
     if torn > 0 {
         tracing::debug!(torn, "the watch ended inside an event");
     }
@@ -238,7 +238,7 @@ fn poll_data(body: &mut Body, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes,
             None => return Poll::Ready(None),
             Some(Err(error)) => return Poll::Ready(Some(Err(error))),
             Some(Ok(frame)) => {
-                // Trailers say nothing here.
+                // Trailers are ignored.
                 if let Ok(data) = frame.into_data() {
                     return Poll::Ready(Some(Ok(data)));
                 }
@@ -255,14 +255,14 @@ fn build(target: &Target, is_watch: bool, query: &str) -> http::Result<http::Req
     };
     let accept = match (target.metadata_only, is_watch) {
         (false, _) => "application/json",
-        // Full objects are accepted from servers that know no better.
+        // Full objects are accepted from servers without support for partial ones.
         (true, true) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
         (true, false) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
     };
     let mut request = http::Request::get(uri).header(ACCEPT, accept);
     if is_watch {
-        // From 1.37 on servers may gzip a watch, one member per event, of which decompressing layers read the first
-        // only (kube#2079). Lists are left to such a layer, where the client has one.
+        // From 1.37 servers may gzip a watch, one member per event, and decompression layers read only the first
+        // member (kube#2079). LISTs are left to such a layer, if the client has one.
         request = request.header(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     request.body(Body::empty())
@@ -281,12 +281,12 @@ async fn error_body(mut body: Body) -> BytesMut {
         }
     };
     if tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await.is_err() {
-        tracing::debug!("the body of a refusal did not come");
+        tracing::debug!("timed out waiting for an error body");
     }
     read
 }
 
-/// Seconds. A date is no reason to wait longer than the backoff does: the two clocks need not agree.
+/// Parses `Retry-After` in seconds. Dates are ignored, because the clocks may differ; the backoff applies instead.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))

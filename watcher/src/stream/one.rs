@@ -1,5 +1,4 @@
-//! One object by its name, out of the events of a watcher whose field selector asks for that name. It must not know what
-//! the object is.
+//! Reduces the events of a watcher to one named object. Independent of the object's type.
 
 use kube_core::Resource;
 
@@ -11,9 +10,9 @@ use crate::object::identity;
 #[derive(Debug)]
 pub(super) struct One {
     name: String,
-    /// Where the one that is followed lives, once it was seen.
+    /// Namespace of the followed object, once it was seen.
     namespace: Option<Option<String>>,
-    /// Was it in the set that arrives?
+    /// Whether it was part of the current snapshot.
     is_seen: bool,
 }
 
@@ -26,7 +25,8 @@ impl One {
         }
     }
 
-    /// What the event means for the one object: nothing, its state, or that another has its name.
+    /// Maps an event to the state of the object; `None` for events that do not affect it, an error if another object
+    /// has its name.
     pub(super) fn take<K: Resource>(&mut self, event: Event<K>) -> Option<Result<Option<K>, Error>> {
         match event {
             Event::Init => {
@@ -51,7 +51,7 @@ impl One {
         }
     }
 
-    /// `None`: an object of another name, from a server that ignores field selectors.
+    /// Checks the identity; `None` for an object of another name, from a server that ignores field selectors.
     fn admit<K: Resource>(&mut self, object: &K, event_type: &str) -> Option<Result<(), Error>> {
         let meta = object.meta();
         if meta.name.as_deref() != Some(&*self.name) {
@@ -99,21 +99,21 @@ mod tests {
     #[case::absent("[ ]", "none")]
     #[case::present("[ .n/a ] +n/a -n/a", "n n none")]
     #[case::of_other_names("[ .n/b ] +n/b +n/a -n/b", "none n")]
-    #[case::gone_in_a_gap("[ .n/a ] [ ]", "n none")]
+    #[case::deleted_between_two_watches("[ .n/a ] [ ]", "n none")]
     #[case::in_two_namespaces("[ .m/a .n/a ] -n/a +m/a", "m !n !n m")]
-    #[case::in_the_other_after_it_is_gone("[ .m/a .n/a ] -m/a +n/a", "m !n none n")]
+    #[case::in_the_other_after_its_deletion("[ .m/a .n/a ] -m/a +n/a", "m !n none n")]
     #[case::in_the_other_after_a_relist("[ .m/a ] [ .n/a ]", "m n")]
     fn events_become_states(#[case] events: &str, #[case] expected: &str) {
         let mut one = One::new("a");
-        let told: Vec<String> = events
+        let received: Vec<String> = events
             .split_whitespace()
             .filter_map(|word| one.take(event(word)))
-            .map(|told| match told {
+            .map(|received| match received {
                 Ok(Some(object)) => object.metadata.namespace.unwrap(),
                 Ok(None) => "none".to_owned(),
                 Err(error) => format!("!{}", error.object().unwrap().namespace),
             })
             .collect();
-        assert_eq!(told.join(" "), expected);
+        assert_eq!(received.join(" "), expected);
     }
 }

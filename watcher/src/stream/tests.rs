@@ -1,4 +1,4 @@
-//! The stream over a real `kube_client::Client` whose service is a script, under paused time: requests in, events out.
+//! The stream over a real `kube_client::Client` with a scripted service, under paused time.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -16,18 +16,18 @@ use rstest::rstest;
 
 use super::*;
 
-/// What the next request is answered with.
+/// The response to the next request.
 #[derive(Clone)]
 enum Reply {
     /// Status, `Retry-After`, body.
     Whole(u16, Option<&'static str>, String),
-    /// 200, chunks, and then silence.
+    /// 200, chunks, then silence.
     Hold(Vec<String>),
-    /// Status, `Retry-After`, the beginning of a body, and then silence.
+    /// Status, `Retry-After`, start of a body, then silence.
     Stall(u16, &'static str, String),
-    /// 200, chunks, and then a broken connection.
+    /// 200, chunks, then a broken connection.
     Cut(Vec<String>),
-    /// Not even a head.
+    /// No response head.
     Never,
 }
 
@@ -57,7 +57,7 @@ fn event(kind: &str, item: &str) -> String {
     format!("{{\"type\":\"{kind}\",\"object\":{}}}\n", object(item))
 }
 
-/// Asked: time and query. Told: time and event.
+/// Requests: time and query.
 #[derive(Default)]
 struct Log(Mutex<Vec<(Duration, String)>>);
 
@@ -72,7 +72,7 @@ fn client(replies: Vec<Reply>, log: Arc<Log>) -> Client {
             .lock()
             .unwrap()
             .push((at, request.uri().query().unwrap_or_default().to_owned()));
-        // The last reply is given for ever.
+        // The last reply is repeated.
         let mut replies = replies.lock().unwrap();
         let reply = if replies.len() > 1 {
             replies.pop_front()
@@ -115,19 +115,19 @@ async fn respond(reply: Reply) -> Response<StreamBody<futures::stream::BoxStream
 type FrameResult = Result<Frame<Bytes>, std::io::Error>;
 
 struct Run {
-    asked: Vec<(Duration, String)>,
-    told: Vec<String>,
+    sent: Vec<(Duration, String)>,
+    received: Vec<String>,
 }
 
-/// Runs a watcher for so many virtual seconds.
+/// Runs a watcher for a number of virtual seconds.
 async fn run(replies: Vec<Reply>, config: Config, seconds: u64) -> Run {
     let log = Arc::new(Log::default());
     let api: Api<ConfigMap> = Api::namespaced(client(replies, log.clone()), "d");
     let mut events = Box::pin(watcher(api, config.seed(1)));
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let until = tokio::time::timeout(Duration::from_secs(seconds), async {
         while let Some(event) = events.next().await {
-            told.push(match event {
+            received.push(match event {
                 Ok(event) => event.to_string(),
                 Err(error) => format!("! {error}"),
             });
@@ -135,14 +135,14 @@ async fn run(replies: Vec<Reply>, config: Config, seconds: u64) -> Run {
     });
     assert!(until.await.is_err(), "a watcher never ends");
     drop(events);
-    let asked = std::mem::take(&mut *log.0.lock().unwrap());
-    Run { asked, told }
+    let sent = std::mem::take(&mut *log.0.lock().unwrap());
+    Run { sent, received }
 }
 
 impl Run {
-    /// `L`, `L(token)`, `W(rv)`, `S`: what was asked, in short.
+    /// Returns the requests in short form: `L`, `L(token)`, `W(rv)`, `S`.
     fn requests(&self) -> Vec<String> {
-        self.asked
+        self.sent
             .iter()
             .map(|(_, query)| {
                 let get = |name: &str| {
@@ -181,7 +181,7 @@ async fn pages_then_a_watch_that_resumes_after_its_last_event() {
     .await;
     assert_eq!(run.requests(), ["L", "L(t1)", "W(10)", "W(12)"]);
     assert_eq!(
-        run.told,
+        run.received,
         [
             "Init",
             "InitApply(a)",
@@ -194,7 +194,7 @@ async fn pages_then_a_watch_that_resumes_after_its_last_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_cut_in_the_middle_is_not_told_and_comes_again() {
+async fn a_truncated_event_is_not_emitted_and_is_received_again() {
     let torn = event("MODIFIED", "a@12");
     let run = run(
         vec![
@@ -208,7 +208,7 @@ async fn an_event_cut_in_the_middle_is_not_told_and_comes_again() {
     .await;
     assert_eq!(run.requests(), ["L", "W(10)", "W(11)"]);
     assert_eq!(
-        run.told,
+        run.received,
         ["Init", "InitApply(a)", "InitDone", "Apply(a)", "Apply(a)"]
     );
 }
@@ -219,7 +219,7 @@ async fn an_event_cut_in_the_middle_is_not_told_and_comes_again() {
 #[case::empty("")]
 #[case::other_json(r#"{"error":"gone"}"#)]
 #[tokio::test(start_paused = true)]
-async fn http_410_at_the_start_of_a_watch_lists_anew(#[case] body: &str) {
+async fn http_410_at_the_start_of_a_watch_causes_a_relist(#[case] body: &str) {
     let run = run(
         vec![
             list("10", &["a@5"]),
@@ -233,7 +233,7 @@ async fn http_410_at_the_start_of_a_watch_lists_anew(#[case] body: &str) {
     .await;
     assert_eq!(run.requests(), ["L", "W(10)", "L", "W(50)"]);
     assert_eq!(
-        run.told,
+        run.received,
         [
             "Init",
             "InitApply(a)",
@@ -259,12 +259,12 @@ async fn retry_after_is_waited_for() {
     )
     .await;
     assert_eq!(run.requests(), ["L", "L", "W(10)", "W(10)"]);
-    assert!(run.asked[1].0 - run.asked[0].0 >= Duration::from_secs(7));
-    assert!(run.asked[3].0 - run.asked[2].0 >= Duration::from_secs(9));
+    assert!(run.sent[1].0 - run.sent[0].0 >= Duration::from_secs(7));
+    assert!(run.sent[3].0 - run.sent[2].0 >= Duration::from_secs(9));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_never_answers_is_given_up() {
+async fn a_list_without_response_times_out() {
     let run = run(
         vec![Reply::Never, list("10", &[]), Reply::Hold(vec![])],
         Config::default(),
@@ -272,11 +272,11 @@ async fn a_list_that_never_answers_is_given_up() {
     )
     .await;
     assert_eq!(run.requests(), ["L", "L", "W(10)"]);
-    assert_eq!(run.told[0], "! LIST was given up after 65s of silence");
+    assert_eq!(run.received[0], "! LIST was given up after 65s of silence");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_body_that_stalls_is_given_up() {
+async fn a_stalled_list_body_times_out() {
     let run = run(
         vec![
             Reply::Hold(vec![r#"{"kind":"#.to_owned()]),
@@ -291,7 +291,7 @@ async fn a_list_body_that_stalls_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_watch_is_given_up_and_resumed() {
+async fn a_silent_watch_times_out_and_resumes() {
     let run = run(
         vec![list("10", &[]), Reply::Hold(vec![])],
         Config::default().timeout(20),
@@ -299,8 +299,8 @@ async fn a_silent_watch_is_given_up_and_resumed() {
     )
     .await;
     assert_eq!(run.requests(), ["L", "W(10)", "W(10)", "W(10)"]);
-    // 20 s, the margin of 15, and a first delay.
-    let gap = run.asked[2].0 - run.asked[1].0;
+    // 20 s, the margin of 15 s, and an initial delay.
+    let gap = run.sent[2].0 - run.sent[1].0;
     assert!(
         gap > Duration::from_millis(35_800) && gap < Duration::from_millis(36_700),
         "{gap:?}"
@@ -308,7 +308,7 @@ async fn a_silent_watch_is_given_up_and_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_that_end_at_once_are_slowed_down_and_lead_to_a_list() {
+async fn watches_that_end_immediately_back_off_and_relist() {
     let run = run(vec![list("10", &[]), ok("")], Config::default(), 60).await;
     let requests = run.requests();
     assert!(requests.len() < 12, "{requests:?}");
@@ -316,7 +316,7 @@ async fn watches_that_end_at_once_are_slowed_down_and_lead_to_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_streaming_list_that_is_refused_falls_back() {
+async fn a_rejected_streaming_list_falls_back() {
     let run = run(
         vec![
             Reply::Whole(422, None, "{}".to_owned()),
@@ -331,7 +331,7 @@ async fn a_streaming_list_that_is_refused_falls_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_streaming_list_goes_on_as_a_watch() {
+async fn a_streaming_list_continues_as_a_watch() {
     let marker = r#"{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"20","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
     let run = run(
         vec![Reply::Hold(vec![
@@ -346,7 +346,7 @@ async fn a_streaming_list_goes_on_as_a_watch() {
     )
     .await;
     assert_eq!(run.requests(), ["S"]);
-    assert_eq!(run.told, ["Init", "InitApply(b)", "InitDone", "Apply(b)"]);
+    assert_eq!(run.received, ["Init", "InitApply(b)", "InitDone", "Apply(b)"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -369,19 +369,18 @@ async fn a_refused_connection_does_not_relist() {
     let api: Api<ConfigMap> = Api::namespaced(Client::new(service, "d"), "d");
     let events = watcher(api, Config::default().seed(1)).for_each(async |_| ());
     let _ = tokio::time::timeout(Duration::from_secs(60), events).await;
-    let asked = log.0.lock().unwrap();
+    let sent = log.0.lock().unwrap();
     assert_eq!(
-        asked
-            .iter()
+        sent.iter()
             .filter(|(_, query)| !query.contains("watch=true"))
             .count(),
         1
     );
-    assert!((4..10).contains(&asked.len()), "{}", asked.len());
+    assert!((4..10).contains(&sent.len()), "{}", sent.len());
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_page_is_asked_for_while_this_one_is_consumed() {
+async fn the_next_page_is_requested_while_this_one_is_consumed() {
     let log = Arc::new(Log::default());
     let replies = vec![
         page("10", "t1", &["a@1", "b@2", "c@3"]),
@@ -402,7 +401,7 @@ async fn the_next_page_is_asked_for_while_this_one_is_consumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_absent_object_is_told_as_none() {
+async fn an_absent_object_is_none() {
     let replies = vec![
         list("10", &[]),
         Reply::Hold(vec![
@@ -412,12 +411,12 @@ async fn an_absent_object_is_told_as_none() {
         ]),
     ];
     let api: Api<ConfigMap> = Api::namespaced(client(replies, Arc::default()), "d");
-    let told: Vec<bool> = watch_object(api, "a")
+    let received: Vec<bool> = watch_object(api, "a")
         .take(3)
         .map(|object| object.unwrap().is_some())
         .collect()
         .await;
-    assert_eq!(told, [false, true, false]);
+    assert_eq!(received, [false, true, false]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -470,18 +469,18 @@ async fn retry_after_survives_a_body_that_stalls(#[case] idle: Duration) {
     )
     .await;
     assert_eq!(run.requests()[..3], ["L", "W(10)", "W(10)"]);
-    assert!(run.asked[2].0 - run.asked[1].0 >= Duration::from_secs(60));
+    assert!(run.sent[2].0 - run.sent[1].0 >= Duration::from_secs(60));
 }
 
-/// Takes events, and so long over each, until the next request of a kind was sent or the time is over.
+/// Consumes events, taking `busy` for each, until the given time is over.
 async fn consume(replies: Vec<Reply>, config: Config, busy: Duration, seconds: u64) -> Run {
     let log = Arc::new(Log::default());
     let api: Api<ConfigMap> = Api::namespaced(client(replies, log.clone()), "d");
     let mut events = Box::pin(watcher(api, config.seed(1)));
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let consumed = async {
         while let Some(event) = events.next().await {
-            told.push(match event {
+            received.push(match event {
                 Ok(event) => event.to_string(),
                 Err(error) => format!("! {error}"),
             });
@@ -493,12 +492,12 @@ async fn consume(replies: Vec<Reply>, config: Config, busy: Duration, seconds: u
             .await
             .is_err()
     );
-    let asked = std::mem::take(&mut *log.0.lock().unwrap());
-    Run { asked, told }
+    let sent = std::mem::take(&mut *log.0.lock().unwrap());
+    Run { sent, received }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consumer_slower_than_every_timeout_is_told_no_error() {
+async fn a_consumer_slower_than_every_timeout_gets_no_error() {
     let run = consume(
         vec![
             page("10", "t1", &["a@1", "b@2", "c@3"]),
@@ -512,7 +511,7 @@ async fn a_consumer_slower_than_every_timeout_is_told_no_error() {
     .await;
     assert_eq!(run.requests(), ["L", "L(t1)", "W(10)"]);
     assert_eq!(
-        run.told,
+        run.received,
         [
             "Init",
             "InitApply(a)",
@@ -534,7 +533,7 @@ async fn a_request_is_sent_while_the_consumer_is_busy() {
     let service = tower::service_fn(move |request: Request<Body>| {
         let log = log.clone();
         async move {
-            // A connection, a token: a request takes a few turns until it is sent.
+            // Sending takes a few polls, e.g. for a connection and a token.
             tokio::time::sleep(Duration::from_millis(5)).await;
             let query = request.uri().query().unwrap_or_default();
             let is_first = !query.contains("continue=");
@@ -554,7 +553,7 @@ async fn a_request_is_sent_while_the_consumer_is_busy() {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     events.next().await.unwrap().unwrap();
-    // All of the page is told or read, and nobody polls any more.
+    // The whole page was received or read, and the stream is not polled again.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let sent = sent.lock().unwrap();
     assert_eq!(sent.len(), 2, "{sent:?}");

@@ -1,4 +1,4 @@
-//! The face that [`Plain`] shows to serde: what kind of value comes next, and who reads it. Knows no grammar beyond that.
+//! `serde::Deserializer` for [`Plain`]: dispatches on the type of the next value. Contains no other grammar.
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
@@ -8,7 +8,7 @@ use super::super::scan::count_items;
 use super::{Integer, Odd, Plain};
 
 impl<'de> Plain<'de> {
-    /// A string, whose quote is next.
+    /// Reads a string; the next byte is its quote.
     #[inline]
     fn visit_string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Odd> {
         let start = self.at + 1;
@@ -27,7 +27,7 @@ impl<'de> Plain<'de> {
         let items = match self.next() {
             Some(b'{') => Some(count_items(&self.json.as_bytes()[self.at..])),
             Some(b']') => Some(0),
-            // Too small to be worth a count.
+            // Too short to be worth counting.
             Some(_) | None => None,
         };
         let value = visitor.visit_seq(Items {
@@ -50,7 +50,7 @@ impl<'de> Plain<'de> {
         Ok(value)
     }
 
-    /// Leaves the next value alone to `serde_json`.
+    /// Delegates only the next value to `serde_json`.
     #[cold]
     fn hand_over<T>(
         &mut self,
@@ -68,7 +68,7 @@ impl<'de> Plain<'de> {
 struct Items<'p, 'de> {
     values: &'p mut Plain<'de>,
     is_first: bool,
-    /// How many there will be, or at least will be.
+    /// Number of items, or a lower bound.
     count: Option<usize>,
 }
 
@@ -77,7 +77,7 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
 
     #[inline]
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Odd> {
-        // A bracket behind a comma begins no value.
+        // A closing bracket after a comma is not a value.
         if !self.values.is_another(b']', &mut self.is_first)? {
             return Ok(None);
         }
@@ -127,7 +127,7 @@ macro_rules! texts {
     )*};
 }
 
-/// Whole numbers are read here, others by `serde_json`.
+/// Integers are read here, other numbers by `serde_json`.
 macro_rules! numbers {
     ($($method:ident)*) => {$(
         #[inline]
@@ -282,12 +282,12 @@ impl<'de> Deserializer<'de> for &mut Plain<'de> {
     handed_over! { deserialize_i128 deserialize_u128 deserialize_bytes deserialize_byte_buf }
 }
 
-/// By such names `serde_json` knows its own types again: numbers and texts that are kept as they were written.
+/// `serde_json` recognises its own types by these names: numbers and raw values that keep their text.
 fn is_serde_jsons(name: &str) -> bool {
     name.starts_with("$serde_json::")
 }
 
-/// The name of a field. It is a string; to be read as anything else, as a number, is left to `serde_json`.
+/// A field name. Anything but a string, e.g. an integer map key, is delegated to `serde_json`.
 struct Name<'p, 'de> {
     values: &'p mut Plain<'de>,
 }

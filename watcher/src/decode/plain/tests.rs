@@ -1,4 +1,4 @@
-//! Whatever is read, `serde_json` reads alike; and what API servers write is read.
+//! `Plain` accepts what apiservers write, and its results equal those of `serde_json`.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::*;
 
-/// Asks in as many ways as a type can ask.
+/// A type whose fields use many different `deserialize_*` methods.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Zoo {
@@ -72,9 +72,9 @@ fn serdes<T: DeserializeOwned + Debug>(json: &str) -> Option<String> {
     Some(format!("{value:?}"))
 }
 
-/// What may be read in one way alone: by both alike.
+/// Asserts that if `Plain` accepts the text, `serde_json` returns the same.
 #[track_caller]
-fn is_never_read_otherwise<T: DeserializeOwned + Debug>(json: &str) {
+fn assert_never_read_differently<T: DeserializeOwned + Debug>(json: &str) {
     if let Some(read) = reading::<T>(json) {
         assert_eq!(Some(read), serdes::<T>(json), "{json}");
     }
@@ -99,8 +99,8 @@ fn is_never_read_otherwise<T: DeserializeOwned + Debug>(json: &str) {
 #[case::value(r#"{"value":{"a":[null,true,-1,1.5,18446744073709551615,1e400,"x",{}],"b":{}}}"#)]
 #[case::blanks(" {\t\"small\" : 1 ,\n\"list\" : [ { } , { \"a\" : 2 } ] }\r\n")]
 fn is_read_as_serde_reads_it(#[case] json: &str) {
-    is_never_read_otherwise::<Zoo>(json);
-    is_never_read_otherwise::<Value>(json);
+    assert_never_read_differently::<Zoo>(json);
+    assert_never_read_differently::<Value>(json);
     if serdes::<Zoo>(json).is_some() {
         assert!(reading::<Zoo>(json).is_some(), "left to serde_json");
     }
@@ -137,7 +137,7 @@ fn is_read_as_serde_reads_it(#[case] json: &str) {
 #[case::torn_escape(r#"{"text":"a\u00"#)]
 #[case::nothing("")]
 #[case::mark("\u{feff}{}")]
-fn is_left_to_serde(#[case] json: &str) {
+fn falls_back_to_serde(#[case] json: &str) {
     assert_eq!(reading::<Zoo>(json), None);
     let error =
         |result: Result<Zoo, serde_json::Error>| result.map_err(|error| error.to_string()).map(|_| ());
@@ -145,7 +145,7 @@ fn is_left_to_serde(#[case] json: &str) {
 }
 
 #[test]
-fn what_is_deep_is_left_to_serde() {
+fn deep_nesting_falls_back_to_serde() {
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     assert!(reading::<Value>(&nested(usize::from(MAX_DEPTH))).is_some());
     for depth in [usize::from(MAX_DEPTH) + 1, 127, 128, 100_000] {
@@ -159,7 +159,7 @@ fn what_is_deep_is_left_to_serde() {
 }
 
 #[test]
-fn lists_of_objects_get_the_room_they_need() {
+fn lists_of_objects_get_a_size_hint() {
     let list = |items: usize| format!("[{}]", vec![r#"{"a":1,"b":[1,2,3]}"#; items].join(","));
     for items in [0, 1, 2, 5, 9] {
         let read = read(&list(items), |values| Vec::<Inner>::deserialize(values)).unwrap();
@@ -196,13 +196,13 @@ proptest! {
     fn any_json_is_read_as_serde_reads_it(value in any_json()) {
         for json in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
             prop_assert_eq!(reading::<Value>(&json), serdes::<Value>(&json), "{}", json);
-            is_never_read_otherwise::<Zoo>(&json);
+            assert_never_read_differently::<Zoo>(&json);
         }
     }
 
-    /// Bytes left out, doubled, or put in from elsewhere.
+    /// Bytes removed, duplicated, or inserted.
     #[test]
-    fn what_is_broken_is_never_read_otherwise(
+    fn broken_json_is_never_read_differently(
         value in any_json(),
         edits in proptest::collection::vec((any::<proptest::sample::Index>(), r#"[\[\]{}",:\\ 0-9a-u.\-+]{0,2}"#), 1..4),
     ) {
@@ -212,8 +212,8 @@ proptest! {
             json.splice(place..(place + 1).min(json.len()), text.chars());
         }
         let json: String = json.into_iter().collect();
-        is_never_read_otherwise::<Value>(&json);
-        is_never_read_otherwise::<Zoo>(&json);
-        is_never_read_otherwise::<IgnoredAny>(&json);
+        assert_never_read_differently::<Value>(&json);
+        assert_never_read_differently::<Zoo>(&json);
+        assert_never_read_differently::<IgnoredAny>(&json);
     }
 }

@@ -1,11 +1,11 @@
-//! How fast a machine goes on asking when things go wrong: budgets, delays, caps, and when they start over.
+//! Request rate under failures: budgets, delays, caps, and resets.
 
 use rstest::rstest;
 
 use super::*;
 
-/// Every failure that can go on for ever: after the fifth request at most 1.5 a second over any 30 s (BUDGET), and the
-/// gaps never stop growing before their cap.
+/// Every failure that can repeat forever: after the fifth request at most 1.5 requests/s over any 30 s (BUDGET), and
+/// delays grow until their cap.
 #[rstest]
 #[case::lists_fail(Config::default(), &[Rejected(500)])]
 #[case::lists_reset(Config::default(), &[Refused])]
@@ -15,7 +15,7 @@ use super::*;
 #[case::lists_are_poisoned(Config::default(), &[Poison, Page("10", "", &[])])]
 #[case::streaming_lists_end(streaming(), &[Opened, Eof])]
 #[case::streaming_lists_expire(streaming(), &[Opened, Error(410, "")])]
-fn failures_that_go_on_slow_down(#[case] config: Config, #[case] round: &[Do]) {
+fn repeated_failures_slow_down(#[case] config: Config, #[case] round: &[Do]) {
     let mut bench = Bench::new(config);
     for _ in 0..6 {
         for step in round {
@@ -23,20 +23,20 @@ fn failures_that_go_on_slow_down(#[case] config: Config, #[case] round: &[Do]) {
         }
     }
     let gaps: Vec<_> = bench
-        .asked
+        .sent
         .windows(2)
         .map(|pair| pair[1] - pair[0])
         .filter(|gap| !gap.is_zero())
         .collect();
     assert!(gaps.last().unwrap() > &(gaps[0] * 4), "{gaps:?}");
-    within_budget(&bench.asked);
+    within_budget(&bench.sent);
 }
 
 #[rstest]
 #[case::ends_at_once(&[Opened, Eof])]
 #[case::ends_after_a_second(&[Opened, Pass(1), Eof])]
 #[case::is_cut_after_a_second(&[Opened, Pass(1), Refused])]
-fn streams_that_end_do_not_spin(#[case] round: &[Do]) {
+fn ending_streams_do_not_cause_a_busy_loop(#[case] round: &[Do]) {
     let mut bench = Bench::new(Config::default());
     bench.step(Page("1", "", &[]));
     for _ in 0..60 {
@@ -47,11 +47,11 @@ fn streams_that_end_do_not_spin(#[case] round: &[Do]) {
             bench.step(*step);
         }
     }
-    within_budget(&bench.asked);
+    within_budget(&bench.sent);
 }
 
 #[test]
-fn a_stream_of_one_bookmark_each_does_not_spin_and_does_not_slow_down_for_long() {
+fn streams_of_one_bookmark_neither_spin_nor_escalate_the_backoff() {
     const VERSIONS: [&str; 8] = ["11", "12", "13", "14", "15", "16", "17", "18"];
     let mut bench = Bench::new(Config::default());
     bench.step(Page("10", "", &[]));
@@ -60,7 +60,7 @@ fn a_stream_of_one_bookmark_each_does_not_spin_and_does_not_slow_down_for_long()
             bench.step(step);
         }
     }
-    let waited = *bench.asked.last().unwrap();
+    let waited = *bench.sent.last().unwrap();
     assert!(
         waited >= Duration::from_millis(800) * 8 && waited <= Duration::from_millis(1600) * 8,
         "{waited:?}"
@@ -68,14 +68,14 @@ fn a_stream_of_one_bookmark_each_does_not_spin_and_does_not_slow_down_for_long()
     assert!(bench.seen.ends_with(&["~".to_owned(), "W(18)".to_owned()]));
 }
 
-fn within_budget(asked: &[Duration]) {
-    let asked = &asked[5.min(asked.len())..];
-    for (first, start) in asked.iter().enumerate() {
-        let within = asked[first..]
+fn within_budget(sent: &[Duration]) {
+    let sent = &sent[5.min(sent.len())..];
+    for (first, start) in sent.iter().enumerate() {
+        let within = sent[first..]
             .iter()
             .take_while(|at| **at - *start < Duration::from_secs(30))
             .count();
-        assert!(within <= 46, "{within} requests in 30 s: {asked:?}");
+        assert!(within <= 46, "{within} requests in 30 s: {sent:?}");
     }
 }
 
@@ -89,8 +89,8 @@ fn health_resets_the_backoff_and_success_alone_does_not() {
         for step in [Page("10", "", &[]), Opened, Pass(healthy), Error(410, "")] {
             bench.step(step);
         }
-        let asked = &bench.asked;
-        asked[asked.len() - 1] - asked[asked.len() - 2] - Duration::from_secs(healthy)
+        let sent = &bench.sent;
+        sent[sent.len() - 1] - sent[sent.len() - 2] - Duration::from_secs(healthy)
     };
     assert!(gap_after(60) >= Duration::from_secs(30));
     assert!(gap_after(180) < Duration::from_secs(2));
@@ -117,11 +117,11 @@ fn retry_after_is_obeyed_up_to_a_cap(#[case] asked_for: u64, #[case] waited: u64
         },
     );
     bench.drain();
-    assert_eq!(bench.asked[1] - bench.asked[0], Duration::from_secs(waited));
+    assert_eq!(bench.sent[1] - bench.sent[0], Duration::from_secs(waited));
 }
 
 #[test]
-fn watchers_draw_different_timeouts() {
+fn watchers_use_different_timeouts() {
     let timeouts: std::collections::BTreeSet<u32> = (0..40)
         .map(|seed| {
             let mut machine =

@@ -1,12 +1,12 @@
-//! Each timer of the table in the machine's documentation: where it starts, what it counts, what sets it back, and
-//! where it stands still.
+//! Every timer of the table in the machine's documentation: its start, the time it counts, what resets it, and when
+//! it is stopped.
 
 use rstest::rstest;
 
 use super::probing::SILENT;
 use super::*;
 
-/// `timeoutSeconds` of 100, which makes 115 s of silence.
+/// `timeoutSeconds` of 100, hence an idle timeout of 115 s.
 fn config() -> Config {
     Config::default().timeout(100)
 }
@@ -18,33 +18,33 @@ fn streams() -> Config {
 const LISTED: [Do; 1] = [Page("10", "", &[])];
 const TOLD: &[Do] = &[Opened, Added("a", "1")];
 
-/// In how many seconds the machine's time comes if nothing else does.
+/// Returns in how many seconds the machine's timeout is due without other input.
 #[rstest]
 #[case::a_page_starts_with_its_request(config(), &[], &[Pass(5)], Some(60))]
-#[case::a_page_is_set_back_by_bytes(config(), &[], &[Pass(60), Bytes], Some(65))]
-#[case::a_page_is_set_back_by_an_item(config(), &[], &[Pass(60), Item("a")], Some(65))]
+#[case::bytes_reset_a_page(config(), &[], &[Pass(60), Bytes], Some(65))]
+#[case::an_item_resets_a_page(config(), &[], &[Pass(60), Item("a")], Some(65))]
 #[case::a_page_counts_no_busy_time(config(), &[], &[Pass(5), Busy(100), Pass(5)], Some(55))]
-#[case::a_page_stands_still_behind_a_refusal(config(), &[], &[Pass(60), Refusing, Pass(100)], None)]
+#[case::a_rejection_head_stops_a_page(config(), &[], &[Pass(60), Refusing, Pass(100)], None)]
 #[case::the_next_page_starts_with_its_own_request(config(), &[], &[Pass(60), Page("10", "t", &[])], Some(65))]
 #[case::a_watch_starts_with_its_request(config(), &LISTED, &[Pass(5)], Some(110))]
 #[case::a_watch_start_counts_no_busy_time(config(), &LISTED, &[Busy(1000), Pass(5)], Some(110))]
-#[case::a_watch_start_stands_still_behind_a_refusal(config(), &LISTED, &[Pass(100), Refusing], None)]
-#[case::a_watch_is_set_back_by_its_head(config(), &LISTED, &[Pass(100), Opened], Some(115))]
-#[case::a_watch_is_set_back_by_bytes(config(), &LISTED, &[Opened, Pass(100), Bytes], Some(115))]
-#[case::a_watch_is_set_back_by_an_event(config(), &LISTED, &[Opened, Pass(100), Added("a", "11")], Some(115))]
+#[case::a_rejection_head_stops_a_watch_start(config(), &LISTED, &[Pass(100), Refusing], None)]
+#[case::its_head_resets_a_watch(config(), &LISTED, &[Pass(100), Opened], Some(115))]
+#[case::bytes_reset_a_watch(config(), &LISTED, &[Opened, Pass(100), Bytes], Some(115))]
+#[case::an_event_resets_a_watch(config(), &LISTED, &[Opened, Pass(100), Added("a", "11")], Some(115))]
 #[case::a_watch_counts_no_busy_time(config(), &LISTED, &[Opened, Pass(5), Busy(1000)], Some(110))]
 #[case::a_streaming_list_starts_with_its_request(streams(), &[], &[Pass(5)], Some(110))]
 #[case::a_streaming_list_counts_no_busy_time(streams(), &[], &[Busy(1000)], Some(115))]
-#[case::a_streaming_list_stands_still_behind_a_refusal(streams(), &[], &[Refusing], None)]
+#[case::a_rejection_head_stops_a_streaming_list(streams(), &[], &[Refusing], None)]
 #[case::an_initial_event_is_due_after_the_head(streams(), &[], &[Pass(100), Opened], Some(60))]
-#[case::an_initial_event_sets_it_back(streams(), TOLD, &[Pass(50), Added("b", "2"), Pass(1)], Some(59))]
+#[case::an_initial_event_resets_it(streams(), TOLD, &[Pass(50), Added("b", "2"), Pass(1)], Some(59))]
 #[case::bytes_do_not(streams(), TOLD, &[Pass(50), Bytes], Some(10))]
 #[case::a_bookmark_does_not(streams(), TOLD, &[Pass(50), Bookmark("2")], Some(10))]
 #[case::it_counts_no_busy_time(streams(), TOLD, &[Pass(50), Busy(1000)], Some(10))]
 #[case::the_marker_is_due_after_the_head(streaming().timeout(2), &[Pass(10)], &[Opened], Some(17))]
-#[case::no_event_sets_that_back(streaming().timeout(2), TOLD, &[Pass(10), Added("b", "2")], Some(7))]
-#[case::that_counts_no_busy_time(streaming().timeout(2), TOLD, &[Busy(1000), Added("b", "2")], Some(17))]
-fn a_deadline_counts_what_was_listened(
+#[case::no_event_resets_that(streaming().timeout(2), TOLD, &[Pass(10), Added("b", "2")], Some(7))]
+#[case::the_marker_counts_no_busy_time(streaming().timeout(2), TOLD, &[Busy(1000), Added("b", "2")], Some(17))]
+fn deadlines_count_listened_time(
     #[case] config: Config,
     #[case] before: &[Do],
     #[case] steps: &[Do],
@@ -59,7 +59,7 @@ fn a_deadline_counts_what_was_listened(
 }
 
 #[test]
-fn a_probe_counts_what_was_listened() {
+fn the_probe_deadline_counts_listened_time() {
     let mut bench = Bench::new(Config::default());
     for step in [&SYNC[..], &SILENT, &[Pass(5), Busy(1000)]].concat() {
         bench.step(step);
@@ -76,13 +76,13 @@ fn a_probe_counts_what_was_listened() {
 #[rstest]
 #[case::what_was_listened(Pass(700), "L")]
 #[case::and_no_busy_time(Busy(700), "W(10)")]
-fn a_probe_follows_on_silence(#[case] time: Do, #[case] next: &str) {
+fn silence_triggers_a_probe(#[case] time: Do, #[case] next: &str) {
     let steps = [&SYNC[..], &[time, Eof]].concat();
     assert_eq!(Bench::play(Config::default(), &steps), format!("{SYNCED} {next}"));
 }
 
 #[test]
-fn a_pause_goes_on_while_the_consumer_is_busy() {
+fn delays_count_elapsed_time() {
     let mut bench = Bench::new(Config::default());
     let answer = Answer::Rejected {
         http: 503,
@@ -99,16 +99,16 @@ fn a_pause_goes_on_while_the_consumer_is_busy() {
 }
 
 #[rstest]
-#[case::a_watch_that_ended_while_nobody_looked_lasted(&[Busy(5), Eof], "W(10)")]
-#[case::a_watch_that_ended_while_somebody_did_has_not(&[Eof], "~ W(10)")]
-fn a_watch_is_not_blamed_for_busy_time(#[case] steps: &[Do], #[case] next: &str) {
+#[case::an_end_during_busy_time_counts_as_lasting(&[Busy(5), Eof], "W(10)")]
+#[case::an_immediate_end_while_polled_does_not(&[Eof], "~ W(10)")]
+fn busy_time_does_not_fail_a_watch(#[case] steps: &[Do], #[case] next: &str) {
     let steps = [&SYNC[..], steps].concat();
     assert_eq!(Bench::play(Config::default(), &steps), format!("{SYNCED} {next}"));
 }
 
-/// Failures that a busy consumer met with one at a time, each at a watch that it had not looked at for long.
+/// A busy period after a watch opened resets the backoff.
 #[test]
-fn a_busy_time_counts_as_health() {
+fn busy_time_counts_as_healthy() {
     let mut bench = Bench::new(Config::default());
     for _ in 0..8 {
         bench.step(Rejected(500));
@@ -116,15 +116,15 @@ fn a_busy_time_counts_as_health() {
     for step in [Page("10", "", &[]), Opened, Busy(180), Error(410, "")] {
         bench.step(step);
     }
-    let asked = &bench.asked;
-    let pause = asked[asked.len() - 1] - asked[asked.len() - 2] - Duration::from_secs(180);
+    let sent = &bench.sent;
+    let pause = sent[sent.len() - 1] - sent[sent.len() - 2] - Duration::from_secs(180);
     assert!(pause < Duration::from_secs(2), "{pause:?}");
 }
 
 #[test]
-fn no_counter_counts_late_answers() {
+fn late_answers_are_not_counted_as_failures() {
     let mut bench = Bench::new(config());
-    // Each answer comes in the last second, to a consumer that is busy half of the time.
+    // Each answer arrives in the last second before its deadline, while the consumer is busy half of the time.
     let late = [Pass(64), Busy(64)];
     for step in [
         &late[..],

@@ -1,8 +1,8 @@
-//! A future that makes progress while nobody polls the stream. Knows nothing of HTTP.
+//! A spawned future: it makes progress while the stream is not polled. Independent of HTTP.
 //!
-//! A request takes several turns until it is sent: a place in a queue, a connection, a token. A consumer that is busy
-//! with the events it has gives the stream none of them, so a request that were polled with the stream alone would lie
-//! unsent, and the resourceVersion or continue token in it would age.
+//! Sending a request takes several polls: a place in a queue, a connection, a token. A consumer that is busy with
+//! earlier events does not poll the stream, so a request polled only with the stream would stay unsent while its
+//! resourceVersion or continue token ages.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,16 +11,16 @@ use std::task::{Context, Poll, ready};
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-/// A future that the runtime drives. Dropping this drops it, at the runtime's next turn.
+/// A future spawned on the runtime. Dropping it aborts the future.
 pub(super) struct Task<T>(JoinHandle<T>);
 
 impl<T: Send + 'static> Task<T> {
-    /// Starts it.
+    /// Spawns the future.
     pub(super) fn start(future: impl Future<Output = T> + Send + 'static) -> Self {
         Self(tokio::spawn(future.in_current_span()))
     }
 
-    /// What it gave. A panic in it goes on here; where the runtime shuts down, it gives nothing any more.
+    /// Polls for the result. A panic in the future is propagated; if the runtime is shutting down, stays pending.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         match ready!(Pin::new(&mut self.0).poll(cx)) {
             Ok(given) => Poll::Ready(given),
