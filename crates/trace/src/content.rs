@@ -1,4 +1,4 @@
-//! The content of an object as bytes, for what may be read later.
+//! Object content kept as encoded bytes, decoded on demand.
 
 use std::fmt;
 
@@ -8,29 +8,29 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// What is in an object, as the bytes it is stored in. A saved trace has it as JSON.
+/// Content of an object, in its stored encoding. Serialized as JSON in a saved trace.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Content(Bytes);
 
 impl Content {
-    /// The object, read at every call.
+    /// Returns the object as JSON; decodes it at every call.
     pub fn json(&self) -> Value {
         decode(&self.0)
     }
 
-    /// How many bytes it is.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Is there nothing in it? Never.
+    /// Always false: an encoded object has at least one byte.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl From<Bytes> for Content {
-    /// Of an encoded object.
+    /// Creates content from an encoded object.
     fn from(encoded: Bytes) -> Self {
         Self(encoded)
     }

@@ -1,37 +1,37 @@
-//! Faults of the socket, as values: what to do, never the doing.
+//! Socket faults, as values; the drivers carry them out.
 //!
-//! If a packet capture would still show valid HTTP, it is an action of the script and not a fault. Both drivers
-//! carry out the same [`Ending`]: `sim` on in-memory byte pipes, `live` on real sockets.
+//! If a packet capture would still show valid HTTP, it is a script action and not a fault. Both drivers implement the
+//! same [`Ending`]: `sim` on in-memory byte pipes, `live` on real sockets.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a response body, and with it perhaps the connection, comes to its end.
+/// How a response body ends, and possibly its connection.
 ///
-/// Every ending can be carried out on every connection: what the protocol has no word for happens as the nearest thing it
-/// has. On HTTP/2, all but [`Ending::Eof`], [`Ending::Stall`] and [`Ending::RstStream`] end every stream of the connection.
+/// Every ending works on every connection: endings that a protocol does not have are replaced by the closest one. On
+/// HTTP/2, all but [`Ending::Eof`], [`Ending::Stall`] and [`Ending::RstStream`] end every stream of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// Clean: the body is complete (terminal chunk, END_STREAM) and the connection may be used again.
+    /// Clean end: the body is complete (terminal chunk, END_STREAM) and the connection is reusable.
     Eof,
-    /// The connection is closed inside the body (TCP FIN; over TLS with close_notify before it).
+    /// The connection is closed within the body (TCP FIN; over TLS after close_notify).
     Fin,
-    /// The connection is reset (TCP RST).
+    /// The connection is reset within the body (TCP RST).
     Rst,
-    /// Nothing more is ever sent; the connection stays open.
+    /// No more bytes are sent; the connection stays open.
     Stall,
-    /// The connection is closed without TLS's close_notify, as by a load balancer. Without TLS: as [`Ending::Fin`].
+    /// The connection is closed without TLS close_notify, as by a load balancer. Without TLS: like [`Ending::Fin`].
     NoCloseNotify,
-    /// The stream is reset (HTTP/2 RST_STREAM), and the connection lives on. On HTTP/1.1: as [`Ending::Rst`].
+    /// The stream is reset (HTTP/2 RST_STREAM), the connection stays open. On HTTP/1.1: like [`Ending::Rst`].
     RstStream(Http2Error),
-    /// The connection is closed behind a GOAWAY with this code, which counts the streams it breaks off as handled. On
-    /// HTTP/1.1: as [`Ending::Fin`].
+    /// The connection is closed after a GOAWAY with this code whose last stream id covers the interrupted streams. On
+    /// HTTP/1.1: like [`Ending::Fin`].
     Goaway(Http2Error),
 }
 
 impl Ending {
-    /// The word for it in scenario files and transcripts.
+    /// Returns the word in scenario files and transcripts.
     pub fn word(self) -> String {
         match self {
             Self::Eof => "eof".to_owned(),
@@ -44,7 +44,7 @@ impl Ending {
         }
     }
 
-    /// May a client that is told so throw away what it received and did not read yet?
+    /// Returns true if a client may discard received but unread bytes after this ending.
     pub fn may_lose_bytes(self) -> bool {
         match self {
             Self::Rst | Self::RstStream(_) | Self::Goaway(_) => true,
@@ -53,7 +53,7 @@ impl Ending {
     }
 }
 
-/// An error code of HTTP/2 (RFC 9113, section 7).
+/// HTTP/2 error code (RFC 9113, section 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Http2Error {
@@ -71,7 +71,7 @@ pub enum Http2Error {
     StreamClosed,
     /// 0x6
     FrameSizeError,
-    /// 0x7: nothing was done about the request; it may be sent again.
+    /// 0x7: the request was not processed and may be retried.
     RefusedStream,
     /// 0x8
     Cancel,
@@ -89,12 +89,12 @@ pub enum Http2Error {
 }
 
 impl Http2Error {
-    /// Its number on the wire.
+    /// Returns the code on the wire.
     pub fn code(self) -> u32 {
         self as u32
     }
 
-    /// Its name in the RFC.
+    /// Returns the name in the RFC.
     pub fn word(self) -> &'static str {
         match self {
             Self::NoError => "NO_ERROR",
@@ -115,35 +115,35 @@ impl Http2Error {
     }
 }
 
-/// Where a body is cut. Counted from the moment the fault is armed, on the stream it is armed on.
+/// Where a body is truncated, counted from the moment the fault is armed, on the stream it is armed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cut {
     /// After this many more body bytes.
     AfterBytes(u64),
-    /// After this many more whole events, and then this share (percent, 0–99) of the next line.
+    /// After this many more complete events, and then this share (percent, 0–99) of the next line.
     AfterEvents {
-        /// Whole events still sent.
+        /// Number of complete events still sent.
         events: u32,
-        /// Share of the next line still sent, in percent.
+        /// Percentage of the next line still sent.
         percent: u8,
     },
 }
 
-/// How the bytes of a body are cut into separate writes.
+/// How a body is split into writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pace {
-    /// `bytes` at a time, `every_ms` milliseconds apart (slow link).
+    /// `bytes` at a time, every `every_ms` milliseconds (slow link).
     Drip {
-        /// Bytes a write.
+        /// Bytes per write.
         bytes: u32,
         /// Milliseconds between writes.
         every_ms: u64,
     },
-    /// Every write ends inside a multi-byte UTF-8 character where there is one; no delay beyond 1 ms.
+    /// Every write ends inside a multi-byte UTF-8 character if there is one; no delay beyond 1 ms.
     SplitUtf8,
-    /// Several events are held back and sent in one write, `events` at a time.
+    /// Events are buffered and sent `events` at a time in one write.
     Coalesce {
-        /// Events a write.
+        /// Events per write.
         events: u32,
     },
 }

@@ -1,6 +1,6 @@
-//! What client and server did, in one append-only order: every verdict is computed from these records alone.
+//! The append-only trace of what client and server did, from which every verdict is computed.
 //!
-//! It must not know how records come about (servers, scripts, sockets) or what they prove (checks).
+//! Independent of how records are produced (servers, scripts, sockets) and of how they are checked.
 
 pub mod content;
 pub mod fault;

@@ -1,9 +1,9 @@
-//! What happened, in one append-only order: the wire as the server saw it, the truth as it changed, the script's
-//! steps, and what the client reported. Transcript, checks and invariants are read off these records alone.
+//! The append-only trace of a run: the wire as the server saw it, writes to the store, the script's steps, and the
+//! client's reports. Transcripts, checks and invariants are computed from these records alone.
 //!
-//! A record carries an object's identity and version, and its content only where a run compares the client's cache with
-//! the store (`sim`, `live`): never on a server that is served, and never of a Secret. Reports of such a client carry it
-//! too.
+//! A record contains an object's identity and version. It contains content only if the run compares the client's
+//! cache with the store (`sim`, `live`); never for a server started with `serve`, and never for a Secret. The reports
+//! of such a client contain it too.
 
 pub mod line;
 
@@ -21,11 +21,11 @@ use crate::report::Report;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ConnId(pub u64);
 
-/// A request and its answer, numbered in order of arrival from 1 over all connections.
+/// A request and its response, numbered in order of arrival from 1 over all connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StreamId(pub u64);
 
-/// One of the apiservers on the same store, each with its port and its watch caches.
+/// One of the apiservers on the same store, each with its own port and watch caches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Replica {
@@ -37,7 +37,7 @@ pub enum Replica {
 }
 
 impl Replica {
-    /// The word for it: `primary`, `secondary`.
+    /// Returns the word in transcripts: `primary`, `secondary`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Primary => "primary",
@@ -53,17 +53,17 @@ pub struct Record {
     pub seq: u64,
     /// Time since the server started (virtual in `sim`, real in `live`).
     pub at: Duration,
-    /// What happened.
+    /// The event.
     pub what: What,
 }
 
-/// What kind of read a request is.
+/// The read verb of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
-    /// A collection read without `watch`.
+    /// A GET of a collection without `watch`.
     List,
-    /// A collection read with a truthy `watch`, without `sendInitialEvents=true`.
+    /// A GET of a collection with a truthy `watch`, without `sendInitialEvents=true`.
     Watch,
     /// A watch with `sendInitialEvents=true` (streaming list).
     WatchList,
@@ -72,7 +72,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The word for it in transcripts.
+    /// Returns the word in transcripts.
     pub fn word(self) -> &'static str {
         match self {
             Self::List => "LIST",
@@ -83,7 +83,7 @@ impl Verb {
     }
 }
 
-/// The `type` of a watch event, or what stood in its place.
+/// The `type` of a watch event, or `Raw` for bytes that are none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FrameType {
     /// `ADDED`.
@@ -92,24 +92,24 @@ pub enum FrameType {
     Modified,
     /// `DELETED`.
     Deleted,
-    /// `BOOKMARK`; the value of the `k8s.io/initial-events-end` annotation if present.
+    /// `BOOKMARK`, with the value of the `k8s.io/initial-events-end` annotation if present.
     Bookmark {
         /// The annotation's value, verbatim.
         initial_events_end: Option<String>,
     },
-    /// `ERROR` with the code and reason of its Status (0 and empty where absent).
+    /// `ERROR`, with code and reason of its Status (0 and empty if absent).
     Error {
         /// `code`.
         code: u16,
         /// `reason`.
         reason: String,
     },
-    /// Bytes that are no watch event of a known type.
+    /// Bytes that are not a watch event of a known type.
     Raw,
 }
 
 impl FrameType {
-    /// `ADDED`, `MODIFIED` or `DELETED`.
+    /// Returns true for `ADDED`, `MODIFIED` and `DELETED`.
     pub fn is_change(&self) -> bool {
         match self {
             Self::Added | Self::Modified | Self::Deleted => true,
@@ -118,103 +118,103 @@ impl FrameType {
     }
 }
 
-/// One line of a watch stream as it was sent.
+/// A line of a watch stream as sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// The event's type.
     pub kind: FrameType,
-    /// The object's identity; `None` for `ERROR` and raw frames. Every watch that is shown the event shares it.
+    /// Identity of the object; `None` for `ERROR` and raw frames. Shared by all watches that receive the event.
     pub object: Option<Arc<ObjectRef>>,
-    /// Length of the line in bytes, the newline included.
+    /// Length of the line in bytes, including the newline.
     pub bytes: u64,
-    /// Bytes of it that were sent. Less than `bytes`: the line was torn.
+    /// Number of its bytes that were sent; less than `bytes` if the line was truncated.
     pub sent: u64,
-    /// True when the script made, changed, repeated or moved this frame: the server lied here.
+    /// True if the script created, changed, repeated or moved this frame, so that it differs from the store's events.
     pub scripted: bool,
 }
 
 impl Frame {
-    /// Every byte of the line was sent.
+    /// Returns true if every byte of the line was sent.
     pub fn whole(&self) -> bool {
         self.sent == self.bytes
     }
 }
 
-/// How the truth changed.
+/// The type of a write to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteOp {
-    /// The object is new.
+    /// The object was created.
     Create,
-    /// The object changed.
+    /// The object was updated.
     Update,
-    /// The object is gone.
+    /// The object was deleted.
     Delete,
 }
 
-/// A truthful object state, kept so that a trace can be judged without asking the model again.
+/// A write to the store, recorded so that a trace can be judged without the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truth {
     /// Resource (plural, e.g. `configmaps`).
     pub resource: String,
     /// The object's identity and the resourceVersion of this write.
     pub object: ObjectRef,
-    /// What the write did.
+    /// The type of write.
     pub op: WriteOp,
-    /// Does the object pass the namespace and selectors of the scenario's client after this write?
+    /// Whether the object matches the namespace and selectors of the scenario's client after this write.
     pub selected: bool,
-    /// The object as stored after the write (before it, for a delete); `None` where it is not compared with what a client
-    /// reports, and for Secrets.
+    /// The object as stored after the write (before it, for a delete); `None` for Secrets, and if content is not
+    /// compared with the client's reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
 }
 
-/// Who ended something.
+/// The side that ended a connection or response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// The fake.
+    /// The fake apiserver.
     Server,
     /// The client under test.
     Client,
 }
 
-/// What happened.
+/// What a record describes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// A connection was accepted.
     Connected {
-        /// Its number.
+        /// Number of the connection.
         conn: ConnId,
-        /// The port it came to.
+        /// The replica whose port was connected to.
         #[serde(default)]
         replica: Replica,
-        /// The port it came from; `None` where it is no socket.
+        /// The client's port; `None` if the connection is not a socket.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<u16>,
     },
-    /// A connection takes no more requests, because the script says so.
+    /// The script made a connection refuse further requests (HTTP/2 GOAWAY).
     Goaway {
-        /// Its number.
+        /// Number of the connection.
         conn: ConnId,
     },
-    /// A connection was refused, because the script says the server is down.
+    /// A connection was refused because the script simulates a server that is down.
     Refused,
-    /// A connection is gone.
+    /// A connection was closed.
     Disconnected {
-        /// Its number.
+        /// Number of the connection.
         conn: ConnId,
-        /// Who ended it.
+        /// The side that closed it.
         by: Side,
     },
-    /// A request arrived whole.
+    /// A complete request arrived.
     Request {
-        /// Its number.
+        /// Number of the request.
         stream: StreamId,
         /// The connection it came on.
         conn: ConnId,
-        /// LIST, WATCH, streaming list or something else.
+        /// LIST, WATCH, streaming list or other.
         verb: Verb,
         /// HTTP method.
         method: String,
@@ -222,31 +222,31 @@ pub enum What {
         path: String,
         /// Query parameters, decoded, in the order sent.
         query: Vec<(String, String)>,
-        /// The `Accept` header, verbatim.
+        /// `Accept` header, verbatim.
         accept: Option<String>,
-        /// The `User-Agent` header, verbatim.
+        /// `User-Agent` header, verbatim.
         #[serde(default)]
         user_agent: Option<String>,
-        /// The port its connection came to.
+        /// The replica whose port it was sent to.
         #[serde(default)]
         replica: Replica,
-        /// Which option rules of the API the request breaks (INV-15); empty for a legal request.
+        /// List option rules of the API that the request violates (INV-15); empty for a valid request.
         violations: Vec<String>,
     },
-    /// The head of an answer was sent.
+    /// The head of a response was sent.
     Head {
-        /// The request it answers.
+        /// The request it belongs to.
         stream: StreamId,
         /// HTTP status.
         status: u16,
-        /// `Retry-After`, verbatim.
+        /// `Retry-After` header, verbatim.
         retry_after: Option<String>,
-        /// True when the script wrote this answer.
+        /// True if the script wrote this response.
         scripted: bool,
     },
-    /// A LIST body was sent whole.
+    /// A complete LIST body was sent.
     Page {
-        /// The request it answers.
+        /// The request it belongs to.
         stream: StreamId,
         /// `metadata.resourceVersion`.
         resource_version: String,
@@ -256,12 +256,12 @@ pub enum What {
         remaining: Option<i64>,
         /// The items, in order.
         items: Vec<ObjectRef>,
-        /// True when the script changed it.
+        /// True if the script changed it.
         scripted: bool,
     },
-    /// Another body was sent whole: a Status, a single object, anything scripted.
+    /// Another complete body was sent: a Status, a single object, or anything scripted.
     Body {
-        /// The request it answers.
+        /// The request it belongs to.
         stream: StreamId,
         /// Length in bytes.
         bytes: u64,
@@ -269,97 +269,97 @@ pub enum What {
         reason: Option<String>,
         /// `message` if the body is a Status.
         message: Option<String>,
-        /// `metadata.continue` of an Expired Status that offers an inconsistent token.
+        /// `metadata.continue` of an Expired Status with an inconsistent token.
         continue_token: Option<String>,
     },
-    /// A body that should have been sent whole was cut.
+    /// A body was truncated.
     Torn {
-        /// The request it answers.
+        /// The request it belongs to.
         stream: StreamId,
-        /// Bytes sent.
+        /// Number of bytes sent.
         sent: u64,
-        /// Bytes it would have had.
+        /// Full length in bytes.
         bytes: u64,
     },
-    /// A line of a watch stream was sent, whole or in part.
+    /// A line of a watch stream was sent, completely or in part.
     Frame {
         /// The watch.
         stream: StreamId,
         /// The line.
         frame: Frame,
     },
-    /// An answer is over.
+    /// A response ended.
     End {
-        /// The request it answered.
+        /// The request it belongs to.
         stream: StreamId,
-        /// How.
+        /// How it ended.
         how: Ending,
-        /// Who ended it.
+        /// The side that ended it.
         by: Side,
     },
-    /// A truthful event was due on a watch and the script kept it back for good.
+    /// The script dropped an event of the store that was due on a watch.
     Withheld {
         /// The watch.
         stream: StreamId,
-        /// The event's object.
+        /// The object of the event.
         object: ObjectRef,
     },
-    /// The truth changed.
+    /// An object was written to the store.
     Wrote(Truth),
-    /// The store went back to an earlier revision, as after restoring a backup: later writes never happened.
+    /// The store was restored to an earlier revision, as from a backup; later writes are undone.
     Restored {
-        /// The revision it is at now.
+        /// The revision after the restore.
         to: u64,
     },
-    /// The truth changed in another way: compaction, watch cache cleared, frozen, thawed.
+    /// Another change of store or watch cache: compaction; watch cache cleared, frozen or thawed.
     Turned {
-        /// In words, e.g. `compacted below 1007`.
+        /// Description, e.g. `compacted below 1007`.
         how: String,
-        /// The server's current resourceVersion after it.
+        /// The server's resourceVersion after the change.
         resource_version: u64,
     },
-    /// A step's trigger was met and its actions are decided.
+    /// A step's trigger was met; its actions are decided.
     Step {
         /// Index in the scenario, from 0.
         step: usize,
-        /// In words, for the transcript.
+        /// Description for the transcript.
         how: String,
     },
-    /// A rule was met, or something was done at once from outside, and its actions are decided.
+    /// A rule matched, or a rule without trigger was applied; its actions are decided.
     Rule {
-        /// Its name, or its number.
+        /// Name or number of the rule.
         rule: String,
-        /// The request that met it; `None` for what was done at once.
+        /// The request that matched; `None` for a rule without trigger.
         stream: Option<StreamId>,
-        /// In words.
+        /// Description.
         how: String,
     },
-    /// A name of the scenario file got its value.
+    /// A name of the scenario file was bound to a value.
     Bound {
         /// The name, without the `$`.
         name: String,
-        /// What `$name` stands for: a resourceVersion.
+        /// Value of `$name`: a resourceVersion.
         value: String,
-        /// What `$name.continue` stands for.
+        /// Value of `$name.continue`.
         continue_token: Option<String>,
     },
     /// Every step is done.
     ScriptDone,
     /// The client reported something.
     Reported(Report),
-    /// The harness told the client to stop.
+    /// The harness asked the client to stop.
     StopRequested,
-    /// The time a stopped client has to close its connections ran out, and so many are still open.
+    /// The time for a stopped client to close its connections is over, and some are still open.
     LeftOpen {
-        /// How many.
+        /// Number of open connections.
         connections: u64,
     },
-    /// The run is over.
+    /// The run ended.
     RunEnded(RunEnd),
 }
 
 impl What {
-    /// The request it is about; `None` for what concerns a connection, the truth, the script or the client.
+    /// Returns the request that the record belongs to; `None` for connections, writes, the script and the client.
     pub fn stream(&self) -> Option<StreamId> {
         match self {
             Self::Request { stream, .. }
@@ -388,7 +388,7 @@ impl What {
         }
     }
 
-    /// The name of its kind, for logs: nothing of its content.
+    /// Returns the name of the variant, for logs.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Connected { .. } => "connected",
@@ -418,43 +418,43 @@ impl What {
     }
 }
 
-/// Why a run is over.
+/// Why a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnd {
-    /// Every step is done, and the cache equals the truth (or need not) and stayed so for the settle time.
+    /// All steps are done, and the cache equals the store (or need not) and stayed equal for the settle time.
     Complete,
-    /// Every step is done, but the cache never came to equal the truth in time.
+    /// All steps are done, but the cache did not equal the store in time.
     NotConverged {
-        /// How long was waited, in milliseconds.
+        /// How long the run waited, in milliseconds.
         waited_ms: u64,
     },
     /// A step's trigger was not met in time.
     Stuck {
         /// Index of the step, from 0.
         step: usize,
-        /// How long was waited, in milliseconds.
+        /// How long the step waited, in milliseconds.
         waited_ms: u64,
-        /// What was waited for, in words.
+        /// Description of the trigger.
         waiting_for: String,
     },
-    /// A step can no longer be met, e.g. it waits for the 2nd WATCH and the 3rd just came.
+    /// A step can no longer be met, e.g. it waits for the 2nd WATCH and the 3rd just arrived.
     Missed {
         /// Index of the step, from 0.
         step: usize,
-        /// What came instead, in words.
+        /// Description of what happened instead.
         because: String,
     },
-    /// The client's stream ended or it crashed; nothing more can happen.
+    /// The client's stream ended or the client crashed; nothing more can happen.
     ClientGone,
-    /// The bound on records or requests was hit: a hot loop.
+    /// The limit on records or requests was exceeded: a hot loop.
     Runaway {
-        /// How many requests had come.
+        /// Number of requests received.
         requests: u64,
     },
-    /// The harness itself is at fault.
+    /// The harness failed.
     Harness {
-        /// What went wrong.
+        /// The error.
         message: String,
     },
 }

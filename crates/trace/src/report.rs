@@ -1,30 +1,30 @@
-//! What a client under test says it did, in kube's words for emitted events.
+//! Reports of a client under test, named like kube's watcher events.
 //!
-//! The fake must not know which client speaks: these are the only facts it may react to
-//! (`when: {emitted: …}`) and the only ones a verdict may use beside the wire.
+//! Independent of the client: the server reacts only to these facts (`when: {emitted: …}`), and verdicts use only
+//! them and the wire.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// One object as a client reported it: its identity, its version, and its content where the client gives it.
+/// An object as reported by a client: identity, version, and content if the client reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedObject {
-    /// Namespace; `None` for cluster-scoped objects.
+    /// `metadata.namespace`; `None` for cluster-scoped objects.
     pub namespace: Option<String>,
-    /// `metadata.name`; empty when the object had none.
+    /// `metadata.name`; empty if absent.
     pub name: String,
-    /// `metadata.uid`, verbatim; `None` when absent.
+    /// `metadata.uid`, verbatim; `None` if absent.
     pub uid: Option<String>,
-    /// `metadata.resourceVersion`, verbatim; `None` when absent.
+    /// `metadata.resourceVersion`, verbatim; `None` if absent.
     pub resource_version: Option<String>,
-    /// The whole object as JSON, for content checks; `None` where the client only reports metadata.
+    /// The complete object as JSON, for content checks; `None` if the client reports only metadata.
     pub content: Option<Arc<serde_json::Value>>,
 }
 
 impl ReportedObject {
-    /// `namespace/name`, or `name` alone for cluster-scoped objects: the key the store orders by.
+    /// Returns `namespace/name`, or `name` for cluster-scoped objects: the order of the store.
     pub fn key(&self) -> String {
         match &self.namespace {
             Some(namespace) => format!("{namespace}/{}", self.name),
@@ -32,7 +32,7 @@ impl ReportedObject {
         }
     }
 
-    /// Its identity and state.
+    /// Returns uid and resourceVersion.
     pub fn version(&self) -> Version {
         Version {
             uid: self.uid.clone().unwrap_or_default(),
@@ -41,38 +41,38 @@ impl ReportedObject {
     }
 }
 
-/// One thing a client under test did, in the order in which it did it.
+/// An event reported by a client under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
-    /// A (re)list began; what follows up to `InitDone` replaces the cache.
+    /// A (re)list started; the objects up to `InitDone` replace the cache.
     Init,
-    /// One object of the (re)list.
+    /// An object of the (re)list.
     InitApply(ReportedObject),
-    /// The (re)list is complete: the cache is in step.
+    /// The (re)list is complete: the cache is in sync.
     InitDone,
     /// An object was added or changed.
     Apply(ReportedObject),
-    /// An object was deleted; the content is the last state the client knows.
+    /// An object was deleted. Carries the last state known to the client.
     Delete(ReportedObject),
-    /// The client surfaced an error and goes on.
+    /// The client reported an error and continues.
     Error {
-        /// The client's own text.
+        /// The client's error message.
         message: String,
-        /// HTTP or Status code where the client kept one.
+        /// HTTP or Status code, if the client kept it.
         code: Option<u16>,
     },
-    /// The client's stream ended: it will do nothing more.
+    /// The client's stream ended.
     Ended,
-    /// The client panicked or its process died; `message` is the panic's text or the last line of stderr.
+    /// The client panicked or its process exited; `message` is the panic message or the last line of stderr.
     Crashed {
-        /// The panic's text.
+        /// The panic message or last line of stderr.
         message: String,
     },
 }
 
 impl Report {
-    /// The object this report is about, if any.
+    /// Returns the object of the report, if any.
     pub fn object(&self) -> Option<&ReportedObject> {
         match self {
             Self::InitApply(object) | Self::Apply(object) | Self::Delete(object) => Some(object),
@@ -80,7 +80,7 @@ impl Report {
         }
     }
 
-    /// The word for this kind of report in scenario files and transcripts (`init_apply`, `delete`, …).
+    /// Returns the word in scenario files and transcripts (`init_apply`, `delete`, …).
     pub fn word(&self) -> &'static str {
         match self {
             Self::Init => "init",
@@ -95,8 +95,8 @@ impl Report {
     }
 }
 
-/// The cache a consumer would hold who applies the reports as kube documents them: `Init … InitDone` replaces it,
-/// `Apply` and `Delete` change it.
+/// The cache of a consumer that applies the reports as kube documents them: `Init … InitDone` replaces it, `Apply`
+/// and `Delete` change it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fold {
     cache: BTreeMap<String, Version>,
@@ -104,12 +104,12 @@ pub struct Fold {
     synced: bool,
 }
 
-/// Which object, and which state of it.
+/// Identity and state of a cached object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// `metadata.uid`; empty when absent.
+    /// `metadata.uid`; empty if absent.
     pub uid: String,
-    /// `metadata.resourceVersion`; empty when absent.
+    /// `metadata.resourceVersion`; empty if absent.
     pub resource_version: String,
 }
 
@@ -135,12 +135,12 @@ impl Fold {
         }
     }
 
-    /// The cache, by `namespace/name`.
+    /// Returns the cache, by `namespace/name`.
     pub fn cache(&self) -> &BTreeMap<String, Version> {
         &self.cache
     }
 
-    /// Was there ever an `InitDone`?
+    /// Returns true after the first `InitDone`.
     pub fn synced(&self) -> bool {
         self.synced
     }

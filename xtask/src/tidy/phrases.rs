@@ -5,6 +5,7 @@ const CHECKED: &[&str] = &[
     "README.md",
     "command/src/",
     "crates/testing/",
+    "crates/trace/",
     "crates/watchcache/",
     "docs/adapter-protocol.md",
     "docs/conformance.md",

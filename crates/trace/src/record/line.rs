@@ -1,8 +1,7 @@
-//! A record as one line for people: when, who, what. The live log of a running server and the accepted transcripts use
-//! the same words.
+//! Formats a record as one line: time, side, event. Used by the live log of a running server and by accepted
+//! transcripts.
 //!
-//! Versions and names, never an object's content. It must not look at any record but the one it is given: what needs the
-//! whole trace is the transcript's business.
+//! Prints versions and names, never an object's content. Looks at one record only; the transcript handles context.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,13 +11,13 @@ use apimachinery::ObjectRef;
 use super::{Frame, FrameType, Record, Replica, RunEnd, Side, What, WriteOp};
 use crate::fault::Ending;
 
-/// One record as one line: `1.097s client > #4 WATCH /api/v1/configmaps?resourceVersion=1003`. Never a newline.
+/// Formats a record: `1.097s client > #4 WATCH /api/v1/configmaps?resourceVersion=1003`. Contains no newline.
 pub fn line(record: &Record) -> String {
     format!("{} {} {}", time(record.at), who(&record.what), text(&record.what))
 }
 
-/// Escapes what could move the cursor, start a line or reorder what a reader sees: control characters, line and paragraph
-/// separators, bidirectional overrides. `\n` is written `\n`, ESC `\u{1b}`.
+/// Escapes characters that could move the cursor, start a line or reorder text: control characters, line and
+/// paragraph separators, bidirectional overrides. A newline becomes `\n`, ESC `\u{1b}`.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unprintable) {
         return Cow::Borrowed(text);
@@ -34,17 +33,17 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Is the character one that [`printable`] escapes?
+/// Returns true for characters that [`printable`] escapes.
 pub fn is_unprintable(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `3.800s`.
+/// Formats a time: `3.800s`.
 pub fn time(at: Duration) -> String {
     format!("{}.{:03}s", at.as_secs(), at.subsec_millis())
 }
 
-/// `800 ms`, `30 s`, `5 min`.
+/// Formats a duration: `800 ms`, `30 s`, `5 min`.
 pub fn span(ms: u64) -> String {
     match ms {
         0..=9_999 if !ms.is_multiple_of(1000) => format!("{ms} ms"),
@@ -54,8 +53,8 @@ pub fn span(ms: u64) -> String {
     }
 }
 
-/// Who speaks, and whether truthfully: `client >`, `server <` (the truth), `server ~` (a lie or a fault), `client *`
-/// (what it reported), `truth  .`, `script .`, `runner .`.
+/// Returns the side of a record: `client >`, `server <` (unmodified response), `server ~` (scripted response or
+/// fault), `client *` (report), `truth  .` (write to the store), `script .`, `runner .`.
 pub fn who(what: &What) -> &'static str {
     match what {
         What::Connected { .. } | What::Request { .. } => "client >",
@@ -79,18 +78,18 @@ pub fn who(what: &What) -> &'static str {
     }
 }
 
-/// `server ~` for a lie, else `server <`.
+/// Returns `server ~` if scripted, else `server <`.
 pub fn server(scripted: bool) -> &'static str {
     if scripted { "server ~" } else { "server <" }
 }
 
-/// `a@1001`; `a@-` where it carries no version.
+/// Formats an object state: `a@1001`; `a@-` without a version.
 pub fn state(key: &str, version: &str) -> String {
     let version = if version.is_empty() { "-" } else { version };
     format!("{key}@{version}")
 }
 
-/// `MODIFIED a@1003`, `BOOKMARK @1003`, `ERROR 410 Expired`; `object` says how an object reads.
+/// Formats a frame: `MODIFIED a@1003`, `BOOKMARK @1003`, `ERROR 410 Expired`; `object` formats objects.
 pub fn frame(frame: &Frame, object: impl Fn(&ObjectRef) -> String) -> String {
     let state = frame.object.as_deref().map(object).unwrap_or_default();
     match &frame.kind {
@@ -113,7 +112,7 @@ pub fn frame(frame: &Frame, object: impl Fn(&ObjectRef) -> String) -> String {
     }
 }
 
-/// `create`, `update`, `delete`.
+/// Returns `create`, `update` or `delete`.
 pub fn op(op: WriteOp) -> &'static str {
     match op {
         WriteOp::Create => "create",
@@ -122,7 +121,7 @@ pub fn op(op: WriteOp) -> &'static str {
     }
 }
 
-/// Why a run is over, in words.
+/// Describes why a run ended.
 pub fn run_end(end: &RunEnd) -> String {
     match end {
         RunEnd::Complete => "complete".to_owned(),
@@ -145,7 +144,8 @@ pub fn run_end(end: &RunEnd) -> String {
     }
 }
 
-/// What happened, without when and who, [`printable`]: requests carry whatever their client sent.
+/// Formats a record without time and side, escaped by [`printable`]: requests contain arbitrary bytes from the
+/// client.
 pub fn text(what: &What) -> String {
     let text = unescaped(what);
     match printable(&text) {
@@ -286,7 +286,7 @@ fn unescaped(what: &What) -> String {
     }
 }
 
-/// Continue tokens are long and say nothing to people.
+/// Shortens a query value: continue tokens are long and opaque.
 fn shortened(value: &str) -> String {
     const SHOWN_MAX: usize = 40;
     if value.chars().count() > SHOWN_MAX {
