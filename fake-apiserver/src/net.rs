@@ -1,12 +1,12 @@
-//! The thin edge: carries bytes between connections and a [`Server`], and reads the clock on its behalf.
+//! I/O driver: carries bytes between connections and a [`Server`], and reads the clock for it.
 //!
-//! [`Edge`] owns the server. Whatever happens is numbered, timed and handed in under one lock, so that the order of
-//! the trace is the order of arrival; whatever the server decides is laid out for the answer it belongs to before the
-//! lock is released. Connections pull from there: `answer` turns it into a response body, `streamed` sends what has no end
-//! in sight, `wire` writes every piece by itself and carries out [`Ending`](trace::fault::Ending)s, [`serve`]
-//! accepts sockets. To those that wait idle `delivery` writes by itself.
+//! [`Edge`] owns the server. Inputs are numbered, timed and handled under one lock, so that the trace is in order of arrival;
+//! outputs are queued per response before the lock is released. Connections pull from these queues: `answer` makes a response
+//! body, `streamed` sends watches, `wire` writes every piece separately and carries out
+//! [`Ending`](trace::fault::Ending)s, [`serve`] accepts sockets, and `delivery` writes to idle connections without waking
+//! their tasks.
 //!
-//! This module must not know what a scenario is, nor what the bytes mean.
+//! This module depends on neither scenarios nor the meaning of the bytes.
 
 mod answer;
 mod connection;
@@ -61,14 +61,14 @@ pub use self::wire::Transport;
 use crate::api::{HttpRequest, User};
 use crate::server::{ANSWER_BYTES_MAX, Control, Input, MemoryView, Server};
 
-/// Ticks a server may ask for at one and the same instant before it counts as broken.
+/// Most ticks at one instant: a server that requests more is broken.
 const TICKS_AT_ONE_INSTANT_MAX: u32 = 10_000;
 
-/// A running server: the one door through which connections, clients and time reach it. Cheap to clone.
+/// A running server: the only way for connections, clients and time to reach it. Cheap to clone.
 #[derive(Clone)]
 pub struct Edge {
     shared: Arc<Shared>,
-    /// Where connections that are accepted here come to.
+    /// Replica of connections accepted through this handle.
     replica: Replica,
 }
 
@@ -76,11 +76,11 @@ struct Shared {
     start: Instant,
     runtime: Handle,
     state: Mutex<State>,
-    /// The earliest timeout moved forward.
+    /// The next deadline moved to an earlier time.
     sooner: Notify,
-    /// The run is over, or the last connection is gone.
+    /// The run is over, or the last connection was closed.
     milestone: Notify,
-    /// Something was handed in.
+    /// An input was handled.
     stirred: Notify,
     /// Connections are refused from now on.
     refusing: Notify,
@@ -89,26 +89,26 @@ struct Shared {
 struct State {
     /// `None` once its records were taken.
     core: Option<Box<dyn Core>>,
-    /// Why the server can no longer be used: it panicked, or it asks for time that has passed.
+    /// Why the server is unusable: it panicked, or it requests deadlines in the past.
     broken: Option<String>,
     finished: bool,
     refused_until: Duration,
     conns: u64,
     conns_open: usize,
     streams: u64,
-    /// Boxed: a map moves what it holds whenever one comes or goes.
+    /// Boxed, because a map moves its values on every insertion and removal.
     answers: BTreeMap<StreamId, Box<Answer>>,
-    /// Bytes that are held for the answers alone.
+    /// Bytes held for responses only.
     held: usize,
-    /// Who is to be written to without being woken.
+    /// Idle connections to write to without waking their tasks.
     deliveries: Deliveries,
-    /// When [`Edge::keep_time`] wakes next.
+    /// Time at which [`Edge::keep_time`] wakes next.
     armed: Option<Duration>,
 }
 
 impl Edge {
-    /// Takes the server over; its time starts now. Must be called inside a tokio runtime, and [`Edge::keep_time`]
-    /// must be polled for as long as the server is to notice time.
+    /// Runs `server`, whose time starts now. Call inside a tokio runtime, and poll [`Edge::keep_time`] for as long as the server
+    /// runs.
     pub fn new(core: impl Core + 'static) -> Self {
         let state = State {
             core: Some(Box::new(core)),
@@ -135,12 +135,12 @@ impl Edge {
             }),
             replica: Replica::Primary,
         };
-        // Steps that wait for nothing are due before the first connection.
+        // Steps without a trigger are due before the first connection.
         edge.hand_in(|_, _| Input::Tick);
         edge
     }
 
-    /// The same server, at another replica.
+    /// Returns a handle of the same server for connections to another replica.
     #[must_use]
     pub fn at(&self, replica: Replica) -> Self {
         Self {
@@ -154,17 +154,17 @@ impl Edge {
         clock().saturating_duration_since(self.shared.start)
     }
 
-    /// A connection wants in: its number, or `None` while the server refuses connections.
+    /// Opens a connection. Returns its number, or `None` while the server refuses connections.
     pub fn accept(&self) -> Option<ConnId> {
         self.accept_from(None)
     }
 
-    /// The same of a connection from a port.
+    /// The same with the remote port.
     pub fn accept_from(&self, peer: Option<u16>) -> Option<ConnId> {
         let replica = self.replica;
         let mut number = None;
         self.hand_in(|state, now| {
-            // A refusal is the server's own record, and may be the last straw of a run: it still gets its turn.
+            // A refusal is recorded and may end the run, so the server gets a turn.
             if !state.core.as_mut().is_some_and(|core| core.accepts(now)) {
                 return Input::Tick;
             }
@@ -177,18 +177,18 @@ impl Edge {
         number
     }
 
-    /// For how long connections are refused from now on; `None`: they are not.
+    /// Time for which connections are still refused; `None`: they are accepted.
     pub(crate) fn refused_for(&self) -> Option<Duration> {
         let until = self.lock().refused_until;
         until.checked_sub(self.elapsed()).filter(|rest| !rest.is_zero())
     }
 
-    /// Waits until that may have changed. One listener at a time.
+    /// Waits until that may have changed. For one listener at a time.
     pub(crate) async fn refusing(&self) {
         self.shared.refusing.notified().await;
     }
 
-    /// A connection is gone.
+    /// A connection was closed.
     pub(crate) fn disconnected(&self, conn: ConnId, by: Side) {
         self.hand_in(|state, _| {
             state.conns_open -= 1;
@@ -201,7 +201,7 @@ impl Edge {
         self.hand_in(|_, _| Input::Authenticated { conn, user });
     }
 
-    /// A request arrived whole. Dropping the ticket before the answer's end tells the server that it was abandoned.
+    /// Handles a complete request. Dropping the ticket before the end of the response aborts it.
     pub(crate) fn request(&self, conn: ConnId, request: HttpRequest, flow: Arc<Flow>) -> Ticket {
         let mut stream = StreamId(0);
         self.hand_in(|state, _| {
@@ -217,27 +217,27 @@ impl Edge {
         Ticket::new(self.clone(), stream, flow)
     }
 
-    /// The client under test reported something.
+    /// Handles a report of the client under test.
     pub fn report(&self, report: Report) {
         self.hand_in(|_, _| Input::Report(report));
     }
 
-    /// Something is done to the server from outside of its API.
+    /// Runs an operation outside of the Kubernetes API.
     pub fn control(&self, control: Control) {
         self.hand_in(|_, _| Input::Control(control));
     }
 
-    /// The client was told to stop.
+    /// Records that the client was asked to stop.
     pub fn stop_requested(&self) {
         self.hand_in(|_, _| Input::StopRequested);
     }
 
-    /// Nobody waits any longer for the stopped client to close its connections.
+    /// Records how many connections the stopped client left open.
     pub fn closing_is_over(&self) {
         self.hand_in(|state, _| Input::LeftOpen(state.conns_open as u64));
     }
 
-    /// Hands in a tick whenever one is due. Never ends by itself.
+    /// Passes ticks to the server when they are due. Never completes.
     #[expect(
         clippy::disallowed_methods,
         reason = "the edge carries out the waiting that poll_timeout decides"
@@ -276,7 +276,7 @@ impl Edge {
         }
     }
 
-    /// Is the run over?
+    /// Whether the run is over.
     pub fn is_finished(&self) -> bool {
         self.lock().finished
     }
@@ -286,7 +286,7 @@ impl Edge {
         self.milestone(|state| state.finished).await;
     }
 
-    /// Connections open now.
+    /// Number of open connections.
     pub fn connections(&self) -> usize {
         self.lock().conns_open
     }
@@ -296,13 +296,12 @@ impl Edge {
         self.milestone(|state| state.conns_open == 0).await;
     }
 
-    /// Completes when something is handed in after this call.
+    /// Completes at the first input after this call.
     pub fn stirred(&self) -> Notified<'_> {
         self.shared.stirred.notified()
     }
 
-    /// Does something to the server from outside of its API, and carries out what comes of it. `None`: there is no server
-    /// left, or it is not one that can be steered.
+    /// Calls `steer` with the server, and carries out the outputs. `None`: the server is gone, or it is not a [`Server`].
     pub fn steer<T>(&self, steer: impl FnOnce(&mut Server, Duration) -> T) -> Option<T> {
         let mut told = None;
         self.hand_in(|state, now| {
@@ -315,7 +314,7 @@ impl Edge {
         told
     }
 
-    /// Memory that the server holds beside its objects; `None`: there is no server left, or it is not a [`Server`].
+    /// Memory of the server beside its objects; `None`: the server is gone, or it is not a [`Server`].
     pub fn memory(&self) -> Option<MemoryView> {
         let mut state = self.lock();
         let answers = state.held;
@@ -326,22 +325,22 @@ impl Edge {
         })
     }
 
-    /// Why the server can no longer be used: it panicked, or asks for time that has passed. `None`: it can.
+    /// Why the server is unusable: it panicked, or it requests deadlines in the past. `None`: it is usable.
     pub fn breakage(&self) -> Option<String> {
         self.lock().broken.clone()
     }
 
-    /// Waits until the server can no longer be used.
+    /// Waits until the server is unusable.
     pub async fn broken(&self) {
         self.milestone(|state| state.broken.is_some()).await;
     }
 
-    /// Is an event on its way to idle connections? Readers of the trace keep them waiting meanwhile.
+    /// Whether events are being delivered to idle connections, which readers of the trace would delay.
     pub fn is_delivering(&self) -> bool {
         self.lock().deliveries.is_under_way()
     }
 
-    /// Reads the trace so far, from record `from` on, as far as it is kept.
+    /// Reads the trace from record `from` on, without trimmed records.
     pub fn read_records<T>(&self, from: u64, read: impl FnOnce(&[Record]) -> T) -> T {
         let state = self.lock();
         let records = state.core.as_ref().map_or(&[][..], |core| core.records());
@@ -349,7 +348,7 @@ impl Edge {
         read(&records[first..])
     }
 
-    /// Ends the run as the harness's own fault, said in `message`: the server takes no more input.
+    /// Ends the run with a harness error: the server accepts no more input.
     pub fn fail(&self, message: String) {
         tracing::error!(%message, "the run cannot go on");
         let mut state = self.lock();
@@ -359,7 +358,7 @@ impl Edge {
         self.shared.milestone.notify_waiters();
     }
 
-    /// The trace, taken out: whatever happens from now on is lost.
+    /// Takes the trace out. Later inputs are lost.
     pub fn take_records(&self) -> Vec<Record> {
         let now = self.elapsed();
         let (core, broken) = {
@@ -388,21 +387,21 @@ impl Edge {
         }
     }
 
-    /// Numbers, times and hands in what happened, lays out what the server decided, then wakes whom it concerns.
+    /// Numbers, times and handles an input, queues the outputs, and wakes the connections concerned.
     fn hand_in(&self, what: impl FnOnce(&mut State, Duration) -> Input) {
         let mut woken = Vec::new();
         let (sooner, milestone, delivers) = {
             let mut state = self.lock();
             let before = (state.finished, state.conns_open, state.broken.is_some());
             let refused_before = state.refused_until;
-            // Read under the lock: times never go back.
+            // Read under the lock, so that times never go back.
             let now = self.elapsed();
             match catch_unwind(AssertUnwindSafe(|| what(&mut state, now))) {
                 Ok(input) => state.handle(now, input, &mut woken),
                 Err(panic) => state.broke("it was steered", &*panic),
             }
             let due = state.core.as_ref().and_then(|core| core.poll_timeout());
-            // A later timeout needs no wake-up: the timer looks again when it wakes.
+            // A later deadline needs no wake-up: the timer checks it when it wakes.
             let sooner = due.is_some_and(|due| state.armed.is_none_or(|armed| due < armed));
             if sooner {
                 state.armed = due;
@@ -417,7 +416,7 @@ impl Edge {
                 state.deliveries.begin(),
             )
         };
-        // Outside the lock: waking may drop a task, and with it a ticket.
+        // Outside of the lock: waking may drop a task and its ticket.
         woken.into_iter().for_each(Waker::wake);
         if delivers {
             let edge = self.clone();
@@ -437,7 +436,7 @@ impl Edge {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic of the server is caught and kept as `broken`; nothing else panics under the lock half way.
+        // A panic of the server is caught and stored as `broken`; nothing else panics under the lock.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -476,7 +475,7 @@ impl State {
         }
     }
 
-    /// The server panicked and is not to be used any longer.
+    /// Marks the server as unusable after a panic.
     fn broke(&mut self, during: &str, panic: &(dyn std::any::Any + Send)) {
         let text = panic_text(panic);
         self.broken
@@ -484,7 +483,7 @@ impl State {
         self.finished = true;
     }
 
-    /// Breaks off the answers that most is held for, until it is no longer too much: their clients do not read.
+    /// Aborts the responses with the most buffered bytes until the sum is within the limit: their clients do not read.
     fn cut_readers(&mut self) {
         while self.held > ANSWER_BYTES_MAX {
             let most = self
@@ -501,7 +500,7 @@ impl State {
     }
 }
 
-/// What an input is, in words, for a report: method and path of a request, nothing of its content.
+/// Describes an input for an error: method and path of a request, without its content.
 fn description(input: &Input) -> String {
     match input {
         Input::Request { request, .. } => {
@@ -517,7 +516,7 @@ fn description(input: &Input) -> String {
     }
 }
 
-/// The text of a panic, where it has one.
+/// Returns the message of a panic.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

@@ -97,8 +97,8 @@ pub(crate) struct Asker<'a> {
     pub(crate) authorizer: &'a Authorizer,
 }
 
-/// The tokens that are known. Whoever comes with another is not let in, and whoever comes with neither a token nor a
-/// certificate may ask for version and health, and nothing else.
+/// Accepted tokens. Requests with another token get 401; requests without token and certificate are allowed to read version
+/// and health only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// Of the user `admin`, who may do everything.
@@ -126,8 +126,8 @@ impl Access {
     }
 }
 
-/// Who asks. A certificate, where there is one, is believed first; where no `access` is set, whoever comes with a token
-/// nobody knows is nobody in particular.
+/// Returns the user of a request. A client certificate precedes a token; without `access`, an unknown token is an anonymous
+/// user.
 ///
 /// # Errors
 /// 401 for a token nobody knows.

@@ -95,6 +95,6 @@ pub struct ReviewRequest {
     pub manager: String,
     /// How much of it is answered; never a table.
     pub form: Form,
-    /// What is told in `Warning` headers.
+    /// Texts of `Warning` headers.
     pub warnings: Vec<String>,
 }

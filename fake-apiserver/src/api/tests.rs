@@ -126,7 +126,7 @@ fn several_faults_are_one_status() {
 }
 
 #[test]
-fn one_fault_is_told_byte_for_byte() {
+fn one_fault_is_a_status_byte_for_byte() {
     let answer = get(NEWEST, &format!("{CM}?sendInitialEvents=")).unwrap_err();
     assert_eq!(
         String::from_utf8_lossy(&answer.body),
@@ -489,7 +489,7 @@ fn long_bodies_are_compressed(#[case] accepted: &str, #[case] length: usize, #[c
 /// What breaks a rule, though a server may pass over some of it.
 #[rstest]
 #[case::legal("resourceVersion=7&limit=5", &[])]
-#[case::legal_continuation("limit=5&continue=made-up", &[])]
+#[case::legal_continuation("limit=5&continue=invented", &[])]
 #[case::number("limit=many", &["strconv.ParseInt: parsing \"many\": invalid syntax"])]
 #[case::version_with_continue("resourceVersion=7&continue=x", &[VERSION_WITH_CONTINUE])]
 #[case::unreadable_version("watch=1&resourceVersion=null", &["resourceVersion: Invalid value: \"null\": strconv.ParseUint: parsing \"null\": invalid syntax"])]

@@ -40,7 +40,7 @@ pub struct WriteRequest {
     pub form: Form,
     /// Who writes: `fieldManager`, or the program's name.
     pub manager: String,
-    /// What is told in `Warning` headers.
+    /// Texts of `Warning` headers.
     pub warnings: Vec<String>,
 }
 

@@ -21,7 +21,7 @@ pub(super) type Beginning = BTreeMap<(&'static str, &'static str), Objects>;
 const NAMESPACES: (&str, &str) = ("", "namespaces");
 
 impl Model {
-    /// From now on, what there is now is the beginning. It costs what changes after it.
+    /// Makes the current objects the initial state. Costs memory for what changes after it.
     pub fn begin_here(&mut self) {
         let places = self.places.iter();
         self.beginning = places

@@ -35,7 +35,7 @@ pub(crate) struct Installed {
 }
 
 impl Model {
-    /// A definition that is told to go: it waits for its objects.
+    /// A definition that is being deleted: it waits for its objects.
     pub(in crate::model) fn definition_marked(&self, now: Duration, definition: &mut Value) {
         let now = timestamp(self.epoch + now);
         definition["metadata"]["deletionTimestamp"] = now.as_str().into();
@@ -64,7 +64,7 @@ impl Model {
         }
     }
 
-    /// Lets the controllers do what there is to do; gives their writes in order.
+    /// Runs the controllers of definitions. Returns their writes in order.
     pub(in crate::model) fn settle_definitions(&mut self, now: Duration) -> Vec<Written> {
         let mut written = Vec::new();
         while let Some(name) = self.unsettled.pop_first() {

@@ -51,7 +51,7 @@ pub struct Done {
     pub status: u16,
     /// The body, with its newline.
     pub body: Bytes,
-    /// What is told in `Warning` headers.
+    /// Texts of `Warning` headers.
     pub warnings: Vec<String>,
     /// What changed, in order.
     pub written: Vec<Written>,
@@ -84,7 +84,7 @@ struct Writer<'a> {
 pub struct Refused {
     /// Why.
     pub status: Status,
-    /// What is told in `Warning` headers beside it.
+    /// Texts of `Warning` headers.
     pub warnings: Vec<String>,
 }
 

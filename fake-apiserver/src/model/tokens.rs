@@ -196,7 +196,7 @@ impl Model {
         let mut extra = BTreeMap::new();
         let jti = claims["jti"].as_str().unwrap_or_default();
         extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("JTI={jti}")]);
-        // A node that a pod is on is told of, and need not be there.
+        // The node of a pod is in the claims, and need not exist.
         let pod = !about["pod"].is_null();
         for (_, plural, claim) in BOUND.iter().filter(|(.., claim)| !about[*claim].is_null()) {
             let (name, uid) = (text(claim, "name"), text(claim, "uid"));

@@ -1,6 +1,6 @@
-//! The answer to one request as a response body: one frame a piece, each flushed before the next is given.
+//! A response as an HTTP body: one frame per piece, each flushed before the next.
 //!
-//! It must not know sockets: how a connection is ended is stored in [`Flow`] and carried out by the wire.
+//! No sockets: the end of the connection is stored in [`Flow`] and carried out by `wire`.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -17,13 +17,13 @@ use super::wire::Flow;
 use super::{Head, Next, Piece, Ticket};
 use crate::api::reason_phrase;
 
-/// The body of an answer that comes piece by piece.
+/// Body of a response, in pieces.
 pub(crate) struct AnswerBody {
     ticket: Ticket,
 }
 
 impl AnswerBody {
-    /// What follows the head of the answer `ticket` stands for.
+    /// Returns the body of the response of `ticket`, whose head was sent.
     pub(crate) fn new(ticket: Ticket) -> Self {
         Self { ticket }
     }
@@ -35,8 +35,8 @@ impl Drop for AnswerBody {
     }
 }
 
-/// Waits for the head of the answer `ticket` stands for. Never completes when the answer ends without one: then the
-/// connection is ended instead.
+/// Waits for the head of the response of `ticket`. If the response ends without a head, it never completes, and the
+/// connection ends instead.
 pub(crate) async fn head_of(ticket: &mut Ticket) -> Head {
     std::future::poll_fn(|cx| match ready!(ticket.poll_head(cx)) {
         Ok(head) => Poll::Ready(head),
@@ -48,7 +48,7 @@ pub(crate) async fn head_of(ticket: &mut Ticket) -> Head {
     .await
 }
 
-/// An answer with this head.
+/// Returns a response with this head.
 pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
     let Head {
         status,
@@ -65,7 +65,7 @@ pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
             .extensions_mut()
             .insert(ReasonPhrase::from_static(words.as_bytes()));
     }
-    // And the length and the date.
+    // Plus Content-Length and Date.
     *response.headers_mut() = HeaderMap::with_capacity(headers.len() + 2);
     for (name, value) in headers {
         match (HeaderName::try_from(&name), HeaderValue::try_from(value)) {
@@ -94,8 +94,8 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        // Only data must not share a write: the end may, as it does on a real server.
-        // While there is nothing to give, being told of the flush would only cost a turn.
+        // Only data needs a separate write: the end may share one, as on a real server.
+        // While nothing is queued, a wake-up for the flush would only cost a turn.
         if self.ticket.flow().is_unflushed() {
             match self.ticket.poll_next(cx) {
                 Poll::Pending => return Poll::Pending,
@@ -121,20 +121,20 @@ impl Body for AnswerBody {
     }
 }
 
-/// Stores how the wire has to end the connection.
+/// Stores how `wire` ends the connection.
 pub(crate) fn end_connection(flow: &Flow, how: Ending, cx: &mut Context<'_>) {
     let how = match how {
         Ending::Stall => return,
-        // Only an answer without a head comes here with it, and no HTTP can say that it is over.
+        // Only a response without a head gets here with it, and HTTP has no end for that.
         Ending::Eof => Ending::Fin,
         Ending::Fin | Ending::Rst | Ending::NoCloseNotify | Ending::RstStream(_) | Ending::Goaway(_) => how,
     };
     flow.arm(how);
-    // One more turn of the connection, so that it flushes once more even if it just did.
+    // One more turn of the connection, to flush once more.
     cx.waker().wake_by_ref();
 }
 
-/// `Date`, to the second.
+/// `Date`, in seconds.
 #[expect(
     clippy::disallowed_methods,
     reason = "HTTP wants the date, and it is the edge that speaks HTTP"

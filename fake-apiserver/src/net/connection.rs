@@ -1,4 +1,4 @@
-//! One connection: the handshake where there is one, then HTTP/1.1 or HTTP/2, bounded on every side.
+//! One connection: TLS handshake, then HTTP/1.1 or HTTP/2, with limits.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -18,26 +18,26 @@ use super::wire::{Flow, Settles, Transport, Wire};
 use super::{Edge, Guard, ListenerLimits};
 use crate::api::User;
 
-/// How a client begins that speaks HTTP/2 without having asked (RFC 9113, section 3.4).
+/// Preface of HTTP/2 with prior knowledge (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What is read at first to see who is there.
+/// Bytes read to detect the protocol.
 const FIRST_READ: usize = 1024;
 
-/// How connections are spoken with.
+/// Settings of connections.
 #[derive(Clone, Default)]
 pub struct ConnectionSettings {
-    /// TLS; `None`: bare bytes.
+    /// TLS; `None`: plain text.
     pub tls: Option<TlsAcceptor>,
-    /// What a connection may take.
+    /// Limits of a connection.
     pub limits: ListenerLimits,
-    /// What is checked of a request's head.
+    /// Checks of request heads.
     pub guard: Guard,
 }
 
-/// Serves the requests of an accepted connection until either side ends it, and tells the server so.
+/// Serves the requests of an accepted connection until either side closes it, and reports that to the server.
 ///
-/// When `stop` completes, no further request is taken; an answer that has begun may come to its end.
+/// When `stop` completes, no further request is accepted; open responses continue to their end.
 pub async fn serve_connection<T: Transport>(
     edge: Edge,
     conn: ConnId,
@@ -49,7 +49,7 @@ pub async fn serve_connection<T: Transport>(
     serve_flow(edge, conn, transport, flow, settings, stop).await;
 }
 
-/// The same, over a connection whose state others look at.
+/// The same over a connection with shared state.
 pub(crate) async fn serve_flow<T: Transport>(
     edge: Edge,
     conn: ConnId,
@@ -58,7 +58,7 @@ pub(crate) async fn serve_flow<T: Transport>(
     settings: ConnectionSettings,
     stop: impl Future<Output = ()>,
 ) {
-    // Dropping this future before it completes ends the connection on the server's behalf.
+    // Dropping this future before it completes counts as closed by the server.
     let mut open = Open {
         edge: edge.clone(),
         conn,
@@ -85,7 +85,7 @@ pub(crate) async fn serve_flow<T: Transport>(
         let spoken = (speaks, read_before);
         return speak(&mut open, transport, spoken, flow, &settings, stop).await;
     };
-    // Boxed, as is HTTP/2 below: thousands of connections have neither, and are not to hold the room for it.
+    // Boxed, as HTTP/2 below: thousands of connections have neither, and need no memory for it.
     Box::pin(serve_tls(&mut open, acceptor, transport, flow, &settings, stop)).await;
 }
 
@@ -124,7 +124,7 @@ enum Speaks {
     Http2,
 }
 
-/// Reads as much as it takes to know what is spoken. Fails when the client is gone before.
+/// Reads enough bytes to detect the protocol. Fails if the client disconnects before.
 async fn first_read<T: Transport>(transport: &mut T) -> Result<(Speaks, Bytes), ()> {
     let mut read = BytesMut::with_capacity(FIRST_READ);
     loop {
@@ -163,7 +163,7 @@ async fn speak<T: Transport>(
     tracing::debug!(conn = open.conn.0, by = ?open.by, "connection over");
 }
 
-/// Whom the client's certificate names. The handshake has verified it.
+/// Returns the user of the client certificate, which the handshake has verified.
 fn certified<T>(stream: &TlsStream<T>) -> Option<User> {
     let certificates = stream.get_ref().1.peer_certificates()?;
     named_by(certificates.first()?)

@@ -1,4 +1,4 @@
-//! What the edge needs of a server.
+//! Interface of a server for the edge.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use trace::record::{Record, RunEnd};
 
 use crate::server::{Input, Output, Server};
 
-/// What the edge needs of a server. [`Server`] is the one; tests put a few lines in its place.
+/// Interface of a server for the edge: implemented by [`Server`] and by test doubles.
 pub trait Core: Send {
     /// As [`Server::accepts`].
     fn accepts(&mut self, now: Duration) -> bool;
@@ -26,7 +26,7 @@ pub trait Core: Send {
     fn records(&self) -> &[Record];
     /// As [`Server::into_records`].
     fn into_records(self: Box<Self>) -> Vec<Record>;
-    /// The server, if it is one that can be steered.
+    /// Returns the [`Server`], if it is one.
     fn as_server(&mut self) -> Option<&mut Server> {
         None
     }

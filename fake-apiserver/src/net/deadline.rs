@@ -1,4 +1,4 @@
-//! A moment after which a connection is not waited for any longer.
+//! Resettable deadline of a connection.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tokio::time::Sleep;
 
-/// Set while something is waited for; costs nothing while nothing is.
+/// A deadline that may be unset; costs nothing while it is.
 #[derive(Debug, Default)]
 pub(crate) struct Deadline {
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Deadline {
-    /// `after` from now. A deadline set before is forgotten.
+    /// Sets the deadline to `after` from now, and replaces an earlier one.
     #[expect(
         clippy::disallowed_methods,
         reason = "the edge carries out the patience its limits decide"
@@ -30,7 +30,7 @@ impl Deadline {
         self.sleep.is_some()
     }
 
-    /// Ready once it has passed. Never while it is not set.
+    /// Ready once it has passed; pending while it is unset.
     pub(crate) fn poll_passed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.sleep {
             Some(sleep) => sleep.as_mut().poll(cx),

@@ -1,7 +1,7 @@
-//! Data for connections that wait idle, written here one after the other without waking the task of any: an event may
-//! have thousands of readers, and the turn of a task for each would cost more than what is to be done in it.
+//! Writes to idle connections in a row, without waking their tasks: an event may have thousands of watchers, and waking a task
+//! for each costs more than the write.
 //!
-//! It must not know what the bytes say. A connection that does not take them at once is left to its own task.
+//! A connection that does not accept the bytes at once is left to its task.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,14 +15,14 @@ use super::streamed::{END_OF_CHUNK, begin_chunk};
 use super::wire::{Outlet, Transport};
 use super::{Answer, Edge, Piece, Waiting};
 
-/// Connections that are written to before others have their turn: fewer than tokio lets a task write to in one turn.
+/// Connections written to before yielding: fewer than tokio's budget of a task.
 const AT_A_TIME: usize = 64;
 
-/// Whom there is something to write to.
+/// Connections with pending data.
 #[derive(Default)]
 pub(super) struct Deliveries {
     due: VecDeque<StreamId>,
-    /// Somebody is at it.
+    /// Whether delivery runs.
     under_way: bool,
 }
 
@@ -31,7 +31,7 @@ impl Deliveries {
         self.due.push_back(stream);
     }
 
-    /// Is there something to do, and nobody who does it? The caller sees to that.
+    /// Whether delivery must be started by the caller.
     pub(super) fn begin(&mut self) -> bool {
         !self.due.is_empty() && !std::mem::replace(&mut self.under_way, true)
     }
@@ -48,7 +48,7 @@ impl Deliveries {
 }
 
 impl Edge {
-    /// Writes what is due to idle connections, until there is no more.
+    /// Writes pending data to idle connections until there is none.
     pub(super) async fn deliver(self) {
         let mut chunk = Chunk::default();
         loop {
@@ -61,13 +61,13 @@ impl Edge {
         }
     }
 
-    /// False if there is nothing to deliver.
+    /// Returns false if nothing is pending.
     fn deliver_one(&self, chunk: &mut Chunk) -> bool {
         let mut state = self.lock();
         let Some(stream) = state.deliveries.next() else {
             return false;
         };
-        // It may be gone, or its own task may have been quicker.
+        // It may be closed, or its task may have been faster.
         let left = state.answers.get_mut(&stream).map(|answer| {
             let before = answer.pieces.held();
             (answer.deliver(chunk), before - answer.pieces.held())
@@ -83,7 +83,7 @@ impl Edge {
 }
 
 impl Answer {
-    /// Writes its data to the connection that waits for it, each piece by itself. Gives whom to leave the rest to.
+    /// Writes the data of one connection, piece by piece. Returns the waker of its task if data is left.
     fn deliver(&mut self, chunk: &mut Chunk) -> Option<Waker> {
         while let Some(Waiting {
             outlet: Some(outlet), ..
@@ -102,8 +102,7 @@ impl Answer {
     }
 }
 
-/// Writes what can be written at once: so many bytes, and whether they are flushed. Errors are for the connection's own
-/// task to meet again.
+/// Writes without waiting. Returns the bytes written, and whether they are flushed. The connection's task meets errors again.
 fn write(outlet: &Outlet, bytes: &[u8]) -> (usize, bool) {
     let mut outlet = outlet.lock().unwrap_or_else(PoisonError::into_inner);
     let outlet: &mut dyn Transport = &mut *outlet;
@@ -120,7 +119,7 @@ fn write(outlet: &Outlet, bytes: &[u8]) -> (usize, bool) {
     (written, flushed)
 }
 
-/// A piece as it leaves, kept for the next one: most are sent the same bytes.
+/// An encoded piece, kept for the next connection: most send the same bytes.
 #[derive(Default)]
 struct Chunk {
     of: Bytes,
@@ -132,7 +131,7 @@ impl Chunk {
         let known = self.of.as_ptr() == data.as_ptr() && self.of.len() == data.len();
         if !known {
             self.framed.clear();
-            // An empty chunk would be the last.
+            // An empty chunk would end the body.
             if !data.is_empty() {
                 begin_chunk(&mut self.framed, data.len());
                 self.framed.extend_from_slice(data);

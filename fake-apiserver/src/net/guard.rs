@@ -1,8 +1,8 @@
-//! Requests that are refused before the server hears of them: those that are no HTTP as Go's server takes it, and those a
-//! web page may have sent without its reader's knowledge to a server that anybody on the machine may use.
+//! Requests rejected before the server handles them: malformed HTTP by the rules of Go's server, and requests that a web page
+//! may have sent to a server without authentication on this machine.
 //!
-//! A page reaches such a server by a name of its own that resolves to 127.0.0.1 (DNS rebinding), by a WebSocket, and by
-//! what browsers call a simple request: a POST without a preflight. It must not know what a request means.
+//! A page reaches such a server by a name that resolves to 127.0.0.1 (DNS rebinding), by a WebSocket, and by a simple request
+//! (a POST without preflight).
 //!
 //! Source: Go `net/http` `server.go` (`readRequest`); Fetch standard, "CORS-safelisted request-header"; RFC 6455, section
 //! 10.2.
@@ -18,21 +18,21 @@ use http_body_util::Full;
 use super::Head;
 use super::answer::response;
 
-/// Content types that a page may send without a preflight.
+/// Content types that need no preflight.
 const SIMPLE_TYPES: [&str; 3] = [
     "application/x-www-form-urlencoded",
     "multipart/form-data",
     "text/plain",
 ];
 
-/// What a listener checks of a request's head. By default only what HTTP itself asks for.
+/// Checks of request heads. Default: only the rules of HTTP.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
-    /// Names beside the local ones; `None`: who has no token gets nothing, whatever the name.
+    /// Accepted names beside the local ones; `None`: the server needs a token, and accepts any name.
     names: Option<Arc<[String]>>,
 }
 
-/// A refusal: status and text.
+/// Rejection: status and text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -47,7 +47,7 @@ impl Refusal {
         }
     }
 
-    /// The answer, which is the last of its connection.
+    /// Returns the response, which is the last of its connection.
     pub(crate) fn into_response(self) -> http::Response<Full<Bytes>> {
         let mut response = self.head(Full::new(Bytes::from(self.message.clone())));
         response
@@ -56,12 +56,12 @@ impl Refusal {
         response
     }
 
-    /// Its text.
+    /// Text.
     pub(crate) fn body(&self) -> Bytes {
         self.message.clone().into()
     }
 
-    /// The answer with this body.
+    /// Returns the response with this body.
     pub(crate) fn head<B>(&self, body: B) -> http::Response<B> {
         let head = Head {
             status: self.status,
@@ -73,7 +73,7 @@ impl Refusal {
 }
 
 impl Guard {
-    /// Of a server for anybody on this machine, which is called by `names` beside `localhost` and loopback addresses.
+    /// Returns the checks of a server without authentication, reachable as `names`, `localhost` and loopback addresses.
     pub fn of_open_server(names: impl IntoIterator<Item = String>) -> Self {
         let names: Vec<String> = names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
         Self {
@@ -84,8 +84,8 @@ impl Guard {
     /// Checks the head of a request.
     ///
     /// # Errors
-    /// 400 without exactly one Host over HTTP/1.1, 405 for CONNECT; of an open server 421 for a Host it is not called by,
-    /// 403 for a change or a WebSocket from a foreign page, 415 for a body from a page in a type that needs no preflight.
+    /// 400 without exactly one Host over HTTP/1.1, 405 for CONNECT; without authentication also 421 for an unknown Host, 403 for
+    /// a write or a WebSocket from a foreign page, 415 for a body from a page in a type that needs no preflight.
     pub(crate) fn check(
         &self,
         version: Version,
@@ -110,7 +110,7 @@ impl Guard {
     }
 }
 
-/// Who asks an open server, as far as headers tell.
+/// Origin of a request, as far as its headers show.
 struct Visitor<'a> {
     names: &'a [String],
     headers: &'a HeaderMap,
@@ -118,7 +118,7 @@ struct Visitor<'a> {
 
 impl Visitor<'_> {
     fn check(&self, method: &Method) -> Result<(), Refusal> {
-        // HTTP/1.0 need not name one, and no browser speaks it.
+        // HTTP/1.0 needs no Host, and no browser uses it.
         if let Some(host) = self.header(HOST.as_str())
             && !self.is_local(host)
         {
@@ -132,7 +132,7 @@ impl Visitor<'_> {
         }
         let changes = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         if !changes && !self.headers.contains_key(UPGRADE) {
-            // What it is answered, a page cannot read.
+            // A page cannot read the response.
             return Ok(());
         }
         let origin = self.header(ORIGIN.as_str());
@@ -161,7 +161,7 @@ impl Visitor<'_> {
         self.headers.get(name).map(|value| value.to_str().unwrap_or(""))
     }
 
-    /// May a page send it without asking first?
+    /// Whether a page can send it without preflight.
     fn is_simple(&self) -> bool {
         let kind = self.header(CONTENT_TYPE.as_str()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -171,7 +171,7 @@ impl Visitor<'_> {
                 .any(|simple| simple.eq_ignore_ascii_case(kind))
     }
 
-    /// Is `authority` (host and port) this machine, or a name the server is called by?
+    /// Whether `authority` (host and port) is this machine, or an accepted name.
     fn is_local(&self, authority: &str) -> bool {
         let host = host_of(authority).to_ascii_lowercase();
         let host = host.strip_suffix('.').unwrap_or(&host);
@@ -182,7 +182,7 @@ impl Visitor<'_> {
     }
 }
 
-/// The host of an authority, without port and brackets.
+/// Returns the host of an authority, without port and brackets.
 fn host_of(authority: &str) -> &str {
     if let Some(rest) = authority.strip_prefix('[') {
         return rest.split(']').next().unwrap_or_default();
@@ -228,7 +228,7 @@ mod tests {
     fn an_open_server_answers_to_its_own_names(#[case] host: &str, #[case] expected: u16) {
         let guard = Guard::of_open_server(["fake.test".to_owned()]);
         assert_eq!(status(&guard, "GET", &[("host", host)]), expected);
-        // With a token the name proves nothing, and a proxy may have any.
+        // With a token the name does not matter, and a proxy may use any.
         assert_eq!(status(&Guard::default(), "GET", &[("host", host)]), 200);
     }
 

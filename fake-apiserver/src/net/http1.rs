@@ -1,4 +1,4 @@
-//! A connection that speaks HTTP/1.1, by hyper. It must not know sockets, nor what a request means.
+//! An HTTP/1.1 connection, by hyper. No sockets.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -31,34 +31,34 @@ use super::wire::{Flow, Transport, Unread, Wire};
 use super::{ConnectionSettings, Edge, Head, Ticket};
 use crate::api::{Answer, HttpRequest, common_headers};
 
-/// What a connection without a request under way is waited for.
+/// What the deadline of a connection is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Awaited {
-    /// Nothing: there is a request.
+    /// None: a request is open.
     Nothing,
     /// The first byte of the next request.
     Request,
-    /// The rest of a head that has begun.
+    /// The rest of a request head.
     Head,
 }
 
-/// How an answer is streamed.
+/// How a response is streamed.
 struct Streaming {
     head: Head,
     framing: Framing,
-    /// No request follows it.
+    /// Whether it is the last of its connection.
     closes: bool,
 }
 
-/// An answer that hyper does not send.
+/// A response that hyper does not send.
 enum Aside {
-    /// The rest of it goes over another protocol.
+    /// It continues as another protocol.
     Upgraded(OnUpgrade, Ticket),
-    /// Its end is not in sight.
+    /// It has no known end.
     Streamed(Streaming, Ticket),
 }
 
-/// Serves requests, one at a time, until either side ends the connection.
+/// Serves requests, one at a time, until either side closes the connection.
 pub(crate) async fn serve_http1<T: Transport>(
     open: &mut Open,
     mut wire: Wire<T>,
@@ -69,7 +69,7 @@ pub(crate) async fn serve_http1<T: Transport>(
     let mut stop = pin!(stop);
     let mut closing = Closing::default();
     loop {
-        // Boxed: thousands of connections stream, and are not to hold the room for hyper meanwhile.
+        // Boxed: thousands of connections stream, and need no memory for hyper meanwhile.
         let requests = serve_requests(open, wire, &flow, settings, &mut closing.stopped, stop.as_mut());
         let Some((given_back, streaming, ticket)) = Box::pin(requests).await else {
             return;
@@ -83,7 +83,7 @@ pub(crate) async fn serve_http1<T: Transport>(
             continue;
         }
         if streamed == Streamed::Whole {
-            // It is over, however the peer takes it.
+            // The connection is over in any case.
             let _ = wire.shutdown().await;
         }
         if !closing.stopped && !flow.is_armed() && !flow.is_cut() {
@@ -93,7 +93,7 @@ pub(crate) async fn serve_http1<T: Transport>(
     }
 }
 
-/// Serves requests until one is answered by a stream, and gives the connection back for it.
+/// Serves requests until a response is streamed, and returns the connection for it.
 async fn serve_requests<T: Transport>(
     open: &mut Open,
     wire: Wire<T>,
@@ -126,7 +126,7 @@ async fn serve_requests<T: Transport>(
             if let Poll::Ready(ended) = Pin::new(&mut connection).poll(cx) {
                 return Poll::Ready(Some(ended));
             }
-            // An upgrade is for hyper to carry out.
+            // hyper carries out the upgrade.
             if let Some(Aside::Streamed(streaming, ticket)) =
                 put_aside().take_if(|aside| matches!(aside, Aside::Streamed(..)))
             {
@@ -186,7 +186,7 @@ async fn serve_requests<T: Transport>(
 
 type Response = http::Response<Either<AnswerBody, Full<Bytes>>>;
 
-/// What every request of a connection is answered with.
+/// Shared state of the requests of a connection.
 #[derive(Clone)]
 struct Asker {
     edge: Edge,
@@ -257,13 +257,13 @@ async fn respond(
             closes,
         };
         put_aside(Aside::Streamed(streaming, ticket));
-        // Polling this takes the connection out.
+        // Polling this returns the connection.
         return std::future::pending().await;
     }
     Ok(response(head, Either::Left(AnswerBody::new(ticket))))
 }
 
-/// May the answer be streamed: how is its end told, and is it the last of the connection?
+/// Returns how to stream the response, if it can be streamed.
 fn may_stream(head: &http::request::Parts) -> Option<(Framing, bool)> {
     let other = |value: &HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"keep-alive");
     let closes = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"close");
@@ -278,13 +278,13 @@ fn may_stream(head: &http::request::Parts) -> Option<(Framing, bool)> {
     }
 }
 
-/// Answers what is refused before the server hears of it. What the client still sends is not read as a request.
+/// Sends the response of a rejected request. Further bytes of the client are not parsed.
 fn refused(flow: &Flow, refusal: Refusal) -> Response {
     flow.linger();
     refusal.into_response().map(Either::Right)
 }
 
-/// Did the client send what is no body, and is it still there to be told?
+/// Whether the request body is malformed and the client still connected.
 fn is_malformed(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     let cause = error
         .source()
@@ -297,23 +297,23 @@ fn is_malformed(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool
     })
 }
 
-/// The request's body did not come whole: there is no request, and no one to answer.
+/// The request body is incomplete: there is no request to answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the request's body broke off: {0}")]
 struct BodyLost(#[source] Box<dyn std::error::Error + Send + Sync>);
 
-/// Refused before the server hears of it: what is not read whole is no request.
+/// Rejected before the server handles it.
 fn too_large(head: http::request::Parts, conn: ConnId) -> Response {
     let body = Either::Right(Full::new(Status::too_large_body().to_bytes()));
     let mut response = too_large_head(&whole(head, Bytes::new()), conn, body);
-    // The rest of the body is still on its way; only closing gets rid of it.
+    // The rest of the body is still in flight: the connection must close.
     response
         .headers_mut()
         .insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// The head of that refusal, whatever is spoken, with the headers every answer has.
+/// Returns the head of the rejection for any protocol, with the common headers.
 pub(crate) fn too_large_head<B>(request: &HttpRequest, conn: ConnId, body: B) -> http::Response<B> {
     let answer = Answer::from(Status::too_large_body());
     let mut headers = common_headers(request, conn.0);

@@ -1,8 +1,6 @@
-//! A connection that speaks HTTP/2, by the `h2` crate: many requests at a time, each answered by a future of its own, all
-//! of them in the connection's one task.
+//! An HTTP/2 connection, by the `h2` crate: concurrent requests, a future for each, in one task.
 //!
-//! hyper would hide what scenarios are made of: GOAWAY, RST_STREAM, and when a stream's bytes are on their way. It must not
-//! know sockets, nor what a request means.
+//! hyper hides what scenarios need: GOAWAY, RST_STREAM, and when the bytes of a stream are sent. No sockets.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -29,17 +27,17 @@ use super::wire::{Flow, Transport, Unread, Wire};
 use super::{ConnectionSettings, Edge, Head, Piece, Ticket};
 use crate::api::HttpRequest;
 
-/// How much of one request's body may be under way, and of all of them (apiserver `MaxUploadBufferPerStream`).
+/// Receive window of a request body, and of the connection (apiserver `MaxUploadBufferPerStream`).
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 
-/// Bytes of a stream that are on their way at most, however much its client says it takes.
+/// Most bytes in flight per stream, whatever the client's window.
 const SEND_BUFFER: usize = 64 * 1024;
 
-/// What the head of an HTTP/2 answer must not have (RFC 9113, section 8.2.2).
+/// Headers that HTTP/2 forbids (RFC 9113, section 8.2.2).
 const OF_HTTP1: [HeaderName; 4] = [CONNECTION, TRANSFER_ENCODING, UPGRADE, TE];
 
-/// Serves requests until either side ends the connection.
+/// Serves requests until either side closes the connection.
 pub(crate) async fn serve_http2<T: Transport>(
     open: &mut Open,
     wire: Wire<T>,
@@ -71,7 +69,7 @@ pub(crate) async fn serve_http2<T: Transport>(
     let mut unread = Unread::default();
     let ended = poll_fn(|cx| {
         loop {
-            // Exchanges first: what they give leaves in this very turn.
+            // Exchanges first: their bytes are sent in this turn.
             while let Poll::Ready(Some(())) = exchanges.poll_next_unpin(cx) {}
             let stops = !stopped && stop.as_mut().poll(cx).is_ready();
             stopped |= stops;
@@ -102,7 +100,7 @@ pub(crate) async fn serve_http2<T: Transport>(
                         connection.abrupt_shutdown(Reason::from(code.code()));
                         continue;
                     }
-                    // It is carried out at the flush of the next turn.
+                    // Carried out at the flush of the next turn.
                     Some(_) => continue,
                 }
             }
@@ -119,7 +117,7 @@ pub(crate) async fn serve_http2<T: Transport>(
             if idled {
                 return Poll::Ready(None);
             }
-            // A client that does not even take its leave is not waited for a second time.
+            // A client that does not close in time is not waited for again.
             idled = true;
             idle.set(limits.grace);
             connection.graceful_shutdown();
@@ -127,7 +125,7 @@ pub(crate) async fn serve_http2<T: Transport>(
     })
     .await;
     if stopped || idled || flow.is_armed() || flow.is_cut() {
-        // Before its answers are dropped: it is not the client who gives them up.
+        // Before the responses are dropped: the client did not abort them.
         open.close(Side::Server);
     } else {
         open.by = Side::Client;
@@ -137,42 +135,42 @@ pub(crate) async fn serve_http2<T: Transport>(
     }
 }
 
-/// One request and its answer.
+/// One request and its response.
 struct Exchange {
     edge: Edge,
     conn: ConnId,
     flow: Arc<Flow>,
     half: Half,
     guard: Guard,
-    /// How long its client may take nothing.
+    /// Longest time without progress of the client's reads.
     patience: Duration,
 }
 
-/// The server's half of a stream.
+/// Sending half of a stream.
 enum Half {
     /// Before the head.
     Unanswered(SendResponse<Bytes>),
-    /// After it.
+    /// After the head.
     Answering(SendStream<Bytes>),
 }
 
-/// A request that was read to its end.
+/// A complete request.
 enum Asked {
     Whole(HttpRequest),
     /// Without its body.
     TooLarge(HttpRequest),
 }
 
-/// The client is gone, or gave the stream up.
+/// The client disconnected or reset the stream.
 struct Gone;
 
 impl Exchange {
     async fn serve(mut self, request: http::Request<RecvStream>, body_wait: Duration) {
-        // Who is too slow is not answered: that resets the stream.
+        // A request that is too slow gets no response, which resets the stream.
         let Ok(Ok(asked)) = tokio::time::timeout(body_wait, read(request)).await else {
             return;
         };
-        // Dropping the exchange is all there is to do about a client that is gone.
+        // The client is gone: dropping the exchange is enough.
         let _ = match asked {
             Asked::Whole(request) => self.answer(request).await,
             Asked::TooLarge(request) => self.refuse_too_large(&request).await,
@@ -225,8 +223,8 @@ impl Exchange {
         }
     }
 
-    /// As HTTP/2 has it. Whoever closes a connection in HTTP/1.1 says so in the head, and whoever has to be known first
-    /// does not keep a connection (apiserver `endpoints/filters/authentication.go`).
+    /// Converts a head to HTTP/2. `Connection: close` becomes GOAWAY, and a 401 closes the connection (apiserver
+    /// `endpoints/filters/authentication.go`).
     fn fitted(&self, head: Head) -> http::Response<()> {
         let mut response = response(head, ());
         let closes = response
@@ -252,7 +250,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Gives bytes to the stream, no more at a time than its windows have room for.
+    /// Sends bytes on the stream, at most as many as its windows allow.
     async fn send(&mut self, mut bytes: Bytes, last: bool) -> Result<(), Gone> {
         let Half::Answering(stream) = &mut self.half else {
             return Err(Gone);
@@ -294,13 +292,13 @@ impl Exchange {
             Poll::Ready(())
         })
         .await;
-        // Until the connection is ended, or the client tires of the silence.
+        // Until the connection is closed, or the client resets the stream.
         poll_fn(|cx| self.half.unless_reset(cx, |_| Poll::<()>::Pending)).await
     }
 }
 
 impl Half {
-    /// What `poll` gives, unless the client gave the stream up.
+    /// Returns the result of `poll`, unless the client reset the stream.
     fn unless_reset<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -324,7 +322,7 @@ impl Half {
     }
 }
 
-/// Takes what nobody is to see: the body of an answer to HEAD.
+/// Discards the body of a response to HEAD.
 async fn drain(half: &mut Half, ticket: &mut Ticket) -> Result<(), Gone> {
     loop {
         if let Piece::End(_) = poll_fn(|cx| half.unless_reset(cx, |cx| ticket.poll_piece(cx))).await? {
@@ -361,7 +359,7 @@ async fn read(request: http::Request<RecvStream>) -> Result<Asked, Gone> {
             .map_err(|_| Gone)?;
         read.extend_from_slice(&part);
     }
-    // What HTTP/1.1 says in a header.
+    // HTTP/1.1 has a header for it.
     if !head.headers.contains_key(HOST)
         && let Some(authority) = head.uri.authority()
         && let Ok(host) = HeaderValue::from_str(authority.as_str())

@@ -1,4 +1,4 @@
-//! What a client is given to find a fake and be let in. It must not know how the fake came to be.
+//! Kubeconfigs for clients of a server.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -10,28 +10,28 @@ use serde_json::{Value, json};
 
 use super::tls::Identity;
 
-/// A kubeconfig of one cluster, one user and one context, all named `fake`.
+/// A kubeconfig with one cluster, one user and one context, all named `fake`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kubeconfig {
-    /// Where the server is: `https://127.0.0.1:6443`.
+    /// URL of the server: `https://127.0.0.1:6443`.
     pub server: String,
-    /// The certificate of the authority to trust, as PEM; needed for `https`.
+    /// CA certificate (PEM); needed for `https`.
     pub authority_pem: Option<String>,
-    /// How the client is known.
+    /// Credentials of the client.
     pub credentials: Credentials,
-    /// The namespace of requests that name none.
+    /// Default namespace.
     pub namespace: String,
 }
 
-/// How a client is known to the server.
+/// Credentials of a client.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub enum Credentials {
-    /// Not at all.
+    /// None.
     #[default]
     None,
-    /// By a bearer token.
+    /// Bearer token.
     Token(String),
-    /// By a client certificate.
+    /// Client certificate.
     Certificate(Identity),
 }
 
@@ -46,14 +46,14 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Kubeconfig {
-    /// The file's text: JSON, which is YAML.
+    /// Returns the text of the file: JSON, which is YAML.
     pub fn text(&self) -> String {
         let mut cluster = json!({ "server": self.server });
         if let Some(pem) = &self.authority_pem {
             cluster["certificate-authority-data"] = json!(STANDARD.encode(pem));
         } else if self.server.starts_with("http:") {
-            // There is nothing to verify, and the JavaScript client refuses plain HTTP unless that is said (`createAgent`
-            // of @kubernetes/client-node).
+            // There is nothing to verify, and the JavaScript client rejects plain HTTP without it (`createAgent` of
+            // @kubernetes/client-node).
             cluster["insecure-skip-tls-verify"] = json!(true);
         }
         let user = match &self.credentials {
@@ -78,10 +78,10 @@ impl Kubeconfig {
         format!("{config:#}\n")
     }
 
-    /// Writes the text to a new file at `path`, readable by its owner alone. Returns the open file.
+    /// Writes the text to a new file at `path`, readable only by its owner. Returns the open file.
     ///
     /// # Errors
-    /// The system's; `AlreadyExists` if anything, a symbolic link included, is at `path`. Nothing is left behind.
+    /// I/O errors; `AlreadyExists` if `path` exists, also as a symbolic link. No file is left behind.
     pub fn write(&self, path: &Path) -> io::Result<File> {
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create_new(true);
@@ -91,7 +91,7 @@ impl Kubeconfig {
         match file.write_all(self.text().as_bytes()) {
             Ok(()) => Ok(file),
             Err(error) => {
-                // The file is ours: it was created above.
+                // The file was created above.
                 let _ = std::fs::remove_file(path);
                 Err(error)
             }

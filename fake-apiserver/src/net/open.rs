@@ -1,4 +1,4 @@
-//! What every protocol shares of a connection: its limits, its end, and requests as the server takes them.
+//! Shared by HTTP/1.1 and HTTP/2: limits, the end of a connection, and conversion of requests.
 
 use bytes::Bytes;
 use trace::record::{ConnId, Side};
@@ -9,17 +9,17 @@ use crate::api::HttpRequest;
 /// Largest request head (Go `http.DefaultMaxHeaderBytes` is 1 MiB; no client under test needs a tenth of this).
 pub(crate) const HEAD_BYTES_MAX: usize = 128 * 1024;
 
-/// A connection the server knows of. Dropped however the connection ends, and after its answers.
+/// A connection registered with the server. Dropped at the end of the connection, after its responses.
 pub(crate) struct Open {
     pub(crate) edge: Edge,
     pub(crate) conn: ConnId,
-    /// Who ends it.
+    /// Side that closes it.
     pub(crate) by: Side,
     pub(crate) closed: bool,
 }
 
 impl Open {
-    /// Tells the server at once that the connection is over.
+    /// Reports the end of the connection at once.
     pub(crate) fn close(&mut self, by: Side) {
         if !std::mem::replace(&mut self.closed, true) {
             self.by = by;
@@ -34,7 +34,7 @@ impl Drop for Open {
     }
 }
 
-/// A request as the server takes it.
+/// Converts a request for the server.
 pub(crate) fn whole(head: http::request::Parts, body: Bytes) -> HttpRequest {
     HttpRequest {
         method: head.method,

@@ -1,4 +1,4 @@
-//! What the server decided for one request and its connection did not take yet. It must not know when it leaves.
+//! Queue between server and connection of one response.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use super::pieces::Pieces;
 use super::wire::{Flow, Outlet};
 use crate::server::Output;
 
-/// What the server decided for one request and its connection did not take yet.
+/// Outputs for one response that its connection has not taken yet.
 pub(super) struct Answer {
-    /// The connection it goes over.
+    /// Connection.
     pub(super) flow: Arc<Flow>,
     pub(super) head: Option<Head>,
     pub(super) pieces: Pieces,
-    /// Bytes of the first piece that are out already, as it leaves.
+    /// Bytes of the encoded first piece that are already written.
     pub(super) begun: usize,
-    /// The server wants to know when so many pieces more are taken.
+    /// Pieces before the flush barrier.
     pub(super) fence: Option<usize>,
-    /// The server has ended it; a [`Ending::Stall`] is no end for the client.
+    /// End of the response; [`Ending::Stall`] is none for the client.
     pub(super) over: bool,
-    /// Its connection is to take no more requests.
+    /// Whether its connection must accept no more requests.
     pub(super) goaway: bool,
     pub(super) waiting: Option<Waiting>,
 }
 
-/// The task that waits for more of an answer.
+/// A task that waits for more of a response.
 pub(super) struct Waiting {
     pub(super) waker: Waker,
-    /// Where data may be written to as well, instead of waking anybody: nothing else is on its way there.
+    /// Outlet to write data to without waking the task; set while nothing is in flight.
     pub(super) outlet: Option<Outlet>,
 }
 
@@ -50,13 +50,13 @@ impl Answer {
         }
     }
 
-    /// Is the clean end all that is left?
+    /// Whether only the clean end is left.
     pub(super) fn ends_cleanly_now(&self) -> bool {
         matches!(self.pieces.front(), Some(Piece::End(Ending::Eof)))
     }
 }
 
-/// The head of an answer.
+/// Head of a response.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -64,15 +64,15 @@ pub(crate) struct Head {
     pub(crate) length: Option<u64>,
 }
 
-/// A part of a body.
+/// Part of a body.
 #[derive(Debug)]
 pub(crate) enum Piece {
     Data(Bytes),
     End(Ending),
 }
 
-/// Lays out what was decided for the answer it belongs to, and wakes whom it concerns. Gives the answer instead if all
-/// there is to do is to write to an idle connection.
+/// Queues an output for its response, and wakes its task. Returns the response instead if it only needs a write to an idle
+/// connection.
 pub(super) fn lay_out(
     answers: &mut BTreeMap<StreamId, Box<Answer>>,
     held: &mut usize,
@@ -86,7 +86,7 @@ pub(super) fn lay_out(
         | Output::Goaway { stream }
         | Output::End { stream, .. } => *stream,
     };
-    // The client may have gone while the server was deciding.
+    // The client may have disconnected meanwhile.
     let answer = answers.get_mut(&stream)?;
     match output {
         Output::Head {

@@ -1,18 +1,16 @@
-//! The part of an answer that its connection did not take yet, and how much memory is held for nobody but it.
-//!
-//! It must not know what the bytes say.
+//! Queued pieces of a response, and the memory held for it alone.
 
 use std::collections::VecDeque;
 
 use super::Piece;
 
-/// Pieces in the order they leave. Data that others hold too, as an event that many watches show, counts nothing.
+/// Pieces in order. Shared data, such as an event of many watches, counts as zero bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     queue: VecDeque<(Piece, usize)>,
-    /// Bytes of all that is queued or on its way.
+    /// Bytes queued or in flight.
     held: usize,
-    /// Bytes of the piece taken last: it is on its way until the next is asked for.
+    /// Bytes of the last piece taken: in flight until the next is taken.
     leaving: usize,
 }
 
@@ -26,7 +24,7 @@ impl Pieces {
         self.queue.push_back((piece, held));
     }
 
-    /// Takes the next piece; what was taken before is out.
+    /// Takes the next piece; the one before is written.
     pub(crate) fn take(&mut self) -> Option<Piece> {
         self.held -= std::mem::take(&mut self.leaving);
         let (piece, held) = self.queue.pop_front()?;
@@ -34,7 +32,7 @@ impl Pieces {
         Some(piece)
     }
 
-    /// The next piece was written out.
+    /// Removes the next piece, which was written.
     pub(crate) fn written(&mut self) {
         let _out = self.take();
         self.held -= std::mem::take(&mut self.leaving);
@@ -52,7 +50,7 @@ impl Pieces {
         self.queue.len()
     }
 
-    /// Bytes held for this answer alone.
+    /// Bytes held for this response alone.
     pub(crate) fn held(&self) -> usize {
         self.held
     }

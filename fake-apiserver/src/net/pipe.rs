@@ -1,8 +1,7 @@
-//! Byte pipes in memory that behave as a TCP connection does: bounded, ordered, and ended by FIN or RST.
+//! In-memory byte pipes that behave like a TCP connection: bounded, ordered, and ended by FIN or RST.
 //!
-//! Every wake-up stays inside the runtime, so that a paused clock never jumps over bytes on their way. One write is
-//! one read, unless the reader's buffer is smaller: the reader sees how an answer was cut. A pipe must not
-//! know what it carries.
+//! Every wake-up stays inside the runtime, so that a paused clock never skips bytes in flight. One write is one read, unless
+//! the reader's buffer is smaller: the reader sees where a response was cut.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,17 +14,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Transport;
 
-/// Bytes under way in one direction before a writer has to wait (about what a loopback socket takes).
+/// Bytes in flight per direction before a writer waits (about as a loopback socket).
 const CAPACITY_BYTES: usize = 256 * 1024;
 
-/// One end of a pipe. Dropping it is a FIN to the other end.
+/// One end of a pipe. Dropping it sends FIN.
 #[derive(Debug)]
 pub struct Pipe {
     incoming: Arc<Lane>,
     outgoing: Arc<Lane>,
 }
 
-/// Two ends joined.
+/// Returns two connected ends.
 pub fn pipe() -> (Pipe, Pipe) {
     let (there, back) = (Arc::new(Lane::default()), Arc::new(Lane::default()));
     (
@@ -48,7 +47,7 @@ struct Lane {
 
 #[derive(Debug, Default)]
 struct LaneState {
-    /// Writes not yet read whole, and how much of the first was.
+    /// Writes not completely read, and the bytes read of the first.
     writes: VecDeque<Box<[u8]>>,
     first_read: usize,
     bytes: usize,
@@ -57,16 +56,16 @@ struct LaneState {
     writer: Option<Waker>,
 }
 
-/// How far a direction is from its end.
+/// State of a direction.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum End {
     #[default]
     Open,
-    /// The writer is done: what is under way is still read, then comes the end.
+    /// FIN after the bytes in flight.
     Finished,
-    /// What is under way is still read, then comes a reset; writing fails at once.
+    /// RST after the bytes in flight; writing fails at once.
     Reset,
-    /// The reader is gone: writing fails.
+    /// The reader closed: writing fails.
     Deaf,
 }
 
@@ -75,7 +74,7 @@ impl Lane {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing weaker replaces a reset.
+    /// A reset is never replaced by a weaker state.
     fn end(&self, how: End) {
         let mut state = self.lock();
         if state.end != End::Reset {

@@ -1,4 +1,4 @@
-//! A server in the process that uses it, for tests and examples: one line to have it, and it is gone when it is dropped.
+//! In-process server for tests and examples: started in one line, stopped on drop.
 
 use rustls::pki_types::CertificateDer;
 use scenario::ServerSettings;
@@ -9,7 +9,7 @@ use super::tls::Authority;
 use super::{Credentials, Edge, Kubeconfig, ServeError, ServeOptions, SteerError};
 use crate::server::{Ruled, Server};
 
-/// A truthful server with what a kube-apiserver creates when it starts and nothing else, on a free port of this machine.
+/// A server without faults, with the objects that kube-apiserver creates when it starts, on a free loopback port.
 ///
 /// ```
 /// # use fake_apiserver::net::Standalone;
@@ -17,7 +17,7 @@ use crate::server::{Ruled, Server};
 /// let server = Standalone::start(Default::default()).await?;
 /// println!("kubectl --server {} get namespaces", server.url());
 ///
-/// // It lies where it is told to, and a test goes on when the trace shows what it waits for.
+/// // Rules add faults, and a test waits for records of the trace.
 /// server.rule("{when: {list: next}, do: {reply: {status: 503, retry_after: \"1\"}}}")?;
 /// # let connection = std::net::TcpStream::connect(server.url().trim_start_matches("http://"))?;
 /// # std::io::Write::write_all(&mut &connection, b"GET /api/v1/pods HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
@@ -36,15 +36,15 @@ pub struct Standalone {
 }
 
 impl Standalone {
-    /// Starts it in the runtime this is called in, which must have I/O and time enabled.
+    /// Starts it in the current runtime, which must have I/O and time enabled.
     ///
     /// # Errors
-    /// If no port can be listened on.
+    /// No port is available.
     pub async fn start(settings: ServerSettings) -> Result<Self, ServeError> {
         Self::with_options(settings, ServeOptions::default()).await
     }
 
-    /// The same, served as `options` say: with TLS, or for those who have a token.
+    /// The same with options: TLS, tokens.
     ///
     /// # Errors
     /// As [`ServeOptions::bind`].
@@ -52,7 +52,7 @@ impl Standalone {
         Self::serve(Server::standalone(settings, 0).with_bootstrap_objects(), options).await
     }
 
-    /// The same with namespaces only: nothing of what a kube-apiserver creates when it starts is there.
+    /// The same without the objects that kube-apiserver creates when it starts, except namespaces.
     ///
     /// # Errors
     /// As [`ServeOptions::bind`].
@@ -92,38 +92,38 @@ impl Standalone {
         })
     }
 
-    /// Where clients find it: `http://127.0.0.1:…`.
+    /// URL: `http://127.0.0.1:…`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What a client has to know to be let in, as YAML: `kube_client::Config::from_custom_kubeconfig` and kubectl read it.
+    /// Returns a kubeconfig as YAML, for `kube_client::Config::from_custom_kubeconfig` and kubectl.
     pub fn kubeconfig(&self) -> String {
         self.kubeconfig.text()
     }
 
-    /// The root to trust, where it has TLS.
+    /// CA certificate (PEM), with TLS.
     pub fn authority(&self) -> Option<&CertificateDer<'static>> {
         self.authority.as_ref()
     }
 
-    /// Takes a rule from its text, as [`Edge::rule`].
+    /// Adds a rule, as [`Edge::rule`].
     ///
     /// # Errors
-    /// The text has mistakes, or the rule can mean nothing here.
+    /// The text is invalid, or the rule can never match.
     pub fn rule(&self, text: &str) -> Result<Ruled, SteerError> {
         self.edge.rule(text)
     }
 
-    /// Waits for what a text names, as [`Edge::wait_for`].
+    /// Waits for a condition, as [`Edge::wait_for`].
     ///
     /// # Errors
-    /// The text has mistakes, or its timeout (default 30 s) is over.
+    /// The text is invalid, or its timeout (default 30 s) has passed.
     pub async fn wait(&self, text: &str) -> Result<Record, SteerError> {
         self.edge.wait_for(text).await
     }
 
-    /// The server itself, to change its truth and to let it lie.
+    /// Returns the edge, to change objects and add faults.
     pub fn edge(&self) -> &Edge {
         &self.edge
     }

@@ -1,6 +1,6 @@
-//! A running server steered by texts: rules, and waits for what its trace shows. Nothing here guesses a time.
+//! Control of a running server by YAML or JSON: rules, and waits for records of its trace.
 //!
-//! It must not know the control API, which offers the same over HTTP.
+//! The control API offers the same over HTTP.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,40 +12,40 @@ use trace::record::{Record, What};
 use super::Edge;
 use crate::server::{RuleRefused, Ruled};
 
-/// Why a server cannot be steered so.
+/// Error of a rule or a wait.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SteerError {
-    /// The text has mistakes.
+    /// The text is invalid.
     #[error(transparent)]
     Mistakes(LoadErrors),
-    /// The rule is not taken.
+    /// The rule was rejected.
     #[error(transparent)]
     Refused(RuleRefused),
-    /// What was waited for did not come in time.
+    /// The wait timed out.
     #[error(transparent)]
     TimedOut(TimedOut),
-    /// There is no server left, or it is not one that can be steered.
+    /// The server is gone, or it is not a [`Server`](crate::server::Server).
     #[error("the server is stopping")]
     Stopped,
 }
 
-/// A wait that ended without what it was for.
+/// A wait that timed out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("waited {} for {awaited}; {nearest}", span(*.timeout_ms))]
 pub struct TimedOut {
-    /// How long, in milliseconds.
+    /// Timeout, in milliseconds.
     pub timeout_ms: u64,
-    /// What for, in words.
+    /// Description of what it waited for.
     pub awaited: String,
-    /// What came nearest, in words.
+    /// Description of the nearest match.
     pub nearest: String,
 }
 
 impl Edge {
-    /// Takes a rule: YAML or JSON, as `POST /v1/rules` takes it. A rule without `when` is done at once.
+    /// Adds a rule: YAML or JSON as for `POST /v1/rules`. A rule without `when` applies at once.
     ///
     /// # Errors
-    /// The text has mistakes, the rule can mean nothing here, or the server is stopping.
+    /// The text is invalid, the rule can never match, or the server is stopping.
     pub fn rule(&self, text: &str) -> Result<Ruled, SteerError> {
         let served = self.steer(|server, _| server.catalog().clone());
         let served = served.ok_or(SteerError::Stopped)?;
@@ -55,19 +55,19 @@ impl Edge {
             .map_err(SteerError::Refused)
     }
 
-    /// Waits for what `text` names (YAML or JSON, as `POST /v1/wait` takes it) and returns the record that shows it.
+    /// Waits for the condition in `text` (YAML or JSON as for `POST /v1/wait`), and returns the record that meets it.
     ///
     /// # Errors
-    /// The text has mistakes, or its timeout (default 30 s) is over.
+    /// The text is invalid, or its timeout (default 30 s) has passed.
     pub async fn wait_for(&self, text: &str) -> Result<Record, SteerError> {
         let wait = parse_wait(Path::new("wait"), text).map_err(SteerError::Mistakes)?;
         self.wait(wait).await.map_err(SteerError::TimedOut)
     }
 
-    /// Waits until the trace shows what is waited for, and returns that record.
+    /// Waits until a record meets the condition, and returns it.
     ///
     /// # Errors
-    /// The wait's timeout is over.
+    /// The timeout has passed.
     pub async fn wait(&self, wait: Wait) -> Result<Record, TimedOut> {
         let timeout_ms = wait.timeout_ms;
         let next = self.steer(|server, _| server.next_record()).unwrap_or_default();

@@ -1,8 +1,7 @@
-//! An answer whose end is not in sight, written without hyper: of an idle watch nothing is to stay but its ticket, and
-//! hyper keeps a buffer to read into and one for heads for as long as it holds a connection.
+//! A response of unknown length, written without hyper: an idle watch keeps nothing but its ticket, while hyper keeps read
+//! and head buffers for as long as it has a connection.
 //!
-//! It must not know what the answer says. What leaves is what hyper would send: the head, then a chunk a piece (RFC 9112,
-//! section 7.1), each flushed before the next.
+//! The bytes are those hyper sends: the head, then a chunk per piece (RFC 9112, section 7.1), each flushed before the next.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, Cursor, IoSlice, Write as _};
@@ -20,49 +19,49 @@ use super::answer::{end_connection, response};
 use super::wire::{Transport, Unread, Wire};
 use super::{Head, Leaving, Piece, Ticket};
 
-/// What follows the bytes of a chunk.
+/// Suffix of a chunk.
 pub(crate) const END_OF_CHUNK: &[u8] = b"\r\n";
 
-/// The chunk that ends a body.
+/// Last chunk.
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// Room for the line that tells the size of a chunk.
+/// Capacity for the size line of a chunk.
 const SIZE_LINE: usize = 16;
 
-/// Appends what comes before the bytes of a chunk.
+/// Appends the size line of a chunk.
 pub(crate) fn begin_chunk(out: &mut Vec<u8>, length: usize) {
     let _to_memory = write!(out, "{length:X}\r\n");
 }
 
-/// How an answer came to its end.
+/// End of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Streamed {
-    /// As it should.
+    /// Complete.
     Whole,
-    /// With the connection, by either side.
+    /// With the connection, closed by either side.
     Broken,
 }
 
-/// Whether a connection takes more requests.
+/// Whether a connection accepts more requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Closing {
     /// The server stops.
     pub(crate) stopped: bool,
-    /// No more requests are to be taken, for this or another reason.
+    /// No more requests are accepted, for this or another reason.
     pub(crate) closes: bool,
 }
 
-/// How a client is told where an answer ends.
+/// How the end of a response is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// By the last chunk.
     Chunks,
-    /// By the end of the connection: it reads HTTP/1.0.
+    /// By the end of the connection (HTTP/1.0).
     UntilClosed,
 }
 
-/// Sends the answer of `ticket`, and notes meanwhile whether it is to be the last. A client that takes nothing for
-/// `patience` is cut.
+/// Sends the response of `ticket`, and tracks whether it is the last. A client that reads nothing for `patience` is
+/// disconnected.
 pub(crate) async fn stream<T: Transport>(
     wire: &mut Wire<T>,
     (head, framing): (Head, Framing),
@@ -74,7 +73,7 @@ pub(crate) async fn stream<T: Transport>(
     closing.closes |= framing == Framing::UntilClosed;
     let mut due = Due::head(head, framing, closing.closes);
     let mut unread = Unread::default();
-    // Is something being written? Is the end among it?
+    // Whether a write is in progress, and whether it has the end.
     let (mut on_its_way, mut over) = (false, false);
     let streamed = poll_fn(|cx| {
         if !closing.stopped && stop.as_mut().poll(cx).is_ready() {
@@ -131,9 +130,9 @@ pub(crate) async fn stream<T: Transport>(
     streamed
 }
 
-/// What leaves as one write: a head, a chunk, the end, or some of them.
+/// One write: a head, a chunk, the end, or several of them.
 struct Due {
-    /// The head, and the line that tells the size of the chunk.
+    /// Head and size line of the chunk.
     before: Cursor<Vec<u8>>,
     data: Bytes,
     after: &'static [u8],
@@ -176,7 +175,7 @@ impl Due {
         }
     }
 
-    /// Another chunk, of which so many bytes are out already. One of nothing would be the last.
+    /// Adds a chunk, of which `begun` bytes are already written. An empty chunk is skipped: it would end the body.
     fn chunk(&mut self, data: Bytes, begun: usize) {
         if data.is_empty() {
             return;
@@ -206,7 +205,7 @@ impl Due {
         !self.before.has_remaining() && self.data.is_empty() && self.after.is_empty()
     }
 
-    /// So many bytes are out.
+    /// Removes written bytes.
     fn advance(&mut self, mut written: usize) {
         for part in [&mut self.before as &mut dyn Buf, &mut self.data, &mut self.after] {
             let taken = written.min(part.remaining());
@@ -229,7 +228,7 @@ impl Due {
             }
             self.advance(written);
         }
-        // While it is idle it is to hold neither its head nor the event it sent last.
+        // While idle it keeps neither its head nor its last event.
         self.data = Bytes::new();
         self.before.set_position(0);
         let before = self.before.get_mut();

@@ -1,6 +1,4 @@
-//! The right to the answer of one request: what its connection takes of what the server decided, and when there is more.
-//!
-//! It must not know how the answer leaves.
+//! Handle of a connection on one response: takes queued pieces, and waits for more.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,36 +10,36 @@ use super::wire::{Flow, Outlet};
 use super::{Answer, Edge, Head, Piece, Waiting};
 use crate::server::Input;
 
-/// The right to the answer of one request.
+/// Handle on the response of one request.
 pub(crate) struct Ticket {
     edge: Edge,
     stream: StreamId,
     flow: Arc<Flow>,
-    /// The answer was broken off on the server's behalf.
+    /// The server aborted the response.
     cut: bool,
 }
 
-/// What of a body leaves next, as one write.
+/// Next write of a body.
 #[derive(Debug)]
 pub(crate) struct Leaving {
     pub(crate) piece: Piece,
-    /// Bytes of its chunk that are out already.
+    /// Bytes of its chunk that are already written.
     pub(crate) begun: usize,
-    /// The clean end is all that follows: it may share the write.
+    /// Whether only the clean end follows, which may share the write.
     pub(crate) is_last: bool,
 }
 
-/// What stands next in an answer.
+/// Next part of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Data, or an ending that is carried out when all before it is flushed.
+    /// Data, or an ending to carry out once everything before it is flushed.
     Piece,
-    /// The clean end, which may share a write.
+    /// Clean end, which may share a write.
     CleanEnd,
 }
 
 impl Ticket {
-    /// To the answer of `stream`, which has room among those of `edge`.
+    /// Returns the handle on the response of `stream`.
     pub(super) fn new(edge: Edge, stream: StreamId, flow: Arc<Flow>) -> Self {
         Self {
             edge,
@@ -51,39 +49,39 @@ impl Ticket {
         }
     }
 
-    /// The connection the answer goes over.
+    /// Connection of the response.
     pub(crate) fn flow(&self) -> &Arc<Flow> {
         &self.flow
     }
 
-    /// The answer is broken off: its client takes nothing.
+    /// Aborts the response, because its client does not read.
     pub(crate) fn cut(&mut self) {
         self.cut = true;
     }
 
-    /// The answer's head, or how the answer ends without one.
+    /// Waits for the head, or for the end of a response without one.
     pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Ending>> {
         self.poll(cx, None, |answer| match answer.head.take() {
             Some(head) => Some(Ok(head)),
             None => match answer.pieces.take() {
                 Some(Piece::End(how)) => Some(Err(how)),
-                // A body without a head has no place to go.
+                // A body without a head cannot be sent.
                 Some(Piece::Data(_)) | None => None,
             },
         })
     }
 
-    /// The next piece of the body.
+    /// Takes the next piece of the body.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
         self.poll_leaving(cx, None).map(|leaving| leaving.piece)
     }
 
-    /// The next piece, and how it leaves. If there is none, the pieces to come may be written to `outlet` by whoever has
-    /// them: nothing of this answer is on its way.
+    /// Takes the next piece. If there is none, later pieces may be written to `outlet` directly: nothing of this response is in
+    /// flight.
     pub(crate) fn poll_leaving(&mut self, cx: &mut Context<'_>, outlet: Option<Outlet>) -> Poll<Leaving> {
         let mut reached = false;
         let leaving = self.poll(cx, outlet, |answer| {
-            // A request for the next piece confirms the ones before.
+            // Taking the next piece confirms the ones before.
             reached = answer.fence.take_if(|left| *left == 0).is_some();
             let piece = answer.pieces.take()?;
             if let Some(left) = &mut answer.fence {
@@ -101,24 +99,24 @@ impl Ticket {
         leaving
     }
 
-    /// Waits until something stands next, and says what; takes nothing.
+    /// Waits for the next part, and returns its kind without taking it.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         self.poll(cx, None, |answer| match answer.pieces.front() {
             Some(Piece::End(Ending::Eof)) => Some(Next::CleanEnd),
             Some(Piece::Data(_) | Piece::End(_)) => Some(Next::Piece),
-            // The server waits to be told that what was given is out.
+            // The server waits for the confirmation of the pieces before.
             None => answer.fence.map(|_| Next::Piece),
         })
     }
 
-    /// Is the clean end all that is left?
+    /// Whether only the clean end is left.
     pub(crate) fn ends_cleanly_now(&self) -> bool {
         let state = self.edge.lock();
         let answer = state.answers.get(&self.stream);
         answer.is_some_and(|answer| answer.ends_cleanly_now())
     }
 
-    /// Is the end of the answer not decided yet?
+    /// Whether the end of the response is not decided yet.
     pub(crate) fn is_open_ended(&self) -> bool {
         let state = self.edge.lock();
         let last = state

@@ -1,8 +1,7 @@
-//! TLS for a fake: an authority made at start, what it certifies, and the server's side of a handshake.
+//! TLS of a server: a CA generated at start, its certificates, and the server side of handshakes.
 //!
-//! Every key is made here and stays in memory, but for those that are given; whoever writes a kubeconfig decides whether one
-//! ever reaches a disk. This
-//! module must not know HTTP, nor who may do what: it says who a certificate names, and no more.
+//! Generated keys stay in memory, unless the caller writes a kubeconfig with one. No HTTP and no authorization: the module
+//! returns the user of a certificate and no more.
 
 mod given;
 mod user;
@@ -115,7 +114,7 @@ impl fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// A new authority with a key of its own (ECDSA P-256).
+    /// Returns a new CA with a new key (ECDSA P-256).
     ///
     /// # Errors
     /// If the system gives no randomness.

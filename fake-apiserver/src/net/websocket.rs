@@ -1,7 +1,7 @@
-//! The rest of a watch over a WebSocket: every event a text message, the clean end a close frame with 1000.
+//! A watch over a WebSocket: every event is a text message, the clean end a close frame with code 1000.
 //!
-//! It must not know what an event is: every line is a message, however many lines a piece of data has, and what of a line
-//! comes alone is a fragment. Clients read one event a message (`x/net/websocket` sends them so).
+//! Every line is one message, also if a piece of data has several; an incomplete line is a fragment. Clients expect one event
+//! per message (as `x/net/websocket` sends them).
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -20,11 +20,11 @@ use trace::record::Side;
 use super::answer::end_connection;
 use super::{Piece, Ticket};
 
-/// Nobody has anything to say to a watch.
+/// Largest message of a client: watches expect none.
 const RECEIVED_MAX: usize = 64 * 1024;
 
-/// Sends what the server decides until either side ends it, and says who did. A client that does not take a message
-/// within `patience` is cut.
+/// Sends the watch until either side ends it, and returns that side. A client that does not read a message within `patience`
+/// is disconnected.
 pub(crate) async fn serve_websocket(
     io: impl AsyncRead + AsyncWrite + Unpin,
     mut ticket: Ticket,
@@ -32,7 +32,7 @@ pub(crate) async fn serve_websocket(
 ) -> Side {
     let config = WebSocketConfig::default()
         .read_buffer_size(1024)
-        // Every message is written through.
+        // Every message is flushed.
         .write_buffer_size(0)
         .max_message_size(Some(RECEIVED_MAX))
         .max_frame_size(Some(RECEIVED_MAX));
@@ -42,7 +42,7 @@ pub(crate) async fn serve_websocket(
         let piece = tokio::select! {
             biased;
             received = socket.next() => match received {
-                // Pings are answered by the library, and what else a client says is nothing to a watch.
+                // The library answers pings, and other messages are ignored.
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Text(_) | Message::Binary(_) | Message::Frame(_))) => continue,
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return Side::Client,
             },
@@ -69,7 +69,7 @@ pub(crate) async fn serve_websocket(
                     code: CloseCode::Normal,
                     reason: "".into(),
                 };
-                // A client that is gone already needs no farewell.
+                // A client that has disconnected needs no close frame.
                 let _ = socket.close(Some(close)).await;
                 return Side::Server;
             }
@@ -80,7 +80,7 @@ pub(crate) async fn serve_websocket(
                 })
                 .await;
                 if how != Ending::Stall {
-                    // The flush carries it out, and fails for that.
+                    // The flush carries it out, and fails because of it.
                     let _ = socket.flush().await;
                     return Side::Server;
                 }
@@ -89,7 +89,7 @@ pub(crate) async fn serve_websocket(
     }
 }
 
-/// Splits data behind every newline, without copying it.
+/// Splits data after every newline, without copying.
 fn lines(mut bytes: Bytes) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
         let newline = bytes.iter().position(|byte| *byte == b'\n');

@@ -1,7 +1,7 @@
-//! The wrapper around a connection's bytes: knows when what was written is flushed, and carries out [`Ending`]s then.
+//! Wrapper around the byte stream of a connection: tracks flushes, and carries out [`Ending`]s.
 //!
-//! It must not know HTTP. The body of an answer arms an ending and waits; the HTTP machinery writes what it holds and
-//! flushes; the flush is the moment at which nothing is left before the ending, and there it happens.
+//! No HTTP. The body of a response arms an ending and waits; the HTTP library writes its buffers and flushes; at that flush
+//! nothing is left before the ending, and it is carried out.
 
 use std::io;
 use std::pin::Pin;
@@ -19,20 +19,20 @@ use trace::fault::Ending;
 
 use super::deadline::Deadline;
 
-/// The bytes of one connection: a socket, or one end of an in-memory pipe.
+/// Byte stream of a connection: a socket, or one end of an in-memory pipe.
 pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// From now on the peer reads what was already delivered, and then a reset. The transport is dropped after it.
+    /// Resets the connection: the peer reads what was already delivered, then a reset. The transport is dropped afterwards.
     fn reset(&mut self);
 
-    /// Shuts down what the bytes go over, with no word of farewell of any protocol in between (TLS's close_notify).
+    /// Shuts down the underlying transport, without the close of a protocol in between (TLS close_notify).
     fn poll_cut(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.as_mut().poll_shutdown(cx)
     }
 }
 
 impl Transport for TcpStream {
-    /// A lingering time of zero turns the close into an RST (`socket(7)`, `SO_LINGER`). Bytes the peer's window had
-    /// no room for are lost with it; bytes it already received stay readable on Linux.
+    /// SO_LINGER with zero turns close into RST (`socket(7)`). Bytes outside of the peer's window are lost; bytes that it has
+    /// received stay readable on Linux.
     fn reset(&mut self) {
         if let Err(error) = self.set_zero_linger() {
             tracing::warn!(%error, "the connection will end with a FIN instead of a RST");
@@ -50,65 +50,65 @@ impl<T: Transport> Transport for TlsStream<T> {
     }
 }
 
-/// The way out of a connection.
+/// Outlet of a connection.
 pub(crate) type Outlet = Arc<Mutex<dyn Transport>>;
 
-/// Bytes that are read at a time of what a peer says before it is its turn.
+/// Bytes per read of pipelined input.
 const READ_AHEAD: usize = 512;
 
-/// Bytes that are kept of it. Who says more is not listened to: its connection ends.
+/// Most bytes of pipelined input; a client that sends more is disconnected.
 const READ_AHEAD_MAX: usize = 16 * 1024;
 
-/// How long a peer that still sends is read on after the last word was said to it, so that it gets to read that: closing
-/// on unread bytes would be a reset (Go `net/http`, `rstAvoidanceDelay`).
+/// Time for which input is drained after the last response, because closing with unread bytes would reset the connection
+/// before the client has read it (Go `net/http`, `rstAvoidanceDelay`).
 const LINGER: Duration = Duration::from_secs(1);
 
-/// State shared by the answers of a connection, its byte stream, and the task that drives it.
+/// State shared by the responses of a connection, its byte stream, and its task.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     state: Mutex<FlowState>,
-    /// Bytes were offered to the transport since it was flushed last.
+    /// Bytes were written since the last flush.
     dirty: AtomicBool,
-    /// Bytes came in since [`Flow::take_heard`] was asked last.
+    /// Bytes were read since the last [`Flow::take_heard`].
     heard: AtomicBool,
-    /// No more requests are to be taken.
+    /// No more requests are accepted.
     goaway: AtomicBool,
-    /// A request is here whose answer is not over (HTTP/1.1).
+    /// A request is open (HTTP/1.1).
     serving: AtomicBool,
-    /// A request came since [`Flow::take_asked`] was asked last.
+    /// A request arrived since the last [`Flow::take_asked`].
     asked: AtomicBool,
-    /// Bytes the transport took.
+    /// Bytes written to the transport.
     written: AtomicU64,
-    /// The connection is to be broken off.
+    /// The connection must be aborted.
     cut: AtomicBool,
     cutter: AtomicWaker,
-    /// What the peer still sends is to be read before the connection is gone.
+    /// Input must be drained before the connection is closed.
     lingers: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct FlowState {
-    /// A piece was given that is not known to be flushed.
+    /// A piece is in flight.
     unflushed: bool,
-    /// How the connection is to end, once nothing is left before that.
+    /// Armed ending of the connection.
     armed: Option<Ending>,
-    /// The connection ends so at this very flush.
+    /// Ending to carry out at this flush.
     due: bool,
     waiting: Vec<Waker>,
 }
 
 impl Flow {
-    /// A body has given a piece to be written.
+    /// A piece was handed to the HTTP library.
     pub(crate) fn gave(&self) {
         self.lock().unflushed = true;
     }
 
-    /// Is the piece given last still on its way?
+    /// Whether the last piece is in flight.
     pub(crate) fn is_unflushed(&self) -> bool {
         self.lock().unflushed
     }
 
-    /// Is the piece given last flushed? If not, the task is woken when it is.
+    /// Ready once the last piece is flushed.
     pub(crate) fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.unflushed {
@@ -118,17 +118,17 @@ impl Flow {
         Poll::Ready(())
     }
 
-    /// The connection ends so once all that was given is flushed. What is armed first stands.
+    /// Arms an ending for when everything is flushed. The first one armed wins.
     pub(crate) fn arm(&self, ending: Ending) {
         self.lock().armed.get_or_insert(ending);
     }
 
-    /// Was the connection told to end?
+    /// Whether an ending is armed.
     pub(crate) fn is_armed(&self) -> bool {
         self.lock().armed.is_some()
     }
 
-    /// All that was given is flushed. How the connection is to end, if it is, and was not told so before.
+    /// Everything was flushed. Returns the armed ending, once.
     pub(crate) fn settle(&self) -> Option<Ending> {
         let mut state = self.lock();
         state.unflushed = false;
@@ -140,55 +140,55 @@ impl Flow {
         armed
     }
 
-    /// Is there something offered that is not flushed?
+    /// Whether written bytes are not flushed.
     pub(crate) fn is_dirty(&self) -> bool {
         self.dirty.load(Ordering::Relaxed)
     }
 
-    /// No more requests are to be taken on this connection.
+    /// Accepts no more requests on this connection.
     pub(crate) fn goaway(&self) {
         self.goaway.store(true, Ordering::Relaxed);
     }
 
-    /// Are no more requests to be taken? Said once.
+    /// Whether no more requests are accepted. True once.
     pub(crate) fn take_goaway(&self) -> bool {
         self.goaway.load(Ordering::Relaxed) && self.goaway.swap(false, Ordering::Relaxed)
     }
 
-    /// Did bytes come in since this was asked last?
+    /// Whether bytes were read since the last call.
     pub(crate) fn take_heard(&self) -> bool {
         self.heard.load(Ordering::Relaxed) && self.heard.swap(false, Ordering::Relaxed)
     }
 
-    /// A request has come, or its answer is over: what was heard until now was about it.
+    /// A request arrived, or its response ended: clears the bytes read until now.
     pub(crate) fn serves(&self, serving: bool) {
         self.serving.store(serving, Ordering::Relaxed);
         self.heard.store(false, Ordering::Relaxed);
         self.asked.fetch_or(serving, Ordering::Relaxed);
     }
 
-    /// Did a request come since this was asked last?
+    /// Whether a request arrived since the last call.
     pub(crate) fn take_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed) && self.asked.swap(false, Ordering::Relaxed)
     }
 
-    /// Is there a request whose answer is not over?
+    /// Whether a request is open.
     pub(crate) fn is_serving(&self) -> bool {
         self.serving.load(Ordering::Relaxed)
     }
 
-    /// The connection is to be broken off: too much is held for it, or its peer takes nothing.
+    /// Aborts the connection: too much is buffered for it, or its peer does not read.
     pub(crate) fn cut(&self) {
         self.cut.store(true, Ordering::Relaxed);
         self.cutter.wake();
     }
 
-    /// Is it to be broken off?
+    /// Whether it must be aborted.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }
 
-    /// Ready once it is.
+    /// Ready once it must be aborted.
     pub(crate) fn poll_cut(&self, cx: &Context<'_>) -> Poll<()> {
         self.cutter.register(cx.waker());
         if self.is_cut() {
@@ -198,7 +198,7 @@ impl Flow {
         }
     }
 
-    /// Its last answer is said before the peer has said all.
+    /// Drains input at the end: the last response is sent before the request was read completely.
     pub(crate) fn linger(&self) {
         self.lingers.store(true, Ordering::Relaxed);
     }
@@ -213,7 +213,7 @@ impl Flow {
     }
 }
 
-/// Patience with a peer that does not take what is written to it.
+/// Timeout of a peer that does not read.
 #[derive(Debug, Default)]
 pub(crate) struct Unread {
     deadline: Deadline,
@@ -221,7 +221,7 @@ pub(crate) struct Unread {
 }
 
 impl Unread {
-    /// Ready once nothing was taken for `patience` though there was something to take; the connection is cut then.
+    /// Ready once no byte was accepted for `patience` although bytes were pending; the connection is then aborted.
     pub(crate) fn poll(&mut self, flow: &Flow, patience: Duration, cx: &mut Context<'_>) -> Poll<()> {
         let written = flow.written.load(Ordering::Relaxed);
         if !flow.is_dirty() || written != self.written {
@@ -237,25 +237,25 @@ impl Unread {
     }
 }
 
-/// Who knows when all that an answer gave is on its way.
+/// What confirms that the bytes of a response were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settles {
-    /// Every flush: what is written is written through (HTTP/1.1).
+    /// Every flush (HTTP/1.1).
     AtEveryFlush,
-    /// The task that drives the connection: a flush may come between two pieces (HTTP/2).
+    /// The task of the connection: a flush may come between two pieces (HTTP/2).
     WhenToldSo,
 }
 
-/// A connection that can be ended in every way of [`Ending`].
+/// A connection that supports every [`Ending`].
 #[derive(Debug)]
 pub(crate) struct Wire<T> {
-    /// Shared with the task that delivers to it while it is idle.
+    /// Shared with `delivery`, which writes to it while it is idle.
     transport: Arc<Mutex<T>>,
-    /// What was read before it was known what to make of it.
+    /// Bytes read during protocol detection, or ahead of their turn.
     read_before: Bytes,
     flow: Arc<Flow>,
     settles: Settles,
-    /// Set while a peer is read on after the end.
+    /// Set while input is drained after the end.
     lingering: Deadline,
 }
 
@@ -270,16 +270,16 @@ impl<T> Wire<T> {
         }
     }
 
-    /// These bytes are read again, before all others.
+    /// Puts bytes back, to be read before all others.
     pub(crate) fn unread(&mut self, bytes: Bytes) {
         debug_assert!(self.read_before.is_empty(), "what was read before was read on");
-        // Even of nothing, they would hold the buffer they are in.
+        // Even an empty slice keeps its buffer alive.
         self.read_before = if bytes.is_empty() { Bytes::new() } else { bytes };
     }
 }
 
 impl<T: Transport> Wire<T> {
-    /// The outlet, for writes while the connection is idle.
+    /// Returns the outlet, for writes while the connection is idle.
     pub(crate) fn outlet(&self) -> Outlet {
         self.transport.clone()
     }
@@ -288,7 +288,7 @@ impl<T: Transport> Wire<T> {
         self.transport.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ready once the peer is gone, or says too much before it is its turn. What it says is kept for who reads next.
+    /// Ready once the peer disconnects, or sends too much ahead of its turn. Input is kept for the next read.
     pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let mut space = [0; READ_AHEAD];
@@ -305,7 +305,7 @@ impl<T: Transport> Wire<T> {
         }
     }
 
-    /// Reads what the peer still sends, for a while, and throws it away.
+    /// Drains input for a while.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.lingering.is_set() {
             self.lingering.set(LINGER);
@@ -334,7 +334,7 @@ impl<T: Transport> AsyncRead for Wire<T> {
             let length = self.read_before.len().min(buf.remaining());
             buf.put_slice(&self.read_before.split_to(length));
             if self.read_before.is_empty() {
-                // Even of nothing, it would hold the buffer for as long as the connection lives.
+                // Even an empty slice keeps its buffer alive for as long as the connection.
                 self.read_before = Bytes::new();
             }
             self.flow.heard.store(true, Ordering::Relaxed);
@@ -380,7 +380,7 @@ impl<T: Transport> AsyncWrite for Wire<T> {
         }
         match self.flow.due() {
             None | Some(Ending::Eof | Ending::Stall) => return Poll::Ready(Ok(())),
-            // Its last frame says so, and then it closes by itself.
+            // Its last frame announces the end, and then it closes by itself.
             Some(Ending::Goaway(_)) if self.settles == Settles::WhenToldSo => return Poll::Ready(Ok(())),
             Some(Ending::Fin | Ending::Goaway(_)) => {
                 ready!(Pin::new(&mut *self.transport()).poll_shutdown(cx))?
@@ -388,7 +388,7 @@ impl<T: Transport> AsyncWrite for Wire<T> {
             Some(Ending::NoCloseNotify) => ready!(Pin::new(&mut *self.transport()).poll_cut(cx))?,
             Some(Ending::Rst | Ending::RstStream(_)) => self.transport().reset(),
         }
-        // An error is what makes the HTTP machinery let go of the connection at once and write nothing more.
+        // An error makes the HTTP library drop the connection at once and write nothing more.
         Poll::Ready(Err(io::Error::new(
             io::ErrorKind::ConnectionAborted,
             "ended as the script says",
@@ -396,7 +396,7 @@ impl<T: Transport> AsyncWrite for Wire<T> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Once it is shut down there is nothing more to shut.
+        // It is already shut down.
         if !self.lingering.is_set() {
             ready!(Pin::new(&mut *self.transport()).poll_shutdown(cx))?;
         }

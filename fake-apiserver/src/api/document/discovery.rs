@@ -23,7 +23,7 @@ const TYPES: [&str; 3] = [
 /// What the aggregated document adds to the type it is written in.
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// A document that tells what there is.
+/// Discovery document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Discovery {
     /// `/api`.

@@ -40,7 +40,7 @@ const HOOKS: [(&str, Version); 30] = [
     ("apiservice-registration-controller", Version::V1_33),
     ("apiservice-discovery-controller", Version::V1_33),
     ("kube-apiserver-autoregistration", Version::V1_33),
-    // A check of its own, which stands here among them.
+    // A separate check, listed among them.
     ("autoregister-completion", Version::V1_33),
     ("apiservice-openapi-controller", Version::V1_33),
     ("apiservice-openapiv3-controller", Version::V1_33),
@@ -58,7 +58,7 @@ impl Endpoint {
         }
     }
 
-    /// Its checks, in the order they are told.
+    /// Its checks, in order.
     pub(super) fn checks(self, version: Version) -> Vec<String> {
         let ready = self == Self::Readyz;
         let mut checks = vec!["ping", "log"];

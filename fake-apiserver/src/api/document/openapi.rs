@@ -101,7 +101,7 @@ fn contents(catalog: &Catalog, version: Version) -> BTreeMap<String, Texts> {
     documents
 }
 
-/// `/apis/apps/v1/deployments` is told of in `apis/apps/v1`, `/version/` in `version`.
+/// `/apis/apps/v1/deployments` is in `apis/apps/v1`, `/version/` in `version`.
 fn document_of(path: &str) -> String {
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     let length = match segments.first() {

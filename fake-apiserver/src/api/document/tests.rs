@@ -115,7 +115,7 @@ fn only_what_is_routed_looks_at_the_method(#[case] method: &str, #[case] path: &
 }
 
 #[test]
-fn who_has_the_aggregated_document_already_is_told_so() {
+fn a_current_aggregated_document_gets_304() {
     let first = get("/apis", &[("accept", AGGREGATED)]);
     assert_eq!(header(&first, "content-type"), Some(AGGREGATED));
     let tag = header(&first, "etag").unwrap();
@@ -154,12 +154,12 @@ fn both_dialects_tell_of_every_kind() {
 #[case("/healthz/poststarthook/rbac/bootstrap-roles", "ok")]
 #[case("/livez/etcd-readiness", "404 page not found\n")]
 #[case("/livez/", "404 page not found\n")]
-fn health_is_told_shortly(#[case] target: &str, #[case] body: &str) {
+fn health_is_short(#[case] target: &str, #[case] body: &str) {
     assert_eq!(get(target, &[]).body, body);
 }
 
 #[test]
-fn health_is_told_at_length() {
+fn verbose_health_lists_every_check() {
     let body = get("/readyz?verbose&exclude=ping&exclude=nope", &[]).body;
     let text = std::str::from_utf8(&body).unwrap();
     assert!(text.starts_with("[+]ping excluded: ok\n[+]log ok\n[+]etcd ok\n[+]etcd-readiness ok\n"));
@@ -282,7 +282,7 @@ fn version_2_speaks_the_words_of_version_2() {
 }
 
 #[test]
-fn version_2_is_written_in_protobuf_for_whoever_asks_for_it() {
+fn version_2_is_written_in_protobuf_on_request() {
     let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let answer = get("/openapi/v2", &[("accept", accept)]);
     assert_eq!(

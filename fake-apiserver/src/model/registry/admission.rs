@@ -1,4 +1,4 @@
-//! What a server decides about an object beyond the defaults of its fields: addresses, labels of its own, the class of a
+//! What a server decides about an object beyond the defaults of its fields: addresses, labels set by the server, the class of a
 //! pod. It depends on what is stored already, or on the identity of the object.
 //!
 //! Left out is what only a whole cluster makes good: the volume with a service account's token, and finalizers that no

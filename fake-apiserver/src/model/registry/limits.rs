@@ -192,7 +192,7 @@ impl Checked {
         Some(format!("{begin}, but {what} is {amount}"))
     }
 
-    /// Of what has no limits of its own.
+    /// Error for a container without limits.
     fn wants_too_much(&self, resource: &str, most: &str) -> Option<String> {
         let begin = format!("maximum {resource} usage per {} is {most}", self.kind);
         let Some(request) = self.requests.get(resource) else {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Writer;
 use super::limits::{amounts, together};
 
-/// How much of a resource is told in one: processors by the thousandth.
+/// Divisors of amounts, which are in billionths, for messages: processors are in thousandths.
 const TOLD: [(&str, i128); 2] = [("cpu", 1_000_000), ("memory", 1_000_000_000)];
 
 impl Writer<'_> {

@@ -254,7 +254,7 @@ impl Writer<'_> {
         Ok((200, self.commit(current.key.clone(), Some(current), outcome)))
     }
 
-    /// Is it the object the writer thinks it is? A patch is told later that it must not change that.
+    /// Checks that the uid in the object is that of the stored one. A patch that changes it is rejected later.
     pub(super) fn check_uid(&self, current: &Stored, object: &Value) -> Result<(), Status> {
         let (kind, name) = (self.kind(), current.name());
         let uid = text(object, "uid");

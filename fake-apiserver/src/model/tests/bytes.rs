@@ -290,14 +290,14 @@ fn the_bytes_of_a_version_are_made_once() {
     Status::future_revision(),
     r#""message":"etcdserver: mvcc: required revision is a future revision","code":500}"#
 )]
-fn a_refusal_is_told_byte_for_byte(#[case] status: Status, #[case] expected: &str) {
+fn a_refusal_is_a_status_byte_for_byte(#[case] status: Status, #[case] expected: &str) {
     let head = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#;
     assert_eq!(text(&status.to_bytes()), format!("{head}{expected}\n"));
     assert_eq!(encode_json(&status.to_json()), status.encode());
 }
 
 #[test]
-fn an_expired_token_is_told_byte_for_byte() {
+fn an_expired_token_is_a_status_byte_for_byte() {
     assert_eq!(
         text(&Status::expired_continue(Some("TOKEN")).to_bytes()),
         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{\"continue\":\"TOKEN\"},\"status\":\"Failure\",\

@@ -137,7 +137,7 @@ fn objects_are_pruned_defaulted_and_shown_in_every_version() {
 }
 
 #[test]
-fn what_is_not_known_is_told_or_refused() {
+fn an_unknown_field_is_a_warning_or_an_error() {
     let mut world = defined();
     let object = gadget("a", json!({ "bogus": 2 }));
     let done = world.write("POST", GADGETS, &object).unwrap();

@@ -267,7 +267,7 @@ fn a_cleared_cache_that_is_frozen_stands_where_it_relisted() {
 }
 
 #[test]
-fn a_restored_store_counts_anew_and_every_watch_ends() {
+fn a_restored_store_continues_from_its_revision_and_every_watch_ends() {
     let mut world = World::fixture(Version::V1_36);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     world.put("cm-6", "lost", None);
@@ -322,7 +322,7 @@ fn a_store_goes_back_only_to_what_it_still_has() {
 }
 
 #[test]
-fn a_recreated_object_has_a_uid_of_its_own_even_after_a_restore() {
+fn a_recreated_object_has_a_new_uid_even_after_a_restore() {
     let mut world = small(10);
     let first = world.put("a", "1", None).uid;
     world.delete("a");

@@ -92,7 +92,7 @@ fn a_wrong_scale_is_refused() {
 }
 
 #[test]
-fn several_conflicts_are_told_owner_by_owner() {
+fn several_conflicts_are_listed_by_owner() {
     let mut world = deployed();
     let scale = format!("{DEPLOYMENTS}/d/scale?fieldManager=b");
     world.shown("PATCH", &scale, r#"{"spec":{"replicas":3}}"#);

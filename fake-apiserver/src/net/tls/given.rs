@@ -47,7 +47,7 @@ fn certificates(what: &'static str, pem: &str) -> Result<Vec<CertificateDer<'sta
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     let read = read.map_err(|why| unreadable(what, &why.to_string()))?;
     if read.is_empty() {
-        return Err(unreadable(what, "there is no certificate in it"));
+        return Err(unreadable(what, "it contains no certificate"));
     }
     Ok(read)
 }
@@ -83,7 +83,7 @@ mod tests {
         let refused = given(&empty, None, Protocols::default()).err().unwrap();
         assert_eq!(
             refused.to_string(),
-            "the serving certificate cannot be read: there is no certificate in it"
+            "the serving certificate cannot be read: it contains no certificate"
         );
         assert!(check_authorities("nothing").is_err());
     }

@@ -1,4 +1,4 @@
-//! The paths and schemas of a custom resource: those a real server publishes for a definition made up for the purpose,
+//! The paths and schemas of a custom resource: those a real server publishes for a definition written for that purpose,
 //! with the names replaced, and the schema of the definition itself.
 //!
 //! Source: apiextensions-apiserver `controller/openapi/builder`.
