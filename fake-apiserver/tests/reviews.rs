@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use fake_apiserver::api::{Access, HttpRequest};
+use fake_apiserver::api::access::{AccessSettings, Authorization};
+use fake_apiserver::api::{Access, HttpRequest, User};
 use fake_apiserver::record::{ConnId, StreamId};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::{Input, Output, Server};
@@ -239,6 +240,49 @@ fn another_server_does_not_take_it() {
         signing_secret: [1; 32],
     });
     assert_eq!(asker(&mut other, Duration::ZERO, &token), Err(401));
+}
+
+/// As the flags `--token-auth-file`, `--anonymous-auth` and `--authorization-mode` of kube-apiserver.
+#[test]
+fn settings_of_access_are_those_of_the_flags() {
+    let with = |settings: AccessSettings| server(true).with_access_settings(settings);
+    let pods = ("GET", "/api/v1/pods");
+    let code = |server: &mut Server, token: &str, request: (&str, &str)| {
+        ask(server, Duration::ZERO, token, request, &Value::Null).0
+    };
+
+    let jane = User {
+        name: "jane".to_owned(),
+        uid: "7".to_owned(),
+        groups: vec!["dev".to_owned()],
+        ..User::default()
+    };
+    let mut listed = with(AccessSettings {
+        tokens: vec![("hers".to_owned(), jane)],
+        ..AccessSettings::default()
+    });
+    let told = status(&mut listed, "hers", ASKER, &json!({}));
+    let expected = json!({ "username": "jane", "uid": "7", "groups": ["dev", "system:authenticated"] });
+    assert_eq!(told["userInfo"], expected);
+    let told = status(&mut listed, "full", TOKEN, &json!({ "token": "hers" }));
+    assert_eq!(told["user"], expected);
+    assert_eq!(code(&mut listed, "hers", pods), 403);
+    assert_eq!(
+        code(&mut listed, "", pods),
+        403,
+        "anonymous, and without the right"
+    );
+
+    let mut closed = with(AccessSettings {
+        anonymous: false,
+        ..AccessSettings::default()
+    });
+    assert_eq!(code(&mut closed, "", pods), 401);
+    assert_eq!(code(&mut closed, "poor", ("GET", "/version")), 200);
+
+    let mut open = with(AccessSettings::default()).with_authorization(Authorization::AlwaysAllow);
+    assert_eq!(code(&mut open, "poor", pods), 200);
+    assert_eq!(code(&mut open, "unknown", pods), 401);
 }
 
 #[rstest]
