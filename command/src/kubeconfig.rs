@@ -13,6 +13,9 @@ use crate::{Failure, private};
 /// How long a server that left its kubeconfig has to accept a connection, if it still runs.
 const STILL_SERVED: Duration = Duration::from_millis(500);
 
+/// How the name of the folder of a kubeconfig begins.
+const PREFIX: &str = "fake-apiserver-";
+
 /// No kubeconfig of ours is larger.
 const BYTES_MAX: u64 = 64 << 10;
 
@@ -42,7 +45,7 @@ impl Kubeconfig {
                 file,
             });
         }
-        let folder = private::new_folder(&std::env::temp_dir(), "fake-apiserver-")?;
+        let folder = private::new_folder(&std::env::temp_dir(), PREFIX)?;
         let path = folder.join("kubeconfig");
         match text.write(&path) {
             Ok(file) => Ok(Self {
@@ -78,6 +81,16 @@ impl Drop for Kubeconfig {
             tracing::warn!(%error, left = %left.display(), "left behind");
         }
     }
+}
+
+/// Was this folder made for a kubeconfig, by this user?
+pub(crate) fn is_ours(folder: &Path) -> bool {
+    let name = folder
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let parent = folder.parent().unwrap_or(folder);
+    parent == std::env::temp_dir() && name.starts_with(PREFIX) && private::check_folder(folder).is_ok()
 }
 
 /// Removes a kubeconfig that an earlier server left when it was killed. Any other file stays.

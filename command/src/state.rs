@@ -1,10 +1,12 @@
 //! How `ctl` finds a running server: a small file a server leaves for as long as it runs, readable by its user alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, private};
+use crate::{Failure, kubeconfig, private};
 
 /// What a running server says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +86,26 @@ pub(crate) fn running() -> Vec<State> {
         .collect();
     states.sort_by_key(|state| state.pid);
     states
+}
+
+/// Removes what servers left that were killed: their files, and the folders of their kubeconfigs.
+pub(crate) fn forget_killed() {
+    for state in running() {
+        let pid = i32::try_from(state.pid).ok().and_then(Pid::from_raw);
+        if pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH)) {
+            continue;
+        }
+        forget(&state);
+        for kubeconfig in &state.kubeconfigs {
+            if let Some(folder) = Path::new(kubeconfig)
+                .parent()
+                .filter(|folder| kubeconfig::is_ours(folder))
+            {
+                // Another apiserver may do the same at this moment.
+                let _ = std::fs::remove_dir_all(folder);
+            }
+        }
+    }
 }
 
 /// Forgets a server that died without a word.

@@ -22,7 +22,7 @@ use super::{certificates, print};
 use crate::judging::{Commentator, Judge};
 use crate::serve::{WATCH_CACHE_CAPACITY, minor, wall_clock};
 use crate::stage::{self, Running, Stage};
-use crate::{Failure, output, random};
+use crate::{Failure, output, random, state};
 
 const FLAGS: &str = include_str!("kube-apiserver.flags");
 
@@ -274,6 +274,7 @@ fn emulated(given: &Given, environment: Option<&str>) -> Result<Version, String>
 
 /// Serves until it is stopped, and returns the line of its verdict.
 fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
+    state::forget_killed();
     let version = std::env::var(VERSION).ok().filter(|version| !version.is_empty());
     let options = options(given, version.as_deref()).map_err(Failure::Usage)?;
     let faults = Faults::from_environment();
