@@ -79,14 +79,27 @@ impl Planned {
                 .env("KUBEBUILDER_ASSETS", &self.assets)
                 .current_dir(sources);
             let log = folder.join(format!("{}.log", name.replace('/', "-")));
-            let of_package =
-                reported(suite, command, &report, &log).map_err(|why| format!("{name}: {why}"))?;
+            let of_package = reported(suite, command, &report, &log);
+            end_left(&self.assets);
+            let of_package = of_package.map_err(|why| format!("{name}: {why}"))?;
             let named = of_package
                 .into_iter()
                 .map(|(test, outcome)| (format!("{name}: {test}"), outcome));
             outcomes.extend(named);
         }
         Ok(outcomes)
+    }
+}
+
+/// Ends the programs of `assets` that a suite left: some never stop their environments. Where there is no `/proc`, they stay.
+fn end_left(assets: &Path) {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    for process in processes {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let program = line.split(|byte| *byte == 0).next().unwrap_or_default();
+        if Path::new(&*String::from_utf8_lossy(program)).starts_with(assets) {
+            let _gone = Command::new("kill").arg(process.file_name()).status();
+        }
     }
 }
 
