@@ -8,6 +8,7 @@ mod etcd;
 mod faults;
 mod flags;
 mod keeper;
+mod options;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};

@@ -2,29 +2,28 @@
 //!
 //! Source: kubernetes 1.36.3 `cmd/kube-apiserver/app`; the messages and exit codes are what it printed.
 
-use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use fake_apiserver::api::Access;
-use fake_apiserver::api::access::{AccessSettings, Authorization};
-use fake_apiserver::net::{Edge, ListenerLimits, ServeOptions, TlsOptions};
+use fake_apiserver::net::{Edge, ListenerLimits, ServeOptions};
 use fake_apiserver::record::Record;
-use fake_apiserver::scenario::{Scenario, ServerSettings, Version};
+use fake_apiserver::scenario::{Scenario, ServerSettings};
 use judge::wire::Loops;
 use serde_json::Value;
 
 use super::faults::{self, Faults};
 use super::flags::{self, Dialect, Given, Parsed};
 use super::keeper::Keeper;
+use super::options::{Options, options};
+use super::print;
 use super::verdict::{self, Left};
-use super::{certificates, print};
 use crate::judging::{Commentator, Judge};
-use crate::serve::{WATCH_CACHE_CAPACITY, minor, wall_clock};
+use crate::serve::{WATCH_CACHE_CAPACITY, wall_clock};
 use crate::stage::{self, Running, Stage};
 use crate::{Failure, output, random, state};
 
-const FLAGS: &str = include_str!("kube-apiserver.flags");
+pub(super) const FLAGS: &str = include_str!("kube-apiserver.flags");
 
 /// Flags with an effect.
 const EFFECTS: [(&str, &str); 16] = [
@@ -93,17 +92,6 @@ const HELD_EVERY: Duration = Duration::from_millis(250);
 
 /// Version of kube-apiserver whose flags are accepted.
 const RELEASE: &str = "1.36.3";
-
-/// What the flags ask for.
-#[derive(Debug)]
-struct Options {
-    address: SocketAddr,
-    tls: TlsOptions,
-    access: AccessSettings,
-    authorization: Authorization,
-    version: Version,
-    logs_all: bool,
-}
 
 /// Runs it.
 pub(super) fn main(arguments: &[String]) -> ExitCode {
@@ -180,96 +168,6 @@ fn help() -> String {
     }
     text.push_str("\nGlobal flags:\n\n  -h, --help\n      --version\n");
     text
-}
-
-/// Reads what the flags say, and the files they name.
-///
-/// # Errors
-/// Every missing or invalid flag, in the words of kube-apiserver; or the first file that cannot be used.
-fn options(given: &Given, version: Option<&str>) -> Result<Options, String> {
-    let mut mistakes = missing(given);
-    let port = given.last("secure-port").unwrap_or("6443");
-    let port = port.parse::<u16>().ok().filter(|port| *port != 0);
-    if port.is_none() {
-        mistakes.push(format!(
-            "--secure-port {} must be between 1 and 65535, inclusive. It cannot be turned off with 0",
-            given.last("secure-port").unwrap_or_default()
-        ));
-    }
-    match mistakes.as_slice() {
-        [] => {}
-        [one] => return Err(one.clone()),
-        many => return Err(format!("[{}]", many.join(", "))),
-    }
-    let address = given.last("bind-address").unwrap_or("0.0.0.0");
-    let address: IpAddr = address.parse().map_err(|_| {
-        format!(
-            "invalid argument \"{address}\" for \"--bind-address\" flag: failed to parse IP: \"{address}\""
-        )
-    })?;
-    let modes = given.list("authorization-mode");
-    let always_allow = modes.is_empty() || modes.contains(&"AlwaysAllow");
-    certificates::check_service_account_keys(given)?;
-    Ok(Options {
-        address: SocketAddr::new(address, port.unwrap_or_default()),
-        tls: TlsOptions {
-            identity: Some(certificates::serving(given, address)?),
-            client_authorities: certificates::client_authorities(given)?,
-            ..TlsOptions::default()
-        },
-        access: AccessSettings {
-            tokens: certificates::tokens(given)?,
-            // "AnonymousAuth is not allowed with the AlwaysAllow authorizer."
-            anonymous: given.is_set("anonymous-auth", true) && !always_allow,
-        },
-        authorization: if always_allow {
-            Authorization::AlwaysAllow
-        } else {
-            Authorization::Rbac
-        },
-        version: emulated(given, version)?,
-        logs_all: given.last("v").is_some_and(|level| level != "0"),
-    })
-}
-
-/// Flags without which kube-apiserver does not start.
-fn missing(given: &Given) -> Vec<String> {
-    let has = |name| given.last(name).is_some_and(|value| !value.is_empty());
-    let (issuer, endpoint) = (
-        has("service-account-issuer"),
-        has("service-account-signing-endpoint"),
-    );
-    let key = has("service-account-signing-key-file");
-    let mut mistakes = Vec::new();
-    if !has("etcd-servers") {
-        mistakes.push("--etcd-servers must be specified");
-    }
-    if !issuer {
-        mistakes.push("service-account-issuer is a required flag");
-    }
-    if !has("service-account-key-file") && !endpoint {
-        mistakes
-            .push("either `--service-account-key-file` or `--service-account-signing-endpoint` must be set");
-    }
-    if !(issuer && (key || endpoint)) {
-        mistakes.push("--service-account-signing-key-file and --service-account-issuer are required flags");
-    }
-    mistakes.into_iter().map(str::to_owned).collect()
-}
-
-/// The version of `--emulated-version` (`1.34` or `kube=1.34`), else of the environment, else the newest.
-fn emulated(given: &Given, environment: Option<&str>) -> Result<Version, String> {
-    let flags = given.list("emulated-version");
-    let flag = flags.iter().find_map(|version| match version.split_once('=') {
-        Some(("kube", version)) => Some(version),
-        Some(_) => None,
-        None => Some(version),
-    });
-    let Some(wanted) = flag.or(environment) else {
-        return Ok(Version::V1_36);
-    };
-    let wanted = wanted.trim_start_matches('v');
-    minor(wanted).map_err(|why| format!("version {wanted} cannot be emulated: {why}"))
 }
 
 /// Serves until it is stopped, and returns the line of its verdict.
@@ -389,14 +287,6 @@ fn excused(scenario: Option<&Scenario>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn read(line: &[&str]) -> Given {
-        let line: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
-        match flags::parse(Dialect::Pflag, &flags::table(FLAGS), &line) {
-            Ok(Parsed::Run(given)) => given,
-            other => panic!("{other:?}"),
-        }
-    }
-
     /// controller-runtime's `CheckFlag`: `(?m)^\s*--NAME\b`.
     #[test]
     fn help_lists_flags_a_line_each_and_none_that_is_gone() {
@@ -411,30 +301,5 @@ mod tests {
         for (name, _) in EFFECTS {
             assert!(has(name), "{name} is no flag of kube-apiserver");
         }
-    }
-
-    /// What kube-apiserver 1.36.3 printed without flags.
-    #[test]
-    fn all_required_flags_are_reported_at_once() {
-        let why = options(&Given::default(), None).unwrap_err();
-        assert_eq!(
-            why,
-            "[--etcd-servers must be specified, service-account-issuer is a required flag, either \
-             `--service-account-key-file` or `--service-account-signing-endpoint` must be set, \
-             --service-account-signing-key-file and --service-account-issuer are required flags]"
-        );
-    }
-
-    #[test]
-    fn the_version_is_that_of_the_flag_then_of_the_environment() {
-        let of = |line: &[&str], environment| emulated(&read(line), environment);
-        assert_eq!(of(&[], None), Ok(Version::V1_36));
-        assert_eq!(of(&[], Some("1.34")), Ok(Version::V1_34));
-        assert_eq!(of(&["--emulated-version=1.35"], Some("1.34")), Ok(Version::V1_35));
-        assert_eq!(
-            of(&["--emulated-version=other=1.2,kube=1.33"], None),
-            Ok(Version::V1_33)
-        );
-        assert!(of(&["--emulated-version=1.20"], None).is_err());
     }
 }

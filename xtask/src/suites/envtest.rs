@@ -98,7 +98,11 @@ fn end_left(assets: &Path) {
         let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
         let program = line.split(|byte| *byte == 0).next().unwrap_or_default();
         if Path::new(&*String::from_utf8_lossy(program)).starts_with(assets) {
-            let _gone = Command::new("kill").arg(process.file_name()).status();
+            // A real kube-apiserver does not end by SIGTERM when its etcd is gone.
+            let _gone = Command::new("kill")
+                .arg("-KILL")
+                .arg(process.file_name())
+                .status();
         }
     }
 }
