@@ -153,7 +153,9 @@ fn proxy(facts: &Facts) -> Finding {
     }
     warn(
         "proxy",
-        format!("{names} also apply to 127.0.0.1: Python and other clients send its requests to the proxy"),
+        format!(
+            "{names} set, and NO_PROXY does not exclude 127.0.0.1: Python and other clients send its requests to the proxy"
+        ),
         "export NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost".to_owned(),
     )
 }

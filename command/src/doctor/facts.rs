@@ -238,7 +238,7 @@ impl File {
 fn host_of(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let host = rest.split('/').next().filter(|host| !host.is_empty())?;
-    // An IPv6 address contains colons.
+    // An IPv6 address has colons too.
     let has_port = host
         .rsplit_once(':')
         .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_port_differs_from_a_free_one() {
+    fn a_taken_port_is_no_free_one() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = taken.local_addr().unwrap().port();
         assert!(matches!(
