@@ -242,7 +242,7 @@ const ESCALATES: &str = "user \"ann\" (groups=[\"team\" \"system:authenticated\"
     &["create"],
     "clusterrolebindings",
     binding("x", "ClusterRole", "nosuch", "ann"),
-    "clusterroles.rbac.authorization.k8s.io \"nosuch\" not found"
+    "clusterrolebindings.rbac.authorization.k8s.io \"nosuch\" not found"
 )]
 fn nobody_grants_more_than_they_have(
     #[case] verbs: &[&str],

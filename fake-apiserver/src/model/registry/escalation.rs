@@ -63,10 +63,8 @@ impl Writer<'_> {
                     return Ok(());
                 }
                 let Some(rules) = policy.role(&role, self.namespace()) else {
-                    let kind = self.model.catalog.find(GROUP, resource);
-                    return Err(
-                        kind.map_or_else(Status::unknown_path, |kind| Status::not_found(kind, &role.name))
-                    );
+                    // A server names the resource of the request, not that of the role.
+                    return Err(Status::not_found(kind, &role.name));
                 };
                 match self.missing(policy, rules, asker) {
                     Some(why) => Err(refused(&why)),
