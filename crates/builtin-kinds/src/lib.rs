@@ -10,6 +10,7 @@ pub mod convert;
 pub mod crd;
 pub mod defaults;
 pub mod error_list;
+pub mod expression;
 pub mod fields;
 pub mod fitting;
 pub mod json_path;

@@ -19,7 +19,7 @@ use crate::published;
 
 mod problems;
 mod protobuf;
-mod quantities;
+pub(crate) mod quantities;
 mod read;
 mod scalars;
 

@@ -177,7 +177,7 @@ fn binary_quantity(text: &str, mantissa: i128, fraction: &str, power: usize) -> 
 }
 
 /// Is this text a quantity?
-fn is_quantity(text: &str) -> bool {
+pub(crate) fn is_quantity(text: &str) -> bool {
     let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     let digits = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number = &rest[..rest.len() - digits.len()];

@@ -1,0 +1,462 @@
+//! Types of expressions, as far as it takes to refuse what a server refuses when a definition is written: names and fields that
+//! are not there, operators on types that they do not take, and results of another type.
+//!
+//! Arguments of functions are not checked, nor are costs estimated: what a server refuses for them is taken.
+//!
+//! Source: cel-go `checker/checker.go`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
+use cel::parser::Expression as Tree;
+use regex::Regex;
+
+use super::{Expression, problem};
+
+/// The type of an expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Type {
+    /// Any type, and that of parts with an error.
+    Dyn,
+    /// `bool`.
+    Bool,
+    /// `int`.
+    Int,
+    /// `double`.
+    Double,
+    /// `string`.
+    Text,
+    /// `bytes`.
+    Bytes,
+    /// `timestamp`.
+    Timestamp,
+    /// `duration`.
+    Duration,
+    /// `null`.
+    Null,
+    /// `list`, of these elements.
+    List(Arc<Type>),
+    /// `map` from texts to these values.
+    Map(Arc<Type>),
+    /// An object with these fields.
+    Object(Arc<BTreeMap<String, Type>>),
+    /// An `optional`.
+    Optional(Arc<Type>),
+}
+
+impl Type {
+    /// As messages name it.
+    fn name(&self) -> String {
+        match self {
+            Self::Dyn => "dyn".to_owned(),
+            Self::Bool => "bool".to_owned(),
+            Self::Int => "int".to_owned(),
+            Self::Double => "double".to_owned(),
+            Self::Text => "string".to_owned(),
+            Self::Bytes => "bytes".to_owned(),
+            Self::Timestamp => "timestamp".to_owned(),
+            Self::Duration => "duration".to_owned(),
+            Self::Null => "null".to_owned(),
+            Self::List(item) => format!("list({})", item.name()),
+            Self::Map(value) => format!("map(string, {})", value.name()),
+            Self::Object(_) => "object".to_owned(),
+            Self::Optional(value) => format!("optional_type({})", value.name()),
+        }
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(self, Self::Int | Self::Double)
+    }
+
+    /// Can values of both types be equal? `null` stands for an absent object.
+    fn is_comparable(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Dyn, _) | (_, Self::Dyn) => true,
+            (Self::Null, with) | (with, Self::Null) => {
+                matches!(
+                    with,
+                    Self::Null | Self::Object(_) | Self::Timestamp | Self::Duration
+                )
+            }
+            (Self::List(one), Self::List(other))
+            | (Self::Map(one), Self::Map(other))
+            | (Self::Optional(one), Self::Optional(other)) => one.is_comparable(other),
+            // A literal has no declared fields.
+            (Self::Object(_), Self::Map(_)) | (Self::Map(_), Self::Object(_)) => true,
+            (one, other) => one == other,
+        }
+    }
+}
+
+impl Expression {
+    /// Checks the expression with variables of these types; returns its own.
+    ///
+    /// # Errors
+    /// Problems, a paragraph each, as cel-go prints them.
+    pub fn check(&self, variables: &[(&str, Type)]) -> Result<Type, String> {
+        let mut checker = Checker {
+            scopes: variables
+                .iter()
+                .map(|(name, kind)| ((*name).to_owned(), kind.clone()))
+                .collect(),
+            problems: Vec::new(),
+        };
+        let kind = checker.infer(&self.parsed);
+        if checker.problems.is_empty() {
+            return Ok(kind);
+        }
+        let mut placed: Vec<((usize, usize), String)> = checker
+            .problems
+            .into_iter()
+            .map(|(id, message)| (self.source.place(self.source.start(id)), message))
+            .collect();
+        placed.sort();
+        let told = placed
+            .iter()
+            .map(|(place, message)| problem(&self.source.text, *place, message));
+        Err(told.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// The ids of all parts of a tree.
+pub(super) fn ids(tree: &Tree, into: &mut Vec<u64>) {
+    into.push(tree.id);
+    each_part(tree, &mut |part| ids(part, into));
+}
+
+fn each_part<'a>(tree: &'a Tree, see: &mut dyn FnMut(&'a Tree)) {
+    let mut entries = |entry: &'a EntryExpr| match entry {
+        EntryExpr::StructField(field) => see(&field.value),
+        EntryExpr::MapEntry(entry) => {
+            see(&entry.key);
+            see(&entry.value);
+        }
+    };
+    match &tree.expr {
+        Expr::Map(map) => map.entries.iter().for_each(|entry| entries(&entry.expr)),
+        Expr::Struct(fields) => fields.entries.iter().for_each(|entry| entries(&entry.expr)),
+        Expr::Call(call) => call
+            .target
+            .iter()
+            .map(|target| &**target)
+            .chain(&call.args)
+            .for_each(see),
+        Expr::Comprehension(loops) => [
+            &loops.iter_range,
+            &loops.accu_init,
+            &loops.loop_cond,
+            &loops.loop_step,
+            &loops.result,
+        ]
+        .into_iter()
+        .for_each(see),
+        Expr::List(list) => list.elements.iter().for_each(see),
+        Expr::Select(select) => see(&select.operand),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+}
+
+struct Checker {
+    /// Variables; later ones hide earlier ones.
+    scopes: Vec<(String, Type)>,
+    problems: Vec<(u64, String)>,
+}
+
+/// Names of types, which are values too.
+const TYPES: [&str; 12] = [
+    "bool",
+    "bytes",
+    "double",
+    "dyn",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "type",
+    "uint",
+    "optional_type",
+];
+
+impl Checker {
+    fn problem(&mut self, id: u64, message: String) -> Type {
+        self.problems.push((id, message));
+        Type::Dyn
+    }
+
+    fn infer(&mut self, tree: &Tree) -> Type {
+        match &tree.expr {
+            Expr::Literal(literal) => match literal {
+                LiteralValue::Boolean(_) => Type::Bool,
+                LiteralValue::Bytes(_) => Type::Bytes,
+                LiteralValue::Double(_) => Type::Double,
+                LiteralValue::Int(_) => Type::Int,
+                LiteralValue::Null => Type::Null,
+                LiteralValue::String(_) => Type::Text,
+                LiteralValue::UInt(_) => Type::Dyn,
+            },
+            Expr::Ident(name) => self.ident(tree.id, name),
+            Expr::Select(select) => {
+                let of = self.infer(&select.operand);
+                let kind = self.field(tree.id, &of, &select.field);
+                if select.test { Type::Bool } else { kind }
+            }
+            Expr::Call(call) => self.call(tree.id, call),
+            Expr::Comprehension(loops) => self.comprehension(loops),
+            Expr::List(list) => {
+                let items: Vec<Type> = list.elements.iter().map(|item| self.infer(item)).collect();
+                let same = items
+                    .first()
+                    .filter(|first| items.iter().all(|item| item == *first));
+                Type::List(Arc::new(same.cloned().unwrap_or(Type::Dyn)))
+            }
+            Expr::Map(_) => {
+                each_part(tree, &mut |part| drop(self.infer(part)));
+                Type::Map(Arc::new(Type::Dyn))
+            }
+            Expr::Struct(_) | Expr::Unspecified => Type::Dyn,
+        }
+    }
+
+    fn ident(&mut self, id: u64, name: &str) -> Type {
+        let known = self.scopes.iter().rev().find(|(known, _)| known == name);
+        match known {
+            Some((_, kind)) => kind.clone(),
+            None if TYPES.contains(&name) => Type::Dyn,
+            None => self.undeclared(id, name),
+        }
+    }
+
+    fn undeclared(&mut self, id: u64, name: &str) -> Type {
+        self.problem(id, format!("undeclared reference to '{name}' (in container '')"))
+    }
+
+    fn field(&mut self, id: u64, of: &Type, field: &str) -> Type {
+        match of {
+            Type::Object(fields) => match fields.get(field) {
+                Some(kind) => kind.clone(),
+                None => self.problem(id, format!("undefined field '{field}'")),
+            },
+            Type::Map(value) => (**value).clone(),
+            Type::Optional(of) => Type::Optional(Arc::new(self.field(id, of, field))),
+            Type::Dyn => Type::Dyn,
+            Type::Bool
+            | Type::Int
+            | Type::Double
+            | Type::Text
+            | Type::Bytes
+            | Type::Timestamp
+            | Type::Duration
+            | Type::Null
+            | Type::List(_) => {
+                let message = format!("type '{}' does not support field selection", of.name());
+                self.problem(id, message)
+            }
+        }
+    }
+
+    fn comprehension(&mut self, loops: &ComprehensionExpr) -> Type {
+        let range = self.infer(&loops.iter_range);
+        let item = match range {
+            Type::List(item) => (*item).clone(),
+            Type::Map(_) => Type::Text,
+            Type::Dyn
+            | Type::Bool
+            | Type::Int
+            | Type::Double
+            | Type::Text
+            | Type::Bytes
+            | Type::Timestamp
+            | Type::Duration
+            | Type::Null
+            | Type::Object(_)
+            | Type::Optional(_) => Type::Dyn,
+        };
+        let mut result = self.infer(&loops.accu_init);
+        let depth = self.scopes.len();
+        self.scopes.push((loops.iter_var.clone(), item));
+        if let Some(second) = &loops.iter_var2 {
+            self.scopes.push((second.clone(), Type::Dyn));
+        }
+        self.scopes.push((loops.accu_var.clone(), result.clone()));
+        self.infer(&loops.loop_cond);
+        let step = self.infer(&loops.loop_step);
+        if matches!(result, Type::List(_)) {
+            result = step;
+        }
+        self.scopes.truncate(depth);
+        self.scopes.push((loops.accu_var.clone(), result));
+        let result = self.infer(&loops.result);
+        self.scopes.truncate(depth);
+        result
+    }
+
+    fn call(&mut self, id: u64, call: &CallExpr) -> Type {
+        let name = call.func_name.as_str();
+        if let Some(target) = &call.target {
+            // A function of a namespace has a name as its target, not a variable.
+            if let Expr::Ident(namespace) = &target.expr
+                && let Some(kind) = result_of(&format!("{namespace}.{name}"))
+            {
+                call.args.iter().for_each(|arg| drop(self.infer(arg)));
+                return kind;
+            }
+        }
+        let target = call.target.as_ref().map(|target| self.infer(target));
+        if name == operators::OPT_SELECT {
+            let of = call.args.first().map_or(Type::Dyn, |arg| self.infer(arg));
+            let field = match call.args.get(1).map(|arg| &arg.expr) {
+                Some(Expr::Literal(LiteralValue::String(field))) => self.field(id, &of, field.inner()),
+                Some(_) | None => Type::Dyn,
+            };
+            if matches!(field, Type::Optional(_)) {
+                return field;
+            }
+            return Type::Optional(Arc::new(field));
+        }
+        let args: Vec<Type> = call.args.iter().map(|arg| self.infer(arg)).collect();
+        if let Some(kind) = self.operator(id, name, &args) {
+            return kind;
+        }
+        if name == "matches"
+            && let Some(pattern) = call.args.last()
+            && let Expr::Literal(LiteralValue::String(text)) = &pattern.expr
+            && Regex::new(text.inner()).is_err()
+        {
+            return self.problem(pattern.id, "invalid matches argument".to_owned());
+        }
+        match (name, target.as_ref().or(args.first())) {
+            ("value" | "orValue", Some(Type::Optional(value))) => (**value).clone(),
+            ("optMap" | "optFlatMap" | "or", Some(optional @ Type::Optional(_))) => optional.clone(),
+            ("min" | "max" | "sum", Some(Type::List(item))) => (**item).clone(),
+            ("reverse" | "slice" | "sort" | "distinct", Some(list @ Type::List(_))) => list.clone(),
+            ("sub" | "add", _) => Type::Dyn,
+            (name, _) => match result_of(name) {
+                Some(kind) => kind,
+                None => self.undeclared(id, name),
+            },
+        }
+    }
+
+    /// The result of an operator; `None`: it is none.
+    fn operator(&mut self, id: u64, name: &str, args: &[Type]) -> Option<Type> {
+        use operators::{
+            ADD, CONDITIONAL, DIVIDE, EQUALS, GREATER, GREATER_EQUALS, IN, INDEX, LESS, LESS_EQUALS,
+            LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, MODULO, MULTIPLY, NEGATE, NOT_EQUALS, NOT_STRICTLY_FALSE,
+            OPT_INDEX, SUBSTRACT,
+        };
+        let any = args.contains(&Type::Dyn);
+        let result = match (name, args) {
+            (NOT_STRICTLY_FALSE, _) => Some(Type::Bool),
+            (LOGICAL_AND | LOGICAL_OR | LOGICAL_NOT, args) => {
+                let fits = args.iter().all(|arg| matches!(arg, Type::Bool | Type::Dyn));
+                fits.then_some(Type::Bool)
+            }
+            (EQUALS | NOT_EQUALS, [one, other]) => one.is_comparable(other).then_some(Type::Bool),
+            (LESS | LESS_EQUALS | GREATER | GREATER_EQUALS, [one, other]) => {
+                let ordered = matches!(
+                    one,
+                    Type::Bool
+                        | Type::Int
+                        | Type::Double
+                        | Type::Text
+                        | Type::Bytes
+                        | Type::Timestamp
+                        | Type::Duration
+                );
+                let fits = any || one.is_number() && other.is_number() || ordered && one == other;
+                fits.then_some(Type::Bool)
+            }
+            (CONDITIONAL, [_, one, other]) => Some(if one == other { one.clone() } else { Type::Dyn }),
+            (IN, [item, Type::List(of)]) => item.is_comparable(of).then_some(Type::Bool),
+            (IN, [item, Type::Map(_)]) => item.is_comparable(&Type::Text).then_some(Type::Bool),
+            (IN, [_, range]) => (*range == Type::Dyn).then_some(Type::Bool),
+            (INDEX, [Type::List(item) | Type::Map(item), _]) => Some((**item).clone()),
+            (INDEX, [of, _]) => matches!(of, Type::Dyn | Type::Optional(_)).then_some(Type::Dyn),
+            (OPT_INDEX, _) => Some(Type::Optional(Arc::new(Type::Dyn))),
+            (NEGATE, [one]) => (any || one.is_number()).then(|| one.clone()),
+            (ADD | SUBSTRACT | MULTIPLY | DIVIDE | MODULO, [one, other]) => arithmetic(name, one, other),
+            (_, _) => return None,
+        };
+        Some(match result {
+            Some(kind) => kind,
+            None => {
+                let names: Vec<String> = args.iter().map(Type::name).collect();
+                let message = format!(
+                    "found no matching overload for '{name}' applied to '({})'",
+                    names.join(", ")
+                );
+                self.problem(id, message)
+            }
+        })
+    }
+}
+
+/// The result of arithmetic; `None`: there is none of these types.
+fn arithmetic(name: &str, one: &Type, other: &Type) -> Option<Type> {
+    match (one, other) {
+        (Type::List(of), Type::List(with)) if name == operators::ADD => Some(match (&**of, &**with) {
+            (Type::Dyn, _) => other.clone(),
+            (_, _) => one.clone(),
+        }),
+        (Type::Dyn, _) | (_, Type::Dyn) => Some(Type::Dyn),
+        (Type::Int, Type::Int) => Some(Type::Int),
+        (Type::Double, Type::Double) if name != operators::MODULO => Some(Type::Double),
+        (Type::Text, Type::Text) if name == operators::ADD => Some(Type::Text),
+        (Type::Bytes, Type::Bytes) if name == operators::ADD => Some(Type::Bytes),
+        (Type::Timestamp, Type::Timestamp) if name == operators::SUBSTRACT => Some(Type::Duration),
+        (Type::Timestamp, Type::Duration) if matches!(name, operators::ADD | operators::SUBSTRACT) => {
+            Some(Type::Timestamp)
+        }
+        (Type::Duration, Type::Timestamp) if name == operators::ADD => Some(Type::Timestamp),
+        (Type::Duration, Type::Duration) if matches!(name, operators::ADD | operators::SUBSTRACT) => {
+            Some(Type::Duration)
+        }
+        (_, _) => None,
+    }
+}
+
+/// The type of what a function returns; `None`: there is no such function.
+fn result_of(name: &str) -> Option<Type> {
+    Some(match name {
+        "contains"
+        | "startsWith"
+        | "endsWith"
+        | "matches"
+        | "isSorted"
+        | "hasValue"
+        | "isURL"
+        | "isQuantity"
+        | "isIP"
+        | "isCIDR"
+        | "isInteger"
+        | "isGreaterThan"
+        | "isLessThan"
+        | "isUnspecified"
+        | "isLoopback"
+        | "isLinkLocalMulticast"
+        | "isLinkLocalUnicast"
+        | "isGlobalUnicast"
+        | "containsIP"
+        | "containsCIDR"
+        | "bool"
+        | "ip.isCanonical" => Type::Bool,
+        "size" | "indexOf" | "lastIndexOf" | "int" | "sign" | "asInteger" | "compareTo" | "family"
+        | "prefixLength" | "getDate" | "getDayOfMonth" | "getDayOfWeek" | "getDayOfYear" | "getFullYear"
+        | "getHours" | "getMilliseconds" | "getMinutes" | "getMonth" | "getSeconds" => Type::Int,
+        "double" | "asApproximateFloat" => Type::Double,
+        "string" | "charAt" | "join" | "lowerAscii" | "upperAscii" | "replace" | "substring" | "trim"
+        | "format" | "find" | "strings.quote" | "getScheme" | "getHost" | "getHostname" | "getPort"
+        | "getEscapedPath" => Type::Text,
+        "bytes" => Type::Bytes,
+        "timestamp" => Type::Timestamp,
+        "duration" => Type::Duration,
+        "split" | "findAll" => Type::List(Arc::new(Type::Text)),
+        "getQuery" => Type::Map(Arc::new(Type::List(Arc::new(Type::Text)))),
+        "optional.of" | "optional.none" | "optional.ofNonZeroValue" => Type::Optional(Arc::new(Type::Dyn)),
+        "dyn" | "type" | "uint" | "quantity" | "url" | "ip" | "cidr" | "masked" | "min" | "max" | "sum"
+        | "reverse" | "value" | "orValue" | "or" | "optMap" | "optFlatMap" => Type::Dyn,
+        _ => return None,
+    })
+}

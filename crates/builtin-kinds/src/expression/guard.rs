@@ -1,0 +1,247 @@
+//! A bound on what an evaluation costs. The interpreter has none, and an expression of a few bytes can take years.
+//!
+//! The tree is rewritten before it is evaluated: what a macro iterates over is charged first, and functions that make texts
+//! longer refuse to make long ones. Costs are near those of cel-go, not the same: a node of a loop's body is one unit for each
+//! element, even where the loop ends early.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cel::common::ast::{CallExpr, EntryExpr, Expr, operators};
+use cel::common::types::{CelInt, CelString};
+use cel::common::value::{CowVal, Val};
+use cel::parser::Expression as Tree;
+use cel::{Context, DeclarationError, ExecutionError, FunctionContext};
+
+use super::CALL_COST_MAX;
+
+/// Longest text that an expression may make, in bytes.
+const TEXT_MAX: usize = 256 << 10;
+
+/// Bytes of variables that cost one unit more for each element of a loop.
+const BYTES_PER_UNIT: usize = 4096;
+
+/// Cost of a regular expression, which is compiled each time.
+const PATTERN: i64 = 100;
+
+const ITERATE: &str = "@iterate";
+const SIZED: &str = "@sized";
+const REPLACE: &str = "@replace";
+const JOIN: &str = "@join";
+
+/// The function type that contexts take.
+type Function = Box<
+    dyn for<'context, 'call> Fn(
+            &mut FunctionContext<'context, 'call>,
+        ) -> Result<CowVal<'context, 'call>, ExecutionError>
+        + Send
+        + Sync,
+>;
+
+/// The tree with guards.
+pub(super) fn guarded(mut tree: Tree) -> Tree {
+    rewrite(&mut tree);
+    tree
+}
+
+/// Declares the functions of the guards.
+pub(super) fn install(
+    context: &mut Context<'_, '_>,
+    cost: &Arc<AtomicU64>,
+    size: usize,
+) -> Result<(), DeclarationError> {
+    let cost = Arc::clone(cost);
+    let surcharge = u64::try_from(size / BYTES_PER_UNIT).unwrap_or(u64::MAX);
+    let iterate: Function = Box::new(move |call| {
+        let weight = call.args.pop();
+        let weight = weight.and_then(|weight| weight.downcast_ref::<CelInt>().map(|units| *units.inner()));
+        let range = call.args.pop().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+        let units = u64::try_from(weight.unwrap_or(1))
+            .unwrap_or(1)
+            .saturating_add(surcharge);
+        let spent = cost.fetch_add(units.saturating_mul(count(range.as_ref())), Ordering::Relaxed);
+        match spent.saturating_add(units.saturating_mul(count(range.as_ref()))) {
+            spent if spent > CALL_COST_MAX => Err(too_expensive()),
+            _ => Ok(range),
+        }
+    });
+    let sized: Function = Box::new(|call| {
+        let value = call.args.pop().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+        match value.downcast_ref::<CelString>() {
+            Some(text) if text.inner().len() > TEXT_MAX => Err(too_expensive()),
+            Some(_) | None => Ok(value),
+        }
+    });
+    context.add_function(ITERATE, iterate)?;
+    context.add_function(SIZED, sized)?;
+    context.add_function(REPLACE, Box::new(replace) as Function)?;
+    context.add_function(JOIN, Box::new(join) as Function)
+}
+
+fn too_expensive() -> ExecutionError {
+    ExecutionError::function_error("", "operation cancelled: actual cost limit exceeded")
+}
+
+/// Elements of a list, or entries of a map.
+fn count(range: &dyn Val) -> u64 {
+    let count = range.as_sizer().map_or(0, |sizer| *sizer.size().inner());
+    u64::try_from(count).unwrap_or_default()
+}
+
+/// `TEXT.replace(FROM, TO)` and `TEXT.replace(FROM, TO, COUNT)`.
+fn replace<'c, 'v>(call: &mut FunctionContext<'c, 'v>) -> Result<CowVal<'c, 'v>, ExecutionError> {
+    let mismatch = || ExecutionError::no_such_member_overload("replace", Vec::new());
+    let text = |at: usize| {
+        let value = call.args.get(at).ok_or_else(mismatch)?;
+        let text = value.downcast_ref::<CelString>().ok_or_else(mismatch)?;
+        Ok::<_, ExecutionError>(text.inner().to_owned())
+    };
+    let (text, from, to) = (text(0)?, text(1)?, text(2)?);
+    let most = match call.args.get(3) {
+        None => usize::MAX,
+        Some(most) => {
+            let most = *most.downcast_ref::<CelInt>().ok_or_else(mismatch)?.inner();
+            // A negative number is no limit.
+            usize::try_from(most).unwrap_or(usize::MAX)
+        }
+    };
+    let found = text.matches(from.as_str()).count().min(most);
+    if found.saturating_mul(to.len()).saturating_add(text.len()) > TEXT_MAX {
+        return Err(too_expensive());
+    }
+    Ok(CowVal::owned(CelString::from(text.replacen(&from, &to, most))))
+}
+
+/// `LIST.join()` and `LIST.join(SEPARATOR)`.
+fn join<'c, 'v>(call: &mut FunctionContext<'c, 'v>) -> Result<CowVal<'c, 'v>, ExecutionError> {
+    let mismatch = || ExecutionError::no_such_member_overload("join", Vec::new());
+    let list = call.args.first().ok_or_else(mismatch)?;
+    let mut items = list.as_iterable().ok_or_else(mismatch)?.iter();
+    let separator = match call.args.get(1) {
+        None => "",
+        Some(separator) => separator
+            .downcast_ref::<CelString>()
+            .ok_or_else(mismatch)?
+            .inner(),
+    };
+    let mut joined = String::new();
+    let mut first = true;
+    while let Some(item) = items.next() {
+        let item = item.downcast_ref::<CelString>().ok_or_else(mismatch)?;
+        if !std::mem::take(&mut first) {
+            joined.push_str(separator);
+        }
+        joined.push_str(item.inner());
+        if joined.len() > TEXT_MAX {
+            return Err(too_expensive());
+        }
+    }
+    Ok(CowVal::owned(CelString::from(joined)))
+}
+
+fn rewrite(tree: &mut Tree) {
+    match &mut tree.expr {
+        Expr::Call(call) => {
+            call.target.iter_mut().for_each(|target| rewrite(target));
+            call.args.iter_mut().for_each(rewrite);
+            rewrite_call(tree);
+        }
+        Expr::Comprehension(loops) => {
+            let weight = nodes(&loops.loop_step).saturating_add(nodes(&loops.loop_cond));
+            for part in [
+                &mut loops.iter_range,
+                &mut loops.accu_init,
+                &mut loops.loop_cond,
+                &mut loops.loop_step,
+                &mut loops.result,
+            ] {
+                rewrite(part);
+            }
+            let range = std::mem::take(&mut loops.iter_range);
+            let weight = Tree {
+                id: range.id,
+                expr: Expr::Literal(cel::common::ast::LiteralValue::Int(CelInt::from(weight))),
+            };
+            loops.iter_range = called(ITERATE, range.id, vec![range, weight]);
+        }
+        Expr::List(list) => list.elements.iter_mut().for_each(rewrite),
+        Expr::Map(map) => map
+            .entries
+            .iter_mut()
+            .for_each(|entry| rewrite_entry(&mut entry.expr)),
+        Expr::Struct(fields) => fields
+            .entries
+            .iter_mut()
+            .for_each(|entry| rewrite_entry(&mut entry.expr)),
+        Expr::Select(select) => rewrite(&mut select.operand),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+}
+
+fn rewrite_entry(entry: &mut EntryExpr) {
+    match entry {
+        EntryExpr::StructField(field) => rewrite(&mut field.value),
+        EntryExpr::MapEntry(entry) => {
+            rewrite(&mut entry.key);
+            rewrite(&mut entry.value);
+        }
+    }
+}
+
+fn rewrite_call(tree: &mut Tree) {
+    let Expr::Call(call) = &mut tree.expr else { return };
+    let id = tree.id;
+    match (call.func_name.as_str(), &mut call.target, call.args.len()) {
+        // The interpreter's map compares with no other, ours with both.
+        (operators::EQUALS | operators::NOT_EQUALS, None, 2) if matches!(call.args[0].expr, Expr::Map(_)) => {
+            call.args.reverse();
+        }
+        // Macros add to their result so, an element at a time.
+        (operators::ADD, None, 2) if is_accumulator(&call.args[0]) => {}
+        (operators::ADD, None, 2) | ("format", Some(_), 1) => {
+            let inner = std::mem::take(tree);
+            *tree = called(SIZED, id, vec![inner]);
+        }
+        (name @ ("replace" | "join"), target @ Some(_), _) => {
+            let own = if name == "replace" { REPLACE } else { JOIN };
+            let mut args: Vec<Tree> = target.take().map(|target| *target).into_iter().collect();
+            args.append(&mut call.args);
+            *tree = called(own, id, args);
+        }
+        (_, _, _) => {}
+    }
+}
+
+fn is_accumulator(tree: &Tree) -> bool {
+    matches!(&tree.expr, Expr::Ident(name) if name.starts_with('@'))
+}
+
+fn called(function: &str, id: u64, args: Vec<Tree>) -> Tree {
+    Tree {
+        id,
+        expr: Expr::Call(CallExpr {
+            func_name: function.to_owned(),
+            target: None,
+            args,
+        }),
+    }
+}
+
+/// Nodes of a loop's body that cost something: names, fields and calls. Loops in it are charged on their own.
+fn nodes(tree: &Tree) -> i64 {
+    match &tree.expr {
+        Expr::Call(call) => {
+            let target = call.target.iter().map(|target| nodes(target)).sum::<i64>();
+            let own = match call.func_name.as_str() {
+                "matches" | "find" | "findAll" => PATTERN,
+                _ => 1,
+            };
+            own + target + call.args.iter().map(nodes).sum::<i64>()
+        }
+        Expr::Comprehension(loops) => 1 + nodes(&loops.iter_range),
+        Expr::List(list) => 1 + list.elements.iter().map(nodes).sum::<i64>(),
+        Expr::Select(select) => 1 + nodes(&select.operand),
+        Expr::Ident(_) | Expr::Map(_) | Expr::Struct(_) => 1,
+        Expr::Literal(_) | Expr::Unspecified => 0,
+    }
+}

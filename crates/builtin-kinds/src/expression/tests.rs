@@ -1,0 +1,196 @@
+//! What expressions come to, in the words of a real server (oracle, Kubernetes 1.36).
+
+use rstest::rstest;
+use serde_json::json;
+
+use super::*;
+
+/// The answer with `self` as this object, or the error.
+fn evaluated(source: &str) -> String {
+    let object = json!({
+        "n": 3, "d": 1.5, "s": "kube", "l": ["b", "a", "c"], "m": { "z": "1", "a": "2" }, "o": { "t": true },
+        "many": vec![1; 3000],
+    });
+    let expression = match Expression::parse(source) {
+        Ok(expression) => expression,
+        Err(error) => return error,
+    };
+    match expression.evaluate([("self", untyped(&object))], 0, &mut 0) {
+        Ok(Answer::Bool(truth)) => truth.to_string(),
+        Ok(Answer::Text(text)) => text,
+        Ok(Answer::Other) => "other".to_owned(),
+        Err(failure) => failure.to_string(),
+    }
+}
+
+#[rstest]
+#[case("self.n > 2 && self.d < 2.0", "true")]
+#[case("has(self.x) || self.s.startsWith('ku')", "true")]
+#[case("self.x > 1", "no such key: x")]
+#[case("self.l[7] == 'a'", "index out of bounds: 7")]
+#[case("self.n / 0 == 1", "division by zero")]
+#[case("self.n % 0 == 1", "modulus by zero")]
+#[case("self.n > self.s", "no such overload")]
+#[case("self.l.map(x, x + x).join(',')", "bb,aa,cc")]
+#[case("self.m.map(k, k).join(',')", "a,z")]
+#[case(
+    "self.m.all(k, self.m[k] != '') && 'z' in self.m && size(self.m) == 2",
+    "true"
+)]
+#[case("self.m == {'a': '2', 'z': '1'} && {'a': '2', 'z': '1'} == self.m", "true")]
+#[case("self.m != {'a': '2'}", "true")]
+#[case(
+    "self.l == ['b', 'a', 'c'] && ['b'] + ['a'] == self.l.filter(x, x != 'c')",
+    "true"
+)]
+#[case("self.l.isSorted()", "false")]
+#[case("[1, 2, 3].sum() == 6 && [1, 3, 2].max() == 3 && [2, 1].min() == 1", "true")]
+#[case(
+    "self.l.indexOf('a') == 1 && ['a', 'a'].lastIndexOf('a') == 1 && self.l.indexOf('x') == -1",
+    "true"
+)]
+#[case("self.s.find('[a-z]') + self.s.findAll('[ub]').join('')", "kub")]
+#[case("'%s has %d'.format([self.s, self.n])", "kube has 3")]
+#[case("self.s.replace('k', 'c')", "cube")]
+#[case(
+    "quantity('1Gi').isGreaterThan(quantity('1G')) && quantity('1500m').compareTo(quantity('1.5')) == 0",
+    "true"
+)]
+#[case(
+    "quantity('1k').add(quantity('1')).asInteger() == 1001 && !isQuantity('x')",
+    "true"
+)]
+#[case(
+    "url('https://a.b:80/c?d=1').getHostname() + url('https://a.b:80/c?d=1').getPort()",
+    "a.b80"
+)]
+#[case(
+    "isURL('/x') && !isURL('x') && url('http://h/p?a=1&a=2').getQuery()['a'] == ['1', '2']",
+    "true"
+)]
+#[case(
+    "cidr('10.0.0.0/8').containsIP('10.1.2.3') && !cidr('10.0.0.0/8').containsIP(ip('11.0.0.1'))",
+    "true"
+)]
+#[case(
+    "cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16') && string(cidr('10.1.2.3/8').masked()) == '10.0.0.0/8'",
+    "true"
+)]
+#[case(
+    "ip('::1').family() == 6 && ip('::1').isLoopback() && isIP('1.2.3.4') && !isIP('1.2.3')",
+    "true"
+)]
+#[case(
+    "duration('90s') > duration('1m') && timestamp('2020-01-01T00:00:00Z').getFullYear() == 2020",
+    "true"
+)]
+#[case(
+    "optional.of(self.n).hasValue() && !optional.none().hasValue() && self.?x.orValue(4) == 4",
+    "true"
+)]
+#[case(
+    "self.many.all(a, self.many.all(b, a == b))",
+    "operation cancelled: actual cost limit exceeded"
+)]
+#[case("true || self.many.all(a, self.many.all(b, a == b))", "true")]
+#[case(
+    "[self.s + self.s + self.s + self.s].map(a, [a + a].map(b, [b + b].map(c, [c + c + c + c + c + c + c + c + c].map(d, [d + d + d + d + d + d + d + d + d].map(e, \
+     [e + e + e + e + e + e + e + e + e].map(f, f + f + f + f + f + f + f + f + f + f + f + f)))))).size() == 1",
+    "operation cancelled: actual cost limit exceeded"
+)]
+#[case(
+    "self.s.replace('', self.s).replace('', self.s).replace('', self.s).replace('', self.s).replace('', self.s).replace('', self.s)\
+     .replace('', self.s).replace('', self.s).replace('', self.s).replace('', self.s).size() == 1",
+    "operation cancelled: actual cost limit exceeded"
+)]
+fn an_expression_comes_to(#[case] source: &str, #[case] expected: &str) {
+    assert_eq!(evaluated(source), expected);
+}
+
+/// `self` as an object with some fields.
+fn declared() -> Type {
+    let text_list = Type::List(Arc::new(Type::Text));
+    Type::Object(Arc::new(
+        [
+            ("x", Type::Int),
+            ("s", Type::Text),
+            ("l", text_list),
+            ("m", Type::Map(Arc::new(Type::Text))),
+        ]
+        .map(|(name, kind)| (name.to_owned(), kind))
+        .into(),
+    ))
+}
+
+use super::check::Type;
+
+#[rstest]
+#[case("self.z == 100", "1:5: undefined field 'z'")]
+#[case("y > 3", "1:1: undeclared reference to 'y' (in container '')")]
+#[case(
+    "self.x > 'a'",
+    "1:8: found no matching overload for '_>_' applied to '(int, string)'"
+)]
+#[case("foo(self.x)", "1:4: undeclared reference to 'foo' (in container '')")]
+#[case("self.s.nope()", "1:12: undeclared reference to 'nope' (in container '')")]
+#[case(
+    "self.l.all(a, a.b == 1)",
+    "1:16: type 'string' does not support field selection"
+)]
+#[case("self.x.y == 1", "1:7: type 'int' does not support field selection")]
+#[case(
+    "self.m.a == 1",
+    "1:10: found no matching overload for '_==_' applied to '(string, int)'"
+)]
+#[case(
+    "self.s + 1 == 2",
+    "1:8: found no matching overload for '_+_' applied to '(string, int)'"
+)]
+#[case("self.x == 1 && self.q == 2", "1:20: undefined field 'q'")]
+#[case("has(self.z)", "1:4: undefined field 'z'")]
+#[case("self.s.matches('[')", "1:16: invalid matches argument")]
+#[case("self.l.exists(e, z)", "1:18: undeclared reference to 'z' (in container '')")]
+#[case(
+    "self.s == 1 || self.x == 'a'",
+    "1:8: found no matching overload for '_==_' applied to '(string, int)'|1:23: found no matching overload for '_==_' \
+     applied to '(int, string)'"
+)]
+#[case(
+    "self.l.all(a, a.size() > 1) && self.m.all(k, self.m[k] == 'x') && self.x in [1, 2]",
+    ""
+)]
+#[case(
+    "self.l.map(a, a.size()).sum() + self.x > 1 && self.l.filter(a, a != '').size() > 0",
+    ""
+)]
+#[case("oldSelf.hasValue() ? oldSelf.value().x == self.x : true", "")]
+#[case(
+    "self.x > ",
+    "1:10: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)]
+#[case("self.l.all(x y)", "1:14: Syntax error: extraneous input 'y' expecting ')'")]
+#[case(
+    "self.x = = 3",
+    "1:8: Syntax error: token recognition error at: '= '|1:10: Syntax error: token recognition error at: '= '|1:12: Syntax error: extraneous input '3' expecting <EOF>"
+)]
+fn a_problem_is_told_with_its_place(#[case] source: &str, #[case] expected: &str) {
+    let old = Type::Optional(Arc::new(declared()));
+    let checked = Expression::parse(source)
+        .and_then(|expression| expression.check(&[("self", declared()), ("oldSelf", old)]));
+    let told = checked.err().unwrap_or_default();
+    let heads: Vec<&str> = told
+        .lines()
+        .filter_map(|line| line.strip_prefix("ERROR: <input>:"))
+        .collect();
+    assert_eq!(heads.join("|"), expected, "{told}");
+}
+
+#[test]
+fn a_problem_shows_its_line() {
+    let expression = Expression::parse("self.x == 1 &&\nself.z == 2").unwrap();
+    let told = expression.check(&[("self", declared())]).unwrap_err();
+    assert_eq!(
+        told,
+        "ERROR: <input>:2:5: undefined field 'z'\n | self.z == 2\n | ....^"
+    );
+}
