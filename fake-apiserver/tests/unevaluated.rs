@@ -97,11 +97,6 @@ fn examples() -> Vec<(&'static str, &'static str, Value)> {
         ),
         (ADMISSION, "validatingwebhookconfigurations", webhooks),
         (
-            "/apis/apiextensions.k8s.io/v1",
-            "customresourcedefinitions",
-            definition(&json!([{ "rule": "true" }])),
-        ),
-        (
             FLOW,
             "flowschemas",
             json!({ "metadata": { "name": "f" }, "spec": { "priorityLevelConfiguration": { "name": "exempt" } } }),
@@ -114,16 +109,6 @@ fn examples() -> Vec<(&'static str, &'static str, Value)> {
             }}),
         ),
     ]
-}
-
-fn definition(rules: &Value) -> Value {
-    json!({ "metadata": { "name": "lamps.example.com" }, "spec": {
-        "group": "example.com", "scope": "Namespaced",
-        "names": { "plural": "lamps", "singular": "lamp", "kind": "Lamp", "listKind": "LampList" },
-        "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": {
-            "type": "object", "x-kubernetes-validations": rules,
-        }}}],
-    }})
 }
 
 #[test]
@@ -143,21 +128,6 @@ fn every_kind_that_is_never_evaluated_warns_its_creator() {
     }
     let all: BTreeSet<&str> = KINDS.iter().map(|(_, kind, _)| *kind).collect();
     assert_eq!(warned, all);
-}
-
-#[test]
-fn a_definition_warns_when_rules_come_and_not_before() {
-    let mut server = server();
-    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let (status, warnings) = ask(&mut server, "POST", path, &definition(&json!([])));
-    assert_eq!((status, warnings), (201, Vec::new()));
-    let one = format!("{path}/lamps.example.com");
-    let labels = json!({ "metadata": { "labels": { "a": "b" } } });
-    assert_eq!(ask(&mut server, "PATCH", &one, &labels), (200, Vec::new()));
-    let rules =
-        json!({ "spec": { "versions": definition(&json!([{ "rule": "true" }]))["spec"]["versions"] } });
-    let (status, warnings) = ask(&mut server, "PATCH", &one, &rules);
-    assert_eq!((status, warnings.len()), (200, 1));
 }
 
 #[test]

@@ -24,11 +24,15 @@ mod formats;
 pub mod names;
 mod patterns;
 mod prune;
+mod rule;
+mod rule_check;
+mod rules;
 mod schema_check;
 mod structural;
 mod validate;
 mod wire;
 
+pub use rules::Found;
 use structural::Schema;
 pub use wire::prepared;
 
@@ -150,7 +154,10 @@ pub fn receive_new(kind: &Kind, object: &mut Value, version: Version) -> Vec<Str
     let unknown = unknown
         .into_iter()
         .map(|path| format!("unknown field \"{path}\""));
-    let faults = new_faults(kind, object, version);
+    let mut faults = new_faults(kind, object, version);
+    if faults.is_empty() {
+        faults = rule_faults(kind, object, None).causes;
+    }
     unknown.chain(faults.iter().map(in_words)).collect()
 }
 
@@ -193,6 +200,14 @@ pub fn changed_faults(
         }
         (_, _) => Vec::new(),
     }
+}
+
+/// What the rules in CEL find wrong with an object that its schema allows; `old`: the object before an update. Also with a
+/// write of the status, the whole object is held against them.
+pub fn rule_faults(kind: &Kind, object: &Value, old: Option<&Value>) -> Found {
+    Definition::of(kind).map_or_else(Found::default, |definition| {
+        rules::faults(&definition.structural, object, old)
+    })
 }
 
 /// A scale needs numbers that are counts.

@@ -25,6 +25,20 @@ impl ErrorList {
         self.causes
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.causes.len()
+    }
+
+    /// The server could not find out. `why`: in its words.
+    pub(crate) fn internal(&mut self, field: &str, why: &str) {
+        self.push(Cause {
+            reason: "InternalError".to_owned(),
+            message: format!("Internal error: {why}"),
+            field: field.to_owned(),
+        });
+    }
+
     /// The field says nothing, and must. `why` may be empty.
     pub fn required(&mut self, field: &str, why: &str) {
         self.add("Required", field, with_reason("Required value", why));

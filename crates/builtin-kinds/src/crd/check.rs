@@ -1,7 +1,7 @@
 //! What is wrong with a definition, in the server's words.
 //!
-//! Checked is what would make no sense to serve, and what authors of definitions get wrong. Rules in CEL and the cost
-//! of them are not looked at.
+//! Checked is what would make no sense to serve, and what authors of definitions get wrong. What rules in CEL would cost is not
+//! estimated.
 //!
 //! Source: apiextensions `apis/apiextensions/validation/validation.go`.
 

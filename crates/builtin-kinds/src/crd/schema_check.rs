@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::prune::fill;
 use super::structural::{Schema, members};
-use super::{patterns, validate};
+use super::{patterns, rule, rule_check, validate};
 use crate::error_list::ErrorList;
 
 /// Types a value can have.
@@ -24,7 +24,12 @@ pub(super) fn root(found: &mut ErrorList, schema: &Value, at: &str) {
             "must be object at the root",
         ),
     }
+    let before = found.len();
     below(found, schema, at);
+    // Rules are compiled with the types of a schema that makes sense.
+    if found.len() == before {
+        rule_check::check(found, schema, at);
+    }
 }
 
 fn below(found: &mut ErrorList, schema: &Value, at: &str) {
@@ -110,6 +115,7 @@ fn own(found: &mut ErrorList, schema: &Value, at: &str) {
             &format!("must be a valid regular expression, but isn't: error parsing regexp: {error}"),
         );
     }
+    rule::faults(found, schema, at);
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
         let read = Schema::read(schema);
         let mut filled = default.clone();

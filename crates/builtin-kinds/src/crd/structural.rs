@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::patterns::{Budget, Pattern};
+use super::rule::Rule;
 
 /// A schema.
 #[derive(Debug, Default)]
@@ -26,7 +27,9 @@ pub(super) struct Schema {
     pub(super) embedded: bool,
     pub(super) list: List,
     pub(super) rules: Rules,
-    /// Does it, or anything below it, have rules in CEL? They are not evaluated here.
+    /// `x-kubernetes-validations`.
+    pub(super) cel: Vec<Rule>,
+    /// Does it, or anything below it, have rules in CEL?
     pub(super) has_cel: bool,
 }
 
@@ -140,9 +143,9 @@ impl Schema {
             .chain(items.as_deref())
             .any(|schema| schema.has_cel)
             || matches!(&additional, Additional::Schema(schema) if schema.has_cel);
-        let has_own = json["x-kubernetes-validations"]
-            .as_array()
-            .is_some_and(|rules| !rules.is_empty());
+        let cel = Rule::list(&json["x-kubernetes-validations"]);
+        let rules = Rules::read(json, budget);
+        let beside = rules.all_of.iter().any(|schema| schema.has_cel);
         Self {
             kind: if flag("x-kubernetes-int-or-string") {
                 Type::IntegerOrText
@@ -161,8 +164,9 @@ impl Schema {
                 Some("map") => List::Map(texts(&json["x-kubernetes-list-map-keys"])),
                 Some(_) | None => List::Atomic,
             },
-            rules: Rules::read(json, budget),
-            has_cel: has_own || below,
+            rules,
+            has_cel: !cel.is_empty() || below || beside,
+            cel,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is wrong with an object, by its schema, in the server's words.
 //!
-//! Rules in CEL (`x-kubernetes-validations`) are not evaluated: where there are some, an object they would refuse is
-//! taken. What did not change is not judged again ("validation ratcheting").
+//! Rules in CEL (`x-kubernetes-validations`) are evaluated elsewhere (`rules`), once an object fits its schema. What did not
+//! change is not judged again ("validation ratcheting").
 //!
 //! Source: kube-openapi `validation/validate` (order and texts of the rules), apiextensions
 //! `apiserver/validation/validation.go` (how they become causes) and `apiserver/schema/listtype/validation.go`.

@@ -117,7 +117,7 @@ impl Writer<'_> {
 
     fn store_new(&mut self, name: &str, mut object: Value, uid: String) -> Result<(u16, Bytes), Status> {
         let (kind, key) = (self.kind(), self.key(name));
-        self.warnings.extend(unevaluated::warning(kind, &object));
+        self.warnings.extend(unevaluated::warning(kind));
         if let Some(definition) = Definition::of(kind) {
             definition.store(&mut object);
         }
@@ -142,6 +142,9 @@ impl Writer<'_> {
         let mut faults = validation::new_faults(kind, object, name, version);
         faults.extend(self.kind_fault(object));
         faults.extend(crd::new_faults(kind, object, version));
+        if faults.is_empty() {
+            faults = crd::rule_faults(kind, object, None).causes;
+        }
         if !faults.is_empty() {
             return Err(Status::invalid_object(kind, name, &faults));
         }

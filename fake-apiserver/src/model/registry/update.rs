@@ -10,7 +10,7 @@ use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
 use builtin_kinds::crd::Definition;
-use builtin_kinds::{crd, ownership, types, unevaluated, validation};
+use builtin_kinds::{crd, ownership, types, validation};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -208,6 +208,11 @@ impl Writer<'_> {
             subresource,
             self.model.version,
         ));
+        if faults.is_empty() {
+            let found = crd::rule_faults(kind, &manifest, Some(&stored));
+            self.warnings.extend(found.warnings);
+            faults = found.causes;
+        }
         if !faults.is_empty() {
             return Err(Status::invalid_object(kind, current.name(), &faults));
         }
@@ -236,9 +241,6 @@ impl Writer<'_> {
             self.fits_node(&manifest, &stored, current.name())?;
         }
         self.charge(&manifest, Some(&stored), current.name(), subresource)?;
-        if unevaluated::warning(kind, &stored).is_none() {
-            self.warnings.extend(unevaluated::warning(kind, &manifest));
-        }
         if let Some(definition) = Definition::of(kind) {
             definition.store(&mut manifest);
         }
