@@ -10,7 +10,7 @@ use fake_apiserver::net::{Core, Credentials, Edge, Listening, ServeOptions};
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::report::{Report, ReportedObject};
 use fake_apiserver::scenario::edition::Edition;
-use fake_apiserver::scenario::{Scenario, ServerSettings, SharedScenario};
+use fake_apiserver::scenario::{Contract, Scenario, ServerSettings, SharedScenario};
 use fake_apiserver::server::{Input, Limits, Output, Server};
 use judge::verdict::Verdict;
 use judge::wire::{grants, takes};
@@ -388,7 +388,7 @@ async fn run(child: &mut Child, edge: &Edge, scenario: &Scenario, patience: Pati
             if began.elapsed() >= patience.whole {
                 // Behind the last step, too, what is merely missing by now proves nothing.
                 let (step, waiting_for) =
-                    waiting.unwrap_or_else(|| (scenario.steps.len(), "the client to be in step".to_owned()));
+                    waiting.unwrap_or_else(|| (scenario.steps.len(), awaited(scenario).to_owned()));
                 return Over::Cut(RunEnd::Stuck {
                     step,
                     waited_ms: now.as_millis() as u64,
@@ -419,6 +419,14 @@ async fn run(child: &mut Child, edge: &Edge, scenario: &Scenario, patience: Pati
             child.send(&Command::Resume { events }).await;
         }
         taken = objects;
+    }
+}
+
+/// What a run waits for behind its last step.
+fn awaited(scenario: &Scenario) -> &'static str {
+    match scenario.client.contract {
+        Contract::Informer => "the client to be in step",
+        Contract::Watch | Contract::List => "the client to report its end",
     }
 }
 
