@@ -1,155 +1,156 @@
-//! What a step can do: change the truth, shape an answer, set a rule on it, say something the truth would not.
+//! Actions of a step: write to the store, replace or change a response, set a rule on it, or send scripted frames.
 //!
-//! The four kinds are told apart by when they take effect on the request that met their step (see `server/act.rs`);
-//! what they do is decided there and in `server/exchange.rs`.
+//! The four kinds differ in when they affect the request that met their step (see `server/act.rs`); their effect is
+//! decided there and in `server/exchange.rs`.
 
 use serde_json::Value;
 use trace::fault::{Cut, Ending, Pace};
 
 use super::{Expected, Manifest, ObjectName, Ref};
 
-/// One thing a step does.
+/// An action of a step.
 ///
-/// All but the first and the last kind concern an answer: that of the request the step waited for, else the newest open
-/// watch, and if there is none the step waits for one.
+/// All kinds but the first and the last act on a response: that of the request the step waited for, otherwise that of
+/// the newest open watch; if there is none, the step waits for one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Changes the truth.
+    /// Writes to the store.
     Truth(TruthAction),
-    /// Decides what the answer is, before anything of it is sent.
+    /// Determines the response before any of it is sent.
     Shape(ShapeAction),
-    /// Holds for what the truth has to say from here on.
+    /// Applies to the store's events from now on.
     Rule(RuleAction),
-    /// Is said now, after what the truth had to say so far.
+    /// Sends something now, after the store's events so far.
     Say(SayAction),
-    /// New connections are refused for so many milliseconds.
+    /// Refuses new connections for this many milliseconds.
     Refuse(u64),
 }
 
-/// How the truth changes.
+/// A write to the store, or a change of its watch caches.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TruthAction {
-    /// Create the object, or replace it if it exists.
+    /// Creates the object, or replaces it if it exists.
     Apply(Vec<Manifest>),
-    /// Delete the objects.
+    /// Deletes the objects.
     Delete {
-        /// Which objects.
+        /// The objects.
         objects: Vec<ObjectName>,
         /// `as:`: the name bound to the resourceVersion of the last deletion.
         binds: Option<String>,
     },
-    /// Change labels; `None` removes one.
+    /// Changes labels; `None` removes one.
     Relabel {
-        /// Which object.
+        /// The object.
         object: ObjectName,
-        /// Label to value.
+        /// Pairs of label and value.
         labels: Vec<(String, Option<String>)>,
         /// `as:`: the name bound to the resourceVersion of this write.
         binds: Option<String>,
     },
-    /// Forget history: exact lists and continue tokens below the current revision are 410 from now on, and so are
-    /// watches below it (the watch cache is evicted up to now).
+    /// Compacts the store: exact lists and continue tokens below the current revision fail with 410 from now on, and
+    /// so do watches below it (the watch cache is evicted up to now).
     Compact,
-    /// Relist the watch cache: every open watch of the target ends cleanly, and older starts are 410.
+    /// Rebuilds the watch cache: every open watch of the target ends cleanly, and watches from older versions fail
+    /// with 410.
     ClearWatchCache,
-    /// The watch cache stops following the store: cached reads are stale, nothing new reaches watches.
+    /// Stops the watch cache: cached reads are stale, and watches receive no new events.
     FreezeWatchCache,
-    /// It follows the store, but sees every write so many milliseconds later.
+    /// Delays the watch cache: it receives every write this much later.
     LagWatchCache {
-        /// How many.
+        /// Delay in milliseconds.
         by_ms: u64,
     },
-    /// It catches up, and follows at once again.
+    /// Lets the watch cache catch up and follow the store without delay.
     ThawWatchCache,
-    /// The store goes back to an earlier state and revision, as after restoring a backup.
+    /// Restores the store to an earlier state and revision, as from a backup.
     Restore {
-        /// The resourceVersion to go back to.
+        /// The resourceVersion to restore.
         to: Ref,
     },
 }
 
-/// What an answer is instead of the truth, or how it is written.
+/// Replaces a response, or changes how it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShapeAction {
-    /// Answer the request with this instead of the truth.
+    /// Sends this response instead of the normal one.
     Reply(Reply),
-    /// Answer a LIST truthfully but for this.
+    /// Sends the normal LIST response with these changes.
     EditPage(PageEdit),
-    /// The answer's head (and all after it) comes so many milliseconds late.
+    /// Delays the response, including its head, by this many milliseconds.
     Delay(u64),
-    /// How the body is cut into writes.
+    /// How the body is split into writes.
     Pace(Pace),
-    /// The body is compressed, where the request takes that.
+    /// Compresses the body if the request accepts gzip.
     Gzip,
-    /// The request is never answered, not even with a head: the connection ends so, or stays silent.
+    /// Sends no response, not even a head: the connection ends this way, or stays silent.
     NoAnswer(Ending),
 }
 
-/// What is done to the events the truth has to say.
+/// Changes to the store's events on a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleAction {
-    /// The next so many truthful events of the stream are never sent, though the truth moved on.
+    /// Drops the next events of the stream; the store is not affected.
     DropEvents(u32),
-    /// The next truthful event is sent so many times.
+    /// Sends the next event this many times.
     RepeatEvent(u32),
-    /// The next so many truthful events are held and sent in reverse order.
+    /// Buffers this many events and sends them in reverse order.
     ReorderEvents(u32),
-    /// The stream sends no bookmarks from now on: neither periodic ones nor the end marker.
+    /// Sends no bookmarks on the stream from now on: neither periodic ones nor the end marker.
     NoBookmarks,
-    /// The end marker's annotation has this value instead of `"true"`; `None`: the bookmark comes without it.
+    /// Replaces the value `"true"` of the end marker's annotation; `None`: sends the bookmark without it.
     EndMarker(Option<String>),
-    /// The body is cut there and ends so.
+    /// Truncates the body and ends it.
     Truncate {
-        /// Where.
+        /// Where to cut.
         cut: Cut,
-        /// How.
+        /// How to end.
         ending: Ending,
     },
 }
 
-/// What the script says on a watch.
+/// Scripted frames on a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SayAction {
-    /// Send these bytes on the watch, each entry with a newline at its end unless it says otherwise.
+    /// Sends these bytes; a newline follows each entry unless disabled.
     Send(Vec<RawFrame>),
-    /// Send a watch event the truth knows nothing of.
+    /// Sends a watch event that is not in the store's history.
     SendEvent {
-        /// `ADDED`, `MODIFIED`, `DELETED`, or any other word.
+        /// `ADDED`, `MODIFIED`, `DELETED`, or any other text.
         kind: String,
         /// The object.
         object: SentObject,
         /// Overrides `metadata.resourceVersion`; `Expected::Absent` removes it.
         resource_version: Option<Expected>,
     },
-    /// Send an ERROR event with this Status. The stream stays open until an `end` says otherwise.
+    /// Sends an ERROR event with this Status. The stream stays open until an `end` action.
     SendError(StatusSpec),
-    /// Send a bookmark now.
+    /// Sends a bookmark.
     SendBookmark {
-        /// Its resourceVersion; `None`: the current one; `Expected::Absent` or `Is("")`: as written.
+        /// Its resourceVersion; `None`: the current one; `Expected::Absent` or `Is("")`: sent like that.
         resource_version: Option<Expected>,
         /// Value of `k8s.io/initial-events-end`; `None`: no annotation.
         initial_events_end: Option<String>,
         /// `as:`: the name bound to its resourceVersion.
         binds: Option<String>,
     },
-    /// The connection of the answer takes no more requests; this answer goes on.
+    /// Sends GOAWAY: the connection accepts no more requests; this response continues.
     Goaway,
-    /// The answer ends so, now (after its head and what this step already sent).
+    /// Ends the response now (after its head and the frames that this step already sent).
     End(Ending),
 }
 
 /// The object of a scripted event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SentObject {
-    /// The one of this name as it is in the store at that moment. If there is none, nothing is sent.
+    /// The object of this name in its current state. Nothing is sent if it does not exist.
     Stored(ObjectName),
-    /// This, as is; where an object of its kind and name is in the store and it has no uid, with the uid and the creation
-    /// time of that one.
+    /// This object. If it has no uid and the store has an object of its kind and name, it gets the uid and creation
+    /// timestamp of that object.
     Given(Value),
 }
 
 impl Action {
-    /// Does it concern an answer, rather than the truth or the server as a whole?
+    /// Returns true if the action acts on a response, rather than on the store or the whole server.
     pub fn concerns_answer(&self) -> bool {
         match self {
             Self::Truth(_) | Self::Refuse(_) => false,
@@ -157,7 +158,7 @@ impl Action {
         }
     }
 
-    /// The word for it in scenario files and transcripts.
+    /// Returns the word in scenario files and transcripts.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Truth(action) => match action {
@@ -202,33 +203,33 @@ impl Action {
     }
 }
 
-/// A scripted answer.
+/// A scripted response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// HTTP status.
     pub status: u16,
-    /// Headers beside those every answer has; replaces `Content-Type` if given.
+    /// Additional headers; a `Content-Type` replaces the default one.
     pub headers: Vec<(String, String)>,
-    /// `Retry-After`, verbatim (seconds or a date).
+    /// `Retry-After` header, verbatim (seconds or a date).
     pub retry_after: Option<String>,
     /// The body.
     pub body: ReplyBody,
 }
 
-/// The body of a scripted answer.
+/// The body of a scripted response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyBody {
     /// A Status.
     Status(StatusSpec),
-    /// Text, as is.
+    /// Text, sent verbatim.
     Raw(String),
     /// JSON.
     Json(Value),
-    /// What the truthful answer would have been (with another status or headers).
+    /// The body of the normal response (with a different status or headers).
     Truth,
 }
 
-/// A Kubernetes Status, as scripted. What is `None` is left out of the JSON.
+/// A scripted Kubernetes Status. `None` fields are omitted from the JSON.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StatusSpec {
     /// `code`.
@@ -241,27 +242,27 @@ pub struct StatusSpec {
     pub retry_after_seconds: Option<u32>,
     /// `details.causes[].reason`.
     pub causes: Vec<String>,
-    /// `metadata.continue`: offer an inconsistent token made from the one in the request.
+    /// Adds `metadata.continue`: an inconsistent token derived from the one in the request.
     pub inconsistent_token: bool,
 }
 
-/// What to change in a truthful LIST answer.
+/// Changes to a LIST response.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PageEdit {
     /// `metadata.resourceVersion`; `Expected::Absent` removes it.
     pub resource_version: Option<Expected>,
-    /// `metadata.continue`; `Expected::Absent` removes it. Any other text is made up: a request that brings it back is
-    /// answered as if it had brought the truthful token.
+    /// `metadata.continue`; `Expected::Absent` removes it. Any other text is an alias: a request with it is handled
+    /// as if it had sent the original token.
     pub continue_token: Option<Expected>,
     /// `metadata.remainingItemCount`.
     pub remaining: Option<i64>,
-    /// Names of items to leave out (`*`: all).
+    /// Names of items to remove (`*`: all).
     pub without: Vec<String>,
-    /// Items to add at the end, as is.
+    /// Items to append, verbatim.
     pub add: Vec<Value>,
-    /// `items` is `null` instead of `[]`, or missing.
+    /// Writes `items` as `null` instead of `[]`, or omits it.
     pub items: Option<ItemsShape>,
-    /// Replaces `kind` of the list.
+    /// Replaces the list's `kind`.
     pub kind: Option<String>,
 }
 
@@ -274,11 +275,11 @@ pub enum ItemsShape {
     Missing,
 }
 
-/// Bytes to put on a watch stream.
+/// Raw bytes for a watch stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawFrame {
-    /// The bytes; not always UTF-8.
+    /// The bytes; not necessarily UTF-8.
     pub bytes: Vec<u8>,
-    /// Add `\n`. Default true.
+    /// Whether to append `\n`. Default true.
     pub newline: bool,
 }

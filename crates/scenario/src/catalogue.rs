@@ -1,6 +1,6 @@
-//! The requirements a scenario may cover and the invariants it may excuse: ids, levels and one line each.
+//! The requirements that a scenario may cover and the invariants that it may excuse: ids, levels and a sentence each.
 //!
-//! The text is `requirements/catalogue.yaml`, to which a link in this package leads. Nothing here knows how a requirement is checked.
+//! Read from `requirements/catalogue.yaml`, through a link in this package. Independent of how requirements are checked.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -9,20 +9,20 @@ use serde::Deserialize;
 
 const TEXT: &str = include_str!("../catalogue.yaml");
 
-/// How binding a requirement is (RFC 2119).
+/// Requirement level (RFC 2119).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Level {
-    /// Breaking it breaks users.
+    /// A violation breaks users.
     Must,
-    /// There can be reasons not to.
+    /// There may be reasons for a deviation.
     Should,
-    /// A choice.
+    /// Optional.
     May,
 }
 
 impl Level {
-    /// `MUST`, `SHOULD`, `MAY`.
+    /// Returns `MUST`, `SHOULD` or `MAY`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Must => "MUST",
@@ -32,13 +32,13 @@ impl Level {
     }
 }
 
-/// Which clients a requirement concerns.
+/// The clients that a requirement applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Profile {
     /// Caching clients: informer, reflector, store.
     #[serde(rename = "C")]
     Caching,
-    /// Raw resuming watches without a list.
+    /// Clients that resume a watch without a list.
     #[serde(rename = "W")]
     Watching,
     /// Both.
@@ -46,52 +46,52 @@ pub enum Profile {
     Both,
 }
 
-/// One requirement.
+/// A requirement of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
-    /// `PAGE-05`.
+    /// Id, e.g. `PAGE-05`.
     pub id: String,
-    /// `PAGE`.
+    /// Family, e.g. `PAGE`.
     pub family: String,
-    /// How binding it is.
+    /// Requirement level.
     pub level: Level,
-    /// Whom it concerns.
+    /// The clients it applies to.
     pub profile: Profile,
-    /// What it says, one sentence.
+    /// The requirement, in one sentence.
     pub text: String,
-    /// It concerns only clients that send a LIST with this option: a name and a value of its query.
+    /// Applies only to clients that send a LIST with this query parameter: name and value.
     pub concerns: Option<(String, String)>,
-    /// What decides it where no scenario can: a file of this repository, and what in it (`path: word`).
+    /// Evidence where no scenario can decide it: a file of this repository, and a word in it (`path: word`).
     pub shown_by: Option<(String, String)>,
-    /// Why nothing decides it.
+    /// Why it is not decided.
     pub undecided: Option<String>,
 }
 
-/// One invariant.
+/// An invariant of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invariant {
-    /// `INV-07`.
+    /// Id, e.g. `INV-07`.
     pub id: String,
-    /// What it says, one sentence.
+    /// The invariant, in one sentence.
     pub text: String,
 }
 
-/// All requirements, family by family as in the file, by number within.
+/// Returns all requirements, by family in the order of the file, then by number.
 pub fn requirements() -> &'static [Requirement] {
     &CATALOGUE.requirements
 }
 
-/// All invariants, by number.
+/// Returns all invariants, by number.
 pub fn invariants() -> &'static [Invariant] {
     &CATALOGUE.invariants
 }
 
-/// The requirement of this id.
+/// Returns the requirement with this id.
 pub fn requirement(id: &str) -> Option<&'static Requirement> {
     requirements().iter().find(|requirement| requirement.id == id)
 }
 
-/// The invariant of this id.
+/// Returns the invariant with this id.
 pub fn invariant(id: &str) -> Option<&'static Invariant> {
     invariants().iter().find(|invariant| invariant.id == id)
 }
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_is_whole() {
+    fn the_catalogue_is_complete() {
         assert_eq!(requirements().len(), 121);
         assert_eq!(invariants().len(), 22);
         for requirement in requirements() {

@@ -1,8 +1,8 @@
-//! Holds a tree against the schema and collects every disagreement: unknown and missing keys, wrong types, words that
-//! are not allowed, numbers out of range.
+//! Validates a tree against the schema and collects all errors: unknown and missing keys, wrong types, words that are
+//! not allowed, numbers out of range.
 //!
-//! It knows the few keywords of JSON Schema our own schema uses, and nothing of scenarios. What is wrong is taken out of
-//! the tree (or mended, when it is plain what was meant), so that the rest can still be looked at.
+//! Supports only the JSON Schema keywords that the scenario schema uses; independent of the language itself. Invalid
+//! nodes are removed from the tree (or repaired, if the intention is clear), so that the rest can still be validated.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::problem::{Code, Problem};
 use super::tree::{Kind, Node};
 use super::words::{nearest, suggest};
 
-/// Checks `node`, called `what`, against `schema` and mends it. False: nothing usable is left of it.
+/// Validates `node`, called `what`, against `schema` and repairs it. Returns false if nothing usable is left.
 pub(crate) fn check(node: &mut Node, schema: &Value, what: &str, problems: &mut Vec<Problem>) -> bool {
     let nothing = Map::new();
     Checker {
@@ -30,7 +30,7 @@ struct Checker<'s, 'p> {
 }
 
 impl<'s> Checker<'s, '_> {
-    /// Is `node`, called `what`, as `schema` wants it?
+    /// Returns true if `node`, called `what`, conforms to `schema`.
     fn value(&mut self, node: &mut Node, schema: &'s Value, what: &str) -> bool {
         let schema = self.resolve(schema);
         if let Some(words) = self.words(schema) {
@@ -38,7 +38,7 @@ impl<'s> Checker<'s, '_> {
         }
         let branches = branches(schema);
         if !branches.is_empty() {
-            // Where a number may stand beside a word, a wrong word may as well be a wrong number: name both.
+            // If both a number and a word are allowed, an invalid word may be an invalid number: name both.
             let number_or_word = branches
                 .iter()
                 .any(|branch| branch.get("type").is_some_and(|t| t == "integer"));
@@ -114,7 +114,7 @@ impl<'s> Checker<'s, '_> {
             self.problems.push(problem);
         }
 
-        // Two misspelt keys may have been mended to the same one; the first wins.
+        // Two misspelt keys may have been repaired to the same one; the first wins.
         let mut seen: BTreeSet<String> = BTreeSet::new();
         entries.retain_mut(|(key, value)| {
             let word = key.text().unwrap_or_default().to_owned();
@@ -150,7 +150,7 @@ impl<'s> Checker<'s, '_> {
                     .maybe_hint(hint),
             );
         }
-        // The scenario itself goes on without: each of its keys is looked at on its own.
+        // The root is kept despite missing keys, so that its other keys are validated.
         missing.is_empty() || std::ptr::eq(schema, self.root)
     }
 
@@ -235,7 +235,7 @@ impl<'s> Checker<'s, '_> {
         };
         let span = match &node.kind {
             Kind::Scalar { .. } => node.span,
-            // A caret under the first character is enough of a list or a map.
+            // For a list or map, marking the first character suffices.
             Kind::Mapping(_) | Kind::Sequence(_) => super::span::Span {
                 start: node.span.start,
                 end: node.span.start + 1,
@@ -253,7 +253,7 @@ impl<'s> Checker<'s, '_> {
         false
     }
 
-    /// The branch a node was meant for: the one that admits its type and knows most of its keys.
+    /// Returns the branch that a node is meant for: the one that accepts its type and knows most of its keys.
     fn choose(&self, node: &Node, branches: &'s [Value]) -> Option<&'s Value> {
         let score = |branch: &Value| {
             let branch = self.resolve_any(branch);
@@ -264,7 +264,7 @@ impl<'s> Checker<'s, '_> {
                     .filter(|(key, _)| key.text().is_some_and(|text| properties.contains_key(text)))
                     .count(),
                 (Kind::Mapping(_), None) | (Kind::Scalar { .. } | Kind::Sequence(_), _) => {
-                    // A scalar prefers the branch of which it is a word.
+                    // A scalar prefers a branch that lists it as a word.
                     let words = self.words(branch);
                     usize::from(
                         words.is_some_and(|words| node.text().is_some_and(|text| words.contains(&text))),
@@ -282,7 +282,7 @@ impl<'s> Checker<'s, '_> {
         best.map(|(_, branch)| branch)
     }
 
-    /// Does the type of `node` fit `schema`?
+    /// Returns true if the type of `node` fits `schema`.
     fn admits(&self, schema: &Value, node: &Node) -> bool {
         let schema = self.resolve_any(schema);
         if self.words(schema).is_some() {
@@ -335,7 +335,7 @@ impl<'s> Checker<'s, '_> {
         own.or_else(|| self.resolve(schema).get("description").and_then(Value::as_str))
     }
 
-    /// The words a schema allows, if it allows nothing else.
+    /// Returns the words that a schema allows, if it allows nothing else.
     fn words<'v>(&self, schema: &'v Value) -> Option<Vec<&'v str>> {
         if let Some(words) = schema.get("enum").and_then(Value::as_array) {
             return Some(words.iter().filter_map(Value::as_str).collect());
@@ -374,7 +374,7 @@ fn entries_rename_clash(given: &BTreeSet<String>, meant: &str) -> bool {
     given.contains(meant)
 }
 
-/// Follows references, and the `allOf` of one that carries a description beside a reference.
+/// Resolves references, including an `allOf` that adds a description to a reference.
 fn resolve<'v>(root: &'v Value, mut schema: &'v Value) -> &'v Value {
     loop {
         if let Some([only]) = schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
@@ -402,7 +402,7 @@ fn branches(schema: &Value) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// A text takes any scalar as written; the other types are strict.
+/// A text accepts any scalar as written; other types are strict.
 fn fits(kind: &str, node: &Node) -> bool {
     match kind {
         "string" => node.text().is_some() && !node.is_null(),

@@ -1,24 +1,23 @@
-//! The options of the client under test. Values only; what a client makes of them is its adapter's affair.
+//! Options of the client under test. Values only; the adapter applies them.
 
 use super::{ClientMode, InitialList, ListSemantic};
 
-/// Delays after failures. Every field has the meaning of the same-named one of `watcher::BackoffConfig`; `None` is the
-/// client's default.
+/// Delays after failures, as in `watcher::BackoffConfig`; `None`: the client's default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BackoffSettings {
     /// First delay in milliseconds, before jitter.
     pub initial_ms: Option<u64>,
-    /// Longest delay in milliseconds, before jitter.
+    /// Maximum delay in milliseconds, before jitter.
     pub max_ms: Option<u64>,
-    /// What a delay is multiplied by for the next.
+    /// Factor from one delay to the next.
     pub factor: Option<u32>,
-    /// Milliseconds without failures after which the next delay is the first one again.
+    /// Milliseconds without failures after which the delay is reset.
     pub reset_after_ms: Option<u64>,
-    /// Longest `Retry-After`, in milliseconds, that is obeyed.
+    /// Cap for `Retry-After`, in milliseconds.
     pub retry_after_max_ms: Option<u64>,
 }
 
-/// What of a library is started.
+/// Part of a library that a scenario starts (docs/adapter-protocol.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Contract {
     /// Lists, watches and recovery, as long as the run lasts: an informer, a reflector, a cache.
@@ -31,7 +30,7 @@ pub enum Contract {
 }
 
 impl Contract {
-    /// The word for it in scenario files.
+    /// Returns its word in scenario files.
     pub fn word(self) -> &'static str {
         match self {
             Self::Informer => "informer",
@@ -41,16 +40,16 @@ impl Contract {
     }
 }
 
-/// What the client is told. Every field has the meaning and default of the same-named option of `watcher::Config`.
+/// Configuration of the client. Fields have the meaning and default of the option of that name in `watcher::Config`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSettings {
-    /// What of the library is started.
+    /// Part of the library that is started.
     pub contract: Contract,
-    /// Where a watch starts, in [`Contract::Watch`].
+    /// resourceVersion at which a watch starts, for [`Contract::Watch`].
     pub resource_version: Option<String>,
-    /// Which entry point.
+    /// Entry point.
     pub mode: ClientMode,
-    /// The one object to watch, in [`ClientMode::Object`].
+    /// Name of the object to watch, for [`ClientMode::Object`].
     pub object: Option<String>,
     /// Label selector.
     pub labels: Option<String>,
@@ -58,28 +57,28 @@ pub struct ClientSettings {
     pub fields: Option<String>,
     /// `timeoutSeconds` of each watch; `None`: the client's default.
     pub timeout_s: Option<u32>,
-    /// Which state LIST may answer from.
+    /// Which state a LIST may be served from.
     pub list_semantic: ListSemantic,
-    /// How the first set is read.
+    /// How the initial snapshot is read.
     pub initial_list: InitialList,
-    /// Items a page; `None`: no paging. Default 500.
+    /// Page size; `None`: no paging. Default 500.
     pub page_size: Option<u32>,
-    /// Ask for bookmarks. Default true.
+    /// Whether to request bookmarks. Default true.
     pub bookmarks: bool,
-    /// Silence in bytes after which a watch is abandoned; `None`: the client's default.
+    /// Milliseconds without bytes after which a watch is abandoned; `None`: the client's default.
     pub idle_timeout_ms: Option<u64>,
-    /// Silence in bytes after which a LIST is abandoned; `None`: the client's default.
+    /// Milliseconds without bytes after which a LIST is abandoned; `None`: the client's default.
     pub list_timeout_ms: Option<u64>,
     /// Milliseconds without event or bookmark after which a LIST checks that the server has not gone back in time;
     /// `None`: the client's default, `Some(None)`: never.
     pub staleness_probe_after_ms: Option<Option<u64>>,
     /// Delays after failures.
     pub backoff: BackoffSettings,
-    /// Milliseconds the consumer takes an event; 0: none (slow consumer).
+    /// Milliseconds that the consumer takes per event (slow consumer); 0: none.
     pub consumer_delay_ms: u64,
-    /// The one event about an object, from 1, over which the consumer takes that time; `None`: over each.
+    /// The only event about an object, counted from 1, for which the consumer takes that time; `None`: every event.
     pub consumer_delay_event: Option<u32>,
-    /// Its HTTP client offers gzip where a request says nothing of encodings, and decodes it. Default false.
+    /// Whether its HTTP client offers gzip if a request sets no encoding, and decodes it. Default false.
     pub gzip: bool,
 }
 

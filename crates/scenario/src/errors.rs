@@ -1,6 +1,6 @@
-//! What is wrong with a scenario file, all of it at once, in words its author can act on.
+//! Errors of a scenario file: all at once, each with its position and a hint.
 //!
-//! It must not know how a mistake was found; it only says where it stands and what to do next.
+//! Independent of how errors are found.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -15,35 +15,35 @@ use super::lines::Lines;
 use super::problem::{Code, Problem};
 use super::span::Span;
 
-/// Mistakes of a file that are told; of more, only the number.
-const TOLD_MAX: usize = 50;
+/// Maximum number of errors listed per file; the rest is counted.
+const LISTED_ERRORS_MAX: usize = 50;
 
-/// Characters of a message or a path: they may repeat what the file says.
+/// Maximum length of a message or path, in characters: they may quote the file.
 const SENTENCE_MAX: usize = 400;
 
-/// Characters of a hint: it may list every word of a place.
+/// Maximum length of a hint, in characters: it may list all words allowed.
 const HINT_MAX: usize = 1_000;
 
-/// Characters of a message, where each error is one line.
+/// Maximum length of a message in the one-line format, in characters.
 const LINE_MAX: usize = 200;
 
-/// One mistake of a scenario file.
+/// An error in a scenario file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadError {
-    /// Its kind.
+    /// Error code.
     pub code: Code,
-    /// What is wrong, one sentence.
+    /// What is wrong, in one sentence.
     pub message: String,
-    /// Where.
+    /// Line and column.
     pub at: Place,
-    /// What the caret points at.
+    /// Label of the caret.
     pub label: String,
-    /// What to do next.
+    /// Suggestion for the fix.
     pub hint: Option<String>,
     span: Span,
 }
 
-/// Everything that is wrong with one scenario file, in the order of its lines. Never empty.
+/// All errors of one scenario file, in the order of its lines. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadErrors {
     path: PathBuf,
@@ -52,7 +52,7 @@ pub struct LoadErrors {
     count: usize,
 }
 
-/// How errors are drawn.
+/// Rendering style of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Without colours: for pipes, files and tests.
@@ -62,12 +62,12 @@ pub enum Style {
 }
 
 impl Style {
-    /// Colours if standard error is a terminal and `NO_COLOR` is not set (<https://no-color.org>).
+    /// Returns `Colour` if standard error is a terminal and `NO_COLOR` is not set (<https://no-color.org>).
     pub fn for_stderr() -> Self {
         Self::on(std::io::stderr().is_terminal())
     }
 
-    /// The same for standard output.
+    /// Returns `Colour` if standard output is a terminal and `NO_COLOR` is not set.
     pub fn for_stdout() -> Self {
         Self::on(std::io::stdout().is_terminal())
     }
@@ -90,7 +90,7 @@ impl LoadErrors {
         let count = problems.len();
         let errors = problems
             .into_iter()
-            .take(TOLD_MAX)
+            .take(LISTED_ERRORS_MAX)
             .map(|problem| LoadError {
                 code: problem.code,
                 message: sentence(&problem.message),
@@ -108,23 +108,23 @@ impl LoadErrors {
         }
     }
 
-    /// How many mistakes there are.
+    /// Returns the number of errors.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The first 50 errors, in the order of the file's lines. Control characters are escaped, and what repeats a long text
-    /// of the file is cut.
+    /// Returns the first 50 errors, in the order of the file's lines. Control characters are escaped, and long quotes
+    /// of the file are truncated.
     pub fn errors(&self) -> &[LoadError] {
         &self.errors
     }
 
-    /// The file they are in.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Draws each of [`errors`](Self::errors) with its line, a caret and a hint, and ends with who is at fault and what to do.
+    /// Renders each of [`errors`](Self::errors) with its line, a caret and a hint, followed by a summary.
     pub fn render(&self, style: Style) -> String {
         let theme = match style {
             Style::Plain => GraphicalTheme::unicode_nocolor(),
@@ -176,7 +176,7 @@ impl LoadErrors {
     }
 }
 
-/// One line an error, `path:line:column: error[code]: message (hint)`, for editors and logs.
+/// One line per error, `path:line:column: error[code]: message (hint)`, for editors and logs.
 impl fmt::Display for LoadErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for error in &self.errors {
@@ -188,12 +188,12 @@ impl fmt::Display for LoadErrors {
 
 impl std::error::Error for LoadErrors {}
 
-/// A text that may repeat what the file says: escaped, and cut.
+/// Escapes and truncates a text that may quote the file.
 fn sentence(text: &str) -> String {
     cut(&printable(text), SENTENCE_MAX)
 }
 
-/// At most so many characters.
+/// Truncates to a number of characters.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
@@ -201,11 +201,11 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// One error as miette draws it.
+/// An error as a miette diagnostic.
 #[derive(Debug)]
 struct Drawn<'e> {
     error: &'e LoadError,
-    /// Nothing, where there is no text.
+    /// `None` if the file has no text.
     excerpt: Option<Excerpt>,
 }
 
@@ -238,7 +238,7 @@ impl Diagnostic for Drawn<'_> {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        // A caret under a whole block says nothing: only the first line of the span is marked.
+        // A caret under a whole block is not helpful: only the first line of the span is marked.
         let marked = self.excerpt.as_ref()?.marked;
         let label = LabeledSpan::new_with_span(Some(self.error.label.clone()), marked);
         Some(Box::new(std::iter::once(label)))

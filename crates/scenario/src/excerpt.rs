@@ -1,6 +1,6 @@
-//! The few lines around a mistake, as they may be drawn: bounded in width, and without anything a terminal would obey.
+//! The lines around an error, as displayed: limited in width and free of control characters.
 //!
-//! It must not know what is wrong there.
+//! Independent of the error itself.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use trace::record::line::printable;
 use super::lines::Lines;
 use super::span::Span;
 
-/// Characters of a line that are drawn.
+/// Maximum number of characters displayed per line.
 const WIDTH: usize = 160;
 
-/// Characters drawn in front of the marked place, if the line has to be cut.
+/// Number of characters displayed before the marked position if the line is cut.
 const BEFORE: usize = 40;
 
 /// Three lines of a file.
@@ -22,16 +22,16 @@ const BEFORE: usize = 40;
 pub(super) struct Excerpt {
     name: String,
     text: String,
-    /// Lines of the file in front of the excerpt.
+    /// Number of lines of the file before the excerpt.
     lines_before: usize,
-    /// What is marked, in bytes of `text`.
+    /// The marked range, in bytes of `text`.
     pub(super) marked: SourceSpan,
-    /// The column of the mark in the file, from 0.
+    /// Column of the mark in the file, from 0.
     column: usize,
 }
 
 impl Excerpt {
-    /// The lines around the beginning of `span`, of which the first line is marked.
+    /// Creates an excerpt around the start of `span`, whose first line is marked.
     pub(super) fn new(path: &Path, lines: &Lines<'_>, span: Span) -> Self {
         let place = lines.place(span.start);
         let (at, column) = (place.line as usize, place.column as usize - 1);
@@ -65,7 +65,7 @@ impl Excerpt {
     }
 }
 
-/// Draws the line and returns where `under` characters from `column` on stand in `text`.
+/// Appends the marked line; returns the range in `text` of the `under` characters from `column` on.
 fn draw_marked(text: &mut String, line: &str, column: usize, under: usize) -> SourceSpan {
     let is_long = line.chars().nth(WIDTH).is_some();
     let skipped = if is_long { column.saturating_sub(BEFORE) } else { 0 };
@@ -82,7 +82,7 @@ fn draw_marked(text: &mut String, line: &str, column: usize, under: usize) -> So
     SourceSpan::new(start.into(), end - start)
 }
 
-/// Appends a line from its character `skipped` on, cut where it is too long.
+/// Appends a line without its first `skipped` characters, truncated if too long.
 fn draw(text: &mut String, line: &str, skipped: usize) {
     if skipped > 0 {
         text.push('…');
@@ -94,7 +94,7 @@ fn draw(text: &mut String, line: &str, skipped: usize) {
     }
 }
 
-/// One character for another, so that columns stay: control characters have pictures.
+/// Replaces a control character by its Unicode picture, so that columns stay unchanged.
 fn visible(c: char) -> char {
     match c {
         '\t' => c,
@@ -113,7 +113,7 @@ impl SourceCode for Excerpt {
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let inner = self.text.read_span(span, before, after)?;
-        // The place in the heading is read without lines around it.
+        // miette reads the position in the heading without context lines.
         let column = if before == 0 && after == 0 {
             self.column
         } else {
@@ -130,7 +130,7 @@ impl SourceCode for Excerpt {
     }
 }
 
-/// A path that may be printed.
+/// Returns a path with control characters escaped.
 pub(super) fn printable_path(path: &Path) -> String {
     printable(&path.display().to_string()).into_owned()
 }

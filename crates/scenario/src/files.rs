@@ -1,6 +1,6 @@
-//! Scenario files on disk: which files a path on a command line means, and their text, bounded.
+//! Scenario files on disk: finds the files for command-line paths and reads their text, with limits.
 //!
-//! It must not know what a scenario says.
+//! Independent of the content of scenarios.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,25 +12,25 @@ use super::errors::LoadErrors;
 use super::problem::{Code, Problem};
 use super::span::Span;
 
-/// No scenario is larger, in bytes: what comes in is bounded before it is read.
+/// Maximum size of a scenario file, in bytes; checked before reading.
 pub(super) const LARGEST_FILE: usize = 1 << 20;
 
-/// Endings of the files in a folder that are scenarios.
+/// File extensions of scenarios in a folder.
 const ENDINGS: [&str; 2] = ["yaml", "yml"];
 
-/// A scenario file that was found.
+/// A scenario file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The folder its id is counted from: `root/group/claim.yaml` is `group/claim`.
+    /// The folder that its id is relative to: `root/group/claim.yaml` is `group/claim`.
     pub root: PathBuf,
-    /// The file itself was named, not a folder it is in.
+    /// Whether the file itself was named, not a folder that contains it.
     pub named: bool,
 }
 
 impl ScenarioFile {
-    /// The file at `path`, named by its user.
+    /// Creates an entry for a file named by the user.
     pub fn named(path: &Path) -> Self {
         let root = root_of(path).or(path.parent()).unwrap_or(Path::new(""));
         Self {
@@ -40,23 +40,23 @@ impl ScenarioFile {
         }
     }
 
-    /// Reads the scenario in it.
+    /// Reads the scenario.
     ///
     /// # Errors
-    /// Everything that is wrong with it, at once.
+    /// All errors of the file.
     pub fn load(&self) -> Result<Scenario, LoadErrors> {
         super::load(&self.path, &self.root)
     }
 }
 
-/// Finds the scenario files that `paths` mean: files as they are, and of folders what ends in `.yaml` or `.yml`, in order of
-/// their names, folders inside them too. A folder is entered once, whatever links lead to it. Transcripts (`.snap`) are left
-/// out, since a pattern of the shell takes them along.
+/// Finds the scenario files for `paths`: files themselves, and for folders all `.yaml` and `.yml` files including
+/// subfolders, sorted by name. A folder is entered once, even if several links lead to it. Transcripts (`.snap`) are
+/// skipped, because shell patterns match them too.
 ///
-/// Ids are counted from the nearest folder called `scenarios` above a file; without one from the folder given, or from the
-/// file's own.
+/// Ids are relative to the nearest ancestor folder called `scenarios`; without one to the given folder, or to the
+/// folder of the file.
 ///
-/// Returns the files, and an error for each folder that cannot be read or has no scenario.
+/// Returns the files, and an error for each folder that cannot be read or contains no scenario.
 pub fn find(paths: &[PathBuf]) -> (Vec<ScenarioFile>, Vec<LoadErrors>) {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     for path in paths {
@@ -82,7 +82,7 @@ pub fn find(paths: &[PathBuf]) -> (Vec<ScenarioFile>, Vec<LoadErrors>) {
     (files, errors)
 }
 
-/// The nearest folder called `scenarios` above a file.
+/// Returns the nearest ancestor folder called `scenarios`.
 fn root_of(path: &Path) -> Option<&Path> {
     path.ancestors()
         .skip(1)
@@ -128,10 +128,11 @@ fn collect(
     }
 }
 
-/// Reads the text of a regular file of bounded size.
+/// Reads a regular file of limited size.
 ///
 /// # Errors
-/// It is no regular file, too large, no UTF-8 (with the place of the first byte that is not), or cannot be read.
+/// If it is not a regular file, is too large, is not UTF-8 (with the position of the first invalid byte), or cannot
+/// be read.
 pub(super) fn read(path: &Path) -> Result<String, LoadErrors> {
     let unreadable = |message: String, hint: &str| {
         let problem = Problem::new(Code::Unreadable, Span::default(), message).hint(hint);
@@ -145,7 +146,7 @@ pub(super) fn read(path: &Path) -> Result<String, LoadErrors> {
     };
     let metadata = std::fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {
-        // Opening a pipe waits for somebody who writes, and a device may have no end.
+        // Opening a pipe blocks until there is a writer, and a device may be endless.
         let kind = if metadata.is_dir() {
             "a folder"
         } else {
@@ -157,7 +158,7 @@ pub(super) fn read(path: &Path) -> Result<String, LoadErrors> {
         ));
     }
     let mut bytes = Vec::new();
-    // One more than allowed shows that there is more; the file may also grow meanwhile.
+    // Reads one byte more than allowed to detect larger files; the file may also grow meanwhile.
     let opened = File::open(path).map_err(failed)?;
     opened
         .take(LARGEST_FILE as u64 + 1)
@@ -183,7 +184,7 @@ pub(super) fn read(path: &Path) -> Result<String, LoadErrors> {
     })
 }
 
-/// The mistake of a text of `length` bytes that is larger than anything of its kind.
+/// Returns the error for a text of `length` bytes that exceeds the limit.
 pub(super) fn too_large(length: u64, what: &str) -> Problem {
     let message = format!("the file has {length} bytes; {what} has at most {LARGEST_FILE}");
     Problem::new(Code::OutOfRange, Span::default(), message)

@@ -1,5 +1,5 @@
-//! The kinds a scenario file may name: those the fake serves, and those its own definitions add. What a kind is, the
-//! model's catalog says.
+//! Kinds that a scenario file may use: those served by the fake, and those of the file's own
+//! CustomResourceDefinitions. Defined by the model's catalog.
 
 use apimachinery::Version;
 use apimachinery::kind::Kind;
@@ -22,11 +22,11 @@ pub(crate) const SHORT_WORDS: &[&str] = &[
     "widget",
 ];
 
-/// The kinds of one file.
+/// The kinds available to one file.
 #[derive(Debug)]
 pub(crate) struct Kinds {
     catalog: Catalog,
-    /// Definitions of the file, with the names that were accepted.
+    /// CustomResourceDefinitions of the file, with accepted names.
     definitions: Vec<Value>,
 }
 
@@ -40,7 +40,7 @@ impl Default for Kinds {
 }
 
 impl Kinds {
-    /// Those that a server serves.
+    /// Creates the kinds that a server serves.
     pub(crate) fn of(served: &Catalog) -> Self {
         Self {
             catalog: served.clone(),
@@ -48,10 +48,10 @@ impl Kinds {
         }
     }
 
-    /// Adds what a `CustomResourceDefinition` defines.
+    /// Adds the kind of a CustomResourceDefinition.
     ///
     /// # Errors
-    /// What is wrong with the definition, in the server's words.
+    /// The validation errors of the definition, as the server reports them.
     pub(crate) fn define(&mut self, manifest: &Value) -> Result<(), Vec<String>> {
         let (accepted, rows) = crd::established(manifest, &self.definitions)?;
         if let Some(kind) = rows.first() {
@@ -61,18 +61,18 @@ impl Kinds {
         Ok(())
     }
 
-    /// Every kind.
+    /// Returns all kinds.
     pub(crate) fn all(&self) -> &[&'static Kind] {
         self.catalog.kinds()
     }
 
-    /// The kind of this group and plural, in the version that is stored.
+    /// Returns the kind of this group and plural, in its storage version.
     pub(crate) fn find(&self, group: &str, plural: &str) -> Option<&'static Kind> {
         self.catalog.find(group, plural)
     }
 
-    /// The kind a target's resource means (`configmaps`, `widgets.probe.example.com`); of a custom resource, the version
-    /// that is stored.
+    /// Returns the kind of a target's resource (`configmaps`, `widgets.probe.example.com`); for a custom resource in
+    /// its storage version.
     pub(crate) fn by_resource(&self, resource: &str) -> Option<&'static Kind> {
         let mut named = self
             .all()
@@ -83,12 +83,12 @@ impl Kinds {
         named.find(|kind| !kind.custom || kind.shows.is_none()).or(first)
     }
 
-    /// The kind of a manifest.
+    /// Returns the kind of a manifest.
     pub(crate) fn by_api_version(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
         self.catalog.find_kind(api_version, kind)
     }
 
-    /// The kind a short form means.
+    /// Returns the kind of a short form.
     pub(crate) fn by_word(&self, word: &str) -> Option<&'static Kind> {
         let known = SHORT_WORDS.contains(&word);
         let mut kinds = self.all().iter().copied();

@@ -1,8 +1,8 @@
-//! A scenario, parsed and trusted: what is in the store, what the client is told, where the server lies, and what
-//! must come of it. Nothing past `scenario::load` asks whether a step is legal.
+//! A parsed and validated scenario: objects in the store, client configuration, scripted faults, and expectations.
+//! Code outside `scenario::load` relies on its validity.
 //!
-//! The file's own shape (spans, short forms) is `raw`; [`load`] reads it strictly and turns it into these types, or
-//! into *all* of its errors with file, line, column and a hint.
+//! The file format itself (spans, short forms) is `raw`; [`load`] parses it strictly and converts it to these types,
+//! or returns *all* errors with file, line, column and a hint.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ mod validate;
 mod warnings;
 mod words;
 
-/// A place in a scenario file.
+/// A position in a scenario file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
     /// Line, from 1.
@@ -56,38 +56,38 @@ pub struct Place {
     pub column: u32,
 }
 
-/// One behaviour, one file.
+/// A scenario: one behaviour, one file.
 #[derive(Debug, Clone)]
 pub struct Scenario {
-    /// `gone/expired-mid-stream-forces-relist`: the path below the scenarios folder, without its ending.
+    /// `gone/expired-mid-stream-forces-relist`: the path below the scenarios folder, without extension.
     pub id: String,
-    /// Where it was read from.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The claim, one sentence.
+    /// The expected behaviour, in one sentence.
     pub title: String,
-    /// The reason the claim matters.
+    /// Why the behaviour matters.
     pub why: String,
-    /// Requirement ids (`PAGE-06`) this scenario can tell broken from kept.
+    /// Requirement ids (`PAGE-06`) that this scenario tests.
     pub covers: Vec<Covered>,
-    /// Where it comes from: URLs or `owner/repo#number`.
+    /// Sources: URLs or `owner/repo#number`.
     pub refs: Vec<String>,
-    /// The collection the client is told to watch.
+    /// The collection that the client watches.
     pub target: Target,
-    /// What the server is.
+    /// Server configuration.
     pub server: ServerSettings,
-    /// What the client is told.
+    /// Client configuration.
     pub client: ClientSettings,
-    /// In the store before the client starts, in order of creation.
+    /// Objects in the store before the client starts, in order of creation.
     pub objects: Vec<Manifest>,
-    /// What happens, read top to bottom.
+    /// Script, from top to bottom.
     pub steps: Vec<Step>,
-    /// What must come of it.
+    /// Expectations.
     pub expect: Expect,
 }
 
 impl Scenario {
-    /// A scenario in which nothing happens: what a server that only tells the truth plays. It watches the ConfigMaps of
-    /// all namespaces, and expects nothing.
+    /// Returns a scenario without steps, for a server without faults. Its target is the ConfigMaps of all namespaces,
+    /// and it expects nothing.
     pub fn empty(server: ServerSettings) -> Self {
         Self {
             id: String::new(),
@@ -112,57 +112,58 @@ impl Scenario {
     }
 }
 
-/// A requirement id with the place that names it.
+/// A requirement id with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Covered {
-    /// E.g. `PAGE-06`.
+    /// Id, e.g. `PAGE-06`.
     pub id: String,
-    /// Where the file says so.
+    /// Position in the file.
     pub at: Place,
 }
 
-/// The collection under watch.
+/// The watched collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// API group, empty for core.
     pub group: String,
-    /// `v1`.
+    /// API version, e.g. `v1`.
     pub version: String,
-    /// `configmaps`.
+    /// Plural, e.g. `configmaps`.
     pub plural: String,
-    /// `ConfigMap`.
+    /// Kind, e.g. `ConfigMap`.
     pub kind: String,
     /// `None`: all namespaces, or a cluster-scoped kind.
     pub namespace: Option<String>,
 }
 
-/// What the server is, where it differs from the default.
+/// Server configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSettings {
-    /// The Kubernetes minor.
+    /// The emulated Kubernetes minor version.
     pub version: Version,
-    /// The revision the store starts at; the first object written gets the next one. Default 1000.
+    /// Initial revision of the store; the first object written gets the next one. Default 1000.
     pub revision: u64,
-    /// Events the watch cache keeps a resource before it evicts the oldest. Default 100.
+    /// Number of events per resource that the watch cache keeps. Default 100.
     pub watch_cache_capacity: usize,
     /// Milliseconds between periodic bookmarks. Default 60 000.
     pub bookmark_interval_ms: u64,
-    /// Does etcd tell idle watch caches of writes to other resources, as kubeadm configures it? Without it bookmarks and
-    /// reads at `resourceVersion=0` show the last revision the cache had reason to learn. Default true.
+    /// Whether etcd sends progress notifications for writes to other resources to idle watch caches, as configured by
+    /// kubeadm. Without it bookmarks and reads at `resourceVersion=0` return the last revision that the cache
+    /// received by other means. Default true.
     pub progress_notify: bool,
-    /// The feature gate `WatchList`. `Some(false)`: a request for a streaming list is refused as with the gate off, and
-    /// meets no step, rule or expectation: a client sends it to learn that it has to LIST. Default `None`, as the version
-    /// does.
+    /// Feature gate `WatchList`. `Some(false)`: a streaming list is rejected as with the gate off, and is not matched
+    /// against steps, rules or expectations, because a client sends it only to detect support. Default `None`: as in
+    /// the emulated version.
     pub streaming_lists: Option<bool>,
-    /// Seconds from 1970 to the moment the server starts: what its times count from. Default 2026-01-01T00:00:00Z.
+    /// Server start in seconds since 1970, the base of its timestamps. Default 2026-01-01T00:00:00Z.
     pub epoch_seconds: u64,
-    /// What is spoken with the client under test.
+    /// Transport used with the client under test.
     pub transport: Transport,
-    /// Requests a client may have under way on one HTTP/2 connection. Default 100.
+    /// Concurrent streams per HTTP/2 connection. Default 100.
     pub max_concurrent_streams: u32,
 }
 
-/// What is spoken with a client.
+/// Transport used with a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
     /// HTTP/1.1 over bare TCP.
@@ -170,12 +171,12 @@ pub enum Transport {
     Http1,
     /// HTTP/1.1 over TLS.
     TlsHttp1,
-    /// HTTP/2 over TLS, agreed on by ALPN.
+    /// HTTP/2 over TLS, negotiated by ALPN.
     TlsHttp2,
 }
 
 impl Transport {
-    /// Is there TLS?
+    /// Returns true for transports over TLS.
     pub fn is_tls(self) -> bool {
         match self {
             Self::Http1 => false,
@@ -200,7 +201,7 @@ impl Default for ServerSettings {
     }
 }
 
-/// How the client under test is driven.
+/// Entry point of the client under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClientMode {
     /// `watcher(api, config)`.
@@ -212,7 +213,7 @@ pub enum ClientMode {
     Object,
 }
 
-/// How the first set is read.
+/// How the initial snapshot is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InitialList {
     /// LIST, then WATCH.
@@ -222,42 +223,42 @@ pub enum InitialList {
     StreamingList,
 }
 
-/// Which state a LIST may answer from.
+/// Which state a LIST may be served from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ListSemantic {
-    /// The newest (`resourceVersion` unset).
+    /// The most recent (`resourceVersion` unset).
     #[default]
     MostRecent,
     /// Any (`resourceVersion=0`).
     Any,
 }
 
-/// An object to write: the collection it belongs to and its JSON (`apiVersion`, `kind` and `metadata.name` present,
-/// `metadata.namespace` filled in for namespaced kinds).
+/// An object to write: its collection and its JSON (with `apiVersion`, `kind` and `metadata.name`, and with
+/// `metadata.namespace` for namespaced kinds).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     /// API group, empty for core.
     pub group: String,
-    /// `configmaps`.
+    /// Plural, e.g. `configmaps`.
     pub plural: String,
     /// `None` for cluster-scoped objects.
     pub namespace: Option<String>,
     /// `metadata.name`.
     pub name: String,
-    /// The object.
+    /// The object as JSON.
     pub json: Value,
-    /// `as:`: the name bound to the resourceVersion this write gets.
+    /// `as:`: the name bound to the resourceVersion of this write.
     pub binds: Option<String>,
-    /// Where the file says so.
+    /// Position in the file.
     pub at: Place,
 }
 
-/// Names one object: by default of the target's kind and namespace.
+/// Reference to an object, by default of the target's kind and namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectName {
     /// API group, empty for core.
     pub group: String,
-    /// `configmaps`.
+    /// Plural, e.g. `configmaps`.
     pub plural: String,
     /// `None` for cluster-scoped objects.
     pub namespace: Option<String>,
@@ -266,7 +267,7 @@ pub struct ObjectName {
 }
 
 impl ObjectName {
-    /// `namespace/name`, or `name`.
+    /// Returns `namespace/name`, or `name`.
     pub fn key(&self) -> String {
         match &self.namespace {
             Some(namespace) => format!("{namespace}/{}", self.name),
@@ -275,62 +276,62 @@ impl ObjectName {
     }
 }
 
-/// A trigger and what to do when it is met. A step is armed when the one before it is done.
+/// A trigger and its actions. A step is armed when the previous one is done.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Where the step begins.
+    /// Position of the step.
     pub at: Place,
-    /// `as:`. A step that waits for a LIST or a page binds the answer's `$name.rv` and `$name.continue`; any step with
-    /// a name can be meant by `before:` and `after:`. What a write binds stands beside the write (`binds`).
+    /// `as:`. A step that waits for a LIST or a page binds `$name.rv` and `$name.continue` of the response; `before:`
+    /// and `after:` may refer to any named step. Names of writes are in their `binds`.
     pub name: Option<String>,
-    /// When it runs.
+    /// Trigger.
     pub when: Trigger,
-    /// It is skipped when a step behind it is met first. Never the last step.
+    /// Skip the step if a later step is met first. Never set on the last step.
     pub optional: bool,
-    /// How often a request trigger may be met before the step is done.
+    /// How often a request trigger may match before the step is done.
     pub times: Times,
-    /// What is done, in order. Truth first, then the answer, then the socket: an answer is computed from the truth as
-    /// the earlier actions left it.
+    /// Actions, in order: store, response, socket. The response is computed from the store after the earlier actions.
     pub actions: Vec<Action>,
-    /// How long the step may wait before the verdict is *stuck*, in milliseconds. Default 5 min in `sim`, 20 s in `live`.
+    /// How long the step may wait before the verdict is *stuck*, in milliseconds. Default 5 min in `sim`, 20 s in
+    /// `live`.
     pub within_ms: Option<u64>,
 }
 
 impl Step {
-    /// Does it act on a watch without being triggered by a request, so that one must be open?
+    /// Returns true if the step acts on a watch without being triggered by a request, so that one must be open.
     pub fn needs_watch(&self) -> bool {
         !matches!(self.when, Trigger::Request(_)) && self.actions.iter().any(Action::concerns_answer)
     }
 }
 
-/// How often a request trigger is met before its step is done.
+/// How often a request trigger matches before its step is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
-    /// So many requests. Default 1.
+    /// Number of requests. Default 1.
     Count(u32),
-    /// Every matching request in this many milliseconds from the first one.
+    /// Every matching request within this many milliseconds of the first one.
     For(u64),
 }
 
 /// When a step runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trigger {
-    /// As soon as the step before it is done.
+    /// As soon as the previous step is done.
     Now,
     /// When a matching request arrives, before it is answered.
     Request(RequestTrigger),
     /// When the client reports a matching event (counted from when the step is armed).
     Emitted(EmittedMatch),
-    /// So many milliseconds after the step is armed.
+    /// This many milliseconds after the step is armed.
     After(u64),
-    /// When neither side did anything for so many milliseconds (bookmarks do not count).
+    /// When neither side sent anything for this many milliseconds (bookmarks do not count).
     Quiet(u64),
-    /// When the client has a watch open and its cache equals the truth. Of a client that reports nothing: when it has a
-    /// watch open and neither side did anything for a second.
+    /// When the client has an open watch and its cache equals the store. For a client without reports: when it has an
+    /// open watch and neither side sent anything for one second.
     Synced,
 }
 
-/// Which request meets a step's trigger.
+/// Conditions of a request trigger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestTrigger {
     /// LIST, a later page, WATCH, any.
@@ -341,14 +342,14 @@ pub struct RequestTrigger {
     pub query: Vec<QueryMatch>,
 }
 
-/// What kind of request a trigger or an expectation means.
+/// The kind of request of a trigger or expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     /// A LIST without a continue token. Its `nth` counts LIST attempts.
     List,
-    /// Page `page` (from 2) of the latest LIST attempt, or of attempt `nth`.
+    /// Page `page` (from 2) of the latest LIST, or of the `nth`.
     Page {
-        /// The page's number; the first page is 1 and is [`RequestKind::List`].
+        /// Page number; page 1 is [`RequestKind::List`].
         page: u32,
     },
     /// A WATCH, streaming lists included.
@@ -362,35 +363,35 @@ pub enum RequestKind {
 pub struct QueryMatch {
     /// The parameter's name, e.g. `resourceVersion`.
     pub name: String,
-    /// What it must be.
+    /// Condition on its value.
     pub value: Expected,
-    /// Where the file says so.
+    /// Position in the file.
     pub at: Place,
 }
 
-/// What a value must be.
+/// Condition on a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
     /// This text, verbatim.
     Is(String),
-    /// Anything but this text (absent counts as different).
+    /// Anything but this text (an absent value counts as different).
     Not(Box<Expected>),
-    /// Not there, or empty.
+    /// Absent or empty.
     Absent,
-    /// There and not empty.
+    /// Present and not empty.
     Present,
-    /// What a name stands for when it is compared.
+    /// The value of a name at the time of comparison.
     Ref(Ref),
 }
 
-/// `$name`, `$name.rv`, `$name.continue`, `$start`.
+/// Reference to a value: `$name`, `$name.rv`, `$name.continue`, `$start`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ref {
     /// `$start`: the store's resourceVersion when the client starts.
     Start,
-    /// `$name` or `$name.rv`: the resourceVersion of the write, list or watch bookmark named so.
+    /// `$name` or `$name.rv`: the resourceVersion of the write, list or watch bookmark of this name.
     ResourceVersion(String),
-    /// `$name.continue`: the continue token the answer named so carried.
+    /// `$name.continue`: the continue token of the response of this name.
     Continue(String),
 }
 
@@ -404,26 +405,26 @@ impl std::fmt::Display for Ref {
     }
 }
 
-/// Which reported event is meant.
+/// Conditions on a reported event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmittedMatch {
-    /// `init`, `init_apply`, `init_done`, `apply`, `delete` or `error`.
+    /// Event kind: `init`, `init_apply`, `init_done`, `apply`, `delete` or `error`.
     pub kind: EmittedKind,
     /// The object's name (`name` or `namespace/name`); `None`: any.
     pub name: Option<String>,
-    /// Its resourceVersion.
+    /// resourceVersion of the object.
     pub resource_version: Option<Expected>,
-    /// The code of an error.
+    /// Code of an error.
     pub code: Option<u16>,
-    /// What the message of an error contains.
+    /// Text that the message of an error contains.
     pub message: Option<String>,
     /// The n-th such event; default 1.
     pub nth: u32,
-    /// Where the file says so.
+    /// Position in the file.
     pub at: Place,
 }
 
-/// Kube's names for emitted events, and `error`.
+/// Event kinds, named as in kube, and `error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the words are those of report::Report")]
 pub enum EmittedKind {
@@ -436,7 +437,7 @@ pub enum EmittedKind {
 }
 
 impl EmittedKind {
-    /// The word for it in scenario files and transcripts.
+    /// Returns the word in scenario files and transcripts.
     pub fn word(self) -> &'static str {
         match self {
             Self::Init => "init",
@@ -449,88 +450,89 @@ impl EmittedKind {
     }
 }
 
-/// What must come of a scenario.
+/// Expectations of a scenario.
 #[derive(Debug, Clone, Default)]
 pub struct Expect {
-    /// These requests, in this order; others may come between them.
+    /// Requests that must be sent, in this order; others may come in between.
     pub requests: Vec<RequestExpect>,
-    /// None but those in `requests` (continuation pages count).
+    /// Allow no requests but those in `requests` (continuation pages count).
     pub only: bool,
-    /// Never such a request.
+    /// Requests that must not be sent.
     pub never: Vec<RequestNever>,
-    /// At most, or at least, so many such requests.
+    /// Limits on the number of requests.
     pub counts: Vec<RequestCount>,
-    /// These events, in this order; others may come between them.
+    /// Events that must be reported, in this order; others may come in between.
     pub events: Vec<EmittedMatch>,
-    /// Never such an event.
+    /// Events that must not be reported.
     pub never_emitted: Vec<EmittedNever>,
-    /// The cache at the end, as names (`name` or `namespace/name`); `None`: whatever the truth is.
+    /// Names of the objects in the cache at the end (`name` or `namespace/name`); `None`: those in the store.
     pub cache: Option<Vec<String>>,
-    /// Must the cache equal the truth at the end? Default true; `Some(reason)` when it cannot.
+    /// Why the cache cannot equal the store at the end; `None` (default): it must.
     pub not_converged_because: Option<String>,
-    /// The end comes at the latest so long after the last step, in milliseconds. Default 180 000 in `sim`.
+    /// Time limit for the end of the run after the last step, in milliseconds. Default 180 000 in `sim`.
     pub within_ms: Option<u64>,
-    /// After convergence the scenario goes on for so long, in milliseconds, so that what must not happen could.
+    /// How long the run continues after convergence, in milliseconds, so that forbidden requests and events can
+    /// occur.
     pub settle_ms: u64,
-    /// Invariants that do not hold here because the server lies, each with the reason.
+    /// Invariants that the scripted faults break, with reasons.
     pub excused: Vec<Excuse>,
 }
 
 /// A kind of request and conditions on its query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestPattern {
-    /// What kind.
+    /// Kind of request.
     pub kind: RequestKind,
     /// Conditions that must all hold.
     pub query: Vec<QueryMatch>,
 }
 
-/// A request that must come.
+/// A request that must be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestExpect {
-    /// Alternatives; any one suffices. Never empty.
+    /// Alternatives; one must match. Never empty.
     pub any_of: Vec<RequestPattern>,
-    /// `resume:`. It is the next WATCH, and a LIST before it, or a streaming list in its place, is as good as the query.
+    /// `resume:`: the request is the next WATCH; a LIST before it or a streaming list in its place satisfies it too.
     pub or_relist: bool,
-    /// The HTTP status it was answered with; `None`: any, or no answer at all.
+    /// HTTP status of the response; `None`: any, or no response.
     pub answered: Option<u16>,
-    /// Headers it must have: `Accept`, `User-Agent`.
+    /// Headers the request must have: `Accept`, `User-Agent`.
     pub headers: Vec<QueryMatch>,
-    /// At least so many milliseconds after the request expected before it.
+    /// Minimum time since the previous expected request, in milliseconds.
     pub at_least_after_ms: Option<u64>,
-    /// At most so many milliseconds after the request expected before it.
+    /// Maximum time since the previous expected request, in milliseconds.
     pub at_most_after_ms: Option<u64>,
-    /// `as:`, so that later expectations can name its list.
+    /// `as:`: the name by which later expectations refer to its list.
     pub name: Option<String>,
-    /// Where the file says so.
+    /// Position in the file.
     pub at: Place,
 }
 
-/// A request that must not come.
+/// A request that must not be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestNever {
-    /// What kind.
+    /// Kind of request.
     pub kind: RequestKind,
     /// The query of the forbidden request.
     pub query: Vec<QueryMatch>,
-    /// Forbidden only after the step of this name was done; `None`: ever.
+    /// Forbidden only after the step of this name is done; `None`: always.
     pub after: Option<String>,
-    /// Where the file says so.
+    /// Position in the file.
     pub at: Place,
 }
 
-/// How many such requests may come.
+/// Limits on the number of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestCount {
-    /// What kind.
+    /// Kind of request.
     pub kind: RequestKind,
-    /// The query.
+    /// Conditions on the query.
     pub query: Vec<QueryMatch>,
-    /// At least so many.
+    /// Minimum.
     pub at_least: Option<u32>,
-    /// At most so many.
+    /// Maximum.
     pub at_most: Option<u32>,
-    /// Where the file says so.
+    /// Position in the file.
     pub at: Place,
 }
 
@@ -539,25 +541,25 @@ pub struct RequestCount {
 pub struct EmittedNever {
     /// The event.
     pub event: EmittedMatch,
-    /// Forbidden only before the step of this name was done.
+    /// Forbidden only before the step of this name is done.
     pub before: Option<String>,
-    /// Forbidden only after the step of this name was done.
+    /// Forbidden only after the step of this name is done.
     pub after: Option<String>,
 }
 
-/// An invariant that does not hold in a scenario.
+/// An invariant that a scenario breaks on purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excuse {
-    /// `INV-07`.
+    /// Id, e.g. `INV-07`.
     pub invariant: String,
-    /// Why.
+    /// Reason.
     pub because: String,
-    /// Where the file says so.
+    /// Position in the file.
     pub at: Place,
 }
 
-/// Shared scenarios are cheap to hand to drivers and checks.
+/// A scenario shared by drivers and checks.
 pub type SharedScenario = Arc<Scenario>;
 
-/// A JSON object, in the order written.
+/// A JSON object, in the order of the file.
 pub type JsonMap = Map<String, Value>;

@@ -1,22 +1,22 @@
-//! Lines and columns of a text. Counting from the top for each place would cost the square of a file's length.
+//! Line and column index of a text. Counting from the start for each position would be quadratic.
 
 use super::Place;
 
-/// Bytes between two places whose characters are counted once.
+/// Distance in bytes between cached character counts.
 const BLOCK: usize = 1024;
 
-/// The lines of a text.
+/// Line index of a text.
 #[derive(Debug)]
 pub(crate) struct Lines<'t> {
     text: &'t str,
-    /// The first byte of each line.
+    /// Offset of each line.
     starts: Vec<usize>,
-    /// Characters before each block.
+    /// Number of characters before each block.
     characters: Vec<usize>,
 }
 
 impl<'t> Lines<'t> {
-    /// Counts once.
+    /// Builds the index.
     pub(crate) fn new(text: &'t str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
@@ -27,7 +27,7 @@ impl<'t> Lines<'t> {
             here
         });
         let mut characters: Vec<usize> = characters.collect();
-        // A text may end with its last block.
+        // The last block may end exactly at the end of the text.
         characters.push(before);
         Self {
             text,
@@ -36,7 +36,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Line and column, in characters and from 1, of a byte. A byte past the end counts as the end.
+    /// Returns line and column of a byte offset, in characters and from 1. Offsets past the end count as the end.
     pub(crate) fn place(&self, byte: usize) -> Place {
         let byte = byte.min(self.text.len());
         let line = self.starts.partition_point(|start| *start <= byte);
@@ -48,7 +48,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// The bytes of a line, from 1, without its newline.
+    /// Returns a line, from 1, without its newline.
     pub(crate) fn line(&self, line: usize) -> Option<&'t str> {
         let start = *self.starts.get(line.checked_sub(1)?)?;
         let end = self.starts.get(line).map_or(self.text.len(), |next| next - 1);
@@ -56,7 +56,7 @@ impl<'t> Lines<'t> {
         Some(text.strip_suffix('\r').unwrap_or(text))
     }
 
-    /// The first byte of a line, from 1.
+    /// Returns the offset of a line, from 1.
     pub(crate) fn start(&self, line: usize) -> usize {
         let start = line.checked_sub(1).and_then(|line| self.starts.get(line));
         start.copied().unwrap_or(self.text.len())
@@ -69,7 +69,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Characters that begin in these bytes.
+/// Counts the characters that start in these bytes.
 fn count(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_a_long_line_are_those_of_counting() {
+    fn columns_of_a_long_line_equal_a_plain_count() {
         let text = "é-".repeat(3 * BLOCK);
         let lines = Lines::new(&text);
         for (column, (byte, _)) in (1..).zip(text.char_indices()) {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_without_their_ends() {
+    fn lines_have_no_newline() {
         let lines = Lines::new("a\r\nb\n");
         assert_eq!(
             [

@@ -1,4 +1,4 @@
-//! The door of the scenario language: text in, a [`Scenario`] or all of its mistakes out.
+//! Entry points of the scenario language: parse text to a [`Scenario`], or return all errors.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -19,10 +19,10 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(schema::schema);
 static RULE_SCHEMA: LazyLock<Value> = LazyLock::new(schema::rule);
 static WAIT_SCHEMA: LazyLock<Value> = LazyLock::new(schema::wait);
 
-/// Reads the scenario at `path`. Its id is the path below `root`, without its ending.
+/// Reads the scenario at `path`. Its id is the path below `root`, without extension.
 ///
 /// # Errors
-/// Everything that is wrong with the file, at once; also when it cannot be read.
+/// All errors of the file, or why it cannot be read.
 pub fn load(path: &Path, root: &Path) -> Result<Scenario, LoadErrors> {
     let relative = path.strip_prefix(root).unwrap_or(path).with_extension("");
     let id = relative
@@ -33,10 +33,10 @@ pub fn load(path: &Path, root: &Path) -> Result<Scenario, LoadErrors> {
     parse(&id, path, &files::read(path)?)
 }
 
-/// Reads a scenario from its text. `path` is only shown; nothing is read from disk.
+/// Parses a scenario. `path` is used in messages only; nothing is read from disk.
 ///
 /// # Errors
-/// Everything that is wrong with the text, at once. Mistakes that would only follow from others are left out.
+/// All errors of the text, except those that merely follow from others.
 pub fn parse(id: &str, path: &Path, text: &str) -> Result<Scenario, LoadErrors> {
     tracing::debug!(id, bytes = text.len(), "parsing a scenario");
     let (file, problems, items) = structure::<raw::File>(path, text, &SCHEMA, "a scenario")?;
@@ -44,27 +44,27 @@ pub fn parse(id: &str, path: &Path, text: &str) -> Result<Scenario, LoadErrors> 
     made(path, text, scenario, problems, found, &items)
 }
 
-/// Reads a rule from its text: YAML or JSON. It may write objects of the kinds in `served`. `path` is only shown.
+/// Parses a rule in YAML or JSON. It may write objects of the kinds in `served`. `path` is used in messages only.
 ///
 /// # Errors
-/// Everything that is wrong with the text, at once.
+/// All errors of the text.
 pub fn parse_rule(path: &Path, text: &str, served: &Catalog) -> Result<Rule, LoadErrors> {
     let (rule, problems, items) = structure::<WordOr<raw::Rule>>(path, text, &RULE_SCHEMA, "a rule")?;
     let (rule, found) = validate::validate_rule(text, rule, served);
     made(path, text, rule, problems, found, &items)
 }
 
-/// Reads what to wait for from its text: YAML or JSON. `path` is only shown.
+/// Parses a wait in YAML or JSON. `path` is used in messages only.
 ///
 /// # Errors
-/// Everything that is wrong with the text, at once.
+/// All errors of the text.
 pub fn parse_wait(path: &Path, text: &str) -> Result<Wait, LoadErrors> {
     let (wait, problems, items) = structure::<raw::WaitKeys>(path, text, &WAIT_SCHEMA, "a wait")?;
     let (wait, found) = validate::validate_wait(text, &wait);
     made(path, text, wait, problems, found, &items)
 }
 
-/// A text of the right shape, what is wrong with that shape, and the parts that are judged on their own.
+/// The typed value, its structural errors, and the spans that are judged independently.
 type Shaped<T> = (T, Vec<Problem>, Vec<Span>);
 
 fn structure<T: DeserializeOwned>(
@@ -88,7 +88,7 @@ fn structure<T: DeserializeOwned>(
     match read::from_node(&tree) {
         Ok(shaped) => Ok((shaped, problems, items)),
         Err(error) => {
-            // After `check` this is a disagreement between our schema and our types; it is still told with its place.
+            // After `check` this means that schema and types disagree; it is still reported with its position.
             let span = error.span.unwrap_or_default();
             problems.push(Problem::new(
                 Code::WrongType,
@@ -116,7 +116,7 @@ fn made<T>(
     }
 }
 
-/// Leaves out of `found` what may only follow from the mistakes of structure in `earlier`.
+/// Removes errors from `found` that may only follow from structural errors in `earlier`.
 fn what_stands(found: Vec<Problem>, earlier: &[Problem], items: &[Span]) -> Vec<Problem> {
     let broken: Vec<Span> = earlier
         .iter()
@@ -137,7 +137,7 @@ fn what_stands(found: Vec<Problem>, earlier: &[Problem], items: &[Span]) -> Vec<
         .collect()
 }
 
-/// The parts of a file that are judged on their own: a step, an object, an expectation, another key.
+/// Returns the parts of a file that are judged independently: steps, objects, expectations, other keys.
 fn items(tree: &Node) -> Vec<Span> {
     let mut items = Vec::new();
     let Kind::Mapping(entries) = &tree.kind else {

@@ -1,12 +1,12 @@
-//! Does a request or a report meet what a scenario waits for, and how to name that in one line.
+//! Matches requests and reports against a scenario's conditions, and describes the conditions in one line.
 //!
-//! It must not know which step is armed, nor how often anything was met.
+//! Independent of which step is armed and of how often anything matched.
 
 use trace::report::Report;
 
 use super::{EmittedKind, EmittedMatch, Expected, RequestKind, RequestTrigger};
 
-/// Does `value` (absent and empty are `None`) meet what is `wanted`?
+/// Returns true if `value` satisfies `wanted`; absent and empty values are `None`.
 pub fn value_meets(
     wanted: &Expected,
     value: Option<&str>,
@@ -23,7 +23,7 @@ pub fn value_meets(
     }
 }
 
-/// Is this the report that is wanted, whatever its ordinal?
+/// Returns true if the report matches, ignoring the ordinal.
 pub fn report_meets(
     wanted: &EmittedMatch,
     report: &Report,
@@ -44,7 +44,7 @@ pub fn report_meets(
     kind_meets(wanted, report) && name_meets && version_meets
 }
 
-/// Is the report of the kind that is wanted, and an error the one that is?
+/// Returns true if the report is of the right kind and, for an error, has the right code and message.
 pub fn kind_meets(wanted: &EmittedMatch, report: &Report) -> bool {
     match (wanted.kind, report) {
         (EmittedKind::Error, Report::Error { message, code }) => {
@@ -69,7 +69,7 @@ pub fn kind_meets(wanted: &EmittedMatch, report: &Report) -> bool {
     }
 }
 
-/// `the 2nd WATCH with resourceVersion=1003`.
+/// Describes a request trigger: `the 2nd WATCH with resourceVersion=1003`.
 pub fn words_for_request(trigger: &RequestTrigger) -> String {
     let what = match trigger.kind {
         RequestKind::List => "LIST".to_owned(),
@@ -94,7 +94,7 @@ pub fn words_for_request(trigger: &RequestTrigger) -> String {
     }
 }
 
-/// `the client to report apply b`.
+/// Describes an event: `the client to report apply b`.
 pub fn words_for_emitted(wanted: &EmittedMatch) -> String {
     let name = wanted
         .name
@@ -118,14 +118,14 @@ pub fn words_for_emitted(wanted: &EmittedMatch) -> String {
     )
 }
 
-/// ` 410 "too old"`: what is wanted of an error; empty for any.
+/// Describes the conditions on an error: ` 410 "too old"`; empty for any.
 pub fn words_for_error(wanted: &EmittedMatch) -> String {
     let code = wanted.code.map(|code| format!(" {code}"));
     let message = wanted.message.as_ref().map(|message| format!(" {message:?}"));
     code.unwrap_or_default() + &message.unwrap_or_default()
 }
 
-/// `= "1003"`, `absent`, `= $b`.
+/// Describes a condition on a value: `= "1003"`, `absent`, `= $b`.
 pub fn words_for_expected(value: &Expected) -> String {
     match value {
         Expected::Is(text) => format!("= {text:?}"),
@@ -136,7 +136,7 @@ pub fn words_for_expected(value: &Expected) -> String {
     }
 }
 
-/// `1st`, `2nd`, `3rd`, `11th`.
+/// Formats an ordinal: `1st`, `2nd`, `3rd`, `11th`.
 pub fn ordinal(n: u32) -> String {
     let ending = match (n % 10, n % 100) {
         (1, rest) if rest != 11 => "st",

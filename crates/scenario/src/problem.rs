@@ -1,66 +1,66 @@
-//! One mistake of a file: what it is, where, and what to do.
+//! An error in a file: code, position and hint.
 
 use crate::span::Span;
 
-/// The kind of a mistake. The word for it is stable: it may be searched for.
+/// Error code. Its word is stable, so that it can be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Code {
-    /// The file cannot be read from disk.
+    /// The file cannot be read.
     Unreadable,
     /// The file is empty.
     EmptyFile,
-    /// The file's path gives no id in kebab-case.
+    /// The path does not yield an id in kebab-case.
     BadId,
     /// Not YAML.
     NotYaml,
-    /// YAML, but more of it than this language takes: anchors, aliases, tags, merge keys, several documents.
+    /// YAML outside the supported subset: anchors, aliases, tags, merge keys, several documents.
     NotInSubset,
-    /// A key twice in one map.
+    /// A key occurs twice in a map.
     DuplicateKey,
-    /// A key this map does not have.
+    /// A key is not known in this map.
     UnknownKey,
-    /// A key this map must have.
+    /// A required key is missing.
     MissingKey,
-    /// A list where a map belongs, a word where a number belongs, and so on.
+    /// A value of the wrong type, e.g. a list in place of a map.
     WrongType,
-    /// A word that is not one of those allowed here.
+    /// A word that is not allowed here.
     NotOneOf,
-    /// A number too small or too large.
+    /// A number is too small or too large.
     OutOfRange,
-    /// A text that does not have the form it must have.
+    /// A text has the wrong form.
     BadForm,
-    /// Keys that exclude each other, or lack each other.
+    /// Keys exclude each other, or require each other.
     Conflict,
     /// A requirement id that is not in the catalogue.
     UnknownRequirement,
     /// An invariant id that is not in the catalogue.
     UnknownInvariant,
-    /// A kind or resource the fake does not serve.
+    /// A kind or resource that the fake does not serve.
     UnknownKind,
-    /// `$name`, `before:` or `after:` with a name nothing has.
+    /// `$name`, `before:` or `after:` refers to an undefined name.
     UndefinedName,
-    /// A name used before it has a value.
+    /// A name is used before it is bound.
     TooEarly,
-    /// A name given twice.
+    /// A name is bound twice.
     DuplicateName,
-    /// A name that has no such value, e.g. the continue token of a write.
+    /// A name lacks the requested value, e.g. the continue token of a write.
     NoSuchValue,
-    /// An object that is not there at that moment, or never.
+    /// An object does not exist at that point, or never.
     UnknownObject,
     /// A step that can never be met.
     NeverMet,
-    /// An action that makes no sense for what the step waits for.
+    /// An action does not fit the step's trigger.
     Misplaced,
-    /// An action that has no effect, because the answer is over.
+    /// An action has no effect because the response has ended.
     Unreachable,
-    /// The same thing said twice.
+    /// A duplicate entry.
     Repeated,
-    /// Nothing where something must be.
+    /// An empty value where one is required.
     Empty,
 }
 
 impl Code {
-    /// All of them.
+    /// All codes.
     pub const ALL: &'static [Self] = &[
         Self::Unreadable,
         Self::EmptyFile,
@@ -90,7 +90,7 @@ impl Code {
         Self::Empty,
     ];
 
-    /// The word for it.
+    /// Returns the code as a word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Unreadable => "unreadable",
@@ -122,7 +122,7 @@ impl Code {
         }
     }
 
-    /// Follows from what other lines say, so it may vanish when they are mended.
+    /// Returns true if the error follows from other lines, so that it may disappear when they are fixed.
     pub(crate) fn depends_on_other_lines(self) -> bool {
         matches!(
             self,
@@ -137,7 +137,7 @@ impl Code {
     }
 }
 
-/// A mistake as it is found: where it is in bytes, not yet in lines.
+/// An error as found: its position is a byte range, not yet a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) code: Code,
@@ -145,7 +145,7 @@ pub(crate) struct Problem {
     pub(crate) message: String,
     pub(crate) label: String,
     pub(crate) hint: Option<String>,
-    /// The reader went on as if the hint had been followed, so nothing else is wrong because of it.
+    /// The parser continued as if the hint had been followed, so no further errors follow from this one.
     pub(crate) repaired: bool,
 }
 

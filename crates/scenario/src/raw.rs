@@ -1,7 +1,7 @@
-//! The shape of a scenario file: one source for what serde reads and for the JSON Schema editors complete from.
+//! File format of scenarios: the single source of the serde types and the JSON Schema.
 //!
-//! The comments of these types are the schema's descriptions, written for the author of a scenario. Nothing here knows
-//! whether a file makes sense; [`validate`](super::validate) does.
+//! The doc comments of these types are the schema's descriptions, written for authors of scenarios.
+//! [`validate`](super::validate) checks the meaning.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,8 @@ mod expect;
 mod rules;
 mod steps;
 
-/// One behaviour of a list/watch client: what the server holds, where it lies, and what must come of it.
+/// One behaviour of a list/watch client: the content of the store, the server's faults, and the expected requests and
+/// events.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Scenario")]
@@ -25,29 +26,30 @@ pub(crate) struct File {
     /// The version of this language. Always `v1`.
     #[schemars(required)]
     pub(crate) scenario: Option<At<LanguageVersion>>,
-    /// The claim, one sentence: what a good client does.
+    /// The expected behaviour, in one sentence.
     #[schemars(required)]
     pub(crate) title: Option<At<String>>,
-    /// Why the claim matters: what breaks in the world when a client gets it wrong.
+    /// Why it matters: what breaks in practice if a client gets it wrong.
     #[schemars(required)]
     pub(crate) why: Option<At<String>>,
-    /// The requirement ids (e.g. `PAGE-05`) this scenario can tell broken from kept. See requirements/catalogue.yaml.
+    /// Requirement ids (e.g. `PAGE-05`) that this scenario tests. See requirements/catalogue.yaml.
     #[schemars(required)]
     pub(crate) covers: Option<At<Vec<At<String>>>>,
-    /// Where it comes from: URLs, or `owner/repo#number`.
+    /// Sources: URLs, or `owner/repo#number`.
     pub(crate) refs: Option<Vec<At<String>>>,
     /// The collection the client watches: a resource (`pods`, `widgets.probe.example.com`), or a map with its namespace.
     /// Default: `configmaps` in namespace `default`.
     pub(crate) target: Option<At<First<Target>>>,
-    /// What the server is, where it differs from the default.
+    /// Server configuration, where it differs from the default.
     pub(crate) server: Option<Server>,
-    /// What the client is told, where it differs from the default.
+    /// Client configuration, where it differs from the default.
     pub(crate) client: Option<Client>,
-    /// In the store before the client starts, in order of creation.
+    /// Objects in the store before the client starts, in order of creation.
     pub(crate) objects: Option<Vec<At<Object>>>,
-    /// What happens, read top to bottom. A step is armed when the one before it is done.
+    /// Script, from top to bottom. A step is armed when the previous one is done.
     pub(crate) steps: Option<Vec<At<WordOr<Step>>>>,
-    /// What must come of it, beside what always holds (the invariants, and the cache equal to the truth at the end).
+    /// Expectations, in addition to those that always apply (the invariants, and that the cache equals the store at
+    /// the end).
     pub(crate) expect: Option<Expectations>,
 }
 
@@ -59,18 +61,18 @@ pub(crate) enum LanguageVersion {
     V1,
 }
 
-/// The collection under watch.
+/// The watched collection.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Target {
-    /// `configmaps`, `pods`, `widgets.probe.example.com`: the plural, and the group after a dot.
+    /// Plural and group: `configmaps`, `pods`, `widgets.probe.example.com`.
     #[schemars(required)]
     pub(crate) resource: Option<At<String>>,
     /// A namespace, or `all` for all of them. Default `default`. Cluster-scoped resources have none.
     pub(crate) namespace: Option<At<String>>,
 }
 
-/// A span of time: a whole number and `ms`, `s`, `m` or `h`.
+/// A duration: an integer and `ms`, `s`, `m` or `h`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Duration(pub(crate) String);
@@ -89,30 +91,30 @@ impl JsonSchema for Duration {
     }
 }
 
-/// What the server is.
+/// Server configuration.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Server {
-    /// The Kubernetes minor the server answers as. Default `"1.36"`.
+    /// The emulated Kubernetes minor version. Default `"1.36"`.
     pub(crate) version: Option<At<ServerVersion>>,
-    /// The revision the store starts at; the first object written gets the next one. Default 1000.
+    /// Initial revision of the store; the first object written gets the next one. Default 1000.
     pub(crate) revision: Option<At<u64>>,
-    /// How many events of a resource the watch cache keeps before it forgets the oldest. Default 100.
+    /// Number of events per resource that the watch cache keeps. Default 100.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) watch_cache_capacity: Option<At<u64>>,
     /// Time between periodic bookmarks. Default 60s.
     pub(crate) bookmark_interval: Option<At<Duration>>,
-    /// Does the server stream lists? Default: as its version does; to a client that is expected to list,
-    /// `fake-apiserver run` refuses them.
+    /// Whether the server supports streaming lists. Default: as in the emulated version; if the client is expected to
+    /// list, `fake-apiserver run` rejects them.
     pub(crate) streaming_lists: Option<At<bool>>,
-    /// What is spoken with the client. Default `http1`.
+    /// Transport used with the client. Default `http1`.
     pub(crate) transport: Option<At<Transport>>,
-    /// Requests the client may have under way on one connection (`tls_h2` only). Default 100.
+    /// Concurrent streams per connection (`tls_h2` only). Default 100.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) max_concurrent_streams: Option<At<u64>>,
 }
 
-/// What is spoken with a client.
+/// Transport used with a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Transport {
@@ -120,11 +122,11 @@ pub(crate) enum Transport {
     Http1,
     /// HTTP/1.1 over TLS.
     TlsHttp1,
-    /// HTTP/2 over TLS, agreed on by ALPN.
+    /// HTTP/2 over TLS, negotiated by ALPN.
     TlsH2,
 }
 
-/// A Kubernetes minor.
+/// A Kubernetes minor version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(crate) enum ServerVersion {
     #[serde(rename = "1.33")]
@@ -143,7 +145,7 @@ impl JsonSchema for ServerVersion {
     }
 
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        // Without quotes an editor reads a number, and the parser the same text.
+        // Without quotes an editor reads a number; the parser reads the same text.
         json_schema!({
             "description": "A Kubernetes minor, with or without quotes. 1.33 has no streaming lists, and an exact list of the future is a 500.",
             "enum": ["1.33", "1.34", "1.35", "1.36", 1.33, 1.34, 1.35, 1.36],
@@ -151,67 +153,68 @@ impl JsonSchema for ServerVersion {
     }
 }
 
-/// What the client under test is told. Each key is the option of the same meaning of `watcher::Config`.
+/// Configuration of the client under test. Each key corresponds to the option of that meaning in `watcher::Config`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Client {
-    /// What of the library is started. Default `informer`.
+    /// Part of the library that is started. Default `informer`.
     pub(crate) contract: Option<At<Contract>>,
-    /// The resourceVersion that the watch starts at (contract `watch`).
+    /// resourceVersion at which the watch starts (contract `watch`).
     pub(crate) resource_version: Option<At<String>>,
-    /// Which entry point is driven. Default `watcher`; `object` when `object:` is given.
+    /// Entry point. Default `watcher`; `object` if `object:` is given.
     pub(crate) mode: Option<At<Mode>>,
-    /// The name of the one object to watch (mode `object`).
+    /// Name of the object to watch (mode `object`).
     pub(crate) object: Option<At<String>>,
-    /// A label selector, e.g. `app=x,tier in (a,b)`.
+    /// Label selector, e.g. `app=x,tier in (a,b)`.
     pub(crate) labels: Option<At<String>>,
-    /// A field selector, e.g. `metadata.name=a`.
+    /// Field selector, e.g. `metadata.name=a`.
     pub(crate) fields: Option<At<String>>,
     /// `timeoutSeconds` of each watch, in whole seconds. Default: the client's.
     pub(crate) timeout: Option<At<Duration>>,
-    /// Which state a LIST may answer from. Default `most_recent`.
+    /// Which state a LIST may be served from. Default `most_recent`.
     pub(crate) list_semantic: Option<At<Semantic>>,
-    /// How the first set is read. Default `list_watch`.
+    /// How the initial snapshot is read. Default `list_watch`.
     pub(crate) initial_list: Option<At<FirstSet>>,
-    /// Items a page, or `none` for no paging. Default 500.
+    /// Page size, or `none` for no paging. Default 500.
     pub(crate) page_size: Option<At<PageSize>>,
-    /// Ask for bookmarks. Default true.
+    /// Whether to request bookmarks. Default true.
     pub(crate) bookmarks: Option<At<bool>>,
-    /// Silence on a watch after which it is given up. Default: the client's own.
+    /// Time without bytes after which a watch is abandoned. Default: the client's.
     pub(crate) idle_timeout: Option<At<Duration>>,
-    /// Silence on a LIST after which it is given up. Default: the client's own.
+    /// Time without bytes after which a LIST is abandoned. Default: the client's.
     pub(crate) list_timeout: Option<At<Duration>>,
-    /// Time without an event or bookmark after which a LIST of one item checks that the server has not gone back in time,
-    /// or `none` for never. Default: the client's own.
+    /// Time without an event or bookmark after which a LIST with limit=1 checks that the server has not gone back in
+    /// time, or `none` for never. Default: the client's.
     pub(crate) staleness_probe_after: Option<At<ProbeAfter>>,
-    /// Delays after failures. Default: the client's own.
+    /// Delays after failures. Default: the client's.
     pub(crate) backoff: Option<At<Backoff>>,
-    /// Time the consumer takes for each event (a slow consumer). Default 0ms.
+    /// Time that the consumer takes per event (a slow consumer). Default 0ms.
     pub(crate) consumer_delay: Option<At<Duration>>,
-    /// The one event about an object over which the consumer takes that time, counted from 1. Default: over each.
+    /// The only event about an object, counted from 1, for which the consumer takes that time. Default: every event.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) consumer_delay_event: Option<At<u64>>,
-    /// Its HTTP client offers gzip and decodes it, as kube_client's does with the feature `gzip`. Default false.
+    /// Whether its HTTP client offers gzip and decodes it, as kube_client's does with the feature `gzip`. Default
+    /// false.
     pub(crate) gzip: Option<At<bool>>,
 }
 
-/// Delays after failures. What is left out is the client's own.
+/// Delays after failures. Missing keys: the client's default.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Backoff {
     /// First delay, before jitter.
     pub(crate) initial: Option<At<Duration>>,
-    /// Longest delay, before jitter.
+    /// Maximum delay, before jitter.
     pub(crate) max: Option<At<Duration>>,
-    /// What a delay is multiplied by for the next.
+    /// Factor from one delay to the next.
     pub(crate) factor: Option<At<u32>>,
-    /// Time without failures after which the next delay is the first one again.
+    /// Time without failures after which the delay is reset.
     pub(crate) reset_after: Option<At<Duration>>,
-    /// Longest `Retry-After` that is obeyed.
+    /// Cap for `Retry-After`.
     pub(crate) retry_after_max: Option<At<Duration>>,
 }
 
-/// What of the library is started.
+/// Part of the library that is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Contract {
@@ -223,11 +226,11 @@ pub(crate) enum Contract {
     List,
 }
 
-/// Which entry point of the client is driven.
+/// Entry point of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mode {
-    /// A watcher of whole objects.
+    /// A watcher of full objects.
     Watcher,
     /// A watcher of metadata only.
     Metadata,
@@ -235,17 +238,17 @@ pub(crate) enum Mode {
     Object,
 }
 
-/// Which state a LIST may answer from.
+/// Which state a LIST may be served from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Semantic {
-    /// The newest: `resourceVersion` unset.
+    /// The most recent: `resourceVersion` unset.
     MostRecent,
     /// Any: `resourceVersion=0`.
     Any,
 }
 
-/// How the first set is read.
+/// How the initial snapshot is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FirstSet {
@@ -273,7 +276,7 @@ impl JsonSchema for PageSize {
     }
 }
 
-/// A time, or `none`.
+/// A duration, or `none`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ProbeAfter(pub(crate) Duration);
@@ -292,7 +295,7 @@ impl JsonSchema for ProbeAfter {
     }
 }
 
-/// An object: a short form (`configmap: {name: a}`), or a whole manifest.
+/// An object: a short form (`configmap: {name: a}`), or a full manifest.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename = "\0short-unless-typed")]
 pub(crate) enum Object {
@@ -331,7 +334,7 @@ impl JsonSchema for Object {
     }
 }
 
-/// An object the truth need not know: a short form, or any JSON.
+/// An object that need not be in the store: a short form, or any JSON.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename = "\0short-or-anything")]
 pub(crate) enum Loose {
@@ -353,11 +356,11 @@ impl JsonSchema for Loose {
     }
 }
 
-/// A short form: one of the kinds, and what is special about the object.
+/// A short form: a kind, and the fields of the object.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShortObject {
-    /// Write so many; `{i}` in any text counts from 0.
+    /// Number of copies; `{i}` in any text counts from 0.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) repeat: Option<At<u64>>,
     /// The name bound to the resourceVersion of this write: `$name`.
@@ -365,7 +368,7 @@ pub(crate) struct ShortObject {
     pub(crate) binds: Option<At<String>>,
     /// A ConfigMap.
     pub(crate) configmap: Option<At<ShortBody>>,
-    /// A Secret; `data` is written as is (base64).
+    /// A Secret; `data` is written verbatim (base64).
     pub(crate) secret: Option<At<ShortBody>>,
     /// A Pod.
     pub(crate) pod: Option<At<ShortBody>>,
@@ -387,14 +390,14 @@ pub(crate) struct ShortObject {
     pub(crate) widget: Option<At<ShortBody>>,
 }
 
-/// What is special about an object in short form.
+/// Fields of an object in short form.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShortBody {
     /// `metadata.name`.
     #[schemars(required)]
     pub(crate) name: Option<At<String>>,
-    /// `metadata.namespace`. Default: that of the target, or `default`.
+    /// `metadata.namespace`. Default: the target's, or `default`.
     pub(crate) namespace: Option<At<String>>,
     /// `metadata.labels`.
     pub(crate) labels: Option<Entries<Text>>,
@@ -404,25 +407,25 @@ pub(crate) struct ShortBody {
     pub(crate) finalizers: Option<Vec<Text>>,
     /// `data` of a ConfigMap or Secret, each value as written.
     pub(crate) data: Option<At<Entries<Text>>>,
-    /// `data.filler` of a ConfigMap: so many letters, for objects of a certain size.
+    /// `data.filler` of a ConfigMap: this many letters, for objects of a certain size.
     #[schemars(range(min = 1, max = 33_554_432))]
     pub(crate) filler: Option<At<u64>>,
-    /// Any other keys beside `metadata`, as is: `{immutable: true}`, `{type: Warning}`.
+    /// Other top-level keys, verbatim: `{immutable: true}`, `{type: Warning}`.
     pub(crate) fields: Option<At<Entries<Json>>>,
-    /// `spec`, as is.
+    /// `spec`, verbatim.
     pub(crate) spec: Option<At<Json>>,
-    /// `status`, as is.
+    /// `status`, verbatim.
     pub(crate) status: Option<At<Json>>,
 }
 
-/// One object: its name (`name` or `namespace/name`), or a map.
+/// Reference to an object: its name (`name` or `namespace/name`), or a map.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Name {
     /// `metadata.name`, or `namespace/name`.
     #[schemars(required)]
     pub(crate) name: Option<At<String>>,
-    /// Default: that of the target, or `default`.
+    /// Default: the target's, or `default`.
     pub(crate) namespace: Option<At<String>>,
     /// Default: the target's resource.
     pub(crate) resource: Option<At<String>>,

@@ -1,8 +1,8 @@
-//! serde's way from a [`Node`] to the types of [`raw`](super::raw).
+//! serde deserializer from a [`Node`] to the types of [`raw`](super::raw).
 //!
-//! It knows the names under which the [`forms`] ask for more than serde has words for: a place, a short form, two halves
-//! of a map. Only trees that passed [`check`](super::check) come here, so an error is a disagreement between schema and
-//! types.
+//! Recognises the reserved names by which the [`forms`] request features that serde lacks: a position, a short form,
+//! two halves of a map. Only trees that passed [`check`](super::check) are read, so an error means that schema and
+//! types disagree.
 
 use std::fmt;
 
@@ -19,22 +19,22 @@ use super::tree::{Kind, Node};
 
 mod forms;
 
-/// An enum that holds a short form (its first variant), unless it has a type of its own (its second).
+/// Enum name: a short form (first variant), or a full manifest (second) if the map has `kind` or `apiVersion`.
 const SHORT_UNLESS_TYPED: &str = "\0short-unless-typed";
-/// An enum that holds a short form (its first variant) where there is one, or anything (its second).
+/// Enum name: a short form (first variant) if the map is one, or any JSON (second).
 const SHORT_OR_ANYTHING: &str = "\0short-or-anything";
 
-/// Reads `node` as a `T`.
+/// Deserializes `node` as a `T`.
 pub(crate) fn from_node<'n, T: Deserialize<'n>>(node: &'n Node) -> Result<T, ReadError> {
     T::deserialize(Reader::new(node))
 }
 
-/// A disagreement between the schema and the types.
+/// The schema and the types disagree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReadError {
-    /// The innermost node concerned.
+    /// The innermost node affected.
     pub(crate) span: Option<Span>,
-    /// serde's words.
+    /// serde's message.
     pub(crate) message: String,
 }
 
@@ -62,16 +62,16 @@ impl serde::de::Error for ReadError {
     }
 }
 
-/// What a scalar means where a map is wanted.
+/// How a scalar is read if a map is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScalarAs {
-    /// Nothing special.
+    /// As a scalar.
     Itself,
-    /// The only key of the map.
+    /// As the only key of the map.
     Word,
-    /// The value of the map's first key.
+    /// As the value of the map's first key.
     First,
-    /// It was the only key; as a value it is nothing.
+    /// As nothing: it was the only key, which has no value.
     Nothing,
 }
 
@@ -79,9 +79,9 @@ enum ScalarAs {
 struct Reader<'n> {
     node: &'n Node,
     scalar: ScalarAs,
-    /// Leave out the keys the struct does not have: the other half of [`Both`] has them.
+    /// Ignore keys that the struct does not have: they belong to the other half of [`Both`].
     half: bool,
-    /// One item may stand for a list of one.
+    /// Accept one item in place of a list.
     many: bool,
 }
 
@@ -305,7 +305,7 @@ impl<'n> Deserializer<'n> for Reader<'n> {
     }
 }
 
-/// Hands a JSON value to a visitor, with our error type.
+/// Deserializes a JSON value with this module's error type.
 trait IntoDeserializerValue {
     fn into_deserializer_value<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError>;
 }
@@ -316,7 +316,7 @@ impl IntoDeserializerValue for serde_json::Value {
     }
 }
 
-/// The variant chosen for a short or whole object.
+/// The variant chosen for a short form or manifest.
 struct Chosen<'n> {
     variant: &'static str,
     reader: Reader<'n>,
@@ -356,11 +356,11 @@ impl<'n> serde::de::VariantAccess<'n> for Chosen<'n> {
     }
 }
 
-/// A sequence as serde walks it.
+/// A sequence presented to serde.
 enum Parts<'n> {
     /// The items of a list.
     Items { items: std::vec::IntoIter<&'n Node> },
-    /// Start, end, value.
+    /// Start, end and value of an [`At`](forms::At).
     At { reader: Reader<'n>, next: u8 },
     /// The same map, twice.
     Both { reader: Reader<'n>, left: u8 },
@@ -402,7 +402,7 @@ enum MapKey<'n> {
     Name(&'static str),
 }
 
-/// A map as serde walks it.
+/// A map presented to serde.
 struct Walk<'n> {
     entries: std::vec::IntoIter<(MapKey<'n>, Reader<'n>)>,
     value: Option<Reader<'n>>,

@@ -1,7 +1,7 @@
-//! Rules and waits, parsed and trusted: the words of a step for a server that is running already.
+//! Validated rules and waits: the vocabulary of steps for a running server.
 //!
-//! A rule is a step without order; a wait is a rule that does nothing but say that it was met. Whether a request is meant
-//! is decided here, from what the trace tells of it; what is done is decided by `server`.
+//! A rule is a step without order; a wait is a rule without actions. This module decides which requests match, from
+//! the trace; `server` decides the effect.
 
 use apimachinery::path::{ResourcePath, decoded_path};
 use trace::fault::Ending;
@@ -13,73 +13,73 @@ use crate::matching;
 /// A rule.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// A word for it.
+    /// Name of the rule.
     pub name: Option<String>,
-    /// Whom it concerns.
+    /// Requests that it applies to.
     pub from: Whose,
-    /// What it waits for.
+    /// Trigger.
     pub when: RuleTrigger,
-    /// How often it is met before it is forgotten.
+    /// How often it matches before it is removed.
     pub times: Times,
-    /// What is done.
+    /// Actions.
     pub actions: Vec<Action>,
 }
 
-/// When a rule's actions are done.
+/// When a rule's actions run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleTrigger {
-    /// At once, on every open watch it concerns.
+    /// Immediately, on every open watch that matches.
     Now,
-    /// On requests, before they are answered.
+    /// On matching requests, before they are answered.
     Request(RequestTrigger),
 }
 
-/// Whose requests: all that is given must fit.
+/// Request filter: all fields that are set must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Whose {
-    /// A part of the User-Agent.
+    /// Substring of the User-Agent.
     pub user_agent: Option<String>,
-    /// A connection.
+    /// Connection.
     pub connection: Option<ConnId>,
-    /// A request.
+    /// Request.
     pub stream: Option<StreamId>,
-    /// One of two apiservers.
+    /// Replica.
     pub replica: Option<Replica>,
     /// Group and plural.
     pub resource: Option<(String, String)>,
-    /// A namespace.
+    /// Namespace.
     pub namespace: Option<String>,
-    /// What is done with single objects, or to a collection as a whole, as [`object_verb`] has it.
+    /// Verb of a request to a single object or a whole collection, as returned by [`object_verb`].
     pub verb: Option<&'static str>,
-    /// The object of the path: `metadata.name`.
+    /// `metadata.name` of the object in the path.
     pub name: Option<String>,
-    /// A subresource: `status`.
+    /// Subresource, e.g. `status`.
     pub subresource: Option<String>,
-    /// An HTTP method.
+    /// HTTP method.
     pub method: Option<&'static str>,
-    /// The beginning of a path.
+    /// Prefix of the path.
     pub path: Option<String>,
 }
 
-/// What is known of a request when it is asked whether it is meant.
+/// The properties of a request that rules match.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
-    /// Its stream.
+    /// Number of the request.
     pub stream: StreamId,
-    /// Its connection.
+    /// Number of the connection.
     pub conn: ConnId,
-    /// The apiserver it was sent to.
+    /// The replica that received it.
     pub replica: Replica,
     /// `User-Agent`.
     pub user_agent: Option<&'a str>,
-    /// The method, in capitals.
+    /// The method, in upper case.
     pub method: &'a str,
-    /// The path, still percent-encoded.
+    /// The path, percent-encoded.
     pub path: &'a str,
 }
 
 impl Whose {
-    /// Is this request meant?
+    /// Returns true if the request matches.
     pub fn means(&self, seen: &Seen<'_>) -> bool {
         let fits = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
         let path = decoded_path(seen.path);
@@ -106,21 +106,21 @@ impl Whose {
     }
 }
 
-/// What a path names, without asking whether it is served.
+/// Resource names in a path, whether served or not.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Named<'a> {
     /// API group; empty for core.
     pub group: &'a str,
-    /// The resource; empty where the path names none.
+    /// Plural; empty if the path has no resource.
     pub plural: &'a str,
-    /// The namespace; empty without one.
+    /// Namespace; empty without one.
     pub namespace: &'a str,
-    /// The object; empty for a collection.
+    /// Object name; empty for a collection.
     pub name: &'a str,
 }
 
 impl<'a> Named<'a> {
-    /// What a path names; it is percent-decoded ([`decoded_path`]).
+    /// Parses a path, which must be percent-decoded ([`decoded_path`]).
     pub fn by(path: &'a str) -> Self {
         let Some(place) = ResourcePath::read(path) else {
             return Self::default();
@@ -134,8 +134,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// The verb of RBAC that a request stands for: `get`, `create`, `update`, `patch`, `delete` or `deletecollection`. `None`: it
-/// lists or watches, or its path names no resource.
+/// Returns the RBAC verb of a request: `get`, `create`, `update`, `patch`, `delete` or `deletecollection`. `None` for
+/// list and watch, and for paths without a resource.
 pub fn object_verb(method: &str, place: Option<&ResourcePath<'_>>) -> Option<&'static str> {
     let place = place.filter(|place| place.verb.is_none())?;
     match (method, place.is_collection()) {
@@ -149,36 +149,36 @@ pub fn object_verb(method: &str, place: Option<&ResourcePath<'_>>) -> Option<&'s
     }
 }
 
-/// Something to wait for.
+/// A condition to wait for.
 #[derive(Debug, Clone)]
 pub struct Wait {
-    /// Whose.
+    /// Requests that count.
     pub from: Whose,
     /// A request.
     pub when: Option<RequestTrigger>,
-    /// Something a watch was sent.
+    /// An event sent on a watch.
     pub sent: Option<Sent>,
-    /// The end of an answer: `None` inside for any end.
+    /// The end of a response; `None` inside: any end.
     pub closed: Option<Option<Ending>>,
-    /// The first record that counts; `None`: the next there will be for `next`, else the first that is kept.
+    /// The first record that counts; `None`: the next one for a `next` request, otherwise the oldest one kept.
     pub since: Option<u64>,
-    /// How long at most, in milliseconds.
+    /// Timeout, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// What a watch was sent.
+/// Conditions on an event sent on a watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sent {
     /// This resourceVersion or a later one.
     pub resource_version: Option<String>,
-    /// This type of event, as its word on the wire.
+    /// Event type, as on the wire.
     pub kind: Option<&'static str>,
-    /// This object, by name or by key.
+    /// Name or key of the object.
     pub name: Option<String>,
 }
 
 impl Sent {
-    /// Is this line of a watch what is wanted?
+    /// Returns true if the frame matches.
     pub fn is(&self, frame: &Frame) -> bool {
         let kind = match &frame.kind {
             FrameType::Added => "ADDED",
@@ -208,19 +208,19 @@ impl Sent {
     }
 }
 
-/// A wait under way: takes the records of a trace in order, from the first that is kept.
+/// State of a wait: consumes the records of a trace in order, from the oldest one kept.
 #[derive(Debug)]
 pub struct Waiting {
     wait: Wait,
     since: u64,
-    /// Requests that were meant.
+    /// Number of matching requests.
     meant: u32,
-    /// Answers of requests that `from` means.
+    /// Streams of requests selected by `from`.
     streams: std::collections::BTreeSet<StreamId>,
 }
 
 impl Waiting {
-    /// Waits for `wait`, in a trace whose next record will be `next`.
+    /// Starts a wait in a trace whose next record has the number `next`.
     pub fn new(wait: Wait, next: u64) -> Self {
         let for_the_next = wait.when.as_ref().is_some_and(|when| when.nth.is_none());
         let since = wait.since.unwrap_or(if for_the_next { next } else { 0 });
@@ -232,7 +232,7 @@ impl Waiting {
         }
     }
 
-    /// Is this record what is waited for?
+    /// Consumes a record; returns true if it completes the wait.
     pub fn is_met(&mut self, record: &Record) -> bool {
         let counts = record.seq >= self.since;
         match &record.what {
@@ -297,7 +297,7 @@ impl Waiting {
         }
     }
 
-    /// What is waited for, in words.
+    /// Describes the condition.
     pub fn words(&self) -> String {
         let wait = &self.wait;
         match (&wait.when, &wait.sent, &wait.closed) {
@@ -321,7 +321,7 @@ impl Waiting {
     }
 }
 
-/// Is a request of this kind what a trigger of a rule or a wait means, whatever its ordinal and its query?
+/// Returns true if the request is of the trigger's kind, ignoring ordinal and query.
 pub fn kind_meets(kind: RequestKind, verb: Verb, query: &[(String, String)]) -> bool {
     let continues = query
         .iter()
@@ -334,7 +334,7 @@ pub fn kind_meets(kind: RequestKind, verb: Verb, query: &[(String, String)]) -> 
     }
 }
 
-/// Are the conditions on a query met? Nothing is named in a rule, so a value stands for itself.
+/// Returns true if the conditions on a query are met. Rules have no names, so values are literal.
 pub fn query_meets(wanted: &[QueryMatch], query: &[(String, String)]) -> bool {
     wanted.iter().all(|wanted| {
         let value = query
@@ -393,7 +393,7 @@ mod tests {
     #[case("PATCH", "/api/v1/namespaces/n/pods/a", Some("patch"))]
     #[case("DELETE", "/api/v1/namespaces/n", Some("delete"))]
     #[case("DELETE", "/api/v1/namespaces/n/pods", Some("deletecollection"))]
-    fn a_request_stands_for_a_verb(#[case] method: &str, #[case] path: &str, #[case] verb: Option<&str>) {
+    fn requests_map_to_verbs(#[case] method: &str, #[case] path: &str, #[case] verb: Option<&str>) {
         assert_eq!(object_verb(method, ResourcePath::read(path).as_ref()), verb);
     }
 
@@ -401,10 +401,10 @@ mod tests {
     #[case::verb(Whose { verb: Some("update"), ..Whose::default() }, true)]
     #[case::other_verb(Whose { verb: Some("patch"), ..Whose::default() }, false)]
     #[case::name(Whose { name: Some("a".to_owned()), ..Whose::default() }, true)]
-    #[case::beginning_of_a_name(Whose { name: Some("ab".to_owned()), ..Whose::default() }, false)]
+    #[case::prefix_of_a_name(Whose { name: Some("ab".to_owned()), ..Whose::default() }, false)]
     #[case::subresource(Whose { subresource: Some("status".to_owned()), ..Whose::default() }, true)]
     #[case::other_subresource(Whose { subresource: Some("scale".to_owned()), ..Whose::default() }, false)]
-    fn an_object_is_meant(#[case] whose: Whose, #[case] meant: bool) {
+    fn rules_match_object_names(#[case] whose: Whose, #[case] meant: bool) {
         let seen = Seen {
             stream: StreamId(1),
             conn: ConnId(1),

@@ -1,5 +1,5 @@
-//! The JSON Schema of the scenario language, generated from [`raw`](super::raw): the parser checks files against it and
-//! editors complete from it.
+//! JSON Schema of the scenario language, generated from [`raw`](super::raw): used by the parser for structural
+//! checks, and by editors for completion.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
@@ -9,22 +9,22 @@ use serde_json::Value;
 use super::raw;
 use super::read::WordOr;
 
-/// The schema as a value.
+/// Returns the schema of scenario files.
 pub(crate) fn schema() -> Value {
     schema_of::<raw::File>()
 }
 
-/// That of a rule.
+/// Returns the schema of rules.
 pub(crate) fn rule() -> Value {
     schema_of::<WordOr<raw::Rule>>()
 }
 
-/// That of a wait.
+/// Returns the schema of waits.
 pub(crate) fn wait() -> Value {
     schema_of::<raw::WaitKeys>()
 }
 
-/// The schema of a rule and that of a wait, by those names.
+/// Returns the schemas of a rule and of a wait, in this order.
 pub fn control_schemas() -> (Value, Value) {
     (rule(), wait())
 }
@@ -40,15 +40,15 @@ fn schema_of<T: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// The schema as it is checked in, with a newline at its end.
+/// Returns the checked-in schema, with a final newline.
 pub fn json_schema() -> String {
     let mut text = serde_json::to_string_pretty(&schema()).expect("a JSON value is always written");
     text.push('\n');
     text
 }
 
-/// An optional key may be left out, not left empty: takes the `null` out of what schemars makes of an `Option`.
-/// Keys that may be empty say so with `oneOf` (see `read::OrNothing`) or have no other type.
+/// Optional keys may be omitted but not empty: removes the `null` that schemars generates for an `Option`. Keys that
+/// may be empty use `oneOf` (see `read::OrNothing`) or have no other type.
 #[derive(Debug, Clone)]
 struct NothingIsNotAValue;
 
@@ -73,7 +73,7 @@ impl Transform for NothingIsNotAValue {
         branches.retain(|branch| *branch != null);
         if let ([only], true) = (branches.as_slice(), optional) {
             let only = only.clone();
-            // Beside a `$ref`, draft 7 ignores a description, so the reference goes one level down.
+            // Draft 7 ignores a description beside a `$ref`, so the reference moves one level down.
             if only.get("$ref").is_some() && object.contains_key("description") {
                 object.remove("anyOf");
                 object.insert("allOf".into(), Value::Array(vec![only]));
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checked_in_schema_is_the_generated_one() {
+    fn the_checked_in_schema_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/scenario.v1.json");
         let checked_in = std::fs::read_to_string(path).unwrap_or_default();
         assert!(

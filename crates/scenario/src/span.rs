@@ -1,6 +1,6 @@
-//! Where something is in a file.
+//! Byte ranges in a file.
 
-/// A stretch of the file, in bytes.
+/// A byte range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Span {
     /// The first byte.
@@ -10,7 +10,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// `other` begins inside this span.
+    /// Returns true if `other` starts inside this span.
     pub(crate) fn holds(self, other: Span) -> bool {
         self.start <= other.start && other.start < self.end.max(self.start + 1)
     }

@@ -1,7 +1,7 @@
-//! The text of a scenario file as a tree that knows where each of its nodes stands.
+//! Parses a scenario file to a tree whose nodes have positions.
 //!
-//! A strict subset of YAML 1.2: one document, no anchors, aliases, tags, merge keys or duplicate keys, plain keys. It
-//! must not know what a scenario is, so it cannot be more lenient in one place than in another.
+//! A strict subset of YAML 1.2: one document, no anchors, aliases, tags, merge keys or duplicate keys, plain keys.
+//! Independent of the scenario language, so that it is equally strict everywhere.
 
 use std::collections::BTreeSet;
 
@@ -12,36 +12,36 @@ use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
 use super::problem::{Code, Problem};
 use super::span::Span;
 
-/// Levels of maps and lists in a file: those of the deepest object, and what is around it.
+/// Maximum nesting of maps and lists: that of the deepest object, and the levels around it.
 const LEVELS_MAX: usize = DEPTH_MAX + 20;
 
-/// One node and where it stands.
+/// A node with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
-    /// Where it stands.
+    /// Position.
     pub(crate) span: Span,
-    /// What it is.
+    /// Value.
     pub(crate) kind: Kind,
 }
 
-/// What a node is.
+/// Value of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
-    /// Text as written; `plain`: without quotes, so it may mean a number, a boolean or nothing.
+    /// Text; `plain`: written without quotes, so it may be a number, a boolean or null.
     Scalar {
-        /// The text, unescaped.
+        /// The unescaped text.
         text: String,
         /// Written without quotes.
         plain: bool,
     },
     /// A list.
     Sequence(Vec<Node>),
-    /// A map, in the order written. Keys are scalars.
+    /// A map, in the order of the file. Keys are scalars.
     Mapping(Vec<(Node, Node)>),
 }
 
 impl Node {
-    /// The text of a scalar.
+    /// Returns the text of a scalar.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Scalar { text, .. } => Some(text),
@@ -49,7 +49,7 @@ impl Node {
         }
     }
 
-    /// The text of a scalar written without quotes.
+    /// Returns the text of a scalar written without quotes.
     pub(crate) fn plain(&self) -> Option<&str> {
         match &self.kind {
             Kind::Scalar { text, plain: true } => Some(text),
@@ -57,12 +57,12 @@ impl Node {
         }
     }
 
-    /// Nothing was written here.
+    /// Returns true for a null.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self.plain(), Some("" | "~" | "null"))
     }
 
-    /// The value under `key`, if this is a map that has it.
+    /// Returns the value under `key`, if this is a map that has it.
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         match &self.kind {
             Kind::Mapping(entries) => entries
@@ -73,7 +73,7 @@ impl Node {
         }
     }
 
-    /// As JSON, plain scalars read by the core schema of YAML 1.2 (so `yes` is text).
+    /// Converts to JSON; plain scalars follow the core schema of YAML 1.2 (so `yes` is text).
     pub(crate) fn to_json(&self) -> Value {
         match &self.kind {
             Kind::Scalar { text, plain: true } => plain_to_json(text),
@@ -113,8 +113,8 @@ fn plain_to_json(text: &str) -> Value {
     float.map_or_else(|| Value::String(text.to_owned()), Value::Number)
 }
 
-/// Reads `text` into a tree, and into all that is wrong with its form. `None`: there is no tree at all (a syntax error
-/// ends the reading, and an empty file has none).
+/// Parses `text`; returns the tree and all syntactic errors. `None` if there is no tree (a syntax error ends parsing,
+/// and an empty file has none).
 pub(crate) fn read(text: &str) -> (Option<Node>, Vec<Problem>) {
     let mut builder = Builder {
         text,
@@ -123,7 +123,7 @@ pub(crate) fn read(text: &str) -> (Option<Node>, Vec<Problem>) {
         root: None,
         documents: 0,
     };
-    // An alias without its anchor is refused like any other, and does not end the reading.
+    // An alias without an anchor is rejected like any other, and does not end parsing.
     let options = serde_saphyr::granit_parser::options! { emit_unresolved_aliases: true };
     for next in Parser::new_from_str_with_options(text, options) {
         match next {
@@ -156,7 +156,7 @@ pub(crate) fn read(text: &str) -> (Option<Node>, Vec<Problem>) {
     (builder.root, builder.problems)
 }
 
-/// A collection that is not yet closed.
+/// A collection that is not closed yet.
 enum Open {
     Sequence {
         start: usize,
@@ -165,7 +165,7 @@ enum Open {
     Mapping {
         start: usize,
         entries: Vec<(Node, Node)>,
-        /// The words of the keys so far.
+        /// The keys so far.
         words: BTreeSet<String>,
         key: Option<Node>,
     },
@@ -193,7 +193,7 @@ impl Builder<'_> {
                     self.refuse(
                         span,
                         "a second document begins here",
-                        "one file, one scenario: move it to a file of its own",
+                        "one file, one scenario: move it to a separate file",
                     );
                 }
             }
@@ -230,12 +230,12 @@ impl Builder<'_> {
                 );
                 self.push_nothing(span);
             }
-            // The parser's enum is open to growth; what else it reports (marks of streams and documents) holds no data.
+            // The parser's enum is non-exhaustive; its other events (stream and document marks) carry no data.
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Anchor(..) | _ => {}
         }
     }
 
-    /// What is read of maps and lists is dropped by recursion, so that deeper ones are not read at all.
+    /// Limits nesting: nodes are dropped recursively, so deeper maps and lists are not read.
     fn too_deep(&self) -> Option<Problem> {
         let (Open::Sequence { start, .. } | Open::Mapping { start, .. }) = self.stack.get(LEVELS_MAX)?;
         let span = Span {
@@ -289,7 +289,7 @@ impl Builder<'_> {
                 (start, Kind::Mapping(entries), last)
             }
         };
-        // A block collection is closed by whatever follows it, so its own end is that of its last child.
+        // A block collection is closed by the token after it, so its end is that of its last child.
         let closing = self
             .text
             .get(end.start..end.end)
@@ -304,7 +304,7 @@ impl Builder<'_> {
         });
     }
 
-    /// What stands here is refused; nothing else shall be wrong because of it.
+    /// Pushes a placeholder for a rejected node, so that no further errors follow from it.
     fn push_nothing(&mut self, span: Span) {
         match self.stack.last_mut() {
             Some(Open::Mapping { key, .. }) => {
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_those_of_the_text() {
+    fn spans_match_the_text() {
         let text = "a:\n  - {b: é}\n  - c\nd: x\n";
         let (tree, _) = read(text);
         let tree = tree.unwrap();

@@ -1,6 +1,6 @@
-//! From the file's shape to a [`Scenario`] that can be trusted, or to everything that makes no sense in it.
+//! Validates a file and converts it to a [`Scenario`], or collects all semantic errors.
 //!
-//! Structure is no concern of this module: what comes here has the right keys and types.
+//! The structure was checked before: keys and types are correct here.
 
 mod actions;
 mod answers;
@@ -34,7 +34,7 @@ use super::span::Span;
 use super::words::{duration_ms, is_kebab_case, suggest};
 use super::{Covered, Place, Scenario, ServerSettings, Target, Transport, catalogue, raw};
 
-/// Turns `file` into a scenario. When `problems` is not empty, the scenario is not to be used.
+/// Converts `file` to a scenario. If `problems` is not empty, the scenario must not be used.
 pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (Scenario, Vec<Problem>) {
     let mut v = Validator {
         lines: Lines::new(text),
@@ -46,7 +46,7 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
     };
     v.id(id);
     match file.scenario.map(|version| version.value) {
-        // One version only; a second one would choose its rules here.
+        // There is only one version; another one would select its rules here.
         Some(raw::LanguageVersion::V1) | None => {}
     }
     let title = v.prose(file.title.as_ref(), "title");
@@ -93,23 +93,23 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
         expect,
     };
     if v.problems.iter().any(|problem| problem.code == Code::UnknownKind) {
-        // Of what kind objects are decides over all else that is said of them.
+        // The kind of the objects determines everything else about them.
         v.problems
             .retain(|problem| !problem.code.depends_on_other_lines());
     }
     (scenario, v.problems)
 }
 
-/// What the parts of validation share: where they are and what they found.
+/// State shared by the parts of validation: position and errors found.
 struct Validator<'t> {
     lines: Lines<'t>,
     problems: Vec<Problem>,
     names: Names,
-    /// What the server speaks: some words make no sense without.
+    /// The server's transport: some keys require TLS or HTTP/2.
     transport: Transport,
-    /// The kinds that are served, those included that the file defines.
+    /// Available kinds, including those defined by the file.
     kinds: Kinds,
-    /// Where the step that is looked at says that it is optional.
+    /// Position of `optional` in the current step.
     optional: Option<Span>,
 }
 
@@ -253,7 +253,7 @@ impl Validator<'_> {
         (target, info)
     }
 
-    /// The kind a resource's name means.
+    /// Returns the kind of a resource name.
     fn resource(&mut self, resource: &At<String>) -> Option<&'static Kind> {
         let known = self.kinds.by_resource(&resource.value);
         if known.is_none() {
@@ -341,7 +341,7 @@ impl Validator<'_> {
         u32::try_from(streams.value).ok()
     }
 
-    /// What only HTTP/2 has a word for.
+    /// Reports an error unless the transport is HTTP/2.
     fn needs_http2(&mut self, word: &str, span: Span) {
         if self.transport != Transport::TlsHttp2 {
             self.problem(
@@ -356,7 +356,7 @@ impl Validator<'_> {
         }
     }
 
-    /// What only TLS has.
+    /// Reports an error unless the transport uses TLS.
     fn needs_tls(&mut self, word: &str, span: Span) {
         if !self.transport.is_tls() {
             self.problem(
@@ -371,10 +371,10 @@ impl Validator<'_> {
         }
     }
 
-    /// A time in milliseconds.
+    /// Converts a duration to milliseconds.
     fn ms(&mut self, duration: Option<&At<raw::Duration>>) -> Option<u64> {
         let duration = duration?;
-        // A year: times are added up, and no scenario is longer.
+        // At most a year: durations are added up, and no scenario is longer.
         let ms = duration_ms(&duration.value.0).filter(|ms| *ms <= 366 * 24 * 3_600_000);
         if ms.is_none() {
             self.problem(
@@ -390,7 +390,7 @@ impl Validator<'_> {
         ms
     }
 
-    /// A time in milliseconds, not 0.
+    /// Converts a positive duration to milliseconds.
     fn positive_ms(&mut self, duration: Option<&At<raw::Duration>>) -> Option<u64> {
         let ms = self.ms(duration)?;
         if let (0, Some(duration)) = (ms, duration) {

@@ -1,24 +1,24 @@
-//! What is legal in a scenario and yet can never come true, as far as the file alone can tell: remarks for its author.
+//! Warnings for scenarios that are valid but contain expectations which can never be met.
 //!
-//! It must not guess: a remark is made only where no client and no lie of the file could prove it wrong.
+//! A warning is reported only if no client behaviour and no scripted fault of the file could make it wrong.
 
 use super::{
     Action, EmittedKind, EmittedMatch, Place, RequestKind, RequestPattern, RuleAction, SayAction, Scenario,
     ShapeAction, Trigger, TruthAction,
 };
 
-/// A remark on a scenario that loads.
+/// A warning for a scenario that loads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// Where.
+    /// Line and column.
     pub at: Place,
-    /// What can never be, one sentence.
+    /// What can never happen, in one sentence.
     pub message: String,
-    /// What to do next.
+    /// Suggestion for the fix.
     pub hint: &'static str,
 }
 
-/// Everything in the scenario that can never come true, in the order of its lines.
+/// Returns all warnings, in the order of the file's lines.
 pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if !may_lose_objects(scenario) {
@@ -84,7 +84,7 @@ fn never_deleted(emitted: &EmittedMatch) -> Warning {
     }
 }
 
-/// Could any client lose an object from its view of the set?
+/// Returns true if a correct client could lose an object from its cache.
 fn may_lose_objects(scenario: &Scenario) -> bool {
     let selects = scenario.client.labels.is_some() || scenario.client.fields.is_some();
     selects
@@ -95,13 +95,13 @@ fn may_lose_objects(scenario: &Scenario) -> bool {
             ),
             Action::Shape(shape) => matches!(shape, ShapeAction::Reply(_) | ShapeAction::EditPage(_)),
             Action::Say(say) => matches!(say, SayAction::Send(_) | SayAction::SendEvent { .. }),
-            // A bookmark that was moved past what a list had may hide an object from it.
+            // A bookmark moved past the version of a list may hide an object.
             Action::Rule(rule) => !matches!(rule, RuleAction::RepeatEvent(_)),
             Action::Refuse(_) => false,
         })
 }
 
-/// The most objects of the target that a list may have; `None`: the file cannot tell.
+/// Returns the maximum number of the target's objects in a list; `None` if the file does not determine it.
 fn most_objects_of_a_list(scenario: &Scenario) -> Option<u64> {
     let target = &scenario.target;
     let counts = |manifests: &[super::Manifest]| {
@@ -143,8 +143,8 @@ mod tests {
     #[case::never_deleted_in_a_step("steps: [{when: {emitted: {delete: a}}, compact: }]\n", &["`delete` of `a`"])]
     #[case::deleted("steps: [{delete: a}]\nexpect: {events: [{delete: a}]}\n", &[])]
     #[case::page("expect: {requests: [{page: 3}]}\n", &["page 3 never comes: with 500 a page"])]
-    #[case::page_that_may_come("client: {page_size: 1}\nsteps: [{apply: {configmap: {name: b}}}]\nexpect: {requests: [{page: 2}]}\n", &[])]
-    fn what_can_never_be_is_remarked(#[case] text: &str, #[case] said: &[&str]) {
+    #[case::page_that_may_be_requested("client: {page_size: 1}\nsteps: [{apply: {configmap: {name: b}}}]\nexpect: {requests: [{page: 2}]}\n", &[])]
+    fn impossible_expectations_give_warnings(#[case] text: &str, #[case] said: &[&str]) {
         let scenario = parse("group/claim", Path::new("claim.yaml"), &format!("{HEAD}{text}"));
         let scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
         let warnings = warnings(&scenario);

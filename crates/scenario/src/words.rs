@@ -1,12 +1,12 @@
-//! The small forms inside a scenario's values: durations, names, near misses.
+//! Parsers and helpers for values: durations, names, suggestions.
 //!
-//! It must not know where they are used.
+//! Independent of where they are used.
 
 use std::time::Duration;
 
 use apimachinery::names::{is_subdomain, is_word};
 
-/// `100ms`, `5s`, `2m`, `1h` in milliseconds.
+/// Parses `100ms`, `5s`, `2m` or `1h` to milliseconds.
 pub(crate) fn duration_ms(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
@@ -20,12 +20,12 @@ pub(crate) fn duration_ms(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// A duration: a whole number and `ms`, `s`, `m` or `h`. `None`: it is none, or too long for milliseconds of 64 bits.
+/// Parses a duration: an integer and `ms`, `s`, `m` or `h`. `None` if invalid, or too long for 64-bit milliseconds.
 pub fn duration(text: &str) -> Option<Duration> {
     duration_ms(text).map(Duration::from_millis)
 }
 
-/// `expired-mid-stream-forces-relist`.
+/// Returns true for names like `expired-mid-stream-forces-relist`.
 pub(crate) fn is_kebab_case(text: &str) -> bool {
     !text.is_empty()
         && text.split('-').all(|part| {
@@ -33,7 +33,7 @@ pub(crate) fn is_kebab_case(text: &str) -> bool {
         })
 }
 
-/// A name that `as:` may give: letters, digits, `_` and `-`, a letter first.
+/// Returns true for names valid in `as:`: letters, digits, `_` and `-`, starting with a letter.
 pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text
@@ -41,7 +41,7 @@ pub(crate) fn is_name(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// The candidate that was probably meant by `word`; `None`: none is near.
+/// Returns the candidate most similar to `word`; `None` if none is close.
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if word.is_empty() || word.len() > 64 {
         return None;
@@ -57,11 +57,11 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Words listed in full; of more, the first few.
+/// Maximum number of words listed.
 const LISTED_MAX: usize = 40;
 const LISTED_OF_MANY: usize = 12;
 
-/// `did you mean …?` for the nearest candidate, or all of them.
+/// Returns `did you mean …?` for the nearest candidate, or the list of candidates.
 pub(crate) fn suggest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str> + Clone) -> String {
     match nearest(word, candidates.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
@@ -84,7 +84,7 @@ pub(crate) fn suggest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
     }
 }
 
-/// Why a label's key is not one.
+/// Validates a label key.
 pub(crate) fn label_key(key: &str) -> Result<(), String> {
     let (prefix, name) = key
         .split_once('/')
@@ -95,7 +95,7 @@ pub(crate) fn label_key(key: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a label's value is not one.
+/// Validates a label value.
 pub(crate) fn label_value(value: &str) -> Result<(), String> {
     if value.is_empty() || is_word(value) {
         Ok(())

@@ -1,5 +1,5 @@
-//! Files that nobody would write: huge, looping, unreadable, full of what a terminal obeys. What is said of them is bounded
-//! and printable, whatever they hold.
+//! Malicious files: huge, looping, unreadable, full of terminal control sequences. Their error output is bounded and
+//! printable.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -11,10 +11,10 @@ use scenario::{Code, LoadErrors, ScenarioFile, Style, find, parse};
 
 const HEAD: &str = "scenario: v1\ntitle: A claim\nwhy: A reason\ncovers: [PAGE-05]\n";
 
-/// A folder of one test, empty at first.
+/// Returns an empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // It may not be there.
+    // It may not exist.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder
@@ -37,7 +37,7 @@ fn of_file(path: &Path) -> LoadErrors {
 #[case::a_word_without_end(format!("{HEAD}client: {{mode: {}}}\n", "w".repeat(500_000)), 1)]
 #[case::a_reference_without_end(format!("{HEAD}refs: [\"{}\"]\n", "r".repeat(500_000)), 1)]
 #[case::a_line_without_end_after(format!("{HEAD}clinet: {{}}\n# {}\n", "#".repeat(500_000)), 1)]
-fn what_is_said_of_a_file_is_bounded(#[case] text: String, #[case] count: usize) {
+fn error_output_is_bounded(#[case] text: String, #[case] count: usize) {
     let errors = mistakes_of(&text);
     assert_eq!(errors.count(), count);
     assert!(errors.errors().len() <= 50);
@@ -59,7 +59,7 @@ fn what_is_said_of_a_file_is_bounded(#[case] text: String, #[case] count: usize)
 #[case::in_the_line("client: {colour: \"\\e\", x\u{1b}[31m: 1}\n")]
 #[case::in_a_comment("clinet: {} # \u{1b}[2J\n")]
 #[case::in_the_next_line("clinet: {}\n# \u{1b}]0;title\u{7}\u{9b}31m\u{202e}\n")]
-fn what_a_terminal_obeys_is_never_printed(#[case] text: &str) {
+fn terminal_control_sequences_are_never_printed(#[case] text: &str) {
     let errors = mistakes_of(&format!("{HEAD}{text}"));
     let said = errors.render(Style::Plain) + &errors.to_string();
     let obeyed = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
@@ -67,7 +67,7 @@ fn what_a_terminal_obeys_is_never_printed(#[case] text: &str) {
 }
 
 #[test]
-fn a_mark_in_a_long_line_is_where_the_mistake_is() {
+fn the_caret_in_a_long_line_points_at_the_error() {
     let text = format!("{HEAD}client: {{labels: \"{}\", colour: red}}\n", "é".repeat(300));
     let said = mistakes_of(&text).render(Style::Plain);
     assert!(said.contains("claim.yaml:5:322"), "{said}");
@@ -86,7 +86,7 @@ fn a_mark_in_a_long_line_is_where_the_mistake_is() {
 }
 
 #[test]
-fn bytes_that_are_no_text_have_a_place() {
+fn invalid_utf8_has_a_position() {
     let file = folder("no-utf8").join("claim.yaml");
     std::fs::write(&file, b"scenario: v1\ntitle: \xff\n").unwrap();
     let errors = of_file(&file);
@@ -127,7 +127,7 @@ fn a_file_that_is_too_large_is_not_read() {
 }
 
 #[test]
-fn a_folder_that_holds_itself_is_entered_once() {
+fn a_folder_that_links_to_itself_is_entered_once() {
     let folder = folder("looping");
     std::fs::create_dir(folder.join("group")).unwrap();
     for name in ["a.yaml", "b.yml", "b.snap", "notes.txt"] {
@@ -152,10 +152,10 @@ fn a_folder_that_holds_itself_is_entered_once() {
 }
 
 #[test]
-fn a_folder_without_scenarios_is_named() {
+fn a_folder_without_scenarios_is_an_error() {
     let folder = folder("nothing-in-here");
     let (files, errors) = find(&[folder.clone(), folder.join("not-there.yaml")]);
-    // What is not there is said when it is read.
+    // Missing files are reported when they are read.
     assert_eq!((files.len(), errors.len()), (1, 1));
     let said = errors[0].to_string();
     assert!(
@@ -166,7 +166,7 @@ fn a_folder_without_scenarios_is_named() {
 }
 
 #[test]
-fn many_steps_are_many_steps() {
+fn many_steps_are_parsed() {
     use std::fmt::Write as _;
 
     let mut text = format!("{HEAD}objects: [{{configmap: {{name: a}}}}]\nsteps:\n");
@@ -185,7 +185,7 @@ fn many_steps_are_many_steps() {
 #[rstest]
 #[case::of_actions("steps:\n  - do: [{as: x}]\n", "`refuse`")]
 #[case::of_keys("client: {colour: red}\n", "`timeout`")]
-fn a_list_of_words_is_never_cut(#[case] text: &str, #[case] last: &str) {
+fn a_list_of_allowed_words_is_never_truncated(#[case] text: &str, #[case] last: &str) {
     let errors = mistakes_of(&format!("{HEAD}{text}"));
     let line = errors.to_string();
     for said in [errors.render(Style::Plain), line] {

@@ -1,4 +1,4 @@
-//! Whatever stands in a file, reading it ends in a scenario or in errors that can be drawn; never in a panic.
+//! Reading any file returns a scenario or errors that can be rendered; it never panics.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ const FILES: &[&str] = &[
     include_str!("everything.yaml"),
 ];
 
-/// Pieces that are likely to upset a reader.
+/// Fragments likely to break a parser.
 const PIECES: &[&str] = &[
     ": ",
     "- ",
@@ -74,7 +74,7 @@ fn survives(text: &str) {
     }
 }
 
-/// A byte position moved back to where a character begins.
+/// Moves a byte offset back to a character boundary.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len()))
         .rev()

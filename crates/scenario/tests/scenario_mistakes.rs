@@ -1,14 +1,14 @@
-//! Every kind of mistake an author can make in a scenario file, with what is said about it.
+//! Every kind of error in a scenario file, with its error message.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use scenario::{Code, LoadErrors, Style, load, parse};
 
-/// What every file begins with, unless the mistake is there.
+/// Start of every file, unless the error is there.
 const HEAD: &str = "scenario: v1\ntitle: A claim\nwhy: A reason\ncovers: [PAGE-05]\n";
 
-/// Name, text after the head.
+/// Name, and text after the head.
 const MISTAKES: &[(&str, &str)] = &[
     // ---- form
     ("not-yaml", "steps: [\n"),
@@ -428,7 +428,7 @@ const MISTAKES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_mistake_is_told_with_its_place_and_a_way_out() {
+fn every_error_has_a_position_and_a_hint() {
     for (name, body) in MISTAKES {
         let text = match *name {
             "unknown-requirement" => HEAD.replace("PAGE-05", "PAGE-5, PAG-05, WATCH-99"),
@@ -439,7 +439,7 @@ fn every_mistake_is_told_with_its_place_and_a_way_out() {
 }
 
 #[test]
-fn mistakes_in_the_head() {
+fn errors_in_the_head() {
     let cases = [
         ("empty-file", "group/claim", String::new()),
         ("only-a-comment", "group/claim", String::from("# nothing\n")),
@@ -481,7 +481,7 @@ fn a_file_that_is_too_large() {
 }
 
 #[test]
-fn no_code_is_without_a_test() {
+fn every_code_has_a_test() {
     let seen: BTreeSet<Code> = MISTAKES
         .iter()
         .flat_map(|(_, body)| codes(&format!("{HEAD}{body}")))
@@ -498,14 +498,14 @@ fn no_code_is_without_a_test() {
 }
 
 #[test]
-fn colours_only_where_they_are_wanted() {
+fn colours_only_if_requested() {
     let errors = mistakes_of("group/claim", "");
     assert!(!errors.render(Style::Plain).contains('\u{1b}'));
     assert!(errors.render(Style::Colour).contains('\u{1b}'));
 }
 
 #[test]
-fn one_line_an_error_for_logs() {
+fn logs_have_one_line_per_error() {
     let errors = mistakes_of("group/claim", &format!("{HEAD}clinet: {{page_size: x}}\n"));
     insta::assert_snapshot!(errors.to_string(), @r"
     scenarios/group/claim.yaml:5:1: error[unknown-key]: a scenario has no key `clinet` (did you mean `client`?)

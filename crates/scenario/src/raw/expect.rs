@@ -1,4 +1,4 @@
-//! The shape of what must come of a scenario.
+//! File format of a scenario's expectations.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,47 +6,48 @@ use serde::Deserialize;
 use super::{Condition, Duration, Emitted, Query};
 use crate::read::{At, Both, Entries, First, OrNothing, Text, WordOr, Words, given};
 
-/// What must come of the scenario.
+/// Expectations of the scenario.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Expect")]
 pub(crate) struct Expectations {
-    /// These requests, in this order; others may come between them.
+    /// Requests that must be sent, in this order; others may come in between.
     pub(crate) requests: Option<Vec<At<WordOr<RequestExpected>>>>,
-    /// No requests but those in `requests`. Default false.
+    /// Allow no requests but those in `requests`. Default false.
     pub(crate) only: Option<At<bool>>,
-    /// Never such a request.
+    /// Requests that must not be sent.
     pub(crate) never: Option<Vec<At<WordOr<RequestForbidden>>>>,
-    /// How many such requests.
+    /// Number of requests of a kind.
     pub(crate) counts: Option<Vec<At<RequestCounted>>>,
-    /// These events, in this order; others may come between them.
+    /// Events that must be reported, in this order; others may come in between.
     pub(crate) events: Option<Vec<At<WordOr<Emitted>>>>,
-    /// Never such an event.
+    /// Events that must not be reported.
     pub(crate) never_emitted: Option<Vec<At<WordOr<EventForbidden>>>>,
-    /// The names in the cache at the end. Default: whatever the truth is.
+    /// Names of the objects in the cache at the end. Default: those in the store.
     pub(crate) cache: Option<Vec<At<Text>>>,
-    /// The end comes at the latest so long after the last step. Default 3m.
+    /// Time limit for the end of the run, after the last step. Default 3m.
     pub(crate) within: Option<At<Duration>>,
-    /// How long to go on once the cache equals the truth, so that what must not happen could. Default 0ms.
+    /// How long the run continues once the cache equals the store, so that forbidden requests and events can occur.
+    /// Default 0ms.
     pub(crate) settle: Option<At<Duration>>,
-    /// Why the cache cannot equal the truth at the end, because the server lies to the end.
+    /// Why the cache cannot equal the store at the end: the faults last until then.
     pub(crate) not_converged: Option<At<String>>,
-    /// Invariants that do not hold here because the server lies, each with the reason: `{INV-07: reason}`.
+    /// Invariants that the scripted faults break, each with a reason: `{INV-07: reason}`.
     pub(crate) excused: Option<Vec<At<Excuses>>>,
 }
 
-/// Invariants, each with its reason.
+/// Invariants with reasons.
 pub(crate) type Excuses = Entries<At<OrNothing<Text>>>;
-/// A request that must come.
+/// A request that must be sent.
 pub(crate) type RequestExpected = Both<ExpectedKeys, RequestMatch>;
-/// A request that must not come.
+/// A request that must not be sent.
 pub(crate) type RequestForbidden = Both<ForbiddenKeys, RequestMatch>;
 /// A number of requests.
 pub(crate) type RequestCounted = Both<CountedKeys, RequestMatch>;
 /// An event that must not be reported.
 pub(crate) type EventForbidden = Both<EventWindow, Emitted>;
 
-/// A kind of request and the query it must have: one of `list`, `page`, `watch`, `request`.
+/// Kind of request and its query: one of `list`, `page`, `watch`, `request`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Request")]
@@ -54,7 +55,7 @@ pub(crate) struct RequestMatch {
     /// A LIST without a continue token, with this query.
     #[serde(default, deserialize_with = "given")]
     pub(crate) list: Option<At<OrNothing<Query>>>,
-    /// This page (from 2) of a LIST.
+    /// Page number (from 2) of a LIST.
     #[schemars(range(min = 2, max = 100_000))]
     pub(crate) page: Option<At<u64>>,
     /// A WATCH, with this query.
@@ -63,7 +64,7 @@ pub(crate) struct RequestMatch {
     /// A request of any kind, with this query.
     #[serde(default, deserialize_with = "given")]
     pub(crate) request: Option<At<OrNothing<Query>>>,
-    /// The query of a `page`.
+    /// Query of the `page`.
     pub(crate) query: Option<At<Query>>,
 }
 
@@ -71,28 +72,28 @@ impl Words for RequestMatch {
     const WORDS: &'static [&'static str] = &["list", "watch", "request"];
 }
 
-/// A request that must come: `list`, `page`, `watch`, `request`, `resume`, or `any_of` several.
+/// A request that must be sent: `list`, `page`, `watch`, `request`, `resume`, or `any_of` several.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectedRequest")]
 pub(crate) struct ExpectedKeys {
-    /// Alternatives; any one suffices.
+    /// Alternatives; one must match.
     pub(crate) any_of: Option<At<Vec<At<WordOr<RequestMatch>>>>>,
-    /// The next WATCH starts at this version, or the client relisted before it.
+    /// The next WATCH starts at this version, or the client relists first.
     pub(crate) resume: Option<At<First<Condition>>>,
-    /// The HTTP status it was answered with.
+    /// HTTP status of the response.
     #[schemars(range(min = 100, max = 599))]
     pub(crate) answered: Option<At<u64>>,
-    /// Headers it must have, verbatim.
+    /// Headers the request must have, verbatim.
     pub(crate) headers: Option<At<Headers>>,
-    /// Time since the request expected before it.
+    /// Time since the previous expected request.
     pub(crate) gap: Option<At<Gap>>,
-    /// A name for the list it reads: `$name` and `$name.continue` in later expectations.
+    /// Name of the list: `$name` and `$name.continue` in later expectations.
     #[serde(rename = "as")]
     pub(crate) name: Option<At<String>>,
 }
 
-/// Conditions on the request headers that a trace has. Headers not named here are free.
+/// Conditions on request headers. Other headers are not checked.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Headers {
@@ -102,22 +103,22 @@ pub(crate) struct Headers {
     pub(crate) user_agent: Option<At<First<Condition>>>,
 }
 
-/// Bounds on the time between two requests.
+/// Limits on the time between two requests.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Gap {
-    /// Not sooner.
+    /// Minimum.
     pub(crate) at_least: Option<At<Duration>>,
-    /// Not later.
+    /// Maximum.
     pub(crate) at_most: Option<At<Duration>>,
 }
 
-/// A request that must not come.
+/// A request that must not be sent.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ForbiddenRequest")]
 pub(crate) struct ForbiddenKeys {
-    /// Only after the step of this name was done. Default: ever.
+    /// Applies only after the step of this name is done. Default: always.
     pub(crate) after: Option<At<String>>,
 }
 
@@ -126,13 +127,13 @@ pub(crate) struct ForbiddenKeys {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CountedRequest")]
 pub(crate) struct CountedKeys {
-    /// Not fewer.
+    /// Minimum.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) at_least: Option<At<u64>>,
-    /// Not more.
+    /// Maximum.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) at_most: Option<At<u64>>,
-    /// Neither fewer nor more.
+    /// Exact number.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) exactly: Option<At<u64>>,
 }
@@ -142,8 +143,8 @@ pub(crate) struct CountedKeys {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ForbiddenEvent")]
 pub(crate) struct EventWindow {
-    /// Only before the step of this name was done.
+    /// Applies only before the step of this name is done.
     pub(crate) before: Option<At<String>>,
-    /// Only after the step of this name was done.
+    /// Applies only after the step of this name is done.
     pub(crate) after: Option<At<String>>,
 }

@@ -1,4 +1,4 @@
-//! The shape of a rule, which is a step without order, and of a wait, which is a rule that does nothing.
+//! File format of rules (steps without order) and waits (rules without actions).
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,61 +6,61 @@ use serde::Deserialize;
 use super::{ActionKeys, Duration, When};
 use crate::read::{At, Both, OneOrMany, Text, WordOr};
 
-/// A rule: whom it concerns, when, and what is done; or just one action.
+/// A rule: requests, trigger and actions, or a single action.
 pub(crate) type Rule = Both<RuleKeys, ActionKeys>;
 
-/// A rule: what is done to which requests. Without `when` it is done at once, to every open watch that `from` means, and
-/// then forgotten. A single action may stand in the rule itself instead of under `do`.
+/// A rule: which requests it applies to, and what it does. Without `when` it is applied immediately to every open
+/// watch selected by `from`, and then removed. A single action may be a key of the rule instead of under `do`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Rule")]
 pub(crate) struct RuleKeys {
-    /// A word for the rule, shown in the trace when it is met. Default: its number.
+    /// Name of the rule, recorded in the trace when it matches. Default: its number.
     pub(crate) name: Option<At<String>>,
-    /// Whose requests and watches it concerns. Default: everybody's.
+    /// Requests and watches that the rule applies to. Default: all.
     pub(crate) from: Option<At<FromKeys>>,
-    /// Which requests it waits for: `list`, `page`, `watch` or `request`, counted from when the rule was made; `request`
-    /// means writes and reads of single objects too.
+    /// Requests it waits for: `list`, `page`, `watch` or `request`, counted from when the rule was added; `request`
+    /// includes writes and reads of single objects.
     pub(crate) when: Option<At<WordOr<When>>>,
-    /// How many such requests it answers before it is forgotten. Default 1.
+    /// Number of matching requests before the rule is removed. Default 1.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) times: Option<At<u64>>,
-    /// It answers every such request for so long, counted from the first one.
+    /// Handle every matching request for this time, from the first one.
     #[serde(rename = "for")]
     pub(crate) lasts: Option<At<Duration>>,
-    /// What is done, in order: an action, or a list of them.
+    /// Actions, in order: one or a list.
     #[serde(rename = "do")]
     pub(crate) actions: Option<At<OneOrMany<At<WordOr<ActionKeys>>>>>,
 }
 
-/// Whose requests: all that is given must fit.
+/// Request filter: all keys must match.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "From")]
 pub(crate) struct FromKeys {
-    /// A part of the User-Agent header.
+    /// Substring of the User-Agent header.
     pub(crate) user_agent: Option<At<Text>>,
-    /// The number of a connection, as the trace shows it (`c4` is 4).
+    /// Number of a connection, as in the trace (`c4` is 4).
     #[schemars(range(min = 1))]
     pub(crate) connection: Option<At<u64>>,
-    /// The number of a request, as the trace shows it (`#7` is 7).
+    /// Number of a request, as in the trace (`#7` is 7).
     #[schemars(range(min = 1))]
     pub(crate) stream: Option<At<u64>>,
-    /// The replica it was sent to: `primary`, or `secondary` (`serve --secondary`).
+    /// The replica that received it: `primary`, or `secondary` (`serve --secondary`).
     pub(crate) replica: Option<At<ReplicaWord>>,
-    /// `configmaps`, `deployments.apps`: the plural, and the group after a dot.
+    /// Plural and group: `configmaps`, `deployments.apps`.
     pub(crate) resource: Option<At<String>>,
     /// A namespace.
     pub(crate) namespace: Option<At<String>>,
-    /// `get`, `create`, `update`, `patch`, `delete` or `deletecollection`; `list` and `watch` stand under `when`.
+    /// `get`, `create`, `update`, `patch`, `delete` or `deletecollection`; `list` and `watch` are keys of `when`.
     pub(crate) verb: Option<At<VerbWord>>,
-    /// The object in the path, by its `metadata.name`.
+    /// `metadata.name` of the object in the path.
     pub(crate) name: Option<At<Text>>,
-    /// `status`, `scale`: the segment behind the object's name.
+    /// Subresource in the path, e.g. `status` or `scale`.
     pub(crate) subresource: Option<At<Text>>,
     /// `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
     pub(crate) method: Option<At<MethodWord>>,
-    /// The beginning of the path.
+    /// Prefix of the path.
     pub(crate) path: Option<At<Text>>,
 }
 
@@ -68,27 +68,27 @@ pub(crate) struct FromKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReplicaWord {
-    /// The first.
+    /// The primary replica.
     Primary,
-    /// The second.
+    /// The secondary replica.
     Secondary,
 }
 
-/// A verb of RBAC, beside `list` and `watch`.
+/// An RBAC verb other than `list` and `watch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum VerbWord {
     /// Reads an object.
     Get,
-    /// Creates one, or one of a subresource.
+    /// Creates an object, or a subresource of one.
     Create,
-    /// Replaces one.
+    /// Replaces an object.
     Update,
-    /// Changes one.
+    /// Patches an object.
     Patch,
-    /// Deletes one.
+    /// Deletes an object.
     Delete,
-    /// Deletes all of a collection.
+    /// Deletes a collection.
     DeleteCollection,
 }
 
@@ -111,7 +111,7 @@ pub(crate) enum MethodWord {
     /// Reads.
     #[serde(rename = "GET")]
     Get,
-    /// Reads without their body.
+    /// Reads without a response body.
     #[serde(rename = "HEAD")]
     Head,
     /// Creates.
@@ -141,32 +141,32 @@ impl MethodWord {
     }
 }
 
-/// What to wait for: a request (`when`), or something sent (`sent`).
+/// What to wait for: a request (`when`), a sent event (`sent`), or the end of a response (`closed`).
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Wait")]
 pub(crate) struct WaitKeys {
-    /// Whose requests and watches. Default: anybody's.
+    /// Requests and watches that count. Default: all.
     pub(crate) from: Option<At<FromKeys>>,
     /// A request: `list`, `page`, `watch` or `request`, counted from `since`.
     pub(crate) when: Option<At<WordOr<When>>>,
-    /// Something a watch was sent.
+    /// An event sent on a watch.
     pub(crate) sent: Option<At<SentKeys>>,
-    /// The end of an answer: `any`, or how it ended (`eof`, `fin`, `rst`).
+    /// The end of a response: `any`, or how it ended (`eof`, `fin`, `rst`).
     pub(crate) closed: Option<At<ClosedWord>>,
-    /// The number of the first record of the trace that counts. Default: for the `next` request the next record there will
-    /// be, else the first that is kept.
+    /// Number of the first trace record that counts. Default: the next record for a `next` request, otherwise the
+    /// oldest record kept.
     pub(crate) since: Option<At<u64>>,
-    /// How long to wait at most. Default 30s.
+    /// Maximum time to wait. Default 30s.
     pub(crate) timeout: Option<At<Duration>>,
 }
 
-/// Something a watch was sent whole: what is given must fit.
+/// A complete event sent on a watch: all keys must match.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Sent")]
 pub(crate) struct SentKeys {
-    /// The resourceVersion of an event or bookmark; one of a later version counts too.
+    /// resourceVersion of an event or bookmark; later versions count too.
     pub(crate) rv: Option<At<Text>>,
     /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
     #[serde(rename = "type")]
@@ -179,28 +179,28 @@ pub(crate) struct SentKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum EventWord {
-    /// There now.
+    /// An object was added.
     Added,
-    /// Changed.
+    /// An object was modified.
     Modified,
-    /// Gone.
+    /// An object was deleted.
     Deleted,
-    /// A version.
+    /// A bookmark.
     Bookmark,
-    /// A Status.
+    /// An error with a Status.
     Error,
 }
 
-/// How an answer ended.
+/// How a response ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClosedWord {
-    /// In whatever way, by whichever side.
+    /// Any end, by either side.
     Any,
-    /// Cleanly, by the server.
+    /// Clean end by the server.
     Eof,
-    /// By a closed connection.
+    /// The connection was closed.
     Fin,
-    /// By a reset.
+    /// The connection was reset.
     Rst,
 }

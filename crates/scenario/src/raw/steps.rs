@@ -1,4 +1,4 @@
-//! The shape of a step: its trigger and its actions.
+//! File format of steps: triggers and actions.
 
 use std::borrow::Cow;
 
@@ -9,33 +9,33 @@ use trace::fault::Http2Error;
 use super::{Duration, Loose, Names, Object};
 use crate::read::{At, Both, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr, Words, given};
 
-/// A step: a trigger and actions; or just one action.
+/// A step: a trigger and actions, or a single action.
 pub(crate) type Step = Both<StepKeys, ActionKeys>;
 
-/// A step: when it happens and what is done. Without `when` it happens as soon as the step before it is done. A single
-/// action may stand in the step itself instead of under `do`.
+/// A step: when it runs and what it does. Without `when` it runs as soon as the previous step is done. A single
+/// action may be a key of the step instead of under `do`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Step")]
 pub(crate) struct StepKeys {
-    /// What the step waits for.
+    /// Trigger of the step.
     pub(crate) when: Option<At<WordOr<When>>>,
-    /// The step is skipped when a step behind it is met first. Default false.
+    /// Skip the step if a later step is met first. Default false.
     pub(crate) optional: Option<At<bool>>,
-    /// How many such requests the step answers before it is done. Default 1.
+    /// Number of matching requests handled before the step is done. Default 1.
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) times: Option<At<u64>>,
-    /// The step answers every such request for so long, counted from the first one.
+    /// Handle every matching request for this time, from the first one.
     #[serde(rename = "for")]
     pub(crate) lasts: Option<At<Duration>>,
     /// How long the step may wait before the verdict is *stuck*. Default 10m in sim, 20s in live.
     pub(crate) within: Option<At<Duration>>,
-    /// What is done, in order: an action, or a list of them.
+    /// Actions, in order: one or a list.
     #[serde(rename = "do")]
     pub(crate) actions: Option<At<OneOrMany<At<WordOr<ActionKeys>>>>>,
 }
 
-/// What a step waits for: one of `list`, `page`, `watch`, `request`, `emitted`, `after`, `quiet`, `synced`.
+/// Trigger of a step: one of `list`, `page`, `watch`, `request`, `emitted`, `after`, `quiet`, `synced`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct When {
@@ -52,11 +52,11 @@ pub(crate) struct When {
     pub(crate) query: Option<At<Query>>,
     /// An event the client reports, counted from when the step is armed: a word (`init_done`), or a map.
     pub(crate) emitted: Option<At<WordOr<Emitted>>>,
-    /// So long after the step before it was done.
+    /// This long after the previous step is done.
     pub(crate) after: Option<At<Duration>>,
-    /// When neither side did anything for so long (bookmarks do not count).
+    /// When neither side sent anything for this time (bookmarks do not count).
     pub(crate) quiet: Option<At<Duration>>,
-    /// When the client has a watch open and its cache equals the truth.
+    /// When the client has an open watch and its cache equals the store.
     #[serde(default, deserialize_with = "given")]
     pub(crate) synced: Option<At<()>>,
 }
@@ -83,51 +83,52 @@ impl JsonSchema for Nth {
     }
 }
 
-/// Conditions on query parameters. Parameters not named here are free.
+/// Conditions on query parameters. Other parameters are not checked.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Query {
-    /// The version asked for.
+    /// `resourceVersion`.
     pub(crate) resource_version: Option<At<First<Condition>>>,
-    /// `Exact` or `NotOlderThan`.
+    /// `resourceVersionMatch`: `Exact` or `NotOlderThan`.
     pub(crate) resource_version_match: Option<At<First<Condition>>>,
-    /// Items a page.
+    /// `limit`: the page size.
     pub(crate) limit: Option<At<First<Condition>>>,
-    /// The continue token.
+    /// `continue`: the continue token.
     #[serde(rename = "continue")]
     pub(crate) continue_token: Option<At<First<Condition>>>,
-    /// `true` on a WATCH.
+    /// `watch`: `true` on a WATCH.
     pub(crate) watch: Option<At<First<Condition>>>,
-    /// `true` asks for bookmarks.
+    /// `allowWatchBookmarks`: `true` requests bookmarks.
     pub(crate) allow_watch_bookmarks: Option<At<First<Condition>>>,
-    /// `true` makes a WATCH a streaming list.
+    /// `sendInitialEvents`: `true` makes a WATCH a streaming list.
     pub(crate) send_initial_events: Option<At<First<Condition>>>,
-    /// The watch's lifetime in seconds.
+    /// `timeoutSeconds` of a watch.
     pub(crate) timeout_seconds: Option<At<First<Condition>>>,
-    /// The label selector.
+    /// `labelSelector`.
     pub(crate) label_selector: Option<At<First<Condition>>>,
-    /// The field selector.
+    /// `fieldSelector`.
     pub(crate) field_selector: Option<At<First<Condition>>>,
 }
 
-/// What a value must be: a text, `absent`, `present`, `$name`, `$name.continue` or `$start`; or a map with `not` or `is`.
+/// Condition on a value: a text, `absent`, `present`, `$name`, `$name.continue` or `$start`; or a map with `not` or
+/// `is`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Condition {
-    /// A bare value.
+    /// The value itself.
     #[schemars(skip)]
     pub(crate) bare: Option<At<Text>>,
-    /// Exactly this text, even if it is `absent` or begins with `$`.
+    /// Exactly this text, even if it is `absent` or starts with `$`.
     pub(crate) is: Option<At<Text>>,
     /// Anything but this: a text, `absent`, `$name`.
     pub(crate) not: Option<At<Text>>,
 }
 
-/// An event the client reports: one of six kinds, with the object's name or `any`.
+/// An event that the client reports: one of six kinds, with the object's name or `any`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Emitted {
-    /// A (re)list began.
+    /// A (re)list started.
     #[serde(default, deserialize_with = "given")]
     pub(crate) init: Option<At<()>>,
     /// An object of the (re)list.
@@ -142,7 +143,7 @@ pub(crate) struct Emitted {
     /// An object was deleted.
     #[serde(default, deserialize_with = "given")]
     pub(crate) delete: Option<At<OrNothing<Text>>>,
-    /// The client surfaced an error.
+    /// The client reported an error.
     #[serde(default, deserialize_with = "given")]
     pub(crate) error: Option<At<()>>,
     /// The n-th such event. Default 1.
@@ -153,7 +154,7 @@ pub(crate) struct Emitted {
     /// The code of an `error`.
     #[schemars(range(min = 0, max = 999))]
     pub(crate) code: Option<At<u64>>,
-    /// What the message of an `error` contains.
+    /// Text that the message of an `error` contains.
     pub(crate) message: Option<At<Text>>,
 }
 
@@ -161,112 +162,115 @@ impl Words for Emitted {
     const WORDS: &'static [&'static str] = &["init", "init_apply", "init_done", "apply", "delete", "error"];
 }
 
-/// One action: a word, or a map with one of these keys. Actions on the truth come first, then those on the answer, then
-/// those on the socket.
+/// An action: a word, or a map with one of these keys. Actions on the store come first, then those on the response,
+/// then those on the socket.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Action")]
 pub(crate) struct ActionKeys {
-    /// On a step: its name; `$name` is the version of the list it answered, `$name.continue` its token. Beside an action
+    /// On a step: its name; `$name` is the version of the list it handled, `$name.continue` its token. On an action
     /// that writes: `$name` is the resourceVersion written.
     #[serde(rename = "as")]
     pub(crate) name: Option<At<String>>,
 
-    // ---- the truth
+    // ---- store
     /// Create the objects, or replace those that exist.
     pub(crate) apply: Option<At<OneOrMany<At<Object>>>>,
     /// Delete the objects.
     pub(crate) delete: Option<At<Names>>,
     /// Change the labels of an object; `null` removes one.
     pub(crate) relabel: Option<At<Relabel>>,
-    /// Forget history: older exact lists, continue tokens and watch starts are 410 from now on.
+    /// Compact the store: older exact lists, continue tokens and watch starts fail with 410 from now on.
     #[serde(default, deserialize_with = "given")]
     pub(crate) compact: Option<At<()>>,
-    /// Rebuild the watch cache: open watches of the target end cleanly, and older watch starts are 410.
+    /// Rebuild the watch cache: open watches of the target end cleanly, and watches from older versions fail with
+    /// 410.
     #[serde(default, deserialize_with = "given")]
     pub(crate) clear_watch_cache: Option<At<()>>,
-    /// The watch cache stops following the store: cached reads are stale, watches get nothing new.
+    /// Stop the watch cache: cached reads are stale, and watches receive no new events.
     #[serde(default, deserialize_with = "given")]
     pub(crate) freeze_watch_cache: Option<At<()>>,
-    /// The watch cache sees every write so much later: cached reads and watches are that far behind.
+    /// Delay the watch cache: it receives every write this much later, so cached reads and watches lag.
     pub(crate) lag_watch_cache: Option<At<Duration>>,
-    /// The watch cache catches up, and follows at once again.
+    /// Let the watch cache catch up and follow the store without delay.
     #[serde(default, deserialize_with = "given")]
     pub(crate) thaw_watch_cache: Option<At<()>>,
-    /// The store goes back to the state it had at `$name`, as after restoring a backup.
+    /// Restore the store to its state at `$name`, as from a backup.
     pub(crate) restore: Option<At<Text>>,
 
-    // ---- the answer
-    /// Answer the request with this instead of the truth.
+    // ---- response
+    /// Send this response instead of the normal one.
     pub(crate) reply: Option<At<Reply>>,
-    /// Answer a LIST truthfully but for this.
+    /// Send the normal LIST response with these changes.
     pub(crate) edit_page: Option<At<EditPage>>,
-    /// Put these lines on the watch, as they are.
+    /// Send these lines on the watch, verbatim.
     pub(crate) send: Option<At<OneOrMany<First<RawLine>>>>,
-    /// Send a watch event the truth knows nothing of.
+    /// Send a watch event that is not in the store's history.
     pub(crate) event: Option<At<SentEvent>>,
-    /// Send an ERROR event with this Status. The stream stays open until an `end` says otherwise.
+    /// Send an ERROR event with this Status. The stream stays open until an `end` action.
     pub(crate) error: Option<At<StatusKeys>>,
     /// Send a bookmark now.
     #[serde(default, deserialize_with = "given")]
     pub(crate) bookmark: Option<At<OrNothing<Bookmark>>>,
-    /// The next so many truthful events of the stream are never sent.
+    /// Drop this many of the stream's next events.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) drop_events: Option<At<u64>>,
-    /// The next truthful event is sent so many times.
+    /// Send the next event this many times.
     #[schemars(range(min = 2, max = 1_000))]
     pub(crate) repeat_event: Option<At<u64>>,
-    /// The next so many truthful events are held back, bookmarks too, and sent in reverse order; at the latest when the watch ends.
+    /// Buffer this many events, and bookmarks in between, and send them in reverse order; at the latest when the
+    /// watch ends.
     #[schemars(range(min = 2, max = 1_000))]
     pub(crate) reorder_events: Option<At<u64>>,
-    /// The stream sends no bookmarks from now on, not even the end marker.
+    /// Send no bookmarks on the stream from now on, not even the end marker.
     #[serde(default, deserialize_with = "given")]
     pub(crate) no_bookmarks: Option<At<()>>,
-    /// The end marker's annotation has this value instead of `"true"`; `absent`: the bookmark comes without it.
+    /// Replace the value `"true"` of the end marker's annotation; `absent`: send the bookmark without it.
     pub(crate) end_marker: Option<At<Text>>,
 
-    // ---- the socket
-    /// The answer, head and all, comes so late.
+    // ---- socket
+    /// Delay the response, including its head.
     pub(crate) delay: Option<At<Duration>>,
-    /// The body drips: so many bytes at a time, so long apart.
+    /// Send the body slowly: a number of bytes at a time, at an interval.
     pub(crate) drip: Option<At<Drip>>,
-    /// Writes end inside multi-byte characters where there are any.
+    /// End writes inside multi-byte characters if there are any.
     #[serde(default, deserialize_with = "given")]
     pub(crate) split_utf8: Option<At<()>>,
-    /// So many events are sent in one write.
+    /// Send this many events in one write.
     #[schemars(range(min = 2, max = 10_000))]
     pub(crate) coalesce: Option<At<u64>>,
-    /// The body is compressed where the request takes gzip, however short it is; of a watch, event by event.
+    /// Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event.
     #[serde(default, deserialize_with = "given")]
     pub(crate) gzip: Option<At<()>>,
-    /// The body is cut there and ends so.
+    /// Truncate the body and end it.
     pub(crate) truncate: Option<At<Truncate>>,
-    /// The request is never answered, not even with a head: the connection is closed (`fin`), reset (`rst`), or silent
-    /// (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on.
+    /// Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the
+    /// stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on.
     pub(crate) no_answer: Option<At<WordOr<EndingKeys>>>,
-    /// The answer ends so, after its head and what this step already sent.
+    /// End the response, after its head and the frames that this step already sent.
     pub(crate) end: Option<At<WordOr<EndingKeys>>>,
-    /// `end: eof`: a clean end; the connection may be used again.
+    /// `end: eof`: a clean end; the connection is reusable.
     #[serde(default, deserialize_with = "given")]
     pub(crate) eof: Option<At<()>>,
-    /// `end: fin`: the connection is closed inside the body.
+    /// `end: fin`: the connection is closed within the body.
     #[serde(default, deserialize_with = "given")]
     pub(crate) fin: Option<At<()>>,
     /// `end: rst`: the connection is reset.
     #[serde(default, deserialize_with = "given")]
     pub(crate) rst: Option<At<()>>,
-    /// `end: stall`: nothing more is sent; the connection stays open.
+    /// `end: stall`: no more bytes are sent; the connection stays open.
     #[serde(default, deserialize_with = "given")]
     pub(crate) stall: Option<At<()>>,
-    /// `end: no_close_notify`: the connection is closed without the farewell of TLS.
+    /// `end: no_close_notify`: the connection is closed without TLS close_notify.
     #[serde(default, deserialize_with = "given")]
     pub(crate) no_close_notify: Option<At<()>>,
-    /// `end: {rst_stream: CODE}`: the HTTP/2 stream is reset with this code; the connection lives on.
+    /// `end: {rst_stream: CODE}`: the HTTP/2 stream is reset with this code; the connection stays open.
     pub(crate) rst_stream: Option<At<Http2Error>>,
-    /// The HTTP/2 connection of this answer takes no more requests (GOAWAY with NO_ERROR); what is under way goes on.
+    /// Send GOAWAY with NO_ERROR on the HTTP/2 connection of this response: it accepts no more requests; open streams
+    /// continue.
     #[serde(default, deserialize_with = "given")]
     pub(crate) goaway: Option<At<()>>,
-    /// New connections are refused for so long.
+    /// Refuse new connections for this time.
     pub(crate) refuse: Option<At<Duration>>,
 }
 
@@ -296,7 +300,7 @@ pub(crate) struct Relabel {
     /// `metadata.name`, or `namespace/name`.
     #[schemars(required)]
     pub(crate) name: Option<At<String>>,
-    /// Default: that of the target, or `default`.
+    /// Default: the target's namespace, or `default`.
     pub(crate) namespace: Option<At<String>>,
     /// Default: the target's resource.
     pub(crate) resource: Option<At<String>>,
@@ -305,24 +309,25 @@ pub(crate) struct Relabel {
     pub(crate) labels: Option<At<Entries<OrNothing<Text>>>>,
 }
 
-/// A scripted answer. Its body is a Status made of `reason`, `message` … unless `body`, `json` or `truth` says otherwise.
+/// A scripted response. The body is a Status built from `reason`, `message` … unless `body`, `json` or `truth` is
+/// given.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reply {
     /// The HTTP status.
     #[schemars(required, range(min = 200, max = 599))]
     pub(crate) status: Option<At<u64>>,
-    /// The `Retry-After` header, as is: seconds or a date.
+    /// `Retry-After` header, verbatim: seconds or a date.
     pub(crate) retry_after: Option<Text>,
-    /// Headers beside those every answer has. `Content-Type` replaces the usual one.
+    /// Additional headers. `Content-Type` replaces the default one.
     pub(crate) headers: Option<Entries<Text>>,
-    /// The body, as is.
+    /// The body, verbatim.
     pub(crate) body: Option<At<Text>>,
     /// The body, as JSON.
     pub(crate) json: Option<At<Json>>,
-    /// The body is what the truthful answer would have been. Always `true`.
+    /// Send the body of the normal response. Always `true`.
     pub(crate) truth: Option<At<bool>>,
-    /// `code` of the Status; `absent` leaves it out. Default: `status`.
+    /// `code` of the Status; `absent` omits it. Default: `status`.
     pub(crate) code: Option<At<Text>>,
     /// `reason` of the Status.
     pub(crate) reason: Option<At<Text>>,
@@ -331,13 +336,13 @@ pub(crate) struct Reply {
     /// `details.retryAfterSeconds` of the Status.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) retry_after_seconds: Option<At<u64>>,
-    /// The reasons of `details.causes`.
+    /// Reasons in `details.causes`.
     pub(crate) causes: Option<At<OneOrMany<Text>>>,
-    /// Offer an inconsistent continue token made from the one in the request.
+    /// Add an inconsistent continue token derived from the one in the request.
     pub(crate) inconsistent_token: Option<At<bool>>,
 }
 
-/// A Kubernetes Status. What is not given is left out of it.
+/// A Kubernetes Status. Missing keys are omitted from it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Status")]
@@ -352,26 +357,26 @@ pub(crate) struct StatusKeys {
     /// `details.retryAfterSeconds`.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) retry_after_seconds: Option<At<u64>>,
-    /// The reasons of `details.causes`.
+    /// Reasons in `details.causes`.
     pub(crate) causes: Option<At<OneOrMany<Text>>>,
 }
 
-/// Changes to a truthful LIST answer.
+/// Changes to a LIST response.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditPage {
     /// `metadata.resourceVersion`: a text, `$name`, or `absent`.
     pub(crate) rv: Option<At<First<Condition>>>,
-    /// `metadata.continue`: a made-up text that means the truthful token when it comes back, or `absent`.
+    /// `metadata.continue`: an alias for the original token when the client sends it back, or `absent`.
     #[serde(rename = "continue")]
     pub(crate) continue_token: Option<At<First<Condition>>>,
     /// `metadata.remainingItemCount`.
     pub(crate) remaining: Option<At<i64>>,
-    /// Names of items to leave out; `"*"`: all.
+    /// Names of items to remove; `"*"`: all.
     pub(crate) without: Option<At<OneOrMany<At<Text>>>>,
-    /// Items to add at the end.
+    /// Items to append.
     pub(crate) add: Option<At<OneOrMany<At<Loose>>>>,
-    /// How an empty `items` is written: `"null"`, or `missing` altogether.
+    /// How an empty `items` is written: `"null"`, or `missing` to omit the key.
     #[serde(default, deserialize_with = "given")]
     pub(crate) items: Option<At<ItemsWord>>,
     /// Replaces the list's `kind`, e.g. `Table`.
@@ -382,7 +387,7 @@ pub(crate) struct EditPage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ItemsWord {
-    /// As `"items": null`.
+    /// Written as `"items": null`.
     #[serde(rename = "null")]
     Null,
     /// No `items` key.
@@ -395,22 +400,22 @@ pub(crate) enum ItemsWord {
 pub(crate) struct RawLine {
     /// The line.
     pub(crate) text: Option<Text>,
-    /// Instead of `text`: each character is the byte of its number, so that `"\xff"` is one that no text has.
+    /// Instead of `text`: each character is one byte, so that `"\xff"` sends a byte that is invalid in UTF-8.
     pub(crate) bytes: Option<At<Text>>,
-    /// End it with a newline. Default true.
+    /// Append a newline. Default true.
     pub(crate) newline: Option<At<bool>>,
 }
 
-/// A watch event the truth knows nothing of.
+/// A watch event that is not in the store's history.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Event")]
 pub(crate) struct SentEvent {
-    /// `ADDED`, `MODIFIED`, `DELETED`, or any other word.
+    /// `ADDED`, `MODIFIED`, `DELETED`, or any other text.
     #[serde(rename = "type")]
     #[schemars(required)]
     pub(crate) kind: Option<At<Text>>,
-    /// The object; its name sends that object of the target again as it is in the store.
+    /// The object; a name sends that object of the target in its current state.
     #[schemars(required)]
     pub(crate) object: Option<At<Loose>>,
     /// Replaces `metadata.resourceVersion`: a text, `$name`, or `absent`.
@@ -421,9 +426,10 @@ pub(crate) struct SentEvent {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bookmark {
-    /// Its resourceVersion: a text, `$name`, or `absent`. Default: the version up to which this watch was sent everything.
+    /// Its resourceVersion: a text, `$name`, or `absent`. Default: the version up to which this watch received all
+    /// events.
     pub(crate) rv: Option<At<First<Condition>>>,
-    /// The value of the annotation `k8s.io/initial-events-end`. Default: no annotation.
+    /// Value of the annotation `k8s.io/initial-events-end`. Default: no annotation.
     pub(crate) initial_events_end: Option<At<Text>>,
 }
 
@@ -431,7 +437,7 @@ pub(crate) struct Bookmark {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Drip {
-    /// Bytes a write.
+    /// Bytes per write.
     #[schemars(required, range(min = 1, max = 16_777_216))]
     pub(crate) bytes: Option<At<u64>>,
     /// Time between writes.
@@ -439,46 +445,46 @@ pub(crate) struct Drip {
     pub(crate) every: Option<At<Duration>>,
 }
 
-/// Where a body is cut, and how it ends: `after_bytes`, or `after_events` and `percent` of the next line.
+/// Where to truncate a body and how to end it: `after_bytes`, or `after_events` and `percent` of the next line.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Truncate {
-    /// After so many more bytes of the body.
+    /// Number of further bytes of the body.
     pub(crate) after_bytes: Option<At<u64>>,
-    /// After so many more whole events.
+    /// Number of further complete events.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) after_events: Option<At<u64>>,
-    /// And this share of the next line. Default 0.
+    /// Percentage of the next line. Default 0.
     #[schemars(range(min = 0, max = 99))]
     pub(crate) percent: Option<At<u64>>,
-    /// How it ends.
+    /// How the body ends.
     #[schemars(required)]
     pub(crate) then: Option<At<WordOr<EndingKeys>>>,
 }
 
-/// How a body comes to its end: a word, or a map with a code of HTTP/2.
+/// How a body ends: a word, or a map with an HTTP/2 error code.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Ending")]
 pub(crate) struct EndingKeys {
-    /// Clean: the body is complete and the connection may be used again.
+    /// Clean end: the body is complete and the connection is reusable.
     #[serde(default, deserialize_with = "given")]
     pub(crate) eof: Option<At<()>>,
-    /// The connection is closed inside the body.
+    /// The connection is closed within the body.
     #[serde(default, deserialize_with = "given")]
     pub(crate) fin: Option<At<()>>,
     /// The connection is reset.
     #[serde(default, deserialize_with = "given")]
     pub(crate) rst: Option<At<()>>,
-    /// Nothing more is sent; the connection stays open.
+    /// No more bytes are sent; the connection stays open.
     #[serde(default, deserialize_with = "given")]
     pub(crate) stall: Option<At<()>>,
-    /// The connection is closed without the farewell of TLS.
+    /// The connection is closed without TLS close_notify.
     #[serde(default, deserialize_with = "given")]
     pub(crate) no_close_notify: Option<At<()>>,
-    /// The HTTP/2 stream is reset with this code; the connection lives on.
+    /// The HTTP/2 stream is reset with this code; the connection stays open.
     pub(crate) rst_stream: Option<At<Http2Error>>,
-    /// The HTTP/2 connection is closed behind a GOAWAY with this code.
+    /// The HTTP/2 connection is closed after a GOAWAY with this code.
     pub(crate) goaway: Option<At<Http2Error>>,
 }
 

@@ -1,7 +1,7 @@
-//! The forms a value may take in a file beside its plain one: with its place, one or many, a word for a map.
+//! Wrappers for the forms a value may take in a file: with its position, one or many, a word in place of a map.
 //!
-//! Each is a wrapper that asks the [`Reader`](super) under a name of its own, and gives editors the same choice in its
-//! schema.
+//! Each wrapper requests its form from the [`Reader`](super) by a reserved name, and declares the same choice in the
+//! JSON schema.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,12 +19,12 @@ pub(super) const FIRST: &str = "\0first";
 pub(super) const BOTH: &str = "\0both";
 pub(super) const MANY: &str = "\0many";
 
-/// A value and where the file says so.
+/// A value with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct At<T> {
-    /// Where.
+    /// Position.
     pub(crate) span: Span,
-    /// What.
+    /// Value.
     pub(crate) value: T,
 }
 
@@ -32,43 +32,43 @@ pub(crate) struct At<T> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OneOrMany<T>(pub(crate) Vec<T>);
 
-/// A map, or the word that is the map's only key.
+/// A map, or a word that is its only key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WordOr<T>(pub(crate) T);
 
-/// The keys of a map that may stand alone.
+/// Keys that may be written as a word without a value.
 pub(crate) trait Words {
     /// The keys.
     const WORDS: &'static [&'static str];
 }
 
-/// A map, or a bare scalar that stands for its first key.
+/// A map, or a scalar that is the value of its first key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct First<T>(pub(crate) T);
 
-/// A map with the keys of both.
+/// A map with the keys of both structs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Both<A, B>(pub(crate) A, pub(crate) B);
 
-/// A value that may be left out after its key.
+/// A value that may be omitted after its key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OrNothing<T>(pub(crate) Option<T>);
 
-/// The entries of a map, in the order written.
+/// Entries of a map, in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entries<T>(pub(crate) Vec<(At<String>, T)>);
 
-/// Text as written: `007`, `true` and `1.0` stay what they are.
+/// Text as written: `007`, `true` and `1.0` stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Text(pub(crate) String);
 
-/// Whatever stands here, as JSON.
+/// Any value, as JSON.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Json(pub(crate) serde_json::Value);
 
-/// Reads a key that is there even when nothing stands behind it.
+/// Reads a key that is present even if its value is empty.
 pub(crate) fn given<'de, D, T>(deserializer: D) -> Result<Option<At<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -100,7 +100,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
     }
 }
 
-/// Hands the marked reader on to `T`.
+/// Passes the marked reader on to `T`.
 struct Through<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for Through<T> {
@@ -231,7 +231,7 @@ inline_schema!([T: JsonSchema] First<T>, |generator| {
     let map = generator.subschema_for::<T>();
     json_schema!({ "anyOf": [{ "type": ["string", "number", "boolean"] }, map] })
 });
-// `oneOf`, so that the pass that takes the `null` out of optional keys leaves this one alone.
+// `oneOf`, so that `NothingIsNotAValue`, which removes `null` from optional keys, leaves it unchanged.
 inline_schema!([T: JsonSchema] OrNothing<T>, |generator| {
     let some = generator.subschema_for::<T>();
     json_schema!({ "oneOf": [some, { "type": "null" }] })

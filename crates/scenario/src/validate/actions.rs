@@ -1,4 +1,4 @@
-//! Actions: from the keys of an item to the one thing it does.
+//! Converts the keys of an item to its action.
 
 use trace::fault::{Cut, Ending, Pace};
 
@@ -356,7 +356,7 @@ impl Validator<'_> {
         Some(Action::Say(SayAction::End(ending)))
     }
 
-    /// The one ending of a map.
+    /// Returns the single ending of a map.
     fn ending(&mut self, keys: &EndingKeys, span: Span) -> Ending {
         match keys.given().as_slice() {
             [(ending, word, span)] => {
@@ -389,7 +389,7 @@ impl Validator<'_> {
 }
 
 impl EndingKeys {
-    /// The endings given, with their words and places.
+    /// Returns the endings given, with words and positions.
     fn given(&self) -> Vec<(Ending, &'static str, Span)> {
         let words = [
             (&self.eof, Ending::Eof, "eof"),
@@ -410,7 +410,7 @@ impl EndingKeys {
     }
 }
 
-/// Where the name of a write goes.
+/// Returns the field for the name of a write.
 pub(super) fn binds_of(action: &mut Action) -> Option<&mut Option<String>> {
     match action {
         Action::Truth(TruthAction::Apply(objects)) => objects.last_mut().map(|object| &mut object.binds),
@@ -461,7 +461,7 @@ impl ActionKeys {
         "refuse",
     ];
 
-    /// The actions given, with their words and places.
+    /// Returns the actions given, with words and positions.
     pub(super) fn given(&self) -> Vec<(&'static str, Span)> {
         fn at<T>(key: &Option<At<T>>) -> Option<Span> {
             key.as_ref().map(|key| key.span)

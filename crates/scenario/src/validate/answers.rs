@@ -1,4 +1,4 @@
-//! Scripted answers: replies, changed pages, Statuses.
+//! Validates scripted responses: replies, changed pages, Statuses.
 
 use super::Validator;
 use super::world::World;
@@ -118,7 +118,7 @@ impl Validator<'_> {
         number
     }
 
-    /// The bytes of a line, from text or from characters that stand for bytes.
+    /// Returns the bytes of a line, from `text` or from `bytes`.
     pub(super) fn line(&mut self, world: &mut World, line: &raw::RawLine, span: Span) -> Vec<u8> {
         match (&line.text, &line.bytes) {
             (Some(text), None) => {
@@ -194,7 +194,7 @@ impl Validator<'_> {
     }
 }
 
-/// A Status, with what is given.
+/// Converts the keys of a Status.
 pub(super) fn status(keys: &StatusKeys) -> StatusSpec {
     StatusSpec {
         code: keys

@@ -1,4 +1,4 @@
-//! What the client under test is told.
+//! Validates the client configuration.
 
 use apimachinery::kind::Kind;
 use apimachinery::selector::{FieldSelector, LabelSelector};
@@ -168,7 +168,7 @@ impl Validator<'_> {
         u32::try_from(event.value).ok()
     }
 
-    /// Objects of a kind can be selected by some of their fields only; the others are 400.
+    /// Validates a field selector: each kind supports only some fields; others fail with 400.
     fn selectable(&mut self, fields: Option<&At<String>>, kind: &Kind) {
         let Some(fields) = fields else { return };
         let refusal = FieldSelector::parse(&fields.value).map(|parsed| parsed.check(kind).err());

@@ -1,5 +1,5 @@
-//! Custom resources that a file defines itself: the kinds its definitions add, and objects held against their schemas. And how
-//! deep objects are.
+//! CustomResourceDefinitions of a file: adds their kinds and validates objects against their schemas. Also limits
+//! nesting.
 
 use apimachinery::Version;
 use apimachinery::depth::{DEPTH_MAX, is_too_deep};
@@ -16,7 +16,7 @@ use crate::span::Span;
 use crate::{Manifest, ObjectName};
 
 impl Validator<'_> {
-    /// Learns the kinds that `objects` define, before anything else is looked at: the target may be one of them.
+    /// Adds the kinds defined by `objects`, before anything else is validated: the target may be one of them.
     pub(super) fn definitions(&mut self, objects: &[At<Object>]) {
         for object in objects {
             let Object::Whole(Json(json)) = &object.value else {
@@ -33,7 +33,7 @@ impl Validator<'_> {
         }
     }
 
-    /// Holds new objects of a kind that the file defines against its schema, and sets what has a default.
+    /// Validates new objects of a kind defined by the file against its schema, and applies defaults.
     pub(super) fn fit_definition(
         &mut self,
         world: &World,
@@ -68,7 +68,7 @@ impl Validator<'_> {
             .iter_mut()
             .map(|manifest| crd::receive_new(kind, &mut manifest.json, Version::default()))
             .collect();
-        // Copies of one template have the same faults.
+        // Copies of a template have the same errors.
         for fault in faults
             .into_iter()
             .find(|faults| !faults.is_empty())
@@ -89,7 +89,7 @@ impl Validator<'_> {
         );
     }
 
-    /// Is an object that is written deeper than a server takes?
+    /// Returns true if an object is nested deeper than a server accepts.
     pub(super) fn too_deep(&mut self, json: &Value, span: Span) -> bool {
         let too_deep = is_too_deep(json);
         if too_deep {

@@ -1,4 +1,4 @@
-//! Events the client reports, as triggers and expectations mean them.
+//! Validates reported events in triggers and expectations.
 
 use super::Validator;
 use super::world::World;
@@ -10,7 +10,7 @@ use crate::words::nearest;
 use crate::{EmittedKind, EmittedMatch};
 
 impl Validator<'_> {
-    /// An event the client reports. `unknown`: what it is called when its object was never written.
+    /// Validates a reported event. `unknown`: the code to report if its object was never written.
     pub(super) fn emitted(
         &mut self,
         world: &World,
@@ -103,7 +103,7 @@ impl Validator<'_> {
         })
     }
 
-    /// Says so when `name` was never an object of the target.
+    /// Reports an error if `name` never was an object of the target.
     pub(super) fn known_name(&mut self, world: &World, name: &str, span: Span, code: Code) {
         if world.knows(name) {
             return;

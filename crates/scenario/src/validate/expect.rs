@@ -1,4 +1,4 @@
-//! What must come of a scenario: requests, events, the cache, and what may be excused.
+//! Validates expectations: requests, events, cache, and excused invariants.
 
 use super::Validator;
 use super::names::Named;
@@ -15,7 +15,7 @@ use crate::{
 
 impl Validator<'_> {
     pub(super) fn expect(&mut self, world: &World, expect: raw::Expectations) -> Expect {
-        // A name given by an expected request must not be seen by what stands before it: requests come first.
+        // Names given by expected requests must not be visible to earlier keys: requests are validated first.
         let requests: Vec<RequestExpect> = expect
             .requests
             .unwrap_or_default()
@@ -113,7 +113,7 @@ impl Validator<'_> {
                 if let Some((word, span)) = other.or_else(|| own.given().first().copied()) {
                     self.problem(
                         Problem::new(Code::Conflict, span, format!("`{word}` stands beside `resume`"))
-                            .label("belongs into an entry of its own")
+                            .label("needs a separate entry")
                             .hint("a `resume` is a watch from that version, or a relist"),
                     );
                     return None;
@@ -259,7 +259,7 @@ impl Validator<'_> {
         Some(EmittedNever { event, before, after })
     }
 
-    /// One kind of request and its query.
+    /// Validates the kind of a request and its query.
     fn request(&mut self, request: &RequestMatch, span: Span) -> Option<RequestPattern> {
         let given = request.given();
         let &[(word, _)] = given.as_slice() else {

@@ -1,4 +1,4 @@
-//! Which actions make sense for what a step waits for, and after the actions before them.
+//! Validates that actions fit the step's trigger and the preceding actions.
 
 use apimachinery::encode::encode_json;
 use trace::fault::Cut;
@@ -9,7 +9,7 @@ use crate::raw::ActionKeys;
 use crate::span::Span;
 use crate::{Action, ReplyBody, RuleAction, ShapeAction};
 
-/// What the actions of a step act on.
+/// The response that the actions of a step act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     /// A LIST or a page.
@@ -22,20 +22,20 @@ pub(super) enum Answer {
     OpenWatch,
 }
 
-/// How far the answer is when an action's turn comes.
+/// State of the response when an action runs.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     replied: Option<(&'static str, Span)>,
     begun: Option<Span>,
     truncated: Option<Span>,
-    /// Bytes of the body, where a reply gives it and nothing compresses it.
+    /// Length of the body, if a reply specifies it and it is not compressed.
     body: Option<usize>,
     compressed: bool,
     ended: Option<Span>,
 }
 
 impl Validator<'_> {
-    /// Does an action make sense for what the step waits for, and for what the actions before it did?
+    /// Returns true if the action fits the step's trigger and the preceding actions.
     pub(super) fn placed(
         &mut self,
         word: &'static str,
@@ -161,14 +161,14 @@ impl Validator<'_> {
         }
     }
 
-    /// Is the body that an earlier action gave cut inside it?
+    /// Checks that a cut is within the body of a preceding action.
     pub(super) fn cut_inside(&mut self, action: &Action, span: Span, progress: &mut Progress) {
         match action {
             Action::Shape(ShapeAction::Gzip) => progress.compressed = true,
             Action::Shape(ShapeAction::Reply(reply)) if !progress.compressed => {
                 progress.body = match &reply.body {
                     ReplyBody::Raw(text) => Some(text.len()),
-                    // A newline ends it.
+                    // A newline follows.
                     ReplyBody::Json(json) => Some(encode_json(json).len() + 1),
                     ReplyBody::Status(_) | ReplyBody::Truth => None,
                 };

@@ -1,4 +1,4 @@
-//! What `$name` stands for: who gives names, what values they have, and from when on.
+//! Resolves `$name`: where names are bound, their values, and from when on they are available.
 
 use std::collections::BTreeMap;
 
@@ -10,31 +10,31 @@ use crate::span::Span;
 use crate::words::{is_name, nearest, suggest};
 use crate::{Expected, Ref, raw};
 
-/// What a name is given to.
+/// What a name is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
-    /// A write or a bookmark: a resourceVersion.
+    /// A write or a bookmark: has a resourceVersion.
     Version,
-    /// A LIST or a page: a resourceVersion and a continue token.
+    /// A LIST or a page: has a resourceVersion and a continue token.
     List,
-    /// A WATCH or a step that waits for something else: it only marks a moment.
+    /// A WATCH or a step with another trigger: marks a moment only.
     Moment,
 }
 
 /// The names of a file.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Every name the file gives anywhere, so that "too early" is told from "undefined".
+    /// All names of the file, to distinguish "too early" from "undefined".
     all: Vec<String>,
-    /// Those that have a value where we are.
+    /// Names that are bound at the current position.
     bound: BTreeMap<String, (Named, Span)>,
-    /// Those of steps, which `before:` and `after:` may mean.
+    /// Names of steps, for `before:` and `after:`.
     steps: Vec<String>,
     steps_are_over: bool,
 }
 
 impl Names {
-    /// Learns every name of the file before anything is looked at.
+    /// Collects all names of the file before validation.
     pub(super) fn collect(
         &mut self,
         objects: &Option<Vec<At<raw::Object>>>,
@@ -72,14 +72,14 @@ impl Names {
         self.all = all.into_iter().map(|name| name.value.clone()).collect();
     }
 
-    /// From here on names are compared at the end of the run.
+    /// Marks the end of the steps: later references are evaluated at the end of the run.
     pub(super) fn steps_are_over(&mut self) {
         self.steps_are_over = true;
     }
 }
 
 impl Validator<'_> {
-    /// Gives `name` to something.
+    /// Binds `name`.
     pub(super) fn bind(&mut self, name: &At<String>, named: Named) -> String {
         let word = &name.value;
         if self.optional.is_some() {
@@ -115,12 +115,12 @@ impl Validator<'_> {
         word.clone()
     }
 
-    /// Gives `name` to a step, for `before:` and `after:`; what `$name` is comes from [`Self::bind`].
+    /// Adds the name of a step, for `before:` and `after:`; [`Self::bind`] adds `$name`.
     pub(super) fn name_step(&mut self, name: &str) {
         self.names.steps.push(name.to_owned());
     }
 
-    /// The step `before:` or `after:` means.
+    /// Returns the step that `before:` or `after:` refers to.
     pub(super) fn step_named(&mut self, name: Option<&At<String>>) -> Option<String> {
         let name = name?;
         let word = name.value.strip_prefix('$').unwrap_or(&name.value);
@@ -152,7 +152,7 @@ impl Validator<'_> {
         Some(word.to_owned())
     }
 
-    /// `$name`, `$name.rv`, `$name.continue`, `$start`.
+    /// Parses a reference: `$name`, `$name.rv`, `$name.continue`, `$start`.
     pub(super) fn reference(&mut self, text: &str, span: Span) -> Ref {
         let body = text.strip_prefix('$').unwrap_or(text);
         let (name, field) = body
@@ -234,7 +234,7 @@ impl Validator<'_> {
         self.problem(problem);
     }
 
-    /// What a value must be.
+    /// Converts a condition on a value.
     pub(super) fn condition(&mut self, condition: &At<First<Condition>>) -> Expected {
         let First(Condition { bare, is, not }) = &condition.value;
         match (bare, is, not) {
@@ -255,7 +255,7 @@ impl Validator<'_> {
         }
     }
 
-    /// A value to write: a text, `$name` or `absent`.
+    /// Converts a value to write: a text, `$name` or `absent`.
     pub(super) fn written(&mut self, condition: &At<First<Condition>>) -> Expected {
         let expected = self.condition(condition);
         if matches!(expected, Expected::Not(_) | Expected::Present) {
@@ -281,7 +281,7 @@ impl Validator<'_> {
         }
     }
 
-    /// The `$name` of `restore:`.
+    /// Parses the `$name` of `restore:`.
     pub(super) fn only_reference(&mut self, text: &At<Text>) -> Ref {
         if !text.value.0.starts_with('$') {
             self.problem(

@@ -1,4 +1,4 @@
-//! Objects: from short forms and manifests to JSON, and which of them are there when.
+//! Converts short forms and manifests to JSON, and tracks which objects exist.
 
 use apimachinery::kind::Kind;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use crate::words::{label_key, label_value, nearest, suggest};
 use crate::{Manifest, ObjectName, raw};
 
 impl Validator<'_> {
-    /// The objects an entry makes, written to `world`.
+    /// Returns the objects of an entry, and writes them to `world`.
     pub(super) fn manifests(&mut self, world: &mut World, object: At<Object>) -> Vec<Manifest> {
         let span = object.span;
         let mut name_span = span;
@@ -100,7 +100,7 @@ impl Validator<'_> {
         manifests
     }
 
-    /// One object by name, which must be there now.
+    /// Resolves a reference to an object that must exist.
     pub(super) fn present(&mut self, world: &World, name: &First<Name>, span: Span) -> Option<ObjectName> {
         let Name {
             name,
@@ -141,7 +141,7 @@ impl Validator<'_> {
         Some(object)
     }
 
-    /// One object, by name and perhaps namespace and resource.
+    /// Resolves a reference: name, and optionally namespace and resource.
     pub(super) fn object(
         &mut self,
         world: &World,
@@ -186,7 +186,7 @@ impl Validator<'_> {
         })
     }
 
-    /// `metadata.name`.
+    /// Validates `metadata.name`.
     pub(super) fn object_name(&mut self, name: &str, span: Span) {
         if !apimachinery::names::is_subdomain(name) {
             self.problem(
@@ -324,7 +324,7 @@ impl Validator<'_> {
                         format!("`{}` is not for `fields`", key.value),
                     )
                     .label("does not belong here")
-                    .hint("it has a key of its own, or follows from the kind"),
+                    .hint("it has its own key, or follows from the kind"),
                 );
             }
             object.insert(key.value.clone(), value.0.clone());
@@ -337,7 +337,7 @@ impl Validator<'_> {
         Value::Object(object)
     }
 
-    /// A label's key and value.
+    /// Validates a label.
     pub(super) fn label(&mut self, key: &At<String>, value: Option<&str>) {
         let fault = label_key(&key.value).err().or_else(|| {
             value
@@ -385,7 +385,7 @@ impl Validator<'_> {
         span: Span,
     ) -> Option<Manifest> {
         let metadata = json.get_mut("metadata").and_then(Value::as_object_mut)?;
-        // A number where a name belongs is read as it is written, as everywhere a text is wanted.
+        // A number in place of a name is read as written, as for all texts.
         let name = match metadata.get("name") {
             Some(Value::String(name)) => name.clone(),
             Some(other) => other.to_string(),
@@ -414,7 +414,7 @@ impl Validator<'_> {
 }
 
 impl ShortObject {
-    /// The kinds given, with their words.
+    /// Returns the kinds given, with their words.
     fn bodies(&self) -> Vec<(&'static str, &At<ShortBody>)> {
         let raw::ShortObject {
             repeat: _,
@@ -453,7 +453,7 @@ fn texts(entries: &Entries<Text>) -> Value {
     )
 }
 
-/// The `i`-th copy: `{i}` in every text becomes the number.
+/// Returns the `i`-th copy: replaces `{i}` in every text by the number.
 fn counted(template: &Manifest, i: u64) -> Manifest {
     fn fill(value: &Value, i: &str) -> Value {
         match value {

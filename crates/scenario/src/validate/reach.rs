@@ -1,28 +1,28 @@
-//! Which requests the steps so far have used up, to find steps that can never be met.
+//! Counts the requests consumed by earlier steps, to find steps that can never be met.
 //!
-//! It counts only what must have come: a client may always send more, never fewer.
+//! Counts only requests that must have been sent: a client may send more, never fewer.
 
 use crate::problem::{Code, Problem};
 use crate::span::Span;
 use crate::{ClientSettings, RequestKind, Times};
 
-/// The least that has come when a step is armed.
+/// Minimum of requests sent when a step is armed.
 #[derive(Debug, Clone)]
 pub(super) struct Reach {
-    /// LIST attempts, and the line of the step that took the last.
+    /// Number of LIST attempts, and the line of the step that consumed the last one.
     lists: (u64, u32),
-    /// The page the last attempt has come to.
+    /// Page reached by the last attempt.
     page: u64,
     watches: (u64, u32),
     requests: (u64, u32),
     page_size: Option<u32>,
-    /// Objects of the target that were ever there at once, at most.
+    /// Maximum number of the target's objects that existed at the same time.
     objects: usize,
-    /// The script wrote a list of its own, so its pages are whatever it says.
+    /// The script writes list responses, so the number of pages is unknown.
     scripted_lists: bool,
 }
 
-/// A request a step waits for.
+/// A request that a step waits for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Awaited {
     pub(super) kind: RequestKind,
@@ -45,17 +45,17 @@ impl Reach {
         }
     }
 
-    /// So many objects of the target are there now.
+    /// Records the current number of the target's objects.
     pub(super) fn objects(&mut self, now: usize) {
         self.objects = self.objects.max(now);
     }
 
-    /// The script writes list answers, or takes the store back.
+    /// Records that the script writes list responses or restores the store.
     pub(super) fn scripts_lists(&mut self) {
         self.scripted_lists = true;
     }
 
-    /// A step waits for this. Why it never comes, if so.
+    /// Consumes a request; returns an error if it can never be sent.
     pub(super) fn wait(&mut self, awaited: Awaited) -> Option<Problem> {
         let Awaited {
             kind,

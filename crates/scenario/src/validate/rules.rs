@@ -1,4 +1,4 @@
-//! Rules and waits: the parts of a step that make sense without a scenario around them.
+//! Validates rules and waits: the parts of a step that work without a scenario.
 
 use builtin_kinds::catalog::Catalog;
 use trace::fault::Ending;
@@ -20,10 +20,10 @@ use crate::{
     Transport, Trigger, Wait, Whose, raw,
 };
 
-/// How long a wait lasts that does not say.
+/// Default timeout of a wait.
 const WAIT_MS: u64 = 30_000;
 
-/// Turns the shape of a rule into a rule. When there are problems, it is not to be used.
+/// Converts a rule. If there are problems, it must not be used.
 pub(crate) fn validate_rule(text: &str, rule: WordOr<raw::Rule>, served: &Catalog) -> (Rule, Vec<Problem>) {
     let mut v = validator(text);
     v.kinds = Kinds::of(served);
@@ -112,7 +112,7 @@ pub(crate) fn validate_rule(text: &str, rule: WordOr<raw::Rule>, served: &Catalo
     (rule, v.problems)
 }
 
-/// Turns the shape of a wait into a wait. When there are problems, it is not to be used.
+/// Converts a wait. If there are problems, it must not be used.
 pub(crate) fn validate_wait(text: &str, keys: &raw::WaitKeys) -> (Wait, Vec<Problem>) {
     let mut v = validator(text);
     let from = v.whose(keys.from.as_ref());
@@ -185,12 +185,12 @@ fn validator(text: &str) -> Validator<'_> {
         names: Names::default(),
         kinds: Kinds::default(),
         optional: None,
-        // What a connection speaks is agreed on by each client: a rule may mean any of them.
+        // Each client negotiates its transport, so a rule may use the features of all.
         transport: Transport::TlsHttp2,
     }
 }
 
-/// What names without a resource mean.
+/// Returns the default target of names without a resource.
 fn target(from: &Whose) -> Target {
     let mut target = Scenario::empty(ServerSettings::default()).target;
     if let Some((group, plural)) = &from.resource {
@@ -235,7 +235,7 @@ impl Validator<'_> {
         }
     }
 
-    /// A trigger that is a request: others need a script that has an order.
+    /// Converts a trigger, which must be a request: other triggers require a script.
     fn request_only(&mut self, world: &World, when: &At<WordOr<When>>) -> (Option<RequestTrigger>, Answer) {
         match self.trigger(world, when) {
             (Trigger::Request(request), answer) => (Some(request), answer),

@@ -1,4 +1,4 @@
-//! Objects that are put on the wire without being written: of events, and items of pages.
+//! Validates objects that are sent without being written: in events, and as items of pages.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::read::{At, First, Json};
 use crate::span::Span;
 
 impl Validator<'_> {
-    /// The object of an event: by its name, or as given.
+    /// Returns the object of an event: by name, or as given.
     pub(super) fn event_object(&mut self, world: &mut World, object: Option<&At<Loose>>) -> SentObject {
         let Some(object) = object else {
             return SentObject::Given(Value::Null);
@@ -33,7 +33,7 @@ impl Validator<'_> {
         SentObject::Given(self.loose(world, object))
     }
 
-    /// What the script puts on the wire as an object.
+    /// Returns the JSON of a scripted object.
     pub(super) fn loose(&mut self, world: &mut World, object: &At<Loose>) -> Value {
         let value = match &object.value {
             Loose::Short(short) => self.sent_object(world, short, object.span),
@@ -63,7 +63,7 @@ impl Validator<'_> {
         self.with_namespace(world, json.unwrap_or_default())
     }
 
-    /// An object of a kind that lives in namespaces is in that of the target, unless it says otherwise.
+    /// Adds the target's namespace to a namespaced object without one.
     fn with_namespace(&self, world: &World, mut object: Value) -> Value {
         let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
         let kind = self.kinds.by_api_version(text("apiVersion"), text("kind"));

@@ -1,4 +1,4 @@
-//! Steps: triggers, and which actions make sense for them.
+//! Validates steps: triggers, and the actions that fit them.
 
 use super::Validator;
 use super::actions::binds_of;
@@ -135,7 +135,7 @@ impl Validator<'_> {
         }
     }
 
-    /// A step that waits for nothing would be met before an optional one.
+    /// Reports an error for a step without trigger after an optional one: it would always be met first.
     fn follows_optional(&mut self, own: Option<&At<bool>>) {
         let (at, message, hint) = match (own, self.optional) {
             (Some(own), _) if own.value => (
@@ -157,7 +157,7 @@ impl Validator<'_> {
         );
     }
 
-    /// The steps are over: the last of them decides when the script is.
+    /// Checks that the last step, which determines the end of the script, is required.
     pub(super) fn last_step_is_required(&mut self) {
         if let Some(optional) = self.optional.take() {
             self.problem(
@@ -168,7 +168,7 @@ impl Validator<'_> {
         }
     }
 
-    /// How often a step or a rule, called `what`, is met.
+    /// Validates how often a step or a rule, called `what`, matches.
     pub(super) fn times(
         &mut self,
         times: Option<&At<u64>>,
@@ -320,7 +320,7 @@ impl Validator<'_> {
         number
     }
 
-    /// Conditions on query parameters.
+    /// Converts conditions on query parameters.
     pub(super) fn query(&mut self, query: &Query) -> Vec<QueryMatch> {
         let Query {
             resource_version,
@@ -349,7 +349,7 @@ impl Validator<'_> {
         self.conditions(parameters)
     }
 
-    /// The conditions that are given, in order.
+    /// Returns the conditions given, in order.
     pub(super) fn conditions<'r>(
         &mut self,
         given: impl IntoIterator<Item = (&'r str, &'r Option<At<First<Condition>>>)>,

@@ -1,35 +1,35 @@
-//! Which objects there are at each moment, as far as the file alone can tell.
+//! Tracks which objects exist at each step, as far as the file determines it.
 
 use std::collections::BTreeSet;
 
 use crate::{Manifest, ObjectName, Target};
 
-/// No scenario's objects take more: `repeat:` and `filler:` multiply.
+/// Limit on the total size of a scenario's objects: `repeat:` and `filler:` multiply.
 const LARGEST_STORE: usize = 512 << 20;
 
-/// Which objects there are, as far as the file alone can tell.
+/// The objects that exist, as far as the file determines it.
 #[derive(Debug)]
 pub(super) struct World {
     target: Target,
-    /// Do objects of the target's kind live in namespaces?
+    /// Whether the target's kind is namespaced.
     namespaced: bool,
-    /// Objects of the target's kind in the store now, counted as they come and go.
+    /// Number of the target's objects in the store.
     count_of_target: usize,
-    /// In the store now.
+    /// Objects in the store.
     present: BTreeSet<Identity>,
-    /// Ever in the store, or put on the wire by the script.
+    /// Objects that were in the store at any time, or sent by the script.
     ever: BTreeSet<Identity>,
-    /// Texts the script puts on the wire as they are: they may hold any object.
+    /// Texts that the script sends verbatim: they may contain any object.
     raw: Vec<String>,
-    /// Bytes of all objects written, roughly.
+    /// Approximate size of all objects written.
     written: usize,
-    /// The store went back to an earlier state: what is there cannot be told.
+    /// The store was restored, so its content is unknown.
     restored: bool,
-    /// Whatever the file writes, the server may have other objects too.
+    /// The server is already running and may have objects that are not in the file.
     running: bool,
 }
 
-/// Plural with group, and `namespace/name`.
+/// Resource (plural with group) and `namespace/name`.
 type Identity = (String, String);
 
 impl World {
@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    /// The namespace of an object that names none.
+    /// Returns the default namespace of objects.
     pub(super) fn namespace(&self) -> String {
         self.target
             .namespace
@@ -59,7 +59,7 @@ impl World {
         resource(&self.target.group, &self.target.plural)
     }
 
-    /// Objects of the target's kind, in all namespaces, now.
+    /// Returns the current number of the target's objects, in all namespaces.
     pub(super) fn count_of_target(&self) -> usize {
         self.count_of_target
     }
@@ -72,13 +72,13 @@ impl World {
         self.restored = true;
     }
 
-    /// The server has been running for a while: its objects are not those of a file.
+    /// Marks the server as running: it may have objects that are not in the file.
     pub(super) fn run(&mut self) {
         self.restored = true;
         self.running = true;
     }
 
-    /// Is the object there now? `None`: it cannot be told.
+    /// Returns whether the object exists now; `None` if unknown.
     pub(super) fn has(&self, object: &ObjectName) -> Option<bool> {
         let present = self.present.contains(&identity(object));
         if self.restored {
@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// Was it ever there?
+    /// Returns whether the object ever existed.
     pub(super) fn had(&self, object: &ObjectName) -> bool {
         self.ever.contains(&identity(object))
     }
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// So many bytes more are written. False: that is more than any scenario may hold.
+    /// Adds to the total size; returns false if the limit is exceeded.
     pub(super) fn may_hold(&mut self, bytes: usize) -> bool {
         self.written = self.written.saturating_add(bytes);
         self.written <= LARGEST_STORE
@@ -125,7 +125,7 @@ impl World {
         self.ever.insert(identity);
     }
 
-    /// Was, or will be by an earlier line, an object of the target called `key` (`name` or `namespace/name`) ever there?
+    /// Returns whether an object of the target with `key` (`name` or `namespace/name`) existed at any time so far.
     pub(super) fn knows(&self, key: &str) -> bool {
         let whole = self.whole_key(key);
         let name = key.rsplit('/').next().unwrap_or(key);
@@ -134,7 +134,7 @@ impl World {
             || self.raw.iter().any(|text| text.contains(name))
     }
 
-    /// `name` as `namespace/name`, if the target has namespaces.
+    /// Returns `name` as `namespace/name` if the target is namespaced.
     fn whole_key(&self, key: &str) -> String {
         if !self.namespaced || key.contains('/') {
             key.to_owned()
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// The names of the target's objects, for suggestions.
+    /// Returns the names of the target's objects, for suggestions.
     pub(super) fn names_of_target(&self) -> Vec<&str> {
         let target = self.target_resource();
         let names = self.ever.iter().filter(|(resource, _)| *resource == target);
