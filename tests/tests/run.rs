@@ -18,7 +18,7 @@ fn run(arguments: &[&str]) -> Output {
 }
 
 #[rstest]
-#[case::needs_telling(&[NEEDS_TELLING, "--", "true"], 4, "needs a client that is told `timeout: 10s`")]
+#[case::needs_telling(&[NEEDS_TELLING, "--", "true"], 4, "needs a client configured with `timeout: 10s`")]
 #[case::needs_time(&["scenarios/bookmark", "--timeout", "2ms", "--", "false"], 1, "needs 71 s of real time: name its file to play it")]
 #[case::ends_by_itself(&[PLAYABLE, "--", "false"], 1, "the command exited with code 1 before the scenario was over")]
 #[case::as_junit(&[PLAYABLE, "--format", "junit", "--", "false"], 1, "type=\"crash\"")]

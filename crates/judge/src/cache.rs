@@ -1,7 +1,6 @@
-//! The cache a consumer of the reported events would hold: `init` … `init_done` replaces it, `apply` and `delete`
-//! change it.
+//! The cache of a consumer of the reported events: `init` … `init_done` replaces it, `apply` and `delete` change it.
 //!
-//! Clients that keep no cache of their own are judged by this fold of what they said.
+//! Used for all clients, since not every client has a cache.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +8,10 @@ use ::trace::report::Report;
 
 use crate::trace::Reported;
 
-/// What the folded cache holds of one object: the report that put it there.
+/// Content of the cache for one object: the report that set it.
 pub type Entry<'t, 'a> = &'t Reported<'a>;
 
-/// The fold.
+/// The cache.
 #[derive(Debug, Default)]
 pub struct Cache<'t, 'a> {
     live: BTreeMap<&'t str, Entry<'t, 'a>>,
@@ -21,7 +20,7 @@ pub struct Cache<'t, 'a> {
 }
 
 impl<'t, 'a> Cache<'t, 'a> {
-    /// The cache after all of `reports`.
+    /// Returns the cache after `reports`.
     pub fn after(reports: impl IntoIterator<Item = &'t Reported<'a>>) -> Self
     where
         'a: 't,
@@ -33,7 +32,7 @@ impl<'t, 'a> Cache<'t, 'a> {
         cache
     }
 
-    /// Takes in the next report.
+    /// Applies the next report.
     pub fn take(&mut self, reported: &'t Reported<'a>) {
         let key = reported.key.as_str();
         match reported.report {
@@ -55,17 +54,17 @@ impl<'t, 'a> Cache<'t, 'a> {
         }
     }
 
-    /// What a reader sees, by key.
+    /// Returns the objects visible to readers, by key.
     pub fn live(&self) -> &BTreeMap<&'t str, Entry<'t, 'a>> {
         &self.live
     }
 
-    /// A relist is under way: `init` came, `init_done` did not.
+    /// Returns true during a relist: after `init`, before `init_done`.
     pub fn relisting(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// Was there ever an `init_done`?
+    /// Returns true after the first `init_done`.
     pub fn synced(&self) -> bool {
         self.synced
     }

@@ -1,7 +1,7 @@
-//! What one scenario expects, held against the trace.
+//! Checks the expectations of a scenario against the trace.
 //!
-//! Two readings: [`unmet`] for a run that came to its end, and [`broken`] for one that did not, where what is merely
-//! missing proves nothing and only what must not be counts.
+//! Two sets of checks: [`unmet`] for a run that completed, and [`broken`] for one that did not, in which missing
+//! requests and events prove nothing and only forbidden ones count.
 
 use ::trace::record::RunEnd;
 use scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario};
@@ -18,7 +18,7 @@ use matching::{
     resumed, same_name,
 };
 
-/// Everything the scenario expects and the trace does not show, or shows though it must not.
+/// Returns the expectations that are not met, and the forbidden requests and events in the trace.
 pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
     let check = Check { scenario, trace };
@@ -31,7 +31,7 @@ pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     found
 }
 
-/// What the trace shows though it must not. For runs that stopped half way.
+/// Returns the forbidden requests and events in the trace. For runs that stopped early.
 pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
     let check = Check { scenario, trace };
@@ -41,7 +41,7 @@ pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     found
 }
 
-/// The part of [`unmet`] that needs no reports: requests.
+/// Returns the part of [`unmet`] about requests, which needs no reports.
 pub fn unmet_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
     let check = Check { scenario, trace };
@@ -51,7 +51,7 @@ pub fn unmet_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradi
     found
 }
 
-/// The part of [`broken`] that needs no reports.
+/// Returns the part of [`broken`] that needs no reports.
 pub fn broken_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
     let check = Check { scenario, trace };
@@ -60,7 +60,7 @@ pub fn broken_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contrad
     found
 }
 
-/// When the event a stuck step waits for was reported before the step began to wait, if it was.
+/// Returns when the event that a stuck step waits for was reported before the step was armed, if it was.
 pub fn came_before(trace: &Trace<'_>, expected: &EmittedMatch) -> Option<Moment> {
     let names = Names::new(trace);
     trace
@@ -92,7 +92,7 @@ impl<'t, 'a> Check<'t, 'a> {
             };
             let Some(hit) = hit else {
                 found.push(self.missing_request(check, &names, expected, &reads[from..], before));
-                // What comes later in the list is a consequence; one cause, one contradiction.
+                // Later mismatches are consequences: one cause, one contradiction.
                 return;
             };
             self.gap(found, check, expected, before, reads[hit]);
@@ -442,7 +442,7 @@ impl<'t, 'a> Check<'t, 'a> {
         ));
     }
 
-    /// From which record on something is forbidden: from the start, or once the step was done. `None`: never.
+    /// Returns the record from which something is forbidden: the start, or the end of a step. `None`: never.
     fn forbidden_from(&self, after: Option<&str>) -> Option<u64> {
         match after {
             None => Some(0),
@@ -450,7 +450,7 @@ impl<'t, 'a> Check<'t, 'a> {
         }
     }
 
-    /// The record with which the step of that name was done.
+    /// Returns the record with which the step of that name was done.
     fn done(&self, name: &str) -> Option<u64> {
         let index = self
             .scenario

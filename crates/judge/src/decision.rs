@@ -1,4 +1,4 @@
-//! Scenario and records in, verdict out. Asks nobody else, so yesterday's trace can be judged by tomorrow's checks.
+//! Computes the verdict of a run from its scenario and records alone, so that newer checks can judge an old trace.
 
 use std::collections::BTreeSet;
 
@@ -11,28 +11,29 @@ use crate::trace::{Moment, Trace};
 use crate::verdict::{Contradiction, Outcome, Verdict};
 use crate::{check, invariants, words};
 
-/// A reading of a trace.
+/// A set of checks on a trace.
 type Reading = fn(&Scenario, &Trace<'_>) -> Vec<Contradiction>;
 
-/// What a verdict is read off.
+/// Evidence for a verdict.
 enum Evidence {
-    /// The wire, and what the client reported.
+    /// The wire and the client's reports.
     Reports,
-    /// The wire alone; what it proves of what always holds was found already.
+    /// The wire only; violations of invariants were found before.
     Wire {
         found: Vec<Contradiction>,
-        /// What was read that the scenario is not about.
+        /// Collections the client read that are not the scenario's target.
         elsewhere: BTreeSet<String>,
     },
 }
 
-/// Judges one run.
+/// Returns the verdict on a run.
 pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
     judge_by(scenario, records, Evidence::Reports)
 }
 
-/// Judges one run of a client that reports nothing: what the scenario expects of requests, how the run ended, and what
-/// was `found` of what always holds (see [`crate::wire`]). Only requests for what the scenario is about count.
+/// Returns the verdict on a run of a client without reports: the scenario's expectations on requests, the end of the
+/// run, and the violations of invariants in `found` (see [`crate::wire`]). Only requests for the scenario's target
+/// count.
 pub fn judge_wire(scenario: &Scenario, records: &[Record], found: Vec<Contradiction>) -> Verdict {
     let target = &scenario.target;
     let (mut streams, mut elsewhere) = (BTreeSet::new(), BTreeSet::new());
@@ -107,7 +108,7 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
     match end {
         RunEnd::Complete | RunEnd::NotConverged { .. } => {
             contradictions.extend(unmet(scenario, &trace));
-            // The last word on a cache that never came right, should no check have found out what is wrong with it.
+            // Fallback if the cache never equalled the store and no other check found the reason.
             if let RunEnd::NotConverged { waited_ms } = end
                 && contradictions.is_empty()
                 && scenario.expect.not_converged_because.is_none()
@@ -232,7 +233,7 @@ fn stuck(
     let waited = words::span(waited_ms);
     let waiting = scenario.steps.get(step).map(|step| &step.when);
     let last = match waiting {
-        // A step only counts what comes while it waits; the author may have meant an earlier place for it.
+        // A step counts only events reported while it waits; the author may have meant it to run earlier.
         Some(Trigger::Emitted(event)) => match check::came_before(trace, event) {
             Some(at) => format!(
                 "it had done so at {}, before the step waited; {last}",
@@ -258,7 +259,7 @@ fn stuck(
     stuck
 }
 
-/// `configmaps`, `widgets.example.com`.
+/// Formats a collection: `configmaps`, `widgets.example.com`.
 fn collection_words(group: &str, plural: &str) -> String {
     if group.is_empty() {
         plural.to_owned()

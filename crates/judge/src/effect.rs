@@ -1,23 +1,23 @@
-//! Did the lies of a script reach the client? Read off the trace alone.
+//! Determines from the trace whether a script's faults took effect.
 //!
-//! A lie that never took effect proves nothing about a client: a cut behind the end of a body, events dropped where none
-//! came.
+//! A fault without effect proves nothing about a client: a cut after the end of a body, dropped events where there
+//! were none.
 
 use ::trace::fault::Ending;
 use ::trace::record::{FrameType, Record, Side, StreamId, Verb, What};
 use scenario::{Action, RuleAction, Scenario, Trigger, TruthAction};
 
-/// What came of a script's lies.
+/// Effect of a script's faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effects {
-    /// At least one took effect.
+    /// At least one fault took effect.
     pub lied: bool,
-    /// The first that was set and shows no effect: index of its step, and the action's word.
+    /// The first fault without visible effect: index of its step, and the action's word.
     pub idle: Option<(usize, &'static str)>,
 }
 
 impl Effects {
-    /// What came of the lies of the steps that were met.
+    /// Computes the effects of the steps that were met.
     pub fn of(scenario: &Scenario, records: &[Record]) -> Self {
         let mut effects = Self::default();
         for (index, record) in records.iter().enumerate() {
@@ -41,7 +41,8 @@ impl Effects {
     }
 }
 
-/// Is it more than a write? What the truth does beside writes is rare enough to be what a scenario is about.
+/// Returns true for actions other than writes. Changes of store and watch cache beside writes count, because they are
+/// rare enough to be the subject of a scenario.
 fn is_lie(action: &Action) -> bool {
     match action {
         Action::Truth(action) => match action {
@@ -57,7 +58,8 @@ fn is_lie(action: &Action) -> bool {
     }
 }
 
-/// The answer that a step's actions concern: that of the request that met it, else the newest watch.
+/// Returns the response that a step's actions act on: that of the request that met it, otherwise that of the newest
+/// watch.
 fn concerned(before: &[Record], by_request: bool) -> Option<StreamId> {
     before.iter().rev().find_map(|record| {
         let What::Request { stream, verb, .. } = &record.what else {
@@ -68,7 +70,7 @@ fn concerned(before: &[Record], by_request: bool) -> Option<StreamId> {
     })
 }
 
-/// Does the trace show the lie, from its step on? What leaves no mark of its own is taken to have had its effect.
+/// Returns true if the trace shows the fault, from its step on. Faults without a visible record count as effective.
 fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
     let on_stream = || {
         let of_it = move |record: &&Record| record.what.stream() == stream;
@@ -107,7 +109,7 @@ fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
         Action::Rule(RuleAction::EndMarker(_)) => {
             frames().any(|frame| matches!(frame.kind, FrameType::Bookmark { .. }))
         }
-        // Over real sockets nobody listens, so that the trace does not show who tried to connect.
+        // On real sockets nothing listens meanwhile, so the trace has no record of connection attempts.
         Action::Refuse(_)
         | Action::Rule(RuleAction::NoBookmarks)
         | Action::Truth(_)

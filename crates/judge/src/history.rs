@@ -1,11 +1,11 @@
-//! The truth of the watched collection, replayed from the trace: which states there were, and what was there when.
+//! History of the watched collection, replayed from the trace: its states, and its content at any time.
 
 use std::collections::BTreeMap;
 
 use ::trace::record::{Record, Truth, What, WriteOp};
 use scenario::Scenario;
 
-/// The writes of the scenario's collection, in order.
+/// The writes to the scenario's collection, in order.
 #[derive(Debug)]
 pub struct History<'a> {
     writes: Vec<(u64, &'a Truth)>,
@@ -13,17 +13,17 @@ pub struct History<'a> {
     restores: Vec<Restore>,
 }
 
-/// The truth went back to a revision.
+/// A restore of the store to an earlier revision.
 #[derive(Debug)]
 struct Restore {
     seq: u64,
     to: u64,
-    /// How many writes came before.
+    /// Number of earlier writes.
     writes: usize,
 }
 
 impl<'a> History<'a> {
-    /// Reads the history of the scenario's collection off the records.
+    /// Collects the writes to the scenario's collection from the records.
     pub fn of(scenario: &'a Scenario, records: &'a [Record]) -> Self {
         let plural = scenario.target.plural.as_str();
         let mut history = Self {
@@ -51,7 +51,7 @@ impl<'a> History<'a> {
         history
     }
 
-    /// The write that made `key` what it is at `version`, if the truth ever was so; its position in the history too.
+    /// Returns the write that gave `key` this version and uid, with its position in the history.
     pub fn state(&self, key: &str, version: &str, uid: &str) -> Option<(usize, &'a Truth)> {
         self.by_state.get(&(key, version))?.iter().rev().find_map(|at| {
             let truth = self.writes[*at].1;
@@ -59,13 +59,13 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Everything that `key` ever was at `version`: after a restore the same version is given again.
+    /// Returns all states that `key` had at `version`: after a restore versions are reused.
     pub fn states<'s>(&'s self, key: &'s str, version: &'s str) -> impl Iterator<Item = &'s Truth> {
         let writes = self.by_state.get(&(key, version)).into_iter().flatten();
         writes.map(|at| self.writes[*at].1)
     }
 
-    /// Was there ever an object of that key?
+    /// Returns true if an object of this key ever existed.
     pub fn knows(&self, key: &str) -> bool {
         self.by_state
             .range((key, "")..)
@@ -73,21 +73,21 @@ impl<'a> History<'a> {
             .is_some_and(|((known, _), _)| *known == key)
     }
 
-    /// The objects the client should hold after everything recorded before `seq`, by key.
+    /// Returns the objects the client should hold after all records before `seq`, by key.
     pub fn selected_before(&self, seq: u64) -> BTreeMap<&'a str, &'a Truth> {
         self.replay(seq, u64::MAX)
     }
 
-    /// The objects the client should hold at a revision, by key, as the history was before record `seq`: a restore takes
-    /// back later writes, and a client that read them earlier was right.
+    /// Returns the objects the client should hold at a revision, by key, according to the history before record
+    /// `seq`: a restore undoes later writes, but a client that read them earlier was right.
     pub fn selected_at(&self, revision: u64, seq: u64) -> BTreeMap<&'a str, &'a Truth> {
         self.replay(seq, revision)
     }
 
-    /// What the writes recorded before `seq` left at a revision.
+    /// Replays the writes before `seq` up to a revision.
     fn replay(&self, seq: u64, until: u64) -> BTreeMap<&'a str, &'a Truth> {
         let writes = |from: usize, to: usize| self.writes[from..to].iter().map(|(_, truth)| *truth);
-        // A restore takes later writes back, so states are kept until the end is known.
+        // A restore undoes later writes, so states are kept until the end is known.
         let mut kept: Vec<&Truth> = Vec::new();
         let mut from = 0;
         for restore in self.restores.iter().take_while(|restore| restore.seq < seq) {

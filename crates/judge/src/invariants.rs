@@ -1,8 +1,8 @@
-//! What holds for every list/watch client in every scenario, whatever the script does (INV-01 to INV-22).
+//! Invariants of every list/watch client in every scenario, regardless of the script (INV-01 to INV-22).
 //!
-//! Each invariant is a pure function of scenario and trace. It must be *sound*: a client that keeps the requirements
-//! never violates it. Where the server lied (frames, heads and pages marked `scripted`), lost bytes, or answered with
-//! something whose content the trace does not know, an invariant gives way rather than guess.
+//! Each invariant is a pure function of scenario and trace. It must be *sound*: a client that meets the requirements
+//! never violates it. Where the server sent scripted frames, heads or pages (`scripted`), lost bytes, or sent a body
+//! whose content is not in the trace, an invariant is skipped if in doubt.
 //!
 //! The names Ordered, Unique, Reliable, Resumable and Bookmarkable are those of etcd's watch guarantees (etcd v3.6,
 //! "API guarantees", and its robustness tests); Kubernetes adds the rest.
@@ -20,22 +20,22 @@ mod resume;
 
 pub(crate) use resume::{PATIENCE, resumes_from, starts_live};
 
-/// One invariant.
+/// An invariant.
 pub struct Invariant {
-    /// `INV-07`.
+    /// Id, e.g. `INV-07`.
     pub id: &'static str,
-    /// What holds, in one line.
+    /// The invariant, in one line.
     pub statement: &'static str,
-    /// The requirements of the catalogue it gives evidence on.
+    /// Requirements of the catalogue for which it is evidence.
     pub requirements: &'static [&'static str],
     find: fn(&Ground<'_, '_>) -> Vec<Finding>,
 }
 
-/// All invariants, in order of their ids.
+/// All invariants, by id.
 pub const INVARIANTS: [Invariant; 22] = [
     Invariant {
         id: "INV-01",
-        statement: "a watch starts from the version of the last complete list, or of an event or bookmark received whole since",
+        statement: "a watch starts from the version of the last complete list, or of a later event or bookmark received completely",
         requirements: &[
             "LIST-02", "WATCH-01", "WATCH-05", "PAGE-04", "WLIST-05", "CONN-01",
         ],
@@ -49,19 +49,19 @@ pub const INVARIANTS: [Invariant; 22] = [
     },
     Invariant {
         id: "INV-03",
-        statement: "no watch starts from a version before a set was received whole",
+        statement: "no watch starts from a version before a complete list was received",
         requirements: &["LIST-01"],
         find: resume::not_before_a_snapshot,
     },
     Invariant {
         id: "INV-04",
-        statement: "after 410 on a watch, no watch from a version before a new set was received, and no endless lists at the dead version",
+        statement: "after 410 on a watch, no watch from a version before a new list was received, and no endless lists at the expired version",
         requirements: &["GONE-01", "GONE-02", "GONE-04"],
         find: resume::not_again_after_expiry,
     },
     Invariant {
         id: "INV-05",
-        statement: "resourceVersion=0 is never asked for once a newer version was seen",
+        statement: "resourceVersion=0 is never requested once a newer version was seen",
         requirements: &["LIST-05"],
         find: resume::no_rewind_by_choice,
     },
@@ -73,7 +73,7 @@ pub const INVARIANTS: [Invariant; 22] = [
     },
     Invariant {
         id: "INV-07",
-        statement: "no truthful event of a stream is left out when a later one of the same stream is reported",
+        statement: "no unmodified event of a stream is skipped when a later one of the same stream is reported",
         requirements: &["WATCH-03", "EVENT-07"],
         find: events::reliable,
     },
@@ -85,37 +85,37 @@ pub const INVARIANTS: [Invariant; 22] = [
     },
     Invariant {
         id: "INV-09",
-        statement: "a relist is reported as one piece: init, init_apply…, init_done, and nothing else between",
+        statement: "a relist is reported without other events in between: init, init_apply…, init_done",
         requirements: &["GONE-06", "WLIST-02"],
         find: cache::relist_in_one_piece,
     },
     Invariant {
         id: "INV-10",
-        statement: "what a relist reports is exactly the set the server sent",
+        statement: "a relist reports exactly the objects the server sent",
         requirements: &["PAGE-07", "PAGE-10", "WLIST-03", "WLIST-04"],
         find: cache::relist_equals_snapshot,
     },
     Invariant {
         id: "INV-11",
-        statement: "a watch resumed from a version means that the cache equals the truth at that version",
+        statement: "when a watch resumes from a version, the cache equals the store at that version",
         requirements: &["BOOKMARK-02", "WATCH-03"],
         find: cache::resume_means_in_step,
     },
     Invariant {
         id: "INV-12",
-        statement: "init_done is reported only after a list, or a streaming list up to its end marker, was sent whole",
+        statement: "init_done is reported only after a complete list, or a streaming list up to its end marker",
         requirements: &["LIST-01", "BOOKMARK-06", "WLIST-02", "WLIST-09"],
         find: cache::synced_only_when_complete,
     },
     Invariant {
         id: "INV-13",
-        statement: "once the server tells the truth again, the cache comes to equal it",
+        statement: "after the last fault, the cache converges to the store",
         requirements: &["GONE-05", "EVENT-03", "EVENT-09"],
         find: cache::convergence,
     },
     Invariant {
         id: "INV-14",
-        statement: "no object outside the namespace and selectors is reported as there",
+        statement: "no object outside the namespace and selectors is reported as existing",
         requirements: &["SEL-01"],
         find: events::filter,
     },
@@ -145,7 +145,7 @@ pub const INVARIANTS: [Invariant; 22] = [
     },
     Invariant {
         id: "INV-19",
-        statement: "nothing is reported from a line that was not sent whole",
+        statement: "nothing is reported from a truncated line",
         requirements: &["CONN-01"],
         find: events::no_partial_frames,
     },
@@ -163,13 +163,14 @@ pub const INVARIANTS: [Invariant; 22] = [
     },
     Invariant {
         id: "INV-22",
-        statement: "a continue token is the one the page before gave, sent back with the same parameters, and never again once refused",
+        statement: "a continue token is that of the previous page, sent with the same parameters, and never again after a rejection",
         requirements: &["PAGE-02", "PAGE-05"],
         find: requests::token_hygiene,
     },
 ];
 
-/// The first violation of each invariant the scenario does not excuse, in order of ids; it says how many more there are.
+/// Returns the first violation of each invariant that the scenario does not excuse, by id, with the number of further
+/// ones.
 pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let ground = Ground::new(scenario, trace);
     let excused = |id: &str| {
@@ -208,7 +209,7 @@ pub fn violated(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
         .collect()
 }
 
-/// Does the invariant hold for what was started? Most are about a cache and how it is kept.
+/// Whether the invariant applies to a contract: most are about a cache.
 fn concerns(contract: Contract, invariant: &str) -> bool {
     const OF_A_WATCH: [&str; 9] = [
         "INV-06", "INV-07", "INV-14", "INV-15", "INV-16", "INV-17", "INV-18", "INV-19", "INV-21",
@@ -223,12 +224,12 @@ fn concerns(contract: Contract, invariant: &str) -> bool {
     }
 }
 
-/// The invariants that the wire alone can decide: nothing a client reports is needed for them.
+/// The invariants that can be decided from the wire, without reports.
 pub const ON_THE_WIRE: [&str; 10] = [
     "INV-01", "INV-02", "INV-03", "INV-04", "INV-05", "INV-15", "INV-16", "INV-17", "INV-18", "INV-22",
 ];
 
-/// Every violation of those of [`INVARIANTS`] that are `wanted`, one by one.
+/// Returns every violation of the `wanted` [`INVARIANTS`].
 pub(crate) fn each(scenario: &Scenario, trace: &Trace<'_>, wanted: &[&str]) -> Vec<Contradiction> {
     let ground = Ground::new(scenario, trace);
     let wanted = INVARIANTS
@@ -251,7 +252,7 @@ pub(crate) fn each(scenario: &Scenario, trace: &Trace<'_>, wanted: &[&str]) -> V
         .collect()
 }
 
-/// One violation, before it is given its invariant's id.
+/// A violation, without the id of its invariant.
 #[derive(Debug)]
 struct Finding {
     sentence: String,
@@ -260,16 +261,16 @@ struct Finding {
     evidence: Vec<u64>,
 }
 
-/// What every invariant stands on.
+/// Input shared by all invariants.
 struct Ground<'t, 'a> {
     scenario: &'t Scenario,
     trace: &'t Trace<'a>,
     history: History<'t>,
-    /// Deliveries of a state, by key and version.
+    /// Deliveries, by key and version.
     delivered: std::collections::BTreeMap<(&'a str, &'a str), Vec<usize>>,
-    /// Positions at which something came that the trace cannot look into: a scripted body, bytes that are no event.
+    /// Positions of data that is not in the trace: scripted bodies, and bytes that are not events.
     opaque: Vec<u64>,
-    /// Positions at which the script lied on the wire: frames, pages, withheld events, bytes that are no event.
+    /// Positions of scripted faults on the wire: frames, pages, dropped events, bytes that are not events.
     lies: Vec<u64>,
 }
 
@@ -310,14 +311,14 @@ impl<'t, 'a> Ground<'t, 'a> {
         }
     }
 
-    /// Where the file tells the last step that ran before a violation: an invariant has no line of its own.
+    /// Returns the position of the last step that ran before a violation: an invariant has no line in the file.
     fn step_before(&self, evidence: &[u64]) -> Option<Place> {
         let last = evidence.iter().max()?;
         let before = self.trace.steps.iter().rev().find(|(at, _)| at.seq < *last)?;
         self.scenario.steps.get(before.1).map(|step| step.at)
     }
 
-    /// Deliveries of the state a report is about, up to the report.
+    /// Returns the deliveries of a reported state, up to the report.
     fn sources<'s>(&'s self, reported: &'s Reported<'a>) -> impl Iterator<Item = &'s Delivery<'a>> + 's {
         let state = (reported.key.as_str(), reported.resource_version());
         let uid = reported.uid();
@@ -331,14 +332,15 @@ impl<'t, 'a> Ground<'t, 'a> {
             })
     }
 
-    /// The report may come from bytes the trace does not record: a scripted body, a line that is no event, or a page
-    /// whose items are read while the page is still being sent.
+    /// Returns true if the report may come from bytes that are not in the trace: a scripted body, a line that is not
+    /// an event, or a page whose items are read while it is being sent.
     fn may_have_unrecorded_source(&self, reported: &Reported<'_>) -> bool {
         self.opaque_before(reported.at.seq) || self.may_be_of_an_unfinished_page(reported)
     }
 
-    /// A client may report the items of a page while it is still being sent, and of one that never came whole. How much
-    /// of it was sent is not recorded, but what it holds is the truth.
+    /// Returns true if the report may come from an unfinished page: a client may report items while the page is still
+    /// being sent, and of a page that never completes. How much was sent is not recorded, but its items are those of
+    /// the store.
     fn may_be_of_an_unfinished_page(&self, reported: &Reported<'_>) -> bool {
         let at = reported.at.seq;
         let state = self
@@ -356,12 +358,12 @@ impl<'t, 'a> Ground<'t, 'a> {
             })
     }
 
-    /// Something unknown came before `seq`: a report may stem from it.
+    /// Returns true if unknown data was sent before `seq`, from which a report may come.
     fn opaque_before(&self, seq: u64) -> bool {
         self.opaque.first().is_some_and(|first| *first < seq)
     }
 
-    /// Did the server send this version before `seq`: as a list's, an object's or a bookmark's?
+    /// Returns true if the server sent this version before `seq`: of a list, an object or a bookmark.
     fn sent_version(&self, version: &str, seq: u64) -> bool {
         let of = |exchange: &Exchange<'a>| {
             let is_page = exchange
@@ -376,12 +378,12 @@ impl<'t, 'a> Ground<'t, 'a> {
         self.opaque_before(seq) || self.trace.asked_before(seq).iter().any(of)
     }
 
-    /// The script lied between two positions (both exclusive).
+    /// Returns true if there was a scripted fault between two positions (both exclusive).
     fn lied_between(&self, after: u64, before: u64) -> bool {
         any_between(&self.lies, after, before)
     }
 
-    /// Reports about an object whose version is known, with what they do to it.
+    /// Returns reports about objects with a version, with their effect.
     fn stated(&self) -> impl Iterator<Item = (&'t Reported<'a>, Op)> {
         self.trace.reports.iter().filter_map(|reported| {
             let op = reported.op()?;

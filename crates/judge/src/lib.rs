@@ -1,7 +1,7 @@
-//! Scenario and trace in, verdict out: what a scenario expects ([`check`]), what always holds ([`invariants`]), and what the
-//! wire alone proves of clients that report nothing ([`wire`]).
+//! Computes verdicts from scenario and trace: expectations of the scenario ([`check`]), invariants ([`invariants`]),
+//! and what the wire alone proves about clients without reports ([`wire`]).
 //!
-//! Pure: the same trace gives the same verdict tomorrow. It must not know sockets, clocks, or any client.
+//! Pure: the same trace always gives the same verdict. Independent of sockets, clocks and clients.
 
 pub mod cache;
 pub mod check;

@@ -1,7 +1,6 @@
-//! What both sides did, indexed: exchanges with their answers, what was delivered, snapshots, reports, writes.
+//! Indexed view of a trace: exchanges with their responses, deliveries, snapshots, reports, writes.
 //!
-//! A trace only reads records. It knows no scenario, asks nobody, and builds the same index from a saved trace as from
-//! a fresh one, so an old run can be judged again by newer checks.
+//! Depends on records only, not on a scenario, so that an old trace can be judged again by newer checks.
 
 use std::io::{BufRead, Write};
 use std::time::Duration;
@@ -20,33 +19,33 @@ pub mod sample;
 #[derive(Debug)]
 pub struct Trace<'a> {
     records: &'a [Record],
-    /// Requests with all that answered them, in order of arrival.
+    /// Requests with their responses, in order of arrival.
     pub exchanges: Vec<Exchange<'a>>,
-    /// What the client said it did, in order.
+    /// Reports of the client, in order.
     pub reports: Vec<Reported<'a>>,
-    /// Changes of the truth, of every resource, in order.
+    /// Writes to the store, of every resource, in order.
     pub writes: Vec<Wrote<'a>>,
-    /// Object states that reached (or began to reach) the wire, in order.
+    /// Object states that were sent, completely or in part, in order.
     pub deliveries: Vec<Delivery<'a>>,
-    /// Sets that were delivered whole: the last page of a list, or the end marker of a streaming list.
+    /// Complete snapshots: ended by the last page of a list, or by the end marker of a streaming list.
     pub snapshots: Vec<Snapshot<'a>>,
-    /// What the scenario's names came to stand for, in order.
+    /// Values bound to names of the scenario, in order.
     pub bindings: Vec<Binding<'a>>,
     /// Steps whose trigger was met, by index, in order.
     pub steps: Vec<(Moment, usize)>,
-    /// Times at which the script refused a connection.
+    /// When the script refused connections.
     pub refused: Vec<Moment>,
-    /// Truthful events that the script kept back for good, in order.
+    /// Events of the store that the script dropped, in order.
     pub withheld: Vec<Withheld<'a>>,
-    /// Where the truth went back to an earlier revision, if it did.
+    /// Revision of the last restore, if any.
     pub rolled_back: Option<u64>,
-    /// Positions at which the client reported an error, in order.
+    /// Positions of the client's error reports, in order.
     pub errors: Vec<u64>,
-    /// When the harness told the client to stop.
+    /// When the harness asked the client to stop.
     pub stop: Option<Moment>,
-    /// Why the run is over, if it is.
+    /// Why the run ended, if it did.
     pub ended: Option<(Moment, &'a RunEnd)>,
-    /// Up to when nothing else happened, where that is later than the last record.
+    /// End of the observed time, if later than the last record.
     until: Option<Moment>,
 }
 
@@ -60,7 +59,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// That of a record.
+    /// Returns the moment of a record.
     pub fn of(record: &Record) -> Self {
         Self {
             seq: record.seq,
@@ -69,12 +68,12 @@ impl Moment {
     }
 }
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Debug, Clone)]
 pub struct Exchange<'a> {
-    /// Its number.
+    /// Number of the request.
     pub stream: StreamId,
-    /// The connection it came on.
+    /// Its connection.
     pub conn: ConnId,
     /// When the request arrived.
     pub asked: Moment,
@@ -90,25 +89,25 @@ pub struct Exchange<'a> {
     pub accept: Option<&'a str>,
     /// `User-Agent`.
     pub user_agent: Option<&'a str>,
-    /// Option rules broken.
+    /// List option rules violated.
     pub violations: &'a [String],
-    /// Which LIST attempt this is or was made after, from 1; 0 before the first.
+    /// LIST attempt that this request belongs to or follows, from 1; 0 before the first.
     pub attempt: u32,
-    /// Which page of its attempt a LIST asks for, from 1; a page asked for again keeps its number. 0 for other verbs.
+    /// Page number of a LIST within its attempt, from 1; retries keep the number. 0 for other verbs.
     pub page: u32,
-    /// The head of the answer.
+    /// Head of the response.
     pub head: Option<Head<'a>>,
-    /// The body of the answer, unless it is a stream of frames.
+    /// Body of the response, unless it is a watch stream.
     pub answer: Option<Answer<'a>>,
     /// The lines of a watch.
     pub frames: Vec<SentFrame<'a>>,
-    /// How the answer ended.
+    /// How the response ended.
     pub end: Option<End>,
-    /// When the connection was gone after the request, and by whom.
+    /// When the connection was closed after the request, and by which side.
     pub disconnected: Option<(Moment, Side)>,
 }
 
-/// The head of an answer.
+/// Head of a response.
 #[derive(Debug, Clone, Copy)]
 pub struct Head<'a> {
     /// When it was sent.
@@ -117,32 +116,32 @@ pub struct Head<'a> {
     pub status: u16,
     /// `Retry-After`.
     pub retry_after: Option<&'a str>,
-    /// The script wrote it.
+    /// Written by the script.
     pub scripted: bool,
 }
 
-/// A body that is no stream.
+/// A response body that is not a watch stream.
 #[derive(Debug, Clone, Copy)]
 pub enum Answer<'a> {
-    /// A LIST body, whole.
+    /// A complete LIST body.
     Page(Page<'a>),
-    /// Another body, whole.
+    /// Another complete body.
     Body(Body<'a>),
-    /// A body that was cut.
+    /// A truncated body.
     Torn {
-        /// When.
+        /// When it was sent.
         sent: Moment,
-        /// Bytes sent.
+        /// Number of bytes sent.
         bytes_sent: u64,
-        /// Bytes it should have had.
+        /// Full length in bytes.
         bytes: u64,
     },
 }
 
-/// A LIST body that was sent whole.
+/// A complete LIST body.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {
-    /// When.
+    /// When it was sent.
     pub sent: Moment,
     /// `metadata.resourceVersion`.
     pub resource_version: &'a str,
@@ -152,16 +151,16 @@ pub struct Page<'a> {
     pub remaining: Option<i64>,
     /// The items.
     pub items: &'a [ObjectRef],
-    /// The script changed it.
+    /// Changed by the script.
     pub scripted: bool,
 }
 
-/// Another body that was sent whole.
+/// Another complete body.
 #[derive(Debug, Clone, Copy)]
 pub struct Body<'a> {
-    /// When.
+    /// When it was sent.
     pub sent: Moment,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
     /// `reason` of a Status.
     pub reason: Option<&'a str>,
@@ -174,36 +173,36 @@ pub struct Body<'a> {
 /// A line of a watch.
 #[derive(Debug, Clone, Copy)]
 pub struct SentFrame<'a> {
-    /// When.
+    /// When it was sent.
     pub sent: Moment,
     /// The line.
     pub frame: &'a Frame,
 }
 
-/// The end of an answer.
+/// The end of a response.
 #[derive(Debug, Clone, Copy)]
 pub struct End {
-    /// When.
+    /// When it ended.
     pub at: Moment,
-    /// How.
+    /// How it ended.
     pub how: Ending,
-    /// By whom.
+    /// Which side ended it.
     pub by: Side,
 }
 
-/// Something the client said.
+/// A report of the client.
 #[derive(Debug, Clone)]
 pub struct Reported<'a> {
     /// When it was recorded.
     pub at: Moment,
-    /// What.
+    /// The report.
     pub report: &'a Report,
-    /// `namespace/name` of its object; empty without one.
+    /// `namespace/name` of the object; empty without one.
     pub key: String,
 }
 
 impl<'a> Reported<'a> {
-    /// The object's resourceVersion; empty if it had none.
+    /// Returns the object's resourceVersion; empty if absent.
     pub fn resource_version(&self) -> &'a str {
         self.report
             .object()
@@ -211,7 +210,7 @@ impl<'a> Reported<'a> {
             .unwrap_or_default()
     }
 
-    /// The object's uid; empty if it had none.
+    /// Returns the object's uid; empty if absent.
     pub fn uid(&self) -> &'a str {
         self.report
             .object()
@@ -219,7 +218,7 @@ impl<'a> Reported<'a> {
             .unwrap_or_default()
     }
 
-    /// What the report does to the object: `None` for reports without one.
+    /// Returns what the report does to the object; `None` without an object.
     pub fn op(&self) -> Option<Op> {
         match self.report {
             Report::InitApply(_) | Report::Apply(_) => Some(Op::Set),
@@ -233,98 +232,98 @@ impl<'a> Reported<'a> {
     }
 }
 
-/// A change of the truth.
+/// A write to the store.
 #[derive(Debug, Clone, Copy)]
 pub struct Wrote<'a> {
-    /// When.
+    /// When it happened.
     pub at: Moment,
-    /// What.
+    /// The write.
     pub truth: &'a Truth,
 }
 
-/// A truthful event that never reached its watch.
+/// An event of the store that the script dropped from a watch.
 #[derive(Debug, Clone, Copy)]
 pub struct Withheld<'a> {
     /// When it was due.
     pub at: Moment,
     /// The watch.
     pub stream: StreamId,
-    /// Its object.
+    /// The object.
     pub object: &'a ObjectRef,
 }
 
-/// What a delivered or reported state does to its object.
+/// What an event or report does to its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Op {
-    /// It is there, in this state.
+    /// Sets its state.
     Set,
-    /// It is gone.
+    /// Removes it.
     Gone,
 }
 
-/// One object state on the wire.
+/// An object state that was sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Delivery<'a> {
     /// When its last byte was sent.
     pub sent: Moment,
-    /// The answer it was part of.
+    /// The response it was part of.
     pub stream: StreamId,
     /// The object.
     pub object: &'a ObjectRef,
-    /// There or gone.
+    /// Set or removed.
     pub op: Op,
-    /// It was part of a page, not a line of a watch.
+    /// Part of a page, not a line of a watch.
     pub listed: bool,
-    /// Every byte a decoder needs was sent.
+    /// All bytes that a decoder needs were sent.
     pub whole: bool,
-    /// The script made, changed, repeated or moved it.
+    /// Created, changed, repeated or moved by the script.
     pub scripted: bool,
-    /// An ERROR line went before it on the same stream.
+    /// Sent after an ERROR line on the same stream.
     pub after_error: bool,
 }
 
-/// A set of objects that was delivered whole.
+/// A snapshot that was sent completely.
 #[derive(Debug, Clone)]
 pub struct Snapshot<'a> {
-    /// When the request that began it arrived.
+    /// When its first request arrived.
     pub began: Moment,
     /// When its last byte was sent.
     pub done: Moment,
-    /// The answer that completed it.
+    /// The response that completed it.
     pub stream: StreamId,
-    /// resourceVersions a watch may start from after it: that of the first page (and lower ones of later pages, which
-    /// are safe too), or that of the end marker. Empty if unknown.
+    /// resourceVersions from which a watch may start after it: that of the first page (and lower ones of later pages,
+    /// which are safe too), or that of the end marker. Empty if unknown.
     pub resume: Vec<&'a str>,
-    /// The states it showed, in order; a later state of a key stands for an earlier one.
+    /// Object states in order; a later state of a key replaces an earlier one.
     pub items: Vec<(&'a ObjectRef, Op)>,
-    /// All of it is of one resourceVersion: every page agrees with the first.
+    /// All pages have the resourceVersion of the first.
     pub consistent: bool,
-    /// The script changed a part of it.
+    /// Partly changed by the script.
     pub scripted: bool,
-    /// A scripted body whose content the trace does not know: it may or may not have been a set.
+    /// A scripted body whose content is not in the trace: it may or may not have been a snapshot.
     pub opaque: bool,
 }
 
-/// A name and what it came to stand for.
+/// A name and the value bound to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding<'a> {
-    /// When.
+    /// When it was bound.
     pub at: Moment,
     /// The name, without `$`.
     pub name: &'a str,
-    /// A resourceVersion.
+    /// Its resourceVersion.
     pub value: &'a str,
-    /// A continue token.
+    /// Its continue token.
     pub continue_token: Option<&'a str>,
 }
 
 impl<'a> Trace<'a> {
-    /// Indexes `records`, which must be in order.
+    /// Builds the index of `records`, which must be in order.
     pub fn new(records: &'a [Record]) -> Self {
         index::build(records)
     }
 
-    /// The same for records that may have gaps, as of a later moment at which nothing else had happened.
+    /// Builds the index of records that may have gaps, where nothing else happened up to `until`.
     pub fn as_of(records: &'a [Record], until: Moment) -> Self {
         Self {
             until: Some(until),
@@ -332,33 +331,33 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The records, in order.
+    /// Returns the records, in order.
     pub fn records(&self) -> &'a [Record] {
         self.records
     }
 
-    /// LIST, WATCH and streaming-list requests, in order.
+    /// Returns LIST, WATCH and streaming-list requests, in order.
     pub fn reads(&self) -> impl DoubleEndedIterator<Item = &Exchange<'a>> + Clone {
         self.exchanges
             .iter()
             .filter(|exchange| exchange.verb != Verb::Other)
     }
 
-    /// WATCH and streaming-list requests, in order.
+    /// Returns WATCH and streaming-list requests, in order.
     pub fn watches(&self) -> impl DoubleEndedIterator<Item = &Exchange<'a>> + Clone {
         self.exchanges
             .iter()
             .filter(|exchange| matches!(exchange.verb, Verb::Watch | Verb::WatchList))
     }
 
-    /// LIST requests, pages included, in order.
+    /// Returns LIST requests, pages included, in order.
     pub fn lists(&self) -> impl DoubleEndedIterator<Item = &Exchange<'a>> + Clone {
         self.exchanges
             .iter()
             .filter(|exchange| exchange.verb == Verb::List)
     }
 
-    /// The exchange of that number.
+    /// Returns the exchange with this number.
     pub fn exchange(&self, stream: StreamId) -> Option<&Exchange<'a>> {
         self.exchanges
             .binary_search_by_key(&stream, |exchange| exchange.stream)
@@ -366,12 +365,12 @@ impl<'a> Trace<'a> {
             .map(|at| &self.exchanges[at])
     }
 
-    /// Did the client report an error between two positions (both exclusive)?
+    /// Returns true if the client reported an error between two positions (both exclusive).
     pub fn error_between(&self, after: u64, before: u64) -> bool {
         any_between(&self.errors, after, before)
     }
 
-    /// The exchanges whose request arrived before `seq`.
+    /// Returns the exchanges whose request arrived before `seq`.
     pub fn asked_before(&self, seq: u64) -> &[Exchange<'a>] {
         let before = self
             .exchanges
@@ -379,25 +378,25 @@ impl<'a> Trace<'a> {
         &self.exchanges[..before]
     }
 
-    /// The snapshots that were complete before `seq`.
+    /// Returns the snapshots that were complete before `seq`.
     pub fn snapshots_before(&self, seq: u64) -> &[Snapshot<'a>] {
         let before = self.snapshots.partition_point(|snapshot| snapshot.done.seq < seq);
         &self.snapshots[..before]
     }
 
-    /// The newest snapshot that was complete before `seq`.
+    /// Returns the newest snapshot that was complete before `seq`.
     pub fn snapshot_before(&self, seq: u64) -> Option<&Snapshot<'a>> {
         self.snapshots_before(seq).last()
     }
 
-    /// Position and time of the last record.
+    /// Returns position and time of the last record.
     pub fn last(&self) -> Option<Moment> {
         self.records.last().map(Moment::of).max(self.until)
     }
 }
 
 impl<'a> Exchange<'a> {
-    /// A query parameter; `None` when absent or empty, which the API does not tell apart.
+    /// Returns a query parameter; `None` if absent or empty, which are equivalent in the API.
     pub fn query(&self, name: &str) -> Option<&'a str> {
         self.query
             .iter()
@@ -405,17 +404,17 @@ impl<'a> Exchange<'a> {
             .map(|(_, value)| value.as_str())
     }
 
-    /// `resourceVersion` if it pins a state: neither absent nor `0`.
+    /// Returns `resourceVersion` if it pins a state: neither absent nor `0`.
     pub fn pinned(&self) -> Option<&'a str> {
         self.query("resourceVersion").filter(|version| *version != "0")
     }
 
-    /// Is it a WATCH of either kind?
+    /// Returns true for a WATCH or streaming list.
     pub fn is_watch(&self) -> bool {
         matches!(self.verb, Verb::Watch | Verb::WatchList)
     }
 
-    /// The page that answered it, if one did.
+    /// Returns the page of the response, if any.
     pub fn page_sent(&self) -> Option<&Page<'a>> {
         match &self.answer {
             Some(Answer::Page(page)) => Some(page),
@@ -423,7 +422,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The Status or other body that answered it, if one did.
+    /// Returns the Status or other body of the response, if any.
     pub fn body_sent(&self) -> Option<&Body<'a>> {
         match &self.answer {
             Some(Answer::Body(body)) => Some(body),
@@ -431,12 +430,12 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// HTTP status, once the head was sent.
+    /// Returns the HTTP status, if the head was sent.
     pub fn status(&self) -> Option<u16> {
         self.head.map(|head| head.status)
     }
 
-    /// When nothing more could come: the end of the answer or of its connection, whichever was first.
+    /// Returns when the response or its connection ended, whichever was first.
     pub fn over(&self) -> Option<Moment> {
         match (self.end.map(|end| end.at), self.disconnected.map(|(at, _)| at)) {
             (Some(end), Some(gone)) => Some(end.min(gone)),
@@ -445,7 +444,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The first ERROR line, with its code and reason.
+    /// Returns the first ERROR line, with its code and reason.
     pub fn error_frame(&self) -> Option<(Moment, u16, &'a str)> {
         self.frames.iter().find_map(|sent| match &sent.frame.kind {
             FrameType::Error { code, reason } => Some((sent.sent, *code, reason.as_str())),
@@ -457,9 +456,9 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// When the server sent that the requested version is expired: by status, or by the first ERROR line, if the client
-    /// could read it. An ERROR line ends the stream for its reader, whatever comes after it; a reader of lines has to wait
-    /// for its newline.
+    /// Returns when the server reported that the requested version is expired: by status, or by the first ERROR line
+    /// if the client could read it. An ERROR line ends the stream for the client; a line-based reader has to wait for
+    /// its newline.
     pub fn expired(&self) -> Option<Moment> {
         if let Some(head) = self.head.filter(|head| head.status == 410) {
             return Some(head.sent);
@@ -472,8 +471,8 @@ impl<'a> Exchange<'a> {
         (code == 410 && is_readable && (is_whole || self.read_to_end())).then_some(at)
     }
 
-    /// Did the client end the answer, or close its connection, by that time? What is sent at the instant at which a
-    /// client gives up is recorded as sent, and may be read by nobody.
+    /// Returns true if the client ended the response or closed its connection by that time. Bytes sent at the instant
+    /// at which a client gives up are recorded as sent, but may never be read.
     pub fn left_by(&self, at: Duration) -> bool {
         let ended = self.end.filter(|end| end.by == Side::Client).map(|end| end.at);
         let closed = self.disconnected.filter(|(_, by)| *by == Side::Client);
@@ -481,15 +480,15 @@ impl<'a> Exchange<'a> {
         left.any(|left| left.at <= at)
     }
 
-    /// Was a body sent with its framing? One whose last chunk never came is as good as torn.
+    /// Returns true if a body was sent with its framing. Without the last chunk it counts as truncated.
     pub fn is_whole(&self) -> bool {
         let is_sent = matches!(self.answer, Some(Answer::Page(_) | Answer::Body(_)));
         let is_ended = |end: End| end.by == Side::Server && end.how == Ending::Eof;
         is_sent && self.end.is_some_and(is_ended)
     }
 
-    /// Is it certain that the client read all of the answer? Only if the server ended it cleanly, while the client was
-    /// still there: sent is not read.
+    /// Returns true if the client certainly read the whole response: only if the server ended it cleanly while the
+    /// client was still connected. Bytes sent are not necessarily read.
     pub fn read_to_end(&self) -> bool {
         self.end.is_some_and(|end| {
             let clean = matches!(end.how, Ending::Eof | Ending::Fin | Ending::NoCloseNotify);
@@ -498,19 +497,19 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Is one of `positions`, which ascend, between two others (both exclusive)?
+/// Returns true if one of the ascending `positions` is between two others (both exclusive).
 pub fn any_between(positions: &[u64], after: u64, before: u64) -> bool {
     let next = positions.partition_point(|position| *position <= after);
     positions.get(next).is_some_and(|position| *position < before)
 }
 
-/// A decoder can make sense of the line: every byte of its JSON was sent, and it is a watch event of a known type. A
-/// missing newline alone does not spoil a line.
+/// Returns true if a decoder can parse the line: every byte of its JSON was sent, and it is a watch event of a known
+/// type. The newline may be missing.
 pub fn readable(frame: &Frame) -> bool {
     frame.sent + 1 >= frame.bytes && frame.kind != FrameType::Raw
 }
 
-/// The change of the truth a record tells of, if it does.
+/// Returns the write of a record, if any.
 pub fn written(what: &What) -> Option<&Truth> {
     match what {
         What::Wrote(truth) => Some(truth),
@@ -545,28 +544,28 @@ pub enum ReadError {
     /// The file could not be read.
     #[error("cannot read the trace: {0}")]
     Io(#[from] std::io::Error),
-    /// A line is no record.
+    /// A line is not a record.
     #[error("line {line} is no record of a trace: {source}")]
     Line {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The parse error.
         source: serde_json::Error,
     },
-    /// A line is not the next record.
+    /// A line is not the next record in order.
     #[error("line {line} has seq {seq}, but records count from 0 without a gap")]
     Order {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// What it says.
+        /// `seq` of the record.
         seq: u64,
     },
 }
 
-/// Writes records as NDJSON, one a line.
+/// Writes records as NDJSON.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write_ndjson(records: &[Record], mut out: impl Write) -> std::io::Result<()> {
     for record in records {
         serde_json::to_writer(&mut out, record)?;
@@ -578,7 +577,7 @@ pub fn write_ndjson(records: &[Record], mut out: impl Write) -> std::io::Result<
 /// Reads records written by [`write_ndjson`].
 ///
 /// # Errors
-/// When a line is no record, or one is missing.
+/// If a line is not a record, or a record is missing.
 pub fn read_ndjson(input: impl BufRead) -> Result<Vec<Record>, ReadError> {
     let mut records = Vec::new();
     for (index, line) in input.lines().enumerate() {

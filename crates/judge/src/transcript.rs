@@ -1,7 +1,7 @@
-//! A trace as readable text: one line a thing that happened, with time, who, and what.
+//! Formats a trace as text: one line per event, with time, side, and what happened.
 //!
-//! The text is stable: same trace, same text. It shows versions and names, never an object's content, and hides what
-//! differs from run to run without meaning (continue tokens are numbered, connections left out).
+//! The text is stable: the same trace gives the same text. It contains versions and names, never an object's content,
+//! and omits what differs between runs (continue tokens are numbered, connections omitted).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ use crate::trace::{Exchange, Reported, Trace, written};
 use crate::verdict::Verdict;
 use crate::words;
 
-/// Lines shown of a longer transcript: so many at its beginning …
+/// Lines kept of a long transcript: this many at its start …
 const FIRST_LINES: usize = 400;
-/// … and so many at its end.
+/// … and this many at its end.
 const LAST_LINES: usize = 100;
 
-/// The transcript of a trace.
+/// Returns the transcript of a trace.
 pub fn transcript(scenario: &Scenario, trace: &Trace<'_>) -> String {
     let mut writer = Writer {
         scenario,
@@ -38,7 +38,7 @@ pub fn transcript(scenario: &Scenario, trace: &Trace<'_>) -> String {
     writer.finish()
 }
 
-/// The transcript with the verdict below it: what is accepted beside a scenario file.
+/// Returns the transcript followed by the verdict, as stored beside a scenario file.
 pub fn accepted(scenario: &Scenario, trace: &Trace<'_>, verdict: &Verdict) -> String {
     let mut text = transcript(scenario, trace);
     text.push_str(&format!("verdict: {}\n", verdict.outcome.word()));
@@ -51,7 +51,7 @@ pub fn accepted(scenario: &Scenario, trace: &Trace<'_>, verdict: &Verdict) -> St
     text
 }
 
-/// Where the accepted transcript of a scenario and client lives: beside the scenario, `<name>.<client>.snap`.
+/// Returns the path of the accepted transcript: `<name>.<client>.snap`, beside the scenario.
 pub fn snapshot_path(scenario: &Scenario, client: &str) -> PathBuf {
     let name = scenario
         .path
@@ -61,7 +61,7 @@ pub fn snapshot_path(scenario: &Scenario, client: &str) -> PathBuf {
     scenario.path.with_file_name(format!("{name}.{client}.snap"))
 }
 
-/// An accepted transcript as insta writes and reads it.
+/// Returns an accepted transcript in insta's format.
 pub fn snapshot(scenario: &Scenario, text: &str) -> String {
     format!("---\nsource: scenarios/{}.yaml\n---\n{text}", scenario.id)
 }
@@ -76,16 +76,16 @@ struct Line {
 struct Writer<'t, 'a> {
     scenario: &'t Scenario,
     trace: &'t Trace<'a>,
-    /// Continue tokens by number, in order of appearance.
+    /// Numbers of continue tokens, in order of appearance.
     tokens: BTreeMap<String, usize>,
-    /// How many exchanges were asked for by now, and the reads among them that are not over.
+    /// Number of exchanges requested so far; the reads among them that are not over.
     asked: usize,
     open: Vec<&'t Exchange<'a>>,
     lines: Vec<Line>,
 }
 
 impl<'t, 'a> Writer<'t, 'a> {
-    /// Writes one record, and those after it that belong on the same line; says how many those were.
+    /// Writes a record, and following ones that belong on the same line; returns their number.
     fn write(&mut self, record: &Record, rest: &[Record]) -> usize {
         let mut used = 1;
         self.follow(record.seq);
@@ -113,7 +113,7 @@ impl<'t, 'a> Writer<'t, 'a> {
                 retry_after,
                 ..
             } => {
-                // A body that follows at once is told on the same line as its status.
+                // A body that follows immediately is printed on the line of its status.
                 let body = rest.iter().find(|next| next.what.stream() == Some(*stream));
                 let merged = body.is_some_and(|next| {
                     next.at == record.at && matches!(next.what, What::Page { .. } | What::Body { .. })
@@ -247,7 +247,7 @@ impl<'t, 'a> Writer<'t, 'a> {
         text
     }
 
-    /// The status of an answer, if it was not told before its body.
+    /// Returns the status of a response, if it was not printed before its body.
     fn status(&self, stream: StreamId, record: &Record) -> String {
         match self.trace.exchange(stream).and_then(|exchange| exchange.head) {
             Some(head) if head.sent.at == record.at => {
@@ -272,13 +272,13 @@ impl<'t, 'a> Writer<'t, 'a> {
             .is_some_and(|exchange| exchange.is_watch() && exchange.body_sent().is_none());
         match by {
             Side::Client => self.line(record, self.about(stream, "closed".to_owned())),
-            // A whole body that ends is nothing to tell.
+            // The clean end of a complete body is not printed.
             Side::Server if how == Ending::Eof && !watch => {}
             Side::Server => self.line(record, self.about(stream, how.word())),
         }
     }
 
-    /// Writes of the same kind at the same instant share a line; says how many more were taken.
+    /// Writes of the same type at the same instant share a line; returns how many more were consumed.
     fn wrote(&mut self, record: &Record, truth: &Truth, rest: &[Record]) -> usize {
         let op = |truth: &Truth| line::op(truth.op);
         let state = |truth: &Truth| {
@@ -319,7 +319,7 @@ impl<'t, 'a> Writer<'t, 'a> {
         format!("T{number}")
     }
 
-    /// Keeps in mind which reads are open as of `seq`, which never goes back.
+    /// Updates the set of open reads up to `seq`, which never decreases.
     fn follow(&mut self, seq: u64) {
         let before = self.trace.asked_before(seq);
         let reads = before[self.asked..]
@@ -331,7 +331,7 @@ impl<'t, 'a> Writer<'t, 'a> {
         self.asked = before.len();
     }
 
-    /// Names the request an answer belongs to where more than one is open.
+    /// Adds the request that a response belongs to, if more than one is open.
     fn about(&self, stream: StreamId, text: String) -> String {
         let rival = self.open.iter().any(|exchange| exchange.stream != stream);
         match self.trace.exchange(stream).filter(|_| rival) {
@@ -385,7 +385,7 @@ impl<'t, 'a> Writer<'t, 'a> {
     }
 }
 
-/// How the cut answer ended, and whether the very next record says so.
+/// Describes how the truncated response ended, and returns how many following records were consumed.
 fn ending(stream: StreamId, rest: &[Record]) -> (String, usize) {
     match rest.first().map(|next| &next.what) {
         Some(What::End {

@@ -1,29 +1,29 @@
-//! What a run came to, and the contradictions that say why.
+//! Verdict on a run, with its contradictions.
 
 use scenario::Place;
 use serde::{Deserialize, Serialize};
 
-/// What every scenario expects without a word.
+/// Invariant that every scenario expects implicitly.
 const CONVERGENCE: &str = "INV-13";
 
-/// How a run came out.
+/// Outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Nothing contradicts the scenario or an invariant.
     Pass,
-    /// The client did what it must not, or did not what it must.
+    /// The client did something forbidden, or did not do something required.
     Mismatch,
-    /// A step waited for something that never came.
+    /// A step's trigger was never met.
     Stuck,
-    /// The client panicked or its process died.
+    /// The client panicked or its process exited.
     Crash,
-    /// The harness or the scenario is at fault; nothing is said about the client.
+    /// The harness or the scenario failed; there is no verdict on the client.
     HarnessError,
 }
 
 impl Outcome {
-    /// The word for it in reports and known-failures files.
+    /// Returns the word in reports and known-failures files.
     pub fn word(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -35,49 +35,49 @@ impl Outcome {
     }
 }
 
-/// One thing that cannot be true if the client is right.
+/// A contradiction between a trace and an expectation or invariant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Contradiction {
-    /// `INV-07`, `expect.requests[2]`, `run`.
+    /// Failed check: `INV-07`, `expect.requests[2]`, `run`.
     pub check: String,
-    /// Requirement ids it is evidence for.
+    /// Requirement ids for which it is evidence.
     pub requirements: Vec<String>,
-    /// In one sentence, naming first who is at fault.
+    /// Description in one sentence, starting with the side at fault.
     pub sentence: String,
-    /// Line and column in the scenario file, if a part of the file says what was expected.
+    /// Position in the scenario file of the expectation, if any.
     #[serde(serialize_with = "place")]
     pub place: Option<Place>,
     /// `seq` of the records that prove it.
     pub evidence: Vec<u64>,
-    /// What should have been, in a few words.
+    /// What was expected, in a few words.
     pub expected: String,
-    /// What was, in a few words.
+    /// What happened, in a few words.
     pub actual: String,
 }
 
 /// The result of judging one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// How the run came out.
+    /// Outcome.
     pub outcome: Outcome,
-    /// Why, most telling first; empty when it passed.
+    /// Contradictions, most important first; empty if the run passed.
     pub contradictions: Vec<Contradiction>,
 }
 
 impl Verdict {
-    /// Nothing contradicts the scenario or an invariant.
+    /// Returns true if the outcome is `Pass`.
     pub fn passed(&self) -> bool {
         self.outcome == Outcome::Pass
     }
 
-    /// Does it speak against a requirement that the scenario covers? What the scenario itself expects does, that the cache is the
-    /// truth at the end among it, and of the other invariants those that stand for the requirement.
+    /// Returns true if the verdict is evidence against a requirement that the scenario covers: a failed expectation
+    /// of the scenario, including convergence, or a violated invariant that stands for the requirement.
     pub fn breaks(&self, requirement: &str) -> bool {
         let breaks = |found: &Contradiction| breaks(&found.check, &found.requirements, requirement);
         self.contradictions.iter().any(breaks)
     }
 
-    /// The first contradiction's sentence; empty when it passed.
+    /// Returns the first contradiction's sentence; empty if the run passed.
     pub fn message(&self) -> &str {
         self.contradictions
             .first()

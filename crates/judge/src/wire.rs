@@ -1,26 +1,28 @@
-//! Judges clients by the wire alone, while they work: any client, in any language, without an adapter.
+//! Judges clients from the wire alone, while they run: any client, in any language, without an adapter.
 //!
-//! # Who may have sent a request
+//! # Attribution of requests
 //!
-//! A request shows a User-Agent and a collection. It does not show which list/watch loop sent it: replicas, informers of
-//! one process, pooled connections and watchers that come and go share both. An *explanation* says which loop sent which
-//! request. A client is accused only where every explanation breaks the invariant:
+//! A request has a User-Agent and a collection, but does not identify the list/watch loop that sent it: replicas,
+//! informers of one process, pooled connections and short-lived watchers share both. An *explanation* assigns
+//! requests to loops. A violation is reported only if every explanation breaks the invariant:
 //!
-//! 1. One loop sent everything of this name and collection: `wire/window.rs`, by the invariants of the suite.
-//! 2. Several loops did, each of which began with a set of its own: `wire/ledger.rs`, and for continue tokens
+//! 1. One loop sent all requests of this name and collection: `wire/window.rs`, with the invariants of the suite.
+//! 2. Several loops did, each of which started with its own list: `wire/ledger.rs`, and for continue tokens
 //!    `wire/chains.rs`, for failing requests `wire/rate.rs`.
-//! 3. The version is from elsewhere: a write of its own, an object read by name (`wire/clients.rs`), a wider collection.
-//! 4. What would explain it was forgotten, for memory is bounded.
+//! 3. The version is from another source: the client's own write, an object read by name (`wire/clients.rs`), a wider
+//!    collection.
+//! 4. The evidence for it was forgotten, because memory is bounded.
 //!
-//! Explanations 2 to 4 are tried first, and cost the same for each request. Only a request that none of them explains is
-//! held against all that is remembered (1), which also puts the violation into words. Two watches of one set are two
-//! watches of one loop: a set is what makes a loop.
+//! Explanations 2 to 4 are tried first, at constant cost per request. Only a request that none of them explains is
+//! checked against all records kept (1), which also produces the text of the violation. Two watches from one list
+//! count as two watches of one loop: each loop has its own list.
 //!
-//! Whatever an explanation rests on may be taken for possible too often, and never too seldom. What a request breaks by
-//! itself (INV-15), or because nothing may come any more (INV-18), needs no explanation.
+//! An explanation may be considered possible too often, but never too rarely. Violations by a single request
+//! (INV-15), or because no more requests may come (INV-18), need no explanation.
 //!
-//! Records are taken one by one, in order ([`WireJudge::take`]); what they prove is told at once, or once there was time to
-//! close what was given up. Only the invariants in [`ON_THE_WIRE`] can be decided so.
+//! Records are processed one by one, in order ([`WireJudge::take`]). Violations are returned immediately, or after
+//! the time that a client has to close an abandoned watch. Only the invariants in [`ON_THE_WIRE`] can be decided this
+//! way.
 
 mod asked;
 mod chains;
@@ -54,22 +56,23 @@ use window::{RECORD_BYTES, Subject, Window};
 use crate::invariants::ON_THE_WIRE;
 use crate::trace::Moment;
 
-/// Bytes that records of all loops take together, at most.
+/// Maximum memory for the records of all loops, in bytes.
 pub const BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Records of all loops together; of more, the loops that were silent for longest are forgotten. Each has an equal share …
+/// Maximum number of records of all loops; beyond it the loops that were silent longest are dropped. Each loop has an
+/// equal share …
 const RECORDS_MAX: usize = BYTES_MAX / RECORD_BYTES;
-/// … between these bounds.
+/// … within these limits.
 const SHARE_MIN: usize = 40;
 const SHARE_MAX: usize = 2_000;
 
-/// Loops remembered; of more, the same.
+/// Maximum number of loops; beyond it the loops that were silent longest are dropped.
 const LOOPS_MAX: usize = 10_000;
 
-/// Violations told in full in a verdict; more are only counted.
-const TOLD_MAX: usize = 200;
+/// Maximum number of violations listed in a verdict; further ones are only counted.
+const LISTED_MAX: usize = 200;
 
-/// Judges every client that speaks to one server.
+/// Judges every client of one server.
 #[derive(Debug)]
 pub struct WireJudge {
     loops_of_a_name: Loops,
@@ -77,20 +80,20 @@ pub struct WireJudge {
     readers: BTreeMap<u64, Reader>,
     by_reader: BTreeMap<(Arc<str>, Arc<Subject>), u64>,
     by_stream: BTreeMap<StreamId, u64>,
-    /// Open connections, and who read on them.
+    /// Open connections, and the readers on them.
     by_conn: BTreeSet<(ConnId, u64)>,
-    /// Who has to be looked at though nothing happens, and when.
+    /// Readers to check at a time even without new records.
     due: BTreeSet<(Duration, u64)>,
-    /// Records that all of them take the memory of.
+    /// Memory of all readers, in records.
     held: usize,
     assumed: Assumed,
     excused: Vec<String>,
     made: u64,
     stopped: bool,
     now: Moment,
-    /// Found in this turn.
+    /// Violations found by the current call.
     news: Vec<Violation>,
-    told: Vec<Violation>,
+    listed: Vec<Violation>,
     counts: BTreeMap<(Arc<str>, String), u64>,
 }
 
@@ -101,21 +104,21 @@ struct Reader {
     subject: Arc<Subject>,
     ledger: Ledger,
     window: Window,
-    /// Records that both take the memory of, when it was last counted.
+    /// Memory of both, in records, when last counted.
     held: usize,
     due: Option<Duration>,
 }
 
-/// What is assumed of those nobody knows anything of, once for all loops.
+/// Default scenarios for clients without configuration, shared by all loops.
 #[derive(Debug)]
 struct Assumed {
     of_collections: Arc<Scenario>,
-    /// A watch of one object may start from the version that a GET returned.
+    /// A watch of one object may start from the version returned by a GET.
     of_objects: Arc<Scenario>,
 }
 
 impl WireJudge {
-    /// A judge of every client that comes. `loops_of_a_name`: how many loops of one collection a User-Agent may stand for.
+    /// Creates a judge for all clients. `loops_of_a_name`: how many loops of one collection may share a User-Agent.
     pub fn new(loops_of_a_name: Loops) -> Self {
         Self {
             loops_of_a_name,
@@ -135,19 +138,19 @@ impl WireJudge {
                 at: Duration::ZERO,
             },
             news: Vec::new(),
-            told: Vec::new(),
+            listed: Vec::new(),
             counts: BTreeMap::new(),
         }
     }
 
-    /// Does not judge these invariants: the scenario says they do not hold in it.
+    /// Excludes invariants that the scenario excuses.
     #[must_use]
     pub fn excusing(mut self, excused: Vec<String>) -> Self {
         self.excused = excused;
         self
     }
 
-    /// Takes the next record. Gives what it proves.
+    /// Processes the next record; returns the violations it proves.
     pub fn take(&mut self, record: &Record) -> Vec<Violation> {
         self.now = Moment::of(record);
         self.look_again();
@@ -242,19 +245,19 @@ impl WireJudge {
         std::mem::take(&mut self.news)
     }
 
-    /// Time passed, and nothing else happened. Gives what that proves.
+    /// Advances the time without a record; returns the violations that this proves.
     pub fn pass_time(&mut self, at: Duration) -> Vec<Violation> {
         self.now.at = self.now.at.max(at);
         self.look_again();
         std::mem::take(&mut self.news)
     }
 
-    /// Bytes of memory it takes, about: up to [`BYTES_MAX`] for what was read, and a few MiB for names.
+    /// Returns the approximate memory use in bytes: up to [`BYTES_MAX`] for records, and a few MiB for names.
     pub fn bytes(&self) -> usize {
         self.held * RECORD_BYTES + self.readers.len() * size_of::<Reader>() + self.clients.bytes()
     }
 
-    /// What came out so far.
+    /// Returns the verdict so far.
     pub fn verdict(&self) -> WireVerdict {
         let mut loops = BTreeMap::<&str, usize>::new();
         for there in self.readers.values() {
@@ -277,9 +280,9 @@ impl WireJudge {
                     .map(|((_, check), count)| (check.clone(), *count))
                     .collect(),
                 contradictions: self
-                    .told
+                    .listed
                     .iter()
-                    .filter(|told| *told.client == **agent)
+                    .filter(|listed| *listed.client == **agent)
                     .cloned()
                     .collect(),
             })
@@ -335,7 +338,7 @@ impl WireJudge {
         self.look(id, certain);
     }
 
-    /// Was a client given this version by a collection of which this one is a part?
+    /// Returns true if the client received this version from a collection that contains this one.
     fn is_known_wider(&self, agent: &Arc<str>, subject: &Subject, version: position::Version) -> bool {
         subject.wider().any(|wider| {
             let id = self.by_reader.get(&(Arc::clone(agent), Arc::new(wider)));
@@ -413,7 +416,7 @@ impl WireJudge {
         }
     }
 
-    /// Counts again what a reader takes.
+    /// Recounts the memory of a reader.
     fn weigh(&mut self, id: u64) {
         if let Some(there) = self.readers.get_mut(&id) {
             let held = there.window.held() + there.ledger.held();
@@ -421,7 +424,7 @@ impl WireJudge {
         }
     }
 
-    /// Looks at a reader at some time, though nothing may happen until then.
+    /// Schedules a check of a reader at a time, even without new records.
     fn wake(&mut self, id: u64, at: Duration) {
         let Some(there) = self.readers.get_mut(&id) else {
             return;
@@ -434,7 +437,7 @@ impl WireJudge {
         }
     }
 
-    /// Looks at the readers whose time has come.
+    /// Checks the readers that are due.
     fn look_again(&mut self) {
         while let Some((at, id)) = self.due.first().copied()
             && at <= self.now.at
@@ -450,14 +453,14 @@ impl WireJudge {
         }
     }
 
-    /// Holds what no other explanation was found for against all that is remembered. `certain`: what needs none.
+    /// Checks unexplained requests against all records kept. `certain`: invariants that need no explanation.
     fn look(&mut self, id: u64, certain: Vec<&'static str>) {
         let Some(there) = self.readers.get_mut(&id) else {
             return;
         };
         let mut suspicions = there.ledger.news();
         if *there.agent == *OTHERS {
-            // Whoever they are, they are not one.
+            // The user agents counted as `OTHERS` are several clients.
             suspicions.clear();
         }
         suspicions.extend(certain.into_iter().map(Suspicion::certain));
@@ -465,7 +468,7 @@ impl WireJudge {
         if !suspicions.is_empty() {
             let found = there.window.look(&suspicions, self.now);
             let (agent, reading) = (Arc::clone(&there.agent), there.subject.to_string());
-            let told: Vec<Violation> = found
+            let listed: Vec<Violation> = found
                 .into_iter()
                 .filter(|found| !self.excused.contains(&found.check))
                 .map(|found| {
@@ -482,11 +485,11 @@ impl WireJudge {
                     }
                 })
                 .collect();
-            for violation in told {
+            for violation in listed {
                 let count = (Arc::clone(&agent), violation.found.check.clone());
                 *self.counts.entry(count).or_default() += 1;
-                if self.told.len() < TOLD_MAX {
-                    self.told.push(violation.clone());
+                if self.listed.len() < LISTED_MAX {
+                    self.listed.push(violation.clone());
                 }
                 self.news.push(violation);
             }
@@ -497,8 +500,8 @@ impl WireJudge {
         self.weigh(id);
     }
 
-    /// Forgets a fourth at least, for it takes looking at all of them: the loops that were silent for longest, and those
-    /// with an open answer only when nothing else is left.
+    /// Drops at least a quarter of the loops, because it has to scan all of them: those that were silent longest, and
+    /// those with an open response only if no others are left.
     fn forget_loops(&mut self) {
         let mut by_silence: Vec<(bool, u64, u64)> = self
             .readers
@@ -520,7 +523,7 @@ impl WireJudge {
         };
         self.held -= there.held;
         self.clients.see(&there.agent, there.ledger.loops());
-        // Where a loop goes on whose answer is still open, nobody follows any more.
+        // The continuation of a loop with an open response is no longer tracked.
         let place = if there.ledger.is_busy() {
             Position::Anywhere
         } else {
@@ -551,7 +554,7 @@ impl Assumed {
     }
 }
 
-/// The connection of a request.
+/// Returns the connection of a request.
 fn conn_of(record: &Record) -> Option<ConnId> {
     if let What::Request { conn, .. } = &record.what {
         Some(*conn)

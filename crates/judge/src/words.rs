@@ -1,4 +1,4 @@
-//! Short words for things in a trace, shared by sentences and transcripts: times, names, requests, events.
+//! Formats parts of a trace for sentences and transcripts: times, names, requests, events.
 
 pub use ::trace::record::line::{span, time};
 use ::trace::record::{ObjectRef, line};
@@ -7,7 +7,7 @@ use scenario::Scenario;
 
 use crate::trace::{Exchange, Reported, Trace};
 
-/// The key without the namespace every key of the scenario has.
+/// Returns the key without the namespace if all keys of the scenario share it.
 pub fn name<'k>(scenario: &Scenario, key: &'k str) -> &'k str {
     scenario
         .target
@@ -17,17 +17,17 @@ pub fn name<'k>(scenario: &Scenario, key: &'k str) -> &'k str {
         .unwrap_or(key)
 }
 
-/// `a@1001`.
+/// Formats a state: `a@1001`.
 pub fn state(scenario: &Scenario, key: &str, version: &str) -> String {
     line::state(name(scenario, key), version)
 }
 
-/// `a@1001` of an object on the wire.
+/// Formats an object on the wire: `a@1001`.
 pub fn object(scenario: &Scenario, object: &ObjectRef) -> String {
     state(scenario, &object.key, &object.resource_version)
 }
 
-/// `apply a@1001`, `init_done`, `error …`.
+/// Formats a report: `apply a@1001`, `init_done`, `error …`.
 pub fn report(scenario: &Scenario, reported: &Reported<'_>) -> String {
     let word = reported.report.word();
     match reported.report {
@@ -46,7 +46,7 @@ pub fn report(scenario: &Scenario, reported: &Reported<'_>) -> String {
     }
 }
 
-/// `WATCH resourceVersion=1006 timeoutSeconds=290`, as asked; long continue tokens are cut.
+/// Formats a request: `WATCH resourceVersion=1006 timeoutSeconds=290`; long continue tokens are truncated.
 pub fn request(exchange: &Exchange<'_>) -> String {
     let mut text = exchange.verb.word().to_owned();
     for (key, value) in exchange.query {
@@ -63,7 +63,7 @@ pub fn request(exchange: &Exchange<'_>) -> String {
     text
 }
 
-/// What the client did last before `seq`: `its last act was LIST limit=2 at 3.800s`.
+/// Describes the client's last action before `seq`: `its last act was LIST limit=2 at 3.800s`.
 pub fn last_of_client(scenario: &Scenario, trace: &Trace<'_>, before: u64) -> String {
     let asked = trace
         .exchanges
@@ -93,7 +93,7 @@ pub fn last_of_client(scenario: &Scenario, trace: &Trace<'_>, before: u64) -> St
     }
 }
 
-/// `every request`, `requests a, b and 3 more`: at most `show` of them.
+/// Lists at most `show` items: `every request`, `requests a, b and 3 more`.
 pub fn few<T>(items: &[T], show: usize, word: impl Fn(&T) -> String) -> String {
     let mut text = items.iter().take(show).map(word).collect::<Vec<_>>().join(", ");
     if items.len() > show {

@@ -4,6 +4,7 @@
 const CHECKED: &[&str] = &[
     "README.md",
     "command/src/",
+    "crates/judge/",
     "crates/scenario/",
     "crates/testing/",
     "crates/trace/",

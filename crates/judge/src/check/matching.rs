@@ -1,4 +1,4 @@
-//! Does a request or an event fit what a file says, and how to say what the file says.
+//! Matches requests and events against expectations, and describes the expectations.
 
 use ::trace::record::{FrameType, Verb};
 use scenario::matching::{kind_meets, words_for_error};
@@ -6,7 +6,7 @@ use scenario::{EmittedMatch, Expected, QueryMatch, Ref, RequestExpect, RequestKi
 
 use super::{Exchange, Reported, Trace};
 
-/// What the scenario's names stand for.
+/// Values of the scenario's names.
 pub(super) struct Names<'t, 'a> {
     trace: &'t Trace<'a>,
     /// Names of expected requests, with the requests that met them.
@@ -25,7 +25,7 @@ impl<'t, 'a> Names<'t, 'a> {
         self.met.push((name.to_owned(), exchange));
     }
 
-    /// What `reference` stands for at record `seq`: its newest value by then, or the first it ever got.
+    /// Returns the value of `reference` at record `seq`: the newest by then, or the first one bound later.
     pub(super) fn value(&self, reference: &Ref, seq: u64) -> Option<&'a str> {
         match reference {
             Ref::Start => self.bound("start", seq, |binding| Some(binding.value)),
@@ -67,7 +67,7 @@ impl<'t, 'a> Names<'t, 'a> {
     }
 }
 
-/// The version an answer stands for: its list's, or its newest bookmark's.
+/// Returns the version of a response: its list's, or its newest bookmark's.
 fn version_of<'a>(exchange: &Exchange<'a>, seq: u64) -> Option<&'a str> {
     if let Some(page) = exchange.page_sent() {
         return Some(page.resource_version);
@@ -91,7 +91,7 @@ fn version_of<'a>(exchange: &Exchange<'a>, seq: u64) -> Option<&'a str> {
         })
 }
 
-/// Is the request of that kind?
+/// Returns true if the request is of the kind.
 pub(super) fn of_kind(exchange: &Exchange<'_>, kind: RequestKind) -> bool {
     match kind {
         RequestKind::List => exchange.verb == Verb::List && exchange.query("continue").is_none(),
@@ -103,7 +103,7 @@ pub(super) fn of_kind(exchange: &Exchange<'_>, kind: RequestKind) -> bool {
     }
 }
 
-/// Is the request one of those expected, answered as expected?
+/// Returns true if the request matches one of the alternatives and was answered as expected.
 pub(super) fn any_of(names: &Names<'_, '_>, expected: &RequestExpect, exchange: &Exchange<'_>) -> bool {
     let mut alternatives = expected.any_of.iter();
     let status = exchange.head.map(|head| head.status);
@@ -115,7 +115,7 @@ pub(super) fn any_of(names: &Names<'_, '_>, expected: &RequestExpect, exchange: 
         })
 }
 
-/// A request header that a trace has.
+/// Returns a request header that is recorded in the trace.
 fn header_of<'a>(exchange: &Exchange<'a>, name: &str) -> Option<&'a str> {
     match name {
         "Accept" => exchange.accept,
@@ -124,7 +124,7 @@ fn header_of<'a>(exchange: &Exchange<'a>, name: &str) -> Option<&'a str> {
     }
 }
 
-/// ` with header Accept=application/json`; empty where none is expected.
+/// Describes expected headers: ` with header Accept=application/json`; empty if none.
 pub(super) fn header_words(names: &Names<'_, '_>, headers: &[QueryMatch]) -> String {
     let words = headers.iter().map(|header| {
         let value = expected_words(names, &header.value, u64::MAX);
@@ -133,7 +133,7 @@ pub(super) fn header_words(names: &Names<'_, '_>, headers: &[QueryMatch]) -> Str
     words.collect()
 }
 
-/// What the headers of a request are, as far as an expectation names them.
+/// Returns the values of the headers that an expectation names.
 pub(super) fn header_values(headers: &[QueryMatch], exchange: &Exchange<'_>) -> String {
     let words = headers
         .iter()
@@ -144,7 +144,8 @@ pub(super) fn header_values(headers: &[QueryMatch], exchange: &Exchange<'_>) -> 
     words.collect()
 }
 
-/// The next WATCH, if it starts where it should, or the client relisted: by a LIST before it, or by itself.
+/// Returns the next WATCH if it starts where expected, or if the client relisted: by a LIST before it, or by a
+/// streaming list.
 pub(super) fn resumed<'a>(
     names: &Names<'_, 'a>,
     expected: &RequestExpect,
@@ -159,7 +160,7 @@ pub(super) fn resumed<'a>(
     (relisted || any_of(names, expected, reads[next])).then_some(next)
 }
 
-/// Does the request meet every condition?
+/// Returns true if the request satisfies every condition.
 pub(super) fn matches(names: &Names<'_, '_>, query: &[QueryMatch], exchange: &Exchange<'_>) -> bool {
     query.iter().all(|condition| {
         is(
@@ -171,7 +172,7 @@ pub(super) fn matches(names: &Names<'_, '_>, query: &[QueryMatch], exchange: &Ex
     })
 }
 
-/// Is the value what is expected? Absent and empty are the same to the API.
+/// Returns true if the value satisfies a condition. Absent and empty are equivalent in the API.
 fn is(names: &Names<'_, '_>, expected: &Expected, value: Option<&str>, seq: u64) -> bool {
     match expected {
         Expected::Is(text) => value.unwrap_or_default() == text,
@@ -185,7 +186,7 @@ fn is(names: &Names<'_, '_>, expected: &Expected, value: Option<&str>, seq: u64)
     }
 }
 
-/// Is the report of that kind, about that object, in that version?
+/// Returns true if the report is of the kind, object and version.
 pub(super) fn emitted(names: &Names<'_, '_>, expected: &EmittedMatch, reported: &Reported<'_>) -> bool {
     kind_meets(expected, reported.report)
         && expected
@@ -198,12 +199,12 @@ pub(super) fn emitted(names: &Names<'_, '_>, expected: &EmittedMatch, reported: 
         })
 }
 
-/// `name` or `namespace/name` means the object of that key.
+/// Returns true if `name` or `namespace/name` refers to the object of this key.
 pub(super) fn same_name(name: &str, key: &str) -> bool {
     key == name || key.rsplit_once('/').is_some_and(|(_, last)| last == name)
 }
 
-/// `WATCH resourceVersion=$b (1004)`.
+/// Describes a request: `WATCH resourceVersion=$b (1004)`.
 pub(super) fn query_words(
     names: &Names<'_, '_>,
     kind: RequestKind,
@@ -221,7 +222,7 @@ pub(super) fn query_words(
     text
 }
 
-/// `LIST`, `page 2 of a LIST`, `WATCH`, `any request`.
+/// Describes a kind: `LIST`, `page 2 of a LIST`, `WATCH`, `any request`.
 fn asked_words(kind: RequestKind) -> String {
     match kind {
         RequestKind::List => "LIST".to_owned(),
@@ -231,7 +232,7 @@ fn asked_words(kind: RequestKind) -> String {
     }
 }
 
-/// `apply b@1004`.
+/// Describes an event: `apply b@1004`.
 pub(super) fn emitted_words(names: &Names<'_, '_>, expected: &EmittedMatch, seq: u64) -> String {
     let mut text = expected.kind.word().to_owned();
     if let Some(name) = &expected.name {

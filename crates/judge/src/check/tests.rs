@@ -1,4 +1,4 @@
-//! One row an expectation: a trace that meets it and one that does not.
+//! One row per expectation: a trace that meets it and one that does not.
 
 use ::trace::record::What;
 use rstest::rstest;
@@ -71,7 +71,7 @@ fn is(text: &str) -> Expected {
     Expected::Is(text.to_owned())
 }
 
-/// A list at 10 with `a`, a watch that brings `b@11` after 2 s and ends, and a watch from 11.
+/// A list at 10 with `a`, a watch that sends `b@11` after 2 s and ends, and a watch from 11.
 fn run() -> Sample {
     let mut s = Sample::new();
     s.wrote("a", "5");
@@ -157,7 +157,7 @@ fn expectation(#[case] expect: Expect, #[case] sentence: &str) {
 }
 
 #[test]
-fn a_run_that_stopped_half_way_is_not_blamed_for_what_is_missing() {
+fn an_aborted_run_is_not_blamed_for_missing_requests() {
     let mut scenario = scenario();
     scenario.expect.requests = vec![watch_from(is("99"))];
     scenario.expect.events = vec![event(EmittedKind::Delete, "a")];

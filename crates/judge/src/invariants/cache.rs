@@ -1,4 +1,4 @@
-//! What the cache folded from the reports must be, and when: INV-09 to INV-13.
+//! Content of the cache built from the reports: INV-09 to INV-13.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::cache::Cache;
 use crate::trace::{Op, Reported, Snapshot};
 use crate::words;
 
-/// INV-09 (client-go Replace; kube's `Event`): a reader of the cache sees the old set or the new one, so nothing that
-/// changes the old one may be reported while the new one is being told.
+/// INV-09 (client-go Replace; kube's `Event`): readers see the old or the new objects, so no change to the old ones
+/// may be reported during a relist.
 pub(super) fn relist_in_one_piece(ground: &Ground<'_, '_>) -> Vec<Finding> {
     if ground.scenario.client.mode == ClientMode::Object {
         return Vec::new();
@@ -55,18 +55,18 @@ pub(super) fn relist_in_one_piece(ground: &Ground<'_, '_>) -> Vec<Finding> {
     found
 }
 
-/// INV-10 (client-go Replace semantics). Items the client could not decode may be missing if it said so; none may be
-/// there that the server did not send.
+/// INV-10 (client-go Replace semantics). Items that the client could not decode may be missing if it reported an
+/// error; items that the server did not send must not be present.
 pub(super) fn relist_equals_snapshot(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     let slow = ground.scenario.client.consumer_delay_ms > 0;
-    let mut told: BTreeMap<&str, &Reported<'_>> = BTreeMap::new();
+    let mut relisted: BTreeMap<&str, &Reported<'_>> = BTreeMap::new();
     let mut from = 0;
     for reported in &ground.trace.reports {
         match reported.report {
-            Report::Init => told.clear(),
+            Report::Init => relisted.clear(),
             Report::InitApply(_) => {
-                told.insert(&reported.key, reported);
+                relisted.insert(&reported.key, reported);
             }
             Report::InitDone => {
                 let until = reported.at.seq;
@@ -75,17 +75,18 @@ pub(super) fn relist_equals_snapshot(ground: &Ground<'_, '_>) -> Vec<Finding> {
                     .snapshots
                     .iter()
                     .filter(|set| (slow || set.done.seq > from) && set.done.seq < until);
-                let wrong: Vec<Option<Finding>> =
-                    sets.map(|set| differs(ground, set, &told, reported)).collect();
-                // Of one object no set at all need be meant: it was deleted, and is still gone.
+                let wrong: Vec<Option<Finding>> = sets
+                    .map(|set| differs(ground, set, &relisted, reported))
+                    .collect();
+                // For a single object there may be no snapshot: it was deleted, and is still absent.
                 let is_gone = ground.scenario.client.mode == ClientMode::Object
-                    && told.is_empty()
+                    && relisted.is_empty()
                     && gone_before(ground, until) > 0;
-                // Several sets may have come; the one the client speaks of fits.
+                // Several snapshots may have been sent; one of them must match.
                 if !is_gone && wrong.iter().all(Option::is_some) {
                     found.extend(wrong.into_iter().flatten().next_back());
                 }
-                told.clear();
+                relisted.clear();
                 from = until;
             }
             Report::Apply(_)
@@ -101,7 +102,7 @@ pub(super) fn relist_equals_snapshot(ground: &Ground<'_, '_>) -> Vec<Finding> {
 fn differs(
     ground: &Ground<'_, '_>,
     set: &Snapshot<'_>,
-    told: &BTreeMap<&str, &Reported<'_>>,
+    relisted: &BTreeMap<&str, &Reported<'_>>,
     done: &Reported<'_>,
 ) -> Option<Finding> {
     if set.opaque {
@@ -114,7 +115,7 @@ fn differs(
     let mut sent: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (object, op) in &set.items {
         let versions = sent.entry(object.key.as_str()).or_default();
-        // In a stream the later state counts; on two pages of a list either may be the one kept.
+        // In a stream the later state counts; of two pages of a list either state may be kept.
         if streamed || *op == Op::Gone {
             versions.clear();
         }
@@ -122,14 +123,14 @@ fn differs(
             versions.push(&object.resource_version);
         }
     }
-    // A set of one object that holds two is a lie, and no client can report both.
+    // A snapshot of one object that contains two is a scripted fault, and no client can report both.
     if set.scripted && ground.scenario.client.mode == ClientMode::Object && sent.len() > 1 {
         return None;
     }
     let excused = ground.trace.error_between(set.began.seq, done.at.seq);
     let missing: Vec<&str> = sent
         .iter()
-        .filter(|(key, versions)| !versions.is_empty() && !key.is_empty() && !told.contains_key(*key))
+        .filter(|(key, versions)| !versions.is_empty() && !key.is_empty() && !relisted.contains_key(*key))
         .filter(|(key, versions)| {
             let true_state = || {
                 versions
@@ -140,7 +141,7 @@ fn differs(
         })
         .map(|(key, _)| *key)
         .collect();
-    let extra: Vec<&Reported<'_>> = told
+    let extra: Vec<&Reported<'_>> = relisted
         .iter()
         .filter(|(key, reported)| {
             !sent
@@ -170,7 +171,7 @@ fn differs(
         .iter()
         .filter_map(|(key, versions)| Some(words::state(ground.scenario, key, versions.last()?)))
         .collect();
-    let said: Vec<String> = told
+    let said: Vec<String> = relisted
         .values()
         .map(|reported| words::state(ground.scenario, &reported.key, reported.resource_version()))
         .collect();
@@ -190,8 +191,8 @@ fn differs(
     })
 }
 
-/// INV-11 (etcd: Bookmarkable, lifted to every resume). Holds for clients that ask for the next watch only after their
-/// events were taken, which every poll-driven stream does; not for a slow consumer behind a queue.
+/// INV-11 (etcd: Bookmarkable, extended to every resume). Holds for clients that send the next watch only after their
+/// events were consumed, as every poll-driven stream does; not for a slow consumer behind a queue.
 pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let (scenario, trace) = (ground.scenario, ground.trace);
     if scenario.client.consumer_delay_ms > 0 || scenario.client.mode == ClientMode::Object {
@@ -248,7 +249,7 @@ pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
     found
 }
 
-/// INV-12 (LIST-01; KEP-3157): only then is "absent" worth anything.
+/// INV-12 (LIST-01; KEP-3157): before that, the absence of an object means nothing.
 pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let is_object = ground.scenario.client.mode == ClientMode::Object;
     let is_counted = is_object || ground.scenario.client.consumer_delay_ms > 0;
@@ -261,7 +262,7 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
         .enumerate()
         .filter(|(_, reported)| matches!(reported.report, Report::InitDone));
     for (index, (place, reported)) in dones.enumerate() {
-        // Where one object is followed, that object is the whole set, however much of its page is still to come.
+        // If a single object is followed, it is the complete snapshot, even if the rest of its page has not arrived.
         let before = place
             .checked_sub(1)
             .map(|before| ground.trace.reports[before].report);
@@ -275,8 +276,9 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
             .snapshots
             .iter()
             .filter(|set| set.done.seq < until && (is_counted || set.done.seq > from));
-        // Behind a slow consumer the next list may be complete before the consumer has read the last one: there they are counted. Of one
-        // object they are counted too: that it is gone is the whole set, an empty one, where there was none before.
+        // For a slow consumer the next list may be complete before the consumer has processed the last one: lists are
+        // counted. For a single object deletions are counted too: its absence is a complete, empty snapshot if there
+        // was an object before.
         let gone = if is_object { gone_before(ground, until) } else { 0 };
         if sets.count() + gone <= if is_counted { index } else { 0 } {
             found.push(Finding {
@@ -295,7 +297,7 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
     found
 }
 
-/// Deletions that were sent before a position.
+/// Counts deletions sent before a position.
 fn gone_before(ground: &Ground<'_, '_>, until: u64) -> usize {
     let states = ground.trace.deliveries.iter();
     states
@@ -324,7 +326,7 @@ pub(super) fn convergence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let wrong = wrong.or_else(|| {
         cache.live().iter().find_map(|(key, held)| {
             let right = truth.get(key)?;
-            // Of a state that the script made up the client knows no other content.
+            // For a state created by the script the client knows only the scripted content.
             if ground.sources(held).any(|source| source.scripted) {
                 return None;
             }
@@ -332,7 +334,7 @@ pub(super) fn convergence(ground: &Ground<'_, '_>) -> Vec<Finding> {
             let differs =
                 |from: &Truth| unlike(&from.content.as_ref()?.json(), content, scenario.client.mode);
             let (path, wants, has) = differs(right)?;
-            // What was true of this version before a restore: the run ended before the client had a reason to read again.
+            // States of this version before a restore: the run ended before the client had a reason to read again.
             let mut states = ground.history.states(key, held.resource_version());
             if states.any(|state| state.content.is_some() && differs(state).is_none()) {
                 return None;
@@ -366,7 +368,7 @@ pub(super) fn convergence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     }]
 }
 
-/// In words, how the cache differs from the truth in keys and versions.
+/// Describes how keys and versions of the cache differ from the store.
 fn difference<'k>(
     ground: &Ground<'_, '_>,
     cache: &Cache<'_, '_>,
@@ -405,11 +407,11 @@ fn difference<'k>(
     (!wrong.is_empty()).then(|| wrong.join("; "))
 }
 
-/// Where two objects differ: the path, what is right there, and what is held.
+/// A difference of two objects: path, expected value, actual value.
 type Difference = (String, String, String);
 
-/// The first place where two objects differ, in order of their fields. A typed client drops what it does not know, so
-/// what is missing is no difference; what is different, or still there, is. In metadata mode only the metadata count.
+/// Returns the first difference of two objects, in the order of their fields. Typed clients drop unknown fields, so
+/// missing values are ignored; different or additional ones count. In metadata mode only metadata is compared.
 fn unlike(right: &Value, held: &Value, mode: ClientMode) -> Option<Difference> {
     let none = Map::new();
     let (right, held) = (
@@ -456,7 +458,7 @@ fn within(key: &str, difference: Option<Difference>) -> Option<Difference> {
     difference.map(|(path, right, held)| (format!(".{key}{path}"), right, held))
 }
 
-/// What an encoder may add or leave out at will.
+/// Returns true for values that an encoder may add or omit.
 fn empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

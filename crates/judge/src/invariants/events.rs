@@ -1,4 +1,4 @@
-//! What a client may report, given what it was sent: INV-06 to INV-08, INV-14, INV-19 to INV-21.
+//! Reports allowed by the events that were sent: INV-06 to INV-08, INV-14, INV-19 to INV-21.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::cache::Cache;
 use crate::trace::{Delivery, Exchange, Op, Reported};
 use crate::words;
 
-/// INV-06 (etcd: Ordered; client-go SharedInformer doc). A relist may show an older state if the server sent it then.
+/// INV-06 (etcd: Ordered; client-go SharedInformer doc). A relist may contain an older state if the server sent it.
 pub(super) fn subsequence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut highest: BTreeMap<&str, (usize, &Reported<'_>)> = BTreeMap::new();
@@ -73,9 +73,9 @@ pub(super) fn subsequence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     found
 }
 
-/// INV-07 (etcd: Reliable). A stream is read in order: who reports its fifth event has read the first four. What a
-/// cache would not notice (a delete of an object it does not hold, the state it already has) may stay unsaid, and a
-/// reported error may stand for a line that could not be decoded.
+/// INV-07 (etcd: Reliable). A stream is read in order: a client that reports the fifth event has read the first four.
+/// Changes that do not affect a cache (a delete of an absent object, an unchanged state) need not be reported, and a
+/// reported error may replace a line that could not be decoded.
 pub(super) fn reliable<'t, 'a>(ground: &'t Ground<'_, 'a>) -> Vec<Finding> {
     let mut said: BTreeMap<(&'t str, &'t str, Op), Vec<&'t Reported<'a>>> = BTreeMap::new();
     let mut by_uid: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
@@ -98,8 +98,9 @@ pub(super) fn reliable<'t, 'a>(ground: &'t Ground<'_, 'a>) -> Vec<Finding> {
     let mut found = Vec::new();
     for stream in ground.trace.watches() {
         let live = live(ground, stream);
-        let told = |event: &'t Delivery<'a>| said.get(&change(event)).into_iter().flatten().copied();
-        let by = |event: &'t Delivery<'a>| told(event).find(|reported| reported.at.seq > event.sent.seq);
+        let reports_of = |event: &'t Delivery<'a>| said.get(&change(event)).into_iter().flatten().copied();
+        let by =
+            |event: &'t Delivery<'a>| reports_of(event).find(|reported| reported.at.seq > event.sent.seq);
         let Some((last, witness)) = live
             .iter()
             .enumerate()
@@ -111,7 +112,7 @@ pub(super) fn reliable<'t, 'a>(ground: &'t Ground<'_, 'a>) -> Vec<Finding> {
         for event in &live[..last] {
             let key = event.object.key.as_str();
             let gone = by_uid.get(&(key, event.object.uid.as_str()));
-            let reported = told(event).next().is_some()
+            let reported = reports_of(event).next().is_some()
                 || event.op == Op::Gone
                     && gone.is_some_and(|seqs| seqs.iter().any(|seq| *seq > event.sent.seq));
             if reported || ground.trace.error_between(event.sent.seq, witness.at.seq) {
@@ -158,12 +159,12 @@ pub(super) fn reliable<'t, 'a>(ground: &'t Ground<'_, 'a>) -> Vec<Finding> {
     found
 }
 
-/// What makes a live event and a report speak of the same change.
+/// Returns the key by which a delivery and a report are matched.
 fn change<'a>(live: &Delivery<'a>) -> (&'a str, &'a str, Op) {
     (&live.object.key, &live.object.resource_version, live.op)
 }
 
-/// The truthful events of a stream past its initial ones, up to where a client stops reading.
+/// Returns the unmodified events of a stream after its initial ones, up to where a client stops reading.
 fn live<'t, 'a>(ground: &'t Ground<'_, 'a>, stream: &Exchange<'a>) -> Vec<&'t Delivery<'a>> {
     let marker = stream.frames.iter().find_map(|sent| match &sent.frame.kind {
         FrameType::Bookmark {
@@ -182,7 +183,7 @@ fn live<'t, 'a>(ground: &'t Ground<'_, 'a>, stream: &Exchange<'a>) -> Vec<&'t De
     };
     let until = ground.trace.rolled_back.unwrap_or(u64::MAX);
     let scripted = |live: &&Delivery<'_>| {
-        // A lie that looks like this event could be what the client speaks of.
+        // The client may have reported a scripted event that looks like this one.
         let state = (live.object.key.as_str(), live.object.resource_version.as_str());
         ground
             .delivered
@@ -205,9 +206,9 @@ fn live<'t, 'a>(ground: &'t Ground<'_, 'a>, stream: &Exchange<'a>) -> Vec<&'t De
         .collect()
 }
 
-/// INV-08 (etcd: Unique). A lie on the wire since the last relist may have sent it twice.
+/// INV-08 (etcd: Unique). A scripted fault since the last relist may have sent it twice.
 pub(super) fn unique(ground: &Ground<'_, '_>) -> Vec<Finding> {
-    // A client that follows one object reports no relists: the state it lists again is reported again.
+    // A client that follows one object reports no relists: a state that is listed again is reported again.
     let is_object = ground.scenario.client.mode == ClientMode::Object;
     let is_slow = ground.scenario.client.consumer_delay_ms > 0;
     let replays: Vec<u64> = ground
@@ -248,11 +249,11 @@ pub(super) fn unique(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let Some(first) = said.insert((&reported.key, reported.uid(), version, op), reported.at.seq) else {
             continue;
         };
-        // A slow consumer may have been told of a state only after it was sent again.
+        // A slow consumer may have received a state only after it was sent again.
         let replayed = replays
             .iter()
             .any(|seq| (is_slow || *seq > first) && *seq < reported.at.seq);
-        // What repeats it may have been sent before the relist was reported.
+        // The repeated event may have been sent before the relist was reported.
         let sent = ground.sources(reported).map(|source| source.sent.seq).min();
         let since = sent.map_or(from, |sent| from.min(sent.saturating_sub(1)));
         if replayed || ground.lied_between(since, reported.at.seq) {
@@ -282,7 +283,7 @@ pub(super) fn filter(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let Some((_, truth)) = state.filter(|_| op == Op::Set) else {
             continue;
         };
-        // After a restore another state has the version: what was read before it is no less true.
+        // After a restore another state has the version: what was read before remains valid.
         let mut states = ground.history.states(&reported.key, reported.resource_version());
         if states.any(|state| state.selected)
             || truth.op == WriteOp::Delete
@@ -293,7 +294,7 @@ pub(super) fn filter(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let what = words::report(ground.scenario, reported);
         found.push(Finding {
             sentence: format!(
-                "the client reported {what} at {}, an object outside what it was told to watch",
+                "the client reported {what} at {}, an object outside the namespace and selectors of its watch",
                 words::time(reported.at.at)
             ),
             expected: "only objects of the namespace that pass the selectors".to_owned(),
@@ -304,7 +305,7 @@ pub(super) fn filter(ground: &Ground<'_, '_>) -> Vec<Finding> {
     found
 }
 
-/// INV-19 (CONN-01): half an event is no event.
+/// INV-19 (CONN-01): an incomplete event is not an event.
 pub(super) fn no_partial_frames(ground: &Ground<'_, '_>) -> Vec<Finding> {
     from_nowhere_else(
         ground,
@@ -325,7 +326,7 @@ pub(super) fn no_partial_frames(ground: &Ground<'_, '_>) -> Vec<Finding> {
     )
 }
 
-/// INV-21 (client-go RetryWatcher tests): what a server says after ERROR on a stream is not to be believed.
+/// INV-21 (client-go RetryWatcher tests): events after an ERROR on the same stream must be ignored.
 pub(super) fn error_is_final(ground: &Ground<'_, '_>) -> Vec<Finding> {
     from_nowhere_else(
         ground,
@@ -334,7 +335,7 @@ pub(super) fn error_is_final(ground: &Ground<'_, '_>) -> Vec<Finding> {
     )
 }
 
-/// Reports whose every source on the wire is a bad one.
+/// Returns reports all of whose sources on the wire are invalid.
 fn from_nowhere_else<'a>(
     ground: &Ground<'_, 'a>,
     good: impl Fn(&Delivery<'a>) -> bool,
@@ -364,7 +365,7 @@ fn from_nowhere_else<'a>(
     found
 }
 
-/// INV-20 (etcd: IsCreate; kubernetes/kubernetes#115658 for objects that came back from a queue).
+/// INV-20 (etcd: IsCreate; kubernetes/kubernetes#115658 for deleted objects reported again from a queue).
 pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let trace = ground.trace;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! How a client may ask: legal, not too often, one at a time, never after stop (INV-15 to INV-18, INV-22).
+//! Requests: valid, not too frequent, one at a time, none after stop (INV-15 to INV-18, INV-22).
 
 use std::time::Duration;
 
@@ -9,27 +9,28 @@ use super::{Finding, Ground};
 use crate::trace::{Answer, Exchange, Moment, readable};
 use crate::words;
 
-/// How long a client may take to close what it no longer reads (CLOSE-01).
+/// Time for a client to close a response that it no longer reads (CLOSE-01).
 const CLOSING: Duration = Duration::from_secs(2);
-/// Requests and reports already on their way when stop was called.
+/// Time for requests and reports in flight when stop was called.
 const ON_THE_WAY: Duration = Duration::from_millis(100);
-/// A watch that ends earlier ended at once (client-go: "very short watch").
+/// Minimum lifetime of a watch; shorter ones ended immediately (client-go: "very short watch").
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// The budget: after so many requests …
+/// The budget: after this many requests …
 const FREE_REQUESTS: usize = 5;
-/// … at most so many in any window, which is 1.5 a second.
+/// … at most this many in any window, which is 1.5 per second.
 const WINDOW_REQUESTS: usize = 45;
 const WINDOW: Duration = Duration::from_secs(30);
-/// A client may cap `Retry-After`: a server that sends hours by mistake would switch it off (our watcher caps at 10 min).
+/// Longest `Retry-After` that is enforced, because a client may cap it: a server that sends hours by mistake would
+/// switch the client off (our watcher caps at 10 min).
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
-/// How the server's message about a version that is no number begins.
+/// Start of the server's message about a non-numeric version.
 const INVALID_VERSION: &str = "resourceVersion: Invalid value";
-/// How much earlier than `Retry-After` a request may come, for clocks that disagree.
+/// Tolerance for requests before `Retry-After` is over: clocks differ.
 const RETRY_AFTER_SLACK: Duration = Duration::from_millis(50);
 
-/// INV-15 (apimachinery `ValidateListOptions`; API concepts, tables of list and watch parameters). That a server of an
-/// older version has a feature switched off is something a client learns by asking, and a version that is no number is
-/// the server's own fault if it sent it.
+/// INV-15 (apimachinery `ValidateListOptions`; API concepts, tables of list and watch parameters). Exceptions: a
+/// client may learn by a request that an older server lacks a feature, and a non-numeric version is the server's
+/// fault if the server sent it.
 pub(super) fn legal(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for read in ground.trace.reads() {
@@ -111,7 +112,7 @@ fn too_soon(ground: &Ground<'_, '_>) -> Vec<Finding> {
 
 fn over_budget(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let trace = ground.trace;
-    // Requests in order, and whether they leave the client failing.
+    // Requests in order, with whether each leaves the client failing.
     let mut tries: Vec<(Moment, bool)> = trace.refused.iter().map(|at| (*at, true)).collect();
     let mut watch_failed = false;
     for read in trace.reads() {
@@ -161,7 +162,8 @@ fn over_budget(ground: &Ground<'_, '_>) -> Vec<Finding> {
     Vec::new()
 }
 
-/// A watch that lived shows that the client is through. One that its client closed with nothing wrong shows neither.
+/// Returns false for a watch that lasted, which shows that the client got through; `None` for one that the client
+/// closed without an error.
 fn watch_fails(read: &Exchange<'_>) -> Option<bool> {
     if read.status().is_none_or(|status| status >= 300) {
         return Some(true);
@@ -183,8 +185,8 @@ fn watch_fails(read: &Exchange<'_>) -> Option<bool> {
     (by_server || troubled).then_some(true)
 }
 
-/// A list that was answered is no failure, and no recovery either: 410, relist, 410 … is failing too. So it counts once
-/// for every watch that failed before it; and a page that was answered is progress.
+/// Returns whether a list counts as a failure. A successful list is neither failure nor recovery, because 410,
+/// relist, 410 … is failing too: it counts once for every watch that failed before it. A successful page is progress.
 fn list_fails(read: &Exchange<'_>, watch_failed: &mut bool) -> Option<bool> {
     let refused = read.status().is_none_or(|status| status >= 300);
     let answered = !refused && matches!(read.answer, Some(Answer::Page(_) | Answer::Body(_)));
@@ -200,7 +202,8 @@ fn lost(exchange: &Exchange<'_>) -> bool {
         .is_some_and(|end| end.how.may_lose_bytes() && end.by == Side::Server)
 }
 
-/// INV-17 (RETRY-10): two watches feeding one cache interleave. What a client dropped takes a moment to be seen closed.
+/// INV-17 (RETRY-10): two watches feeding one cache interleave. A dropped watch is recorded as closed with some
+/// delay.
 pub(super) fn single_flight(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let trace = ground.trace;
     let last = trace.last().map(|last| last.at).unwrap_or_default();
@@ -284,7 +287,7 @@ pub(super) fn quiescence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     }
     let last = trace.last().map(|last| last.at).unwrap_or_default();
     for open in trace.reads().filter(|open| open.asked.seq < stop.seq) {
-        // Where the server fell silent the answer is over for it, but the client still holds the connection.
+        // A stalled response is over for the server, but the client still holds the connection.
         let stalled = open
             .end
             .is_some_and(|end| end.how == Ending::Stall && end.by == Side::Server);
@@ -345,13 +348,15 @@ fn misused(
     let Some(first) = attempt.first() else {
         return Some(("a continue token before any list".to_owned(), list.asked.seq));
     };
-    // The newest answer that could give a token; answers the trace cannot look into could give any.
+    // The newest response that may have contained a token; responses whose content is not in the trace may contain
+    // any.
     let mut given = None;
     for asked in attempt.iter().rev() {
         match &asked.answer {
             Some(Answer::Page(page)) => {
                 given = Some((page.continue_token, page.sent.seq));
-                // A page that the client refused, or gave up on, is asked for again with the token of the page before.
+                // A page that the client rejected or abandoned is requested again with the token of the previous
+                // page.
                 let taken = !page.scripted
                     && asked.read_to_end()
                     && !ground.trace.error_between(page.sent.seq, list.asked.seq);
@@ -400,7 +405,7 @@ fn misused(
     ))
 }
 
-/// The parameter in which two pages of a list differ, apart from those that belong to one page only.
+/// Returns the parameter in which two pages of a list differ, ignoring those that belong to a single page.
 fn first_difference<'a>(first: &Exchange<'a>, list: &Exchange<'a>) -> Option<&'a str> {
     if first.path != list.path {
         return Some("path");

@@ -1,4 +1,4 @@
-//! From where a client may list and watch: INV-01 to INV-05. Only the server's side of the trace is needed.
+//! Where a client may list and watch from: INV-01 to INV-05. Uses only the server's side of the trace.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use super::{Finding, Ground};
 use crate::trace::{Answer, Exchange, Moment, SentFrame, Snapshot, Trace, readable};
 use crate::words;
 
-/// Clients wait for so long at least before they give up a stream on which nothing comes.
+/// Minimum time that clients wait on a silent stream before they give it up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// INV-01 (etcd: Resumable). A version the server never sent, sent only in part, or sent for something else (an item,
-/// a later page) is no point to resume from.
+/// INV-01 (etcd: Resumable). A version that the server never sent, sent only in part, or sent for something else (an
+/// item, a later page) is not a valid resume point.
 pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (watch, version) in pinned_watches(ground) {
@@ -26,7 +26,7 @@ pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
             continue;
         }
         let (why, seq) = explain(ground, watch, version);
-        // Bytes that are no event of a known type may still hold a version.
+        // Bytes that are not an event of a known type may still contain a version.
         if seq.is_none() && ground.opaque_before(watch.asked.seq) {
             continue;
         }
@@ -48,9 +48,9 @@ pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
     found
 }
 
-/// INV-02 (etcd: Resumable, Bookmarkable). Streams that were reset, given up, or followed by a reported error may have
-/// lost their last lines, and lines after the first lie of a stream need not have been read. A streaming list resumes
-/// nothing: it reads the set again, not older than its version.
+/// INV-02 (etcd: Resumable, Bookmarkable). Streams that were reset, given up, or followed by a reported error may
+/// have lost their last lines, and lines after the first scripted one need not have been read. A streaming list does
+/// not resume: it reads a new snapshot, not older than its version.
 pub(super) fn from_the_latest(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (watch, version) in pinned_watches(ground).filter(|(watch, _)| watch.verb == Verb::Watch) {
@@ -97,7 +97,7 @@ pub(super) fn not_before_a_snapshot(ground: &Ground<'_, '_>) -> Vec<Finding> {
         .collect()
 }
 
-/// INV-04 (API concepts: 410 means list again; kubernetes/kubernetes#133810 for the endless lists at the dead version).
+/// INV-04 (API concepts: relist after 410; kubernetes/kubernetes#133810 for endless lists at the expired version).
 pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let trace = ground.trace;
     let watches: Vec<&Exchange<'_>> = pinned_watches(ground)
@@ -149,11 +149,11 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
     found
 }
 
-/// Where lists were read: each 410 of a long trace asks what followed it.
+/// Positions of lists, precomputed because each 410 of a long trace needs the lists after it.
 struct PinnedLists<'a> {
-    /// By version, the requests of lists at it that show that the client cannot get past it.
+    /// By version: lists at it which show that the client cannot get past it.
     shown: BTreeMap<&'a str, Vec<u64>>,
-    /// The requests of lists without a version.
+    /// Lists without a version.
     fresh: Vec<u64>,
 }
 
@@ -169,7 +169,8 @@ impl<'a> PinnedLists<'a> {
             match (list.pinned(), list.status()) {
                 (None, _) if list.query("continue").is_none() => fresh.push(seq),
                 (Some(version), Some(410)) => shown.entry(version).or_default().push(seq),
-                // One that was torn, whose next page was refused, that was no list or got past the version shows nothing.
+                // A list that was truncated, whose next page was rejected, that was not a list or got past the
+                // version, proves nothing.
                 (Some(version), Some(200)) => {
                     let mut sets = sets.get(&seq).into_iter().flatten();
                     let is_whole = |set: &&Snapshot<'_>| {
@@ -186,8 +187,8 @@ impl<'a> PinnedLists<'a> {
         Self { shown, fresh }
     }
 
-    /// Those at `version`, after `seq` and up to the next list without a version: that is a fresh start, which may return
-    /// the version again.
+    /// Returns the lists at `version` after `seq`, up to the next list without a version, which may return the
+    /// version again.
     fn at(&self, version: &str, seq: u64) -> &[u64] {
         let Some(shown) = self.shown.get(version) else {
             return &[];
@@ -200,7 +201,7 @@ impl<'a> PinnedLists<'a> {
     }
 }
 
-/// INV-05 (kubernetes/kubernetes#59848: version 0 may be answered from a cache that is far behind).
+/// INV-05 (kubernetes/kubernetes#59848: version 0 may be served from a cache that lags far behind).
 pub(super) fn no_rewind_by_choice(ground: &Ground<'_, '_>) -> Vec<Finding> {
     ground
         .trace
@@ -221,8 +222,8 @@ pub(super) fn no_rewind_by_choice(ground: &Ground<'_, '_>) -> Vec<Finding> {
         .collect()
 }
 
-/// The newest version the client has certainly seen before a request, and the record that shows it. That a set was sent
-/// does not show that it was read: it was if the client watched from its version, or reported it.
+/// Returns the newest version that the client has certainly seen before a request, and the record that proves it. A
+/// sent snapshot is not necessarily read: it was if the client watched from its version, or reported it.
 fn newest_seen<'a>(ground: &Ground<'_, 'a>, before: u64) -> Option<(&'a str, u64)> {
     let trace = ground.trace;
     let usable = |set: &Snapshot<'a>| !set.scripted && set.resume.iter().any(|version| *version != "0");
@@ -231,7 +232,7 @@ fn newest_seen<'a>(ground: &Ground<'_, 'a>, before: u64) -> Option<(&'a str, u64
         .filter(|read| read.is_watch())
         .find_map(|watch| Some((watch, watch.pinned()?)))
         .filter(|(watch, _)| trace.snapshots_before(watch.asked.seq).iter().rev().any(usable));
-    // Behind a slow consumer an init_done may be that of an earlier set.
+    // For a slow consumer an init_done may belong to an earlier snapshot.
     let is_slow = ground.scenario.client.consumer_delay_ms > 0;
     let until = trace.reports.partition_point(|reported| reported.at.seq < before);
     let reported = trace.reports[..until]
@@ -249,7 +250,7 @@ fn newest_seen<'a>(ground: &Ground<'_, 'a>, before: u64) -> Option<(&'a str, u64
     }
 }
 
-/// WATCH requests of either kind that start from a version, in order.
+/// Returns WATCH and streaming-list requests that start from a version, in order.
 pub(super) fn pinned_watches<'t, 'a>(
     ground: &Ground<'t, 'a>,
 ) -> impl Iterator<Item = (&'t Exchange<'a>, &'a str)> + use<'t, 'a> {
@@ -259,16 +260,16 @@ pub(super) fn pinned_watches<'t, 'a>(
         .filter_map(|watch| Some((watch, watch.pinned()?)))
 }
 
-/// The bytes of this answer may not have been read by the client although they were sent.
+/// Returns true if the client may not have read all bytes sent in this response.
 fn may_be_lost(exchange: &Exchange<'_>) -> bool {
     exchange.end.is_some_and(|end| {
         end.by == Side::Server && (end.how.may_lose_bytes() || exchange.left_by(end.at.at))
     }) || matches!(exchange.answer, Some(Answer::Torn { .. }))
 }
 
-/// The client may have been giving up the stream at the instant at which this was sent: it had just reported an error, or
-/// nothing had come for as long as clients are patient, and it left at that instant. Of a stream of HTTP/2 that the server
-/// ended meanwhile, no record shows that it left.
+/// Returns true if the client may have been giving up the stream when this was sent: it had just reported an error,
+/// or had received nothing for as long as clients wait, and it left at that instant. If the server ended an HTTP/2
+/// stream meanwhile, there is no record of the client leaving.
 fn may_have_given_up(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, sent: Moment) -> bool {
     let reports = ground.trace.reports.iter();
     let mut at_once =
@@ -278,8 +279,8 @@ fn may_have_given_up(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, sent: Mom
         || (silence_before(exchange, sent.at) >= PATIENCE && (is_http2 || exchange.left_by(sent.at)))
 }
 
-/// The client may have read no further than an event before `seq`: it reported an error in place of that event, before it
-/// sent the request at `until`.
+/// Returns true if the client may have stopped reading at an event before `seq`: it reported an error in place of
+/// that event, before it sent the request at `until`.
 fn may_have_stopped_before(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, seq: u64, until: u64) -> bool {
     let reports = &ground.trace.reports;
     let since = reports.partition_point(|reported| reported.at.seq < exchange.asked.seq);
@@ -299,7 +300,7 @@ fn may_have_stopped_before(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, seq
         .any(|(sent, object)| ground.trace.error_between(sent, until) && !is_reported(object))
 }
 
-/// How long the client had waited at an instant, whatever else was sent at the same instant.
+/// Returns how long the client had received nothing at an instant, ignoring other records of that instant.
 fn silence_before(exchange: &Exchange<'_>, at: Duration) -> Duration {
     let head = exchange.head.map(|head| head.sent.at);
     let frames = exchange.frames.iter().map(|sent| sent.sent.at);
@@ -311,8 +312,9 @@ fn silence_before(exchange: &Exchange<'_>, at: Duration) -> Duration {
     heard.map_or(Duration::ZERO, |heard| at - heard)
 }
 
-/// The client may have refused this set: it reported an error after it, and neither a set before that, nor did it watch from
-/// there. Behind a slow consumer reports come late, and an init_done may be that of an earlier set.
+/// Returns true if the client may have rejected this snapshot: it reported an error after it, but no snapshot before
+/// the error, and did not watch from there. For a slow consumer reports come late, and an init_done may belong to an
+/// earlier snapshot.
 fn may_be_refused(ground: &Ground<'_, '_>, set: &Snapshot<'_>, until: u64) -> bool {
     let trace = ground.trace;
     let is_slow = ground.scenario.client.consumer_delay_ms > 0;
@@ -337,22 +339,22 @@ fn may_be_refused(ground: &Ground<'_, '_>, set: &Snapshot<'_>, until: u64) -> bo
 
 /// What a client may know just before a watch request.
 pub(super) struct Standing<'t, 'a> {
-    /// The last set that is surely one, and what may be sets after it.
+    /// The last certain snapshot, and possible snapshots after it.
     pub(super) lists: &'t [Snapshot<'a>],
-    /// What was asked before the watch.
+    /// Requests before the watch.
     asked: &'t [Exchange<'a>],
-    /// From where to where in the trace it was received.
+    /// Range of the trace in which it was received.
     from: u64,
     until: u64,
-    /// The versions of which one is the latest received.
+    /// Versions, one of which is the latest received.
     pub(super) latest: Vec<&'a str>,
     pub(super) latest_seq: Option<u64>,
-    /// A set whose content the trace does not know came since.
+    /// A snapshot whose content is not in the trace was sent since.
     pub(super) unknown: bool,
 }
 
 impl<'t, 'a> Standing<'t, 'a> {
-    /// `None` before the first set.
+    /// Returns `None` before the first snapshot.
     pub(super) fn before(ground: &Ground<'t, 'a>, watch: &Exchange<'a>) -> Option<Self> {
         let trace = ground.trace;
         let until = watch.asked.seq;
@@ -378,7 +380,8 @@ impl<'t, 'a> Standing<'t, 'a> {
         Some(standing)
     }
 
-    /// The versions a watch may resume from: those of the sets, then those of events and bookmarks received whole since.
+    /// Returns the versions a watch may resume from: those of the snapshots, then those of events and bookmarks
+    /// received completely since.
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a str> {
         let since = self
             .asked
@@ -400,8 +403,8 @@ impl<'t, 'a> Standing<'t, 'a> {
         if stream.asked.seq > self.from
             && let Some(version) = stream.pinned()
         {
-            // What a watch resumes from tells which of the lines that may have been lost were read. One that goes back
-            // behind all of them unlearns nothing by asking: only what it is sent then is newer.
+            // The version a watch resumes from shows which of the possibly lost lines were read. A watch from before
+            // all of them resets nothing: only what it receives then is newer.
             if self.latest.contains(&version) {
                 self.latest.clear();
             }
@@ -419,15 +422,15 @@ impl<'t, 'a> Standing<'t, 'a> {
     }
 }
 
-/// A line of a watch that moves its reader to a version.
+/// A line of a watch that advances its reader to a version.
 struct Received<'a> {
     seq: u64,
     version: &'a str,
-    /// It and all lines before it on the stream are the truth, and could be read.
+    /// This line and all before it on the stream are unmodified, and could be read.
     certain: bool,
 }
 
-/// Those lines of a stream between two positions (both exclusive).
+/// Returns these lines of a stream between two positions (both exclusive).
 fn received<'s, 'a>(
     stream: &'s Exchange<'a>,
     from: u64,
@@ -437,8 +440,8 @@ fn received<'s, 'a>(
     let mut certain = true;
     let before = move |sent: &&SentFrame<'a>| sent.sent.seq < until;
     stream.frames.iter().take_while(before).filter_map(move |sent| {
-        // Versions of initial events come in any order: they are no point to resume from before the first frame that
-        // cannot be one of them (kubernetes-client/python#819, client-go propagateRVFromStart; KEP-3157).
+        // Versions of initial events are unordered: they are no resume points before the first frame that cannot be
+        // one of them (kubernetes-client/python#819, client-go propagateRVFromStart; KEP-3157).
         started |= starts_live(stream.verb, sent.frame);
         let version = resumes_from(sent.frame);
         certain &= !sent.frame.scripted && readable(sent.frame) && version.is_some();
@@ -451,7 +454,7 @@ fn received<'s, 'a>(
     })
 }
 
-/// A frame after which the stream is past its initial events.
+/// Returns true for a frame after which the stream is past its initial events.
 pub(crate) fn starts_live(verb: Verb, frame: &Frame) -> bool {
     match &frame.kind {
         FrameType::Bookmark { initial_events_end } => {
@@ -462,7 +465,7 @@ pub(crate) fn starts_live(verb: Verb, frame: &Frame) -> bool {
     }
 }
 
-/// The version a frame received whole moves a client to.
+/// Returns the version that a complete frame advances a client to.
 pub(crate) fn resumes_from(frame: &Frame) -> Option<&str> {
     match &frame.kind {
         FrameType::Added | FrameType::Modified | FrameType::Deleted | FrameType::Bookmark { .. } => frame
@@ -475,7 +478,7 @@ pub(crate) fn resumes_from(frame: &Frame) -> Option<&str> {
     }
 }
 
-/// Where a wrong version comes from, and the record that shows it.
+/// Describes where a wrong version comes from, and returns the record that proves it.
 fn explain(ground: &Ground<'_, '_>, watch: &Exchange<'_>, version: &str) -> (String, Option<u64>) {
     let trace = ground.trace;
     let deliveries = || {

@@ -1,6 +1,6 @@
-//! One table: for each invariant a trace that breaks it and one that comes close and does not.
+//! For each invariant a trace that breaks it, and a similar one that does not.
 //!
-//! A row lists every invariant its trace breaks, so a row also shows that the others hold.
+//! A row lists every invariant that its trace breaks, so it also tests that the others hold.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ fn synced() -> Sample {
     s
 }
 
-/// A watch from 10 that brought `c@11`, reported.
+/// A watch from 10 that received `c@11`, reported.
 fn watching() -> Sample {
     let mut s = synced();
     s.watch("10")
@@ -47,7 +47,7 @@ fn stop_late(mut s: Sample) -> Vec<::trace::record::Record> {
 }
 
 #[rstest]
-// ---- from where to watch
+// ---- where to watch from
 #[case::whole_run("", { let mut s = watching(); s.eof().watch("11"); s })]
 #[case::resumes_from_a_torn_event("INV-01", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 40).end(Ending::Fin, Side::Server).watch("12").lie().added("d", "12").emit_apply("d", "12"); s })]
 #[case::resumes_before_a_torn_event("", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 40).end(Ending::Fin, Side::Server).watch("11").added("d", "12").emit_apply("d", "12"); s })]
@@ -114,13 +114,13 @@ fn stop_late(mut s: Sample) -> Vec<::trace::record::Record> {
 #[case::reports_half_an_event("INV-19", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 40).emit_apply("d", "12").rst(); s })]
 #[case::reads_it_from_an_unfinished_page("", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 40).rst().after(900).list(&[LIMIT]).head(200).emit(Report::Init).emit(Report::InitApply(reported("d", "u-d", "12"))).emit(Report::Init).emit(Report::InitApply(reported("d", "u-d", "12"))); s.finish_page("12", &[("a", "5"), ("b", "7"), ("c", "11"), ("d", "12")]); for (name, version) in [("a", "5"), ("b", "7"), ("c", "11")] { s.emit(Report::InitApply(reported(name, &format!("u-{name}"), version))); } s.emit(Report::InitDone).watch("12"); s })]
 #[case::reports_an_event_without_newline("", { let mut s = watching(); s.wrote("d", "12").torn_added("d", "12", 99).emit_apply("d", "12").end(Ending::Fin, Side::Server).watch("12"); s })]
-#[case::brings_back_the_dead("INV-06 INV-08 INV-20", { let mut s = watching(); s.deleted("a", "12").removed("a", "12").emit_delete("a", "12").emit_apply("a", "5").emit_delete("a", "12"); s })]
+#[case::reports_a_deleted_object_again("INV-06 INV-08 INV-20", { let mut s = watching(); s.deleted("a", "12").removed("a", "12").emit_delete("a", "12").emit_apply("a", "5").emit_delete("a", "12"); s })]
 #[case::believes_a_recreation("", { let mut s = watching(); s.deleted("a", "12").removed("a", "12").emit_delete("a", "12").write("a", "u-2", "13", WriteOp::Create, true).frame(FrameType::Added, Some(object("a", "u-2", "13")), 100).emit(Report::Apply(reported("a", "u-2", "13"))); s })]
-#[case::left_and_came_twice("", { let mut s = watching(); s.write("a", "u-a", "12", WriteOp::Update, false).write("a", "u-a", "13", WriteOp::Update, true).write("a", "u-a", "14", WriteOp::Update, false).removed("a", "12").added("a", "13").removed("a", "14").emit_delete("a", "12").emit_apply("a", "13").emit_delete("a", "14"); s })]
+#[case::deleted_and_recreated_twice("", { let mut s = watching(); s.write("a", "u-a", "12", WriteOp::Update, false).write("a", "u-a", "13", WriteOp::Update, true).write("a", "u-a", "14", WriteOp::Update, false).removed("a", "12").added("a", "13").removed("a", "14").emit_delete("a", "12").emit_apply("a", "13").emit_delete("a", "14"); s })]
 #[case::keeps_the_old_uid("INV-13 INV-20", { let mut s = watching(); s.deleted("a", "12").write("a", "u-2", "13", WriteOp::Create, true); s })]
-#[case::believes_what_follows_an_error("INV-21", { let mut s = watching(); s.wrote("d", "12").error(500, "InternalError").added("d", "12").emit_apply("d", "12").eof(); s })]
+#[case::reports_events_after_an_error("INV-21", { let mut s = watching(); s.wrote("d", "12").error(500, "InternalError").added("d", "12").emit_apply("d", "12").eof(); s })]
 #[case::reads_it_again_elsewhere("", { let mut s = watching(); s.wrote("d", "12").error(500, "InternalError").added("d", "12").eof().watch("11").added("d", "12").emit_apply("d", "12"); s })]
-// ---- the cache
+// ---- requests
 #[case::reports_a_change_inside_a_relist("INV-09", { let mut s = watching(); s.deleted("c", "12").removed("c", "12").eof().emit(Report::Init).emit_delete("c", "12").list(&[LIMIT]).page("12", "", &[("a", "5"), ("b", "7")]).emit(Report::InitApply(reported("a", "u-a", "5"))).emit(Report::InitApply(reported("b", "u-b", "7"))).emit(Report::InitDone); s })]
 #[case::restarts_a_relist("", { let mut s = synced(); s.emit(Report::Init).list(&[LIMIT]).page("10", "t", &[("a", "5")]).emit(Report::InitApply(reported("a", "u-a", "5"))).list(&[LIMIT, ("continue", "t")]).status(410, "Expired").emit(Report::Init).list(&[]).page("10", "", &[("a", "5"), ("b", "7")]).emit_init(&[("a", "5"), ("b", "7")]).watch("10"); s })]
 #[case::keeps_the_leftovers_of_a_page("INV-10 INV-11 INV-13", leftovers(false))]
@@ -135,7 +135,7 @@ fn stop_late(mut s: Sample) -> Vec<::trace::record::Record> {
 // ---- requests
 #[case::asks_twice_at_once("INV-17", { let mut s = synced(); s.watch("10").after(10).watch("10").after(3000); s })]
 #[case::closes_what_it_left_a_little_later("", { let mut s = synced(); s.watch("10").after(10).watch("10").after(500).push(What::End { stream: StreamId(2), how: Ending::Fin, by: Side::Client }).after(3000); s })]
-#[case::makes_up_a_token("INV-22", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "u")]).lie().page("10", "", &[]).emit_init(&[]); s })]
+#[case::invents_a_token("INV-22", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "u")]).lie().page("10", "", &[]).emit_init(&[]); s })]
 #[case::changes_the_limit("INV-22", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[("limit", "7"), ("continue", "t")]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::sends_a_refused_token_again("INV-22", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).status(410, "Expired").after(900).list(&[LIMIT, ("continue", "t")]).status(410, "Expired"); s })]
 #[case::sends_a_token_again_after_503("", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).status(503, "ServiceUnavailable").after(900).list(&[LIMIT, ("continue", "t")]).page("10", "", &[]).emit_init(&[]); s })]
@@ -145,7 +145,7 @@ fn stop_late(mut s: Sample) -> Vec<::trace::record::Record> {
 #[case::caps_an_hour("", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("3600"), None).after(600_000).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::caps_an_hour_too_low("INV-16", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("3600"), None).after(300_000).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::comes_back_too_soon("INV-16", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("7"), None).after(6900).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
-#[case::waits_as_told("", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("7"), None).after(6950).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
+#[case::honours_retry_after("", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("7"), None).after(6950).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::never_backs_off("INV-16", failing(60, 500))]
 #[case::keeps_to_the_budget("", failing(60, 700))]
 #[case::spins_on_watches_that_end_at_once("INV-16", { let mut s = synced(); for _ in 0..60 { s.watch("10").after(100).eof(); } s.emit(Report::Error { message: "x".into(), code: None }); s })]
@@ -167,7 +167,7 @@ fn holds_or_not(#[case] broken: &str, #[case] sample: Sample) {
     }
 }
 
-/// Two pages of which the second was made to look newer, and a watch.
+/// Two pages, the second scripted to look newer, and a watch.
 fn paged(from: &str) -> Sample {
     let mut s = Sample::new();
     s.wrote("a", "5").wrote("b", "7");
@@ -179,7 +179,8 @@ fn paged(from: &str) -> Sample {
     s
 }
 
-/// A server that answers every list at the dead version with that version, and a client that asks so many times.
+/// A server that answers every list at the expired version with that version, and a client that requests it this many
+/// times.
 fn dead_version(times: usize) -> Sample {
     let mut s = synced();
     for _ in 0..times {
@@ -191,7 +192,7 @@ fn dead_version(times: usize) -> Sample {
     s
 }
 
-/// Page 1 held `a` and `b`, `a` was deleted, the token expired, and the new list holds `b` alone.
+/// Page 1 contains `a` and `b`, `a` is deleted, the token expires, and the new list contains only `b`.
 fn leftovers(dropped: bool) -> Sample {
     let mut s = Sample::new();
     s.wrote("a", "5").wrote("b", "7").emit(Report::Init);
@@ -212,7 +213,7 @@ fn leftovers(dropped: bool) -> Sample {
     s
 }
 
-/// So many lists, all refused, so far apart.
+/// This many rejected lists, at this interval.
 fn failing(times: usize, every_ms: u64) -> Sample {
     let mut s = Sample::new();
     for _ in 0..times {
@@ -221,13 +222,13 @@ fn failing(times: usize, every_ms: u64) -> Sample {
     s
 }
 
-/// A client that goes back once is accused once.
+/// A client that goes back once is reported once.
 #[rstest]
 #[case::and_comes_back(1, |s: &mut Sample| { s.watch("20"); })]
 #[case::and_stays(2, |s: &mut Sample| { s.watch("20").bookmark("30", None).eof().watch("20"); })]
 #[case::and_goes_on_from_there(1, |s: &mut Sample| { s.watch("11").bookmark("12", None).eof().watch("12"); })]
 #[case::and_skips_what_it_is_sent_then(2, |s: &mut Sample| { s.watch("11").bookmark("12", None).eof().watch("20"); })]
-fn a_step_back_is_told_once(#[case] times: usize, #[case] then: fn(&mut Sample)) {
+fn a_step_back_is_reported_once(#[case] times: usize, #[case] then: fn(&mut Sample)) {
     let mut s = watching();
     s.after(1).bookmark("20", None).eof().watch("11").eof().after(900);
     then(&mut s);
@@ -238,7 +239,7 @@ fn a_step_back_is_told_once(#[case] times: usize, #[case] then: fn(&mut Sample))
 }
 
 #[test]
-fn inv_15_takes_over_what_the_server_found_wrong() {
+fn inv_15_reports_the_servers_violations() {
     let mut s = synced();
     s.push(What::Request {
         stream: StreamId(2),
@@ -260,11 +261,11 @@ fn inv_15_takes_over_what_the_server_found_wrong() {
     );
 }
 
-/// A version that is no number is the client's fault only if the server never sent it.
+/// A non-numeric version is the client's fault only if the server never sent it.
 #[rstest]
 #[case::of_the_server("v1:a", "")]
 #[case::of_the_client("v1:b", "INV-01 INV-15")]
-fn inv_15_and_versions_that_are_no_numbers(#[case] version: &str, #[case] broken: &str) {
+fn inv_15_and_non_numeric_versions(#[case] version: &str, #[case] broken: &str) {
     let mut s = Sample::new();
     s.list(&[LIMIT]).lie().page("v1:a", "", &[]).emit_init(&[]);
     s.list(&[LIMIT]).page("v1:a", "", &[]).emit_init(&[]);
@@ -288,9 +289,9 @@ fn inv_15_and_versions_that_are_no_numbers(#[case] version: &str, #[case] broken
     assert_eq!(ids.join(" "), broken);
 }
 
-/// A client that follows one object knows it with the first item, and reports it again after a relist.
+/// A client that follows one object knows it after the first item, and reports it again after a relist.
 #[test]
-fn one_object_is_the_whole_set() {
+fn one_object_is_the_complete_snapshot() {
     let mut s = Sample::new();
     s.wrote("a", "5");
     s.list(&[LIMIT]).head(200).emit_init(&[("a", "5")]);
@@ -311,12 +312,12 @@ fn one_object_is_the_whole_set() {
     assert_eq!(violated(&scenario, &Trace::new(&records)), []);
 }
 
-/// A deletion of what was not there leaves the set as it is, and a client that knows one object or none says so again.
+/// Deleting an absent object changes nothing; a client that follows one object reports its absence again.
 #[rstest]
 #[case::after_a_deletion(true, 0, "")]
 #[case::after_nothing(false, 0, "INV-12")]
 #[case::late_after_a_deletion(true, 7_000, "")]
-fn an_empty_set_of_one_object_may_be_reported_again(
+fn an_absent_object_may_be_reported_again(
     #[case] deleted: bool,
     #[case] consumer_delay_ms: u64,
     #[case] broken: &str,
@@ -343,7 +344,7 @@ fn an_empty_set_of_one_object_may_be_reported_again(
     assert_eq!(ids.join(" "), broken);
 }
 
-/// A server that lies may stream two objects where one was asked for; nobody who follows one can report both.
+/// A faulty server may send two objects to a client that watches one; such a client cannot report both.
 #[rstest]
 #[case::of_one(ClientMode::Object, false)]
 #[case::of_a_collection(ClientMode::Watcher, true)]
@@ -366,7 +367,7 @@ fn one_object_of_two_may_be_reported(#[case] mode: ClientMode, #[case] accused: 
     );
 }
 
-/// A stream of HTTP/2 that the server ends shows nobody who leaves it at the same instant.
+/// If the server ends an HTTP/2 stream, the record does not show a client that leaves at the same instant.
 #[rstest]
 #[case::after_a_silence(5000, "")]
 #[case::while_it_listened(4900, "INV-04")]
@@ -381,11 +382,11 @@ fn a_stream_may_be_given_up_as_it_ends(#[case] ms: u64, #[case] broken: &str) {
     assert_eq!(ids.join(" "), broken);
 }
 
-/// Behind a slow consumer it is reported late that a set was refused.
+/// A slow consumer reports late that a list was rejected.
 #[rstest]
 #[case::before_the_watch(true)]
 #[case::after_the_watch(false)]
-fn a_set_may_be_refused_behind_a_slow_consumer(#[case] is_before: bool) {
+fn a_slow_consumer_may_reject_a_snapshot(#[case] is_before: bool) {
     let mut s = watching();
     s.eof()
         .list(&[LIMIT])
@@ -402,12 +403,12 @@ fn a_set_may_be_refused_behind_a_slow_consumer(#[case] is_before: bool) {
     assert_eq!(violated(&scenario, &Trace::new(&records)), []);
 }
 
-/// A version that is given again after a restore is another state, which nobody sees who is sent no more.
+/// A version reused after a restore is another state, which is unknown to a client that received nothing since.
 #[rstest]
 #[case::of_before_the_restore("before", "")]
 #[case::of_after_the_restore("after", "")]
 #[case::of_neither("never", "INV-13")]
-fn a_restore_gives_versions_again(#[case] held: &str, #[case] broken: &str) {
+fn a_restore_reuses_versions(#[case] held: &str, #[case] broken: &str) {
     let state = |value: &str| serde_json::json!({"metadata": {"name": "d", "namespace": "ns1", "uid": "u-d", "resourceVersion": "12"}, "data": {"k": value}});
     let write = |value: &str| {
         What::Wrote(Truth {
@@ -430,11 +431,11 @@ fn a_restore_gives_versions_again(#[case] held: &str, #[case] broken: &str) {
     assert_eq!(ids.join(" "), broken);
 }
 
-/// What was read of a version before a restore is held against what the version was then.
+/// Objects read at a version before a restore are compared with their state at that time.
 #[rstest]
 #[case::it_passed_the_selectors(true, "")]
 #[case::it_never_passed(false, "INV-14")]
-fn selectors_are_held_against_every_state_of_a_version(#[case] selected: bool, #[case] broken: &str) {
+fn selectors_are_checked_against_every_state_of_a_version(#[case] selected: bool, #[case] broken: &str) {
     let mut s = watching();
     s.write("x", "u-x", "12", WriteOp::Create, selected)
         .added("x", "12")
@@ -448,7 +449,7 @@ fn selectors_are_held_against_every_state_of_a_version(#[case] selected: bool, #
     assert_eq!(ids.join(" "), broken);
 }
 
-/// A set and the deletions behind it may all be sent before the first of them is reported.
+/// A list and the deletions after it may all be sent before the first of them is reported.
 #[rstest]
 #[case::as_often_as_it_was_sent(2, "")]
 #[case::more_often(3, "INV-12")]
@@ -471,9 +472,9 @@ fn one_object_may_be_deleted_again_and_again(#[case] times: usize, #[case] broke
     assert_eq!(ids.join(" "), broken);
 }
 
-/// A restore takes back what a client had read: its cache is held against the store of its time.
+/// A restore undoes what a client has read: its cache is compared with the store of that time.
 #[test]
-fn a_watch_before_a_restore_is_held_against_the_store_of_then() {
+fn a_watch_before_a_restore_is_checked_against_the_store_of_that_time() {
     let mut s = synced();
     s.watch("10").push(What::Restored { to: 6 });
     s.eof()
@@ -511,7 +512,7 @@ fn after_stop(#[case] broken: &str, #[case] then: fn(&mut Sample)) {
 }
 
 #[test]
-fn an_excused_invariant_says_nothing() {
+fn an_excused_invariant_is_not_reported() {
     let mut s = synced();
     s.watch("7");
     let records = stop_late(s);
@@ -525,7 +526,7 @@ fn an_excused_invariant_says_nothing() {
 }
 
 #[test]
-fn ids_count_up_and_every_statement_is_a_line() {
+fn ids_are_consecutive_and_statements_are_one_line() {
     for (index, invariant) in INVARIANTS.iter().enumerate() {
         assert_eq!(invariant.id, format!("INV-{:02}", index + 1));
         assert!(!invariant.requirements.is_empty() && !invariant.statement.contains('\n'));

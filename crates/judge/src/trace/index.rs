@@ -1,10 +1,10 @@
-//! Builds the index of a trace in one pass over its records.
+//! Builds the index of a trace, in one pass over its records.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// What is known of the list attempt under way.
+/// State of the current list attempt.
 #[derive(Default)]
 struct Attempt<'a> {
     began: Option<Moment>,
@@ -134,7 +134,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                 }
                 if let Some(exchange) = find(&mut trace.exchanges, *stream) {
                     exchange.answer = Some(Answer::Page(page));
-                    // A page of an attempt that was given up meanwhile completes nothing.
+                    // A page of an earlier, abandoned attempt completes nothing.
                     if exchange.attempt == attempts && exchange.status().is_none_or(|status| status == 200) {
                         attempt.pages.push(page);
                         if continue_token.is_empty() {
@@ -173,7 +173,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                         bytes_sent: *sent,
                         bytes: *bytes,
                     });
-                    // Only the framing is missing: a client that trusts the JSON has a whole list.
+                    // Only the framing is missing: a client that parses the JSON has the complete list.
                     if exchange.verb == Verb::List && sent >= bytes {
                         let began = exchange.asked;
                         trace.snapshots.push(opaque(*stream, began, at));
@@ -184,7 +184,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                 let Some(exchange) = find(&mut trace.exchanges, *stream) else {
                     continue;
                 };
-                // Nobody reads watch events from a refusal.
+                // Clients do not read watch events from the body of an error response.
                 if exchange.status().is_some_and(|status| status >= 300) {
                     continue;
                 }
@@ -267,7 +267,7 @@ fn find<'t, 'a>(exchanges: &'t mut [Exchange<'a>], stream: StreamId) -> Option<&
         .find(|exchange| exchange.stream == stream)
 }
 
-/// The object state a line carries.
+/// Returns the object state in a frame.
 fn state(frame: &Frame) -> Option<(&ObjectRef, Op)> {
     let op = match &frame.kind {
         FrameType::Added | FrameType::Modified => Op::Set,
@@ -277,7 +277,7 @@ fn state(frame: &Frame) -> Option<(&ObjectRef, Op)> {
     frame.object.as_deref().map(|object| (object, op))
 }
 
-/// Only the value `"true"` ends the initial events (KEP-3157; client-go `TestWatchList`).
+/// Returns true for the end marker: only the value `"true"` counts (KEP-3157; client-go `TestWatchList`).
 fn is_end_marker(frame: &Frame) -> bool {
     match &frame.kind {
         FrameType::Bookmark { initial_events_end } => {

@@ -1,4 +1,4 @@
-//! Hand-written traces for tests: each call appends what one side did, in the order written.
+//! Builder for traces in tests: each call appends an action of one side.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ::trace::report::{Report, ReportedObject};
 use scenario::{ClientSettings, Expect, Scenario, ServerSettings, Target};
 use serde_json::json;
 
-/// Appends records; every object lives in namespace `ns1` and has the uid `u-<name>` unless a call says otherwise.
+/// Builds a trace; objects are in namespace `ns1` with the uid `u-<name>` unless a call sets them.
 #[derive(Default)]
 pub struct Sample {
     records: Vec<Record>,
@@ -21,7 +21,7 @@ pub struct Sample {
     scripted: bool,
 }
 
-/// A scenario that expects nothing in particular and watches ConfigMaps in `ns1`.
+/// Returns a scenario without expectations that watches ConfigMaps in `ns1`.
 pub fn scenario() -> Scenario {
     Scenario {
         id: "sample/hand-written".to_owned(),
@@ -46,12 +46,12 @@ pub fn scenario() -> Scenario {
 }
 
 impl Sample {
-    /// An empty trace at time 0.
+    /// Creates an empty trace at time 0.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Appends a record of the next moment.
+    /// Appends a record at the current time.
     pub fn push(&mut self, what: What) -> &mut Self {
         let seq = self.records.len() as u64;
         self.records.push(Record {
@@ -62,13 +62,13 @@ impl Sample {
         self
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn after(&mut self, ms: u64) -> &mut Self {
         self.at += Duration::from_millis(ms);
         self
     }
 
-    /// The next answer, page or frame is marked as the script's.
+    /// Marks the next response, page or frame as scripted.
     pub fn lie(&mut self) -> &mut Self {
         self.scripted = true;
         self
@@ -78,9 +78,9 @@ impl Sample {
         std::mem::take(&mut self.scripted)
     }
 
-    // ---- the truth
+    // ---- store
 
-    /// Applies an object at a version.
+    /// Creates or updates an object at a version.
     pub fn wrote(&mut self, name: &str, version: &str) -> &mut Self {
         self.write(name, &format!("u-{name}"), version, WriteOp::Create, true)
     }
@@ -101,9 +101,9 @@ impl Sample {
         }))
     }
 
-    // ---- requests and answers; an answer belongs to the newest request
+    // ---- requests and responses; a response belongs to the newest request
 
-    /// A request of the client, on a new stream.
+    /// Sends a request on a new stream.
     pub fn request(&mut self, verb: Verb, query: &[(&str, &str)]) -> &mut Self {
         self.streams += 1;
         let stream = StreamId(self.streams);
@@ -124,18 +124,18 @@ impl Sample {
         })
     }
 
-    /// A LIST request.
+    /// Sends a LIST request.
     pub fn list(&mut self, query: &[(&str, &str)]) -> &mut Self {
         self.request(Verb::List, query)
     }
 
-    /// A watch from `version` whose head was sent.
+    /// Opens a watch from `version`, including its response head.
     pub fn watch(&mut self, version: &str) -> &mut Self {
         self.request(Verb::Watch, &[("watch", "true"), ("resourceVersion", version)])
             .head(200)
     }
 
-    /// A streaming list from `version`.
+    /// Opens a streaming list from `version`.
     pub fn watch_list(&mut self, version: &str) -> &mut Self {
         self.request(
             Verb::WatchList,
@@ -148,12 +148,12 @@ impl Sample {
         .head(200)
     }
 
-    /// The newest stream.
+    /// Returns the newest stream.
     pub fn stream(&self) -> StreamId {
         StreamId(self.streams)
     }
 
-    /// The head of the answer on the newest stream.
+    /// Sends the response head on the newest stream.
     pub fn head(&mut self, status: u16) -> &mut Self {
         let (stream, scripted) = (self.stream(), self.lied());
         self.push(What::Head {
@@ -164,17 +164,17 @@ impl Sample {
         })
     }
 
-    /// Head and body of a LIST.
+    /// Sends head and body of a LIST.
     pub fn page(&mut self, version: &str, token: &str, items: &[(&str, &str)]) -> &mut Self {
         self.head(200).items(version, token, items).eof()
     }
 
-    /// Head and body of a LIST, whose answer goes on.
+    /// Sends head and body of a LIST whose response does not end yet.
     pub fn unended_page(&mut self, version: &str, items: &[(&str, &str)]) -> &mut Self {
         self.head(200).items(version, "", items)
     }
 
-    /// The rest of a LIST whose head was sent.
+    /// Sends the body of a LIST whose head was sent.
     pub fn finish_page(&mut self, version: &str, items: &[(&str, &str)]) -> &mut Self {
         self.items(version, "", items).eof()
     }
@@ -194,7 +194,7 @@ impl Sample {
         })
     }
 
-    /// The client closes the connection of the newest request.
+    /// Closes the connection of the newest request, by the client.
     pub fn left(&mut self) -> &mut Self {
         let conn = ConnId(self.streams);
         self.push(What::Disconnected {
@@ -203,12 +203,12 @@ impl Sample {
         })
     }
 
-    /// A Status as answer.
+    /// Responds with a Status.
     pub fn status(&mut self, status: u16, reason: &str) -> &mut Self {
         self.refuse(status, reason, None, None)
     }
 
-    /// A refusal of the newest request.
+    /// Rejects the newest request.
     pub fn refuse(
         &mut self,
         status: u16,
@@ -233,7 +233,7 @@ impl Sample {
         self.eof()
     }
 
-    /// A watch event; `sent`: how many of its bytes.
+    /// Sends a watch event; `sent`: number of its bytes sent.
     pub fn frame(&mut self, kind: FrameType, about: Option<ObjectRef>, sent: u64) -> &mut Self {
         let (stream, scripted) = (self.stream(), self.lied());
         self.push(What::Frame {
@@ -248,7 +248,7 @@ impl Sample {
         })
     }
 
-    /// An ADDED event, sent whole.
+    /// Sends a complete ADDED event.
     pub fn added(&mut self, name: &str, version: &str) -> &mut Self {
         self.frame(
             FrameType::Added,
@@ -257,7 +257,7 @@ impl Sample {
         )
     }
 
-    /// An ADDED event, of which `sent` bytes were sent.
+    /// Sends the first `sent` bytes of an ADDED event.
     pub fn torn_added(&mut self, name: &str, version: &str, sent: u64) -> &mut Self {
         self.frame(
             FrameType::Added,
@@ -266,7 +266,7 @@ impl Sample {
         )
     }
 
-    /// A DELETED event.
+    /// Sends a DELETED event.
     pub fn removed(&mut self, name: &str, version: &str) -> &mut Self {
         self.frame(
             FrameType::Deleted,
@@ -275,7 +275,7 @@ impl Sample {
         )
     }
 
-    /// A BOOKMARK; `end`: the value of `k8s.io/initial-events-end`.
+    /// Sends a BOOKMARK; `end`: the value of `k8s.io/initial-events-end`.
     pub fn bookmark(&mut self, version: &str, end: Option<&str>) -> &mut Self {
         let kind = FrameType::Bookmark {
             initial_events_end: end.map(ToOwned::to_owned),
@@ -283,7 +283,7 @@ impl Sample {
         self.frame(kind, Some(object("", "", version)), 100)
     }
 
-    /// An ERROR event with a Status.
+    /// Sends an ERROR event with a Status.
     pub fn error(&mut self, code: u16, reason: &str) -> &mut Self {
         self.frame(
             FrameType::Error {
@@ -295,35 +295,35 @@ impl Sample {
         )
     }
 
-    /// Bytes that are no watch event.
+    /// Sends bytes that are not a watch event.
     pub fn garbage(&mut self) -> &mut Self {
         self.lie().frame(FrameType::Raw, None, 100)
     }
 
-    /// The end of the newest answer.
+    /// Ends the newest response.
     pub fn end(&mut self, how: Ending, by: Side) -> &mut Self {
         let stream = self.stream();
         self.push(What::End { stream, how, by })
     }
 
-    /// A clean end of the newest answer.
+    /// Ends the newest response cleanly.
     pub fn eof(&mut self) -> &mut Self {
         self.end(Ending::Eof, Side::Server)
     }
 
-    /// A reset of the newest answer, by the server.
+    /// Resets the newest response, by the server.
     pub fn rst(&mut self) -> &mut Self {
         self.end(Ending::Rst, Side::Server)
     }
 
-    // ---- the client
+    // ---- client
 
-    /// What the client reports.
+    /// Adds a report of the client.
     pub fn emit(&mut self, report: Report) -> &mut Self {
         self.push(What::Reported(report))
     }
 
-    /// A whole relist: init, its items, init_done.
+    /// Reports a complete relist: init, its items, init_done.
     pub fn emit_init(&mut self, items: &[(&str, &str)]) -> &mut Self {
         self.emit(Report::Init);
         for (name, version) in items {
@@ -332,17 +332,17 @@ impl Sample {
         self.emit(Report::InitDone)
     }
 
-    /// The client reports an object.
+    /// Reports an object.
     pub fn emit_apply(&mut self, name: &str, version: &str) -> &mut Self {
         self.emit(Report::Apply(reported(name, &format!("u-{name}"), version)))
     }
 
-    /// The client reports a deletion.
+    /// Reports a deletion.
     pub fn emit_delete(&mut self, name: &str, version: &str) -> &mut Self {
         self.emit(Report::Delete(reported(name, &format!("u-{name}"), version)))
     }
 
-    /// The client reports an error.
+    /// Reports an error.
     pub fn emit_error(&mut self, message: &str) -> &mut Self {
         self.emit(Report::Error {
             message: message.to_owned(),
@@ -350,14 +350,14 @@ impl Sample {
         })
     }
 
-    // ---- the end
+    // ---- end
 
-    /// The records so far, without an end.
+    /// Returns the records so far, without an end.
     pub fn records(&self) -> Vec<Record> {
         self.records.clone()
     }
 
-    /// The records, ended as a run that reached its goal.
+    /// Returns the records, with a successful end.
     pub fn complete(&mut self) -> Vec<Record> {
         self.push(What::ScriptDone)
             .push(What::RunEnded(RunEnd::Complete))
@@ -365,7 +365,7 @@ impl Sample {
     }
 }
 
-/// Key (in `ns1`), uid and version of an object.
+/// Returns key (in `ns1`), uid and version of an object.
 pub fn object(name: &str, uid: &str, version: &str) -> ObjectRef {
     ObjectRef {
         key: format!("ns1/{name}"),
@@ -374,7 +374,7 @@ pub fn object(name: &str, uid: &str, version: &str) -> ObjectRef {
     }
 }
 
-/// An object as a client reports it.
+/// Returns an object as reported by a client.
 pub fn reported(name: &str, uid: &str, version: &str) -> ReportedObject {
     ReportedObject {
         namespace: Some("ns1".to_owned()),

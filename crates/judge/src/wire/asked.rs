@@ -1,4 +1,4 @@
-//! What goes between the judge and a ledger: a list or watch in, a suspicion out.
+//! Input and output of a ledger: a list or watch, and a suspicion.
 
 use ::trace::record::{ConnId, StreamId, Verb};
 
@@ -7,14 +7,14 @@ use crate::trace::Moment;
 /// A request that no set of loops explains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Suspicion {
-    /// The invariants it may break.
+    /// The invariants that it may break.
     pub(super) checks: &'static [&'static str],
-    /// The request's position; `None` for what no single request proves.
+    /// Position of the request; `None` if no single request proves the violation.
     pub(super) seq: Option<u64>,
 }
 
 impl Suspicion {
-    /// What is found of this invariant needs no explanation.
+    /// Creates a suspicion that needs no explanation.
     pub(super) fn certain(check: &'static str) -> Self {
         let checks = match check {
             "INV-15" => &["INV-15"],
@@ -24,7 +24,7 @@ impl Suspicion {
     }
 }
 
-/// A list or watch.
+/// A list or watch request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) stream: StreamId,

@@ -1,42 +1,42 @@
-//! Paged lists that may be under way: which continue tokens were given, and to how many of them (INV-22).
+//! Paged lists in progress: which continue tokens were sent, and to how many of them (INV-22).
 //!
-//! Loops that list at one version are given the same token, and each may send it once more than it was refused: a retry
-//! is no misuse.
+//! Loops that list at one version receive the same token, and each may send it once more than it was rejected: a
+//! retry is allowed.
 
 use std::collections::VecDeque;
 
 use super::position::{Version, hash};
 
-/// Tokens remembered; of more, the oldest are forgotten.
+/// Maximum number of tokens; the oldest are dropped.
 const TOKENS_MAX: usize = 64;
 
-/// The first page of a list, as far as later ones must agree with it.
+/// The first page of a list, as far as later pages must agree with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct List {
-    /// All parameters but those that belong to one page, hashed.
+    /// Hash of all parameters except those of a single page.
     parameters: u64,
     /// The same without `limit`.
     selection: u64,
     /// Versions of its pages that a watch may start from.
     pub(super) versions: Vec<Version>,
-    /// A page that was asked for with another `limit` than the first.
+    /// A page that was requested with another `limit` than the first.
     pub(super) other_limit: Option<u64>,
 }
 
-/// What a page request shows.
+/// Result of a page request.
 #[derive(Debug)]
 pub(super) enum Page {
-    /// It goes on with a list, or with one that nobody remembers.
+    /// It continues a list; `None`: one that was forgotten.
     Of(Option<List>),
     /// No list explains it.
     Misused,
 }
 
-/// Tokens of lists under way.
+/// Tokens of lists in progress.
 #[derive(Debug)]
 pub(super) struct Chains {
     tokens: VecDeque<Token>,
-    /// Tokens were forgotten, or an answer whose content nobody knows may have held one.
+    /// Tokens were dropped, or a response of unknown content may have contained one.
     pub(super) forgot: bool,
 }
 
@@ -49,7 +49,7 @@ struct Token {
 }
 
 impl List {
-    /// A list that begins with this request.
+    /// Creates the list that starts with this request.
     pub(super) fn of(path: &str, query: &[(String, String)]) -> Self {
         let with = |left_out: &[&str]| {
             let mut parameters: Vec<&(String, String)> = query
@@ -82,7 +82,7 @@ impl List {
 }
 
 impl Chains {
-    /// `forgot`: tokens may have been given that nobody remembers.
+    /// Creates an empty set of tokens. `forgot`: tokens may have been sent before.
     pub(super) fn new(forgot: bool) -> Self {
         Self {
             tokens: VecDeque::new(),
@@ -90,7 +90,7 @@ impl Chains {
         }
     }
 
-    /// A page gave a token.
+    /// Records a token sent with a page.
     pub(super) fn give(&mut self, token: &str, list: &List) {
         let token = Version::of(token);
         let known = self
@@ -113,7 +113,7 @@ impl Chains {
         });
     }
 
-    /// A request brought a token back.
+    /// Processes a request with a token.
     pub(super) fn ask(&self, token: &str, path: &str, query: &[(String, String)], seq: u64) -> Page {
         let token = Version::of(token);
         let mut holders = self
@@ -133,7 +133,8 @@ impl Chains {
             .map(|known| &known.list)
             .filter(|list| list.selection == asked.selection)
             .collect();
-        // Lists with another `limit` come by the same token: the one that goes on is the one that agrees with the request.
+        // Lists with another `limit` may have received the same token: the request continues the list that it agrees
+        // with.
         let same = alike.iter().find(|list| list.parameters == asked.parameters);
         let Some(goes_on) = same.or(alike.first()) else {
             return if self.forgot {
@@ -149,12 +150,12 @@ impl Chains {
         Page::Of(Some(list))
     }
 
-    /// Tokens remembered.
+    /// Returns the number of tokens.
     pub(super) fn held(&self) -> usize {
         self.tokens.len()
     }
 
-    /// A token was refused for good.
+    /// Records that a token was rejected permanently.
     pub(super) fn refuse(&mut self, token: &str) {
         let token = Version::of(token);
         let mut holders = self.tokens.iter_mut();

@@ -1,7 +1,6 @@
-//! Who is who on the wire: names, and what each may know beside what it listed and watched.
+//! Clients on the wire: their names, and versions that each may know from other sources than lists and watches.
 //!
-//! A client is its User-Agent. How many processes, connections and loops are behind it nobody can tell for certain, and
-//! nothing here tries.
+//! A client is a User-Agent. The number of processes, connections and loops behind it is unknown and not inferred.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,27 +10,27 @@ use scenario::Named;
 
 use super::position::{Position, Version, hash};
 
-/// User agents remembered by name; later ones are counted with the others.
+/// Maximum number of user agents tracked by name; further ones are counted together.
 const KNOWN_MAX: usize = 1_000;
 
-/// What later ones are counted as: of them nothing can be said that needs more than one request.
+/// Name for further user agents, for which only violations by a single request can be found.
 pub(super) const OTHERS: &str = "(others)";
 
-/// What those are called that send no User-Agent.
+/// Name for clients without a User-Agent.
 const NAMELESS: &str = "(no User-Agent)";
 
-/// Ports of connections remembered.
+/// Maximum number of connections whose port is kept.
 const PORTS_MAX: usize = 10_000;
 
-/// Bytes of a version or number in a map, and of a client with its name.
+/// Memory of a version or number in a map, and of a client with its name, in bytes.
 const ENTRY_BYTES: usize = 32;
 const AGENT_BYTES: usize = 1_024;
 
-/// Longest name shown. Of a longer one the end is replaced by a hash of all of it: cut names must not merge.
+/// Maximum length of a name. The end of a longer one is replaced by a hash, so that truncated names stay distinct.
 const NAME_MAX: usize = 80;
 const HASH_DIGITS: usize = 8;
 
-/// Versions and objects remembered of each client, of all clients, and of all writes.
+/// Maximum number of versions and objects per client, for all clients, and for all writes.
 const OWN_MAX: usize = 1_024;
 const OWN_OF_ALL_MAX: usize = 200_000;
 const WRITTEN_MAX: usize = 10_000;
@@ -39,13 +38,13 @@ const WRITTEN_MAX: usize = 10_000;
 /// How many list/watch loops of one collection may share a User-Agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loops {
-    /// One: everything comes from a client that was started for this.
+    /// One: all requests are from a client started by the harness.
     One,
     /// Any number: replicas, informers of one process, pooled connections.
     Many,
 }
 
-/// What came from one user agent.
+/// Counters of one user agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) loops: u64,
@@ -54,30 +53,30 @@ pub(super) struct Tally {
     pub(super) reads: u64,
 }
 
-/// All clients there are.
+/// All clients.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     agents: BTreeMap<Arc<str>, Agent>,
     conns: BTreeMap<ConnId, Arc<str>>,
-    /// Ports that connections came from.
+    /// Client ports of connections.
     ports: BTreeMap<ConnId, u16>,
-    /// Requests under way that may write, and from whom.
+    /// Requests in progress that may write, with their client.
     writing: BTreeMap<StreamId, Arc<str>>,
     writers: BTreeMap<Arc<str>, usize>,
-    /// Versions that clients wrote themselves, of all of them.
+    /// Number of versions written by clients, in total.
     own: usize,
-    /// Of which object a version is.
+    /// Object of each version written.
     written: BTreeMap<Version, u64>,
 }
 
 #[derive(Debug, Default)]
 struct Agent {
     tally: Tally,
-    /// Where its loops may be that were forgotten.
+    /// Possible resume points of its loops that were dropped.
     forgotten: Option<Position>,
-    /// Versions of its own writes, by resource.
+    /// Versions that it wrote, by resource.
     own: BTreeMap<String, Recent>,
-    /// Objects it read by name, and their resources.
+    /// Objects that it read by name, with their resource, hashed.
     read: BTreeSet<u64>,
     read_of: BTreeSet<String>,
 }
@@ -90,7 +89,7 @@ struct Recent {
 }
 
 impl Clients {
-    /// Counts a request. Gives its sender's name.
+    /// Counts a request; returns the client's name.
     pub(super) fn ask(&mut self, agent: Option<&str>, conn: ConnId, is_read: bool) -> Arc<str> {
         let name = self.name(agent);
         let tally = &mut self.agents.entry(Arc::clone(&name)).or_default().tally;
@@ -103,7 +102,7 @@ impl Clients {
         name
     }
 
-    /// It was a request that is no list or watch: its answer may tell its sender the version of an object.
+    /// Processes a request other than list and watch: its response may contain the version of an object.
     pub(super) fn touch(&mut self, name: &Arc<str>, stream: StreamId, method: &str, named: &Named<'_>) {
         if method != "GET" {
             self.writing.insert(stream, Arc::clone(name));
@@ -126,7 +125,7 @@ impl Clients {
         }
     }
 
-    /// An object was written by any client.
+    /// Processes a write of any client.
     pub(super) fn write(&mut self, truth: &Truth) {
         let version = Version::of(&truth.object.resource_version);
         self.written
@@ -147,7 +146,7 @@ impl Clients {
         }
     }
 
-    /// An answer is over.
+    /// Processes the end of a response.
     pub(super) fn end(&mut self, stream: StreamId) {
         if let Some(name) = self.writing.remove(&stream)
             && let Some(count) = self.writers.get_mut(&name)
@@ -159,7 +158,7 @@ impl Clients {
         }
     }
 
-    /// May a client know this version from a write of its own, or from reading an object by name?
+    /// Returns true if a client may know this version from its own write, or from reading an object by name.
     pub(super) fn knows(&self, name: &str, plural: &str, version: Version) -> bool {
         let Some(agent) = self.agents.get(name) else {
             return false;
@@ -172,23 +171,23 @@ impl Clients {
         }
         match self.written.get(&version) {
             Some(object) => agent.read.contains(object) || agent.read.len() == OWN_MAX,
-            // Older than what is remembered.
+            // Older than the versions kept.
             None => self.written.keys().next().is_none_or(|first| version < *first),
         }
     }
 
-    /// A connection was accepted.
+    /// Processes a new connection.
     pub(super) fn connect(&mut self, conn: ConnId, port: Option<u16>) {
         if let Some(port) = port {
             self.ports.insert(conn, port);
         }
-        // What a connection that is closed has proved is told soon after: the oldest can go.
+        // Violations on a closed connection are reported soon after, so the oldest can be dropped.
         if self.ports.len() > PORTS_MAX {
             self.ports.pop_first();
         }
     }
 
-    /// The port a connection came from, where it is all there is to know of a client: it sends no User-Agent.
+    /// Returns the client's port if it sends no User-Agent, so that the port is all that identifies it.
     pub(super) fn port(&self, name: &str, conn: ConnId) -> Option<u16> {
         (name == NAMELESS)
             .then(|| self.ports.get(&conn).copied())
@@ -199,7 +198,7 @@ impl Clients {
         self.conns.remove(&conn);
     }
 
-    /// Loops of one collection were forgotten, and may be anywhere there.
+    /// Records that loops of a collection were dropped, with their possible resume points.
     pub(super) fn forget(&mut self, name: &str, everywhere: &Position) {
         let Some(agent) = self.agents.get_mut(name) else {
             return;
@@ -211,19 +210,19 @@ impl Clients {
         });
     }
 
-    /// Where loops of a client may be that were forgotten.
+    /// Returns the possible resume points of a client's dropped loops.
     pub(super) fn forgotten(&self, name: &str) -> Option<&Position> {
         self.agents.get(name)?.forgotten.as_ref()
     }
 
-    /// So many loops of a client were there at once.
+    /// Records the number of a client's loops at the same time.
     pub(super) fn see(&mut self, name: &str, loops: usize) {
         if let Some(agent) = self.agents.get_mut(name) {
             agent.tally.loops = agent.tally.loops.max(loops as u64);
         }
     }
 
-    /// Bytes of memory it takes, about.
+    /// Returns the approximate memory use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let read: usize = self.agents.values().map(|agent| agent.read.len()).sum();
         (self.own + read + self.ports.len() + self.conns.len() + self.written.len()) * ENTRY_BYTES
@@ -234,7 +233,7 @@ impl Clients {
         self.agents.iter().map(|(name, agent)| (name, &agent.tally))
     }
 
-    /// The name of an agent, of bounded length and number.
+    /// Returns the name of a user agent, with limits on length and number.
     fn name(&self, agent: Option<&str>) -> Arc<str> {
         let name = agent.map_or_else(|| NAMELESS.to_owned(), shortened);
         match self.agents.get_key_value(name.as_str()) {
@@ -246,7 +245,7 @@ impl Clients {
 }
 
 impl Recent {
-    /// Adds a version. `full`: one has to go for it.
+    /// Adds a version. `full`: drops one in exchange.
     fn add(&mut self, version: Version, full: bool) {
         self.versions.insert(version);
         if full || self.versions.len() > OWN_MAX {
@@ -259,7 +258,7 @@ impl Recent {
     }
 }
 
-/// A name of bounded length, which no other name has.
+/// Returns a name of limited length that is still unique.
 fn shortened(agent: &str) -> String {
     if agent.chars().count() <= NAME_MAX {
         return agent.to_owned();
@@ -272,7 +271,7 @@ fn object(plural: &str, key: &str) -> u64 {
     hash(&format!("{plural} {key}"))
 }
 
-/// Is a request a list or a watch?
+/// Returns true for lists and watches.
 pub(super) fn is_read(verb: Verb) -> bool {
     verb != Verb::Other
 }

@@ -1,4 +1,5 @@
-//! Whether a scenario can be played with a client nobody adapted: one that reports nothing and was told nothing.
+//! Determines whether a scenario can run with a client without an adapter, which neither reports events nor accepts
+//! settings.
 
 use std::time::Duration;
 
@@ -10,19 +11,19 @@ use scenario::{
 
 use crate::words::span;
 
-/// Why a scenario needs more than the wire.
+/// What a scenario needs beyond the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Needs {
-    /// A step waits for what only an adapter can report: it would never come.
+    /// A trigger that only an adapter can report: it would never be met.
     Adapter(String),
-    /// The client has to be told something first.
+    /// Client settings that have to be configured.
     Told(String),
-    /// Its script takes so long by itself: no time is virtual with a client nobody adapted.
+    /// Time that its script takes: without an adapter, time is real.
     Time(Duration),
 }
 
 impl Needs {
-    /// What is needed, in words.
+    /// Describes the need.
     pub fn words(&self) -> String {
         match self {
             Self::Adapter(words) | Self::Told(words) => words.clone(),
@@ -34,7 +35,7 @@ impl Needs {
     }
 }
 
-/// What a scenario needs beside the wire; `None`: nothing.
+/// Returns what a scenario needs beyond the wire; `None`: nothing.
 pub fn needs(scenario: &Scenario) -> Option<Needs> {
     if scenario.client.contract != Contract::Informer {
         let contract = scenario.client.contract.word();
@@ -45,9 +46,9 @@ pub fn needs(scenario: &Scenario) -> Option<Needs> {
         .iter()
         .enumerate()
         .find_map(|(index, step)| match &step.when {
-            // What the wire tells a client is taken for its report (see `Limits::reports`).
+            // Events on the wire are taken for the client's reports (see `Limits::reports`).
             Trigger::Emitted(wanted) => match wanted.kind {
-                // When a slow consumer takes it in, the wire does not tell.
+                // The wire does not show when a slow consumer processes an event.
                 _ if scenario.client.consumer_delay_ms > 0 => {
                     Some((index, step.at.line, words_for_emitted(wanted)))
                 }
@@ -68,11 +69,11 @@ pub fn needs(scenario: &Scenario) -> Option<Needs> {
             index + 1
         )));
     }
-    let told = told(scenario);
-    (!told.is_empty()).then(|| Needs::Told(format!("a client that is told {}", told.join(", "))))
+    let settings = required_settings(scenario);
+    (!settings.is_empty()).then(|| Needs::Told(format!("a client configured with {}", settings.join(", "))))
 }
 
-/// How long the script takes by itself, whatever the client does: where it lets time pass, or waits for quiet.
+/// Returns the minimum duration of the script, regardless of the client: its delays and quiet periods.
 pub fn takes(scenario: &Scenario) -> Duration {
     let steps = scenario.steps.iter().map(|step| {
         let own_ms = match step.when {
@@ -88,13 +89,13 @@ pub fn takes(scenario: &Scenario) -> Duration {
     Duration::from_millis(steps.sum::<u64>() + scenario.expect.settle_ms)
 }
 
-/// How long the scenario lets its client take at most, beside what the script takes and where it says so itself.
+/// Returns the maximum time a scenario grants its client, in addition to the script's duration and explicit limits.
 pub fn grants(scenario: &Scenario) -> Duration {
     let steps = scenario.steps.iter().filter_map(|step| step.within_ms);
     Duration::from_millis(steps.sum::<u64>() + scenario.expect.within_ms.unwrap_or_default())
 }
 
-/// The keys of `client:` that a scenario may give its client.
+/// Keys of `client:` in a scenario.
 pub const SETTINGS: [&str; 18] = [
     "contract",
     "resource_version",
@@ -116,17 +117,18 @@ pub const SETTINGS: [&str; 18] = [
     "gzip",
 ];
 
-/// The keys of `client:` in which the scenario differs from the default.
+/// Returns the keys of `client:` in which the scenario differs from the default.
 pub fn configured(scenario: &Scenario) -> Vec<&'static str> {
-    let told = told(scenario);
-    let is_told = |key: &str| {
-        told.iter()
-            .any(|told| told.trim_matches('`').split(':').next() == Some(key))
+    let settings = required_settings(scenario);
+    let is_set = |key: &str| {
+        settings
+            .iter()
+            .any(|setting| setting.trim_matches('`').split(':').next() == Some(key))
     };
-    SETTINGS.into_iter().filter(|key| is_told(key)).collect()
+    SETTINGS.into_iter().filter(|key| is_set(key)).collect()
 }
 
-/// Is there a second page that a step has to wait for, or that alone is expected?
+/// Returns true if a step waits for a second page, or an expectation requires one.
 fn turns_pages(scenario: &Scenario) -> bool {
     let is_page = |kind: RequestKind| matches!(kind, RequestKind::Page { .. });
     let mut required = scenario.steps.iter().filter(|step| !step.optional);
@@ -142,73 +144,73 @@ fn turns_pages(scenario: &Scenario) -> bool {
             .any(|request| request.any_of.iter().all(|one| is_page(one.kind)))
 }
 
-/// What of the settings is no client's default, or is what the scenario depends on.
-fn told(scenario: &Scenario) -> Vec<String> {
+/// Returns the settings that differ from client defaults, or that the scenario depends on.
+fn required_settings(scenario: &Scenario) -> Vec<String> {
     let (client, default) = (&scenario.client, ClientSettings::default());
-    let mut told = Vec::new();
+    let mut settings = Vec::new();
     match (client.contract, &client.resource_version) {
         (Contract::Informer, _) => {}
         (contract, Some(version)) => {
-            told.push(format!("`contract: {}`", contract.word()));
-            told.push(format!("`resource_version: {version}`"));
+            settings.push(format!("`contract: {}`", contract.word()));
+            settings.push(format!("`resource_version: {version}`"));
         }
-        (contract, None) => told.push(format!("`contract: {}`", contract.word())),
+        (contract, None) => settings.push(format!("`contract: {}`", contract.word())),
     }
     match (client.mode, &client.object) {
-        (ClientMode::Object, Some(object)) => told.push(format!("`object: {object}`")),
-        (ClientMode::Object, None) => told.push("`mode: object`".to_owned()),
-        (ClientMode::Metadata, _) => told.push("`mode: metadata`".to_owned()),
+        (ClientMode::Object, Some(object)) => settings.push(format!("`object: {object}`")),
+        (ClientMode::Object, None) => settings.push("`mode: object`".to_owned()),
+        (ClientMode::Metadata, _) => settings.push("`mode: metadata`".to_owned()),
         (ClientMode::Watcher, _) => {}
     }
     for (key, value) in [("labels", &client.labels), ("fields", &client.fields)] {
         if let Some(value) = value {
-            told.push(format!("`{key}: {value}`"));
+            settings.push(format!("`{key}: {value}`"));
         }
     }
     if let Some(seconds) = client.timeout_s {
-        told.push(format!("`timeout: {seconds}s`"));
+        settings.push(format!("`timeout: {seconds}s`"));
     }
     if client.list_semantic == ListSemantic::Any {
-        told.push("`list_semantic: any`".to_owned());
+        settings.push("`list_semantic: any`".to_owned());
     }
     if client.initial_list == InitialList::StreamingList {
-        told.push("`initial_list: streaming_list`".to_owned());
+        settings.push("`initial_list: streaming_list`".to_owned());
     }
-    // Who reads from the watch cache gets the whole set at once.
+    // Clients that read from the watch cache get all items in one page.
     if client.page_size != default.page_size || turns_pages(scenario) {
-        told.push(match client.page_size {
+        settings.push(match client.page_size {
             Some(size) => format!("`page_size: {size}`"),
             None => "`page_size: none`".to_owned(),
         });
     }
     if client.bookmarks != default.bookmarks {
-        told.push("`bookmarks: false`".to_owned());
+        settings.push("`bookmarks: false`".to_owned());
     }
     if let Some(ms) = client.idle_timeout_ms {
-        told.push(format!("`idle_timeout: {ms}ms`"));
+        settings.push(format!("`idle_timeout: {ms}ms`"));
     }
     if let Some(ms) = client.list_timeout_ms {
-        told.push(format!("`list_timeout: {ms}ms`"));
+        settings.push(format!("`list_timeout: {ms}ms`"));
     }
     if let Some(after) = client.staleness_probe_after_ms {
-        told.push(match after {
+        settings.push(match after {
             Some(ms) => format!("`staleness_probe_after: {ms}ms`"),
             None => "`staleness_probe_after: none`".to_owned(),
         });
     }
     if client.backoff != default.backoff {
-        told.push("`backoff`".to_owned());
+        settings.push("`backoff`".to_owned());
     }
     if client.consumer_delay_ms != default.consumer_delay_ms {
-        told.push(format!("`consumer_delay: {}ms`", client.consumer_delay_ms));
+        settings.push(format!("`consumer_delay: {}ms`", client.consumer_delay_ms));
     }
     if let Some(nth) = client.consumer_delay_event {
-        told.push(format!("`consumer_delay_event: {nth}`"));
+        settings.push(format!("`consumer_delay_event: {nth}`"));
     }
     if client.gzip != default.gzip {
-        told.push("`gzip: true`".to_owned());
+        settings.push("`gzip: true`".to_owned());
     }
-    told
+    settings
 }
 
 #[cfg(test)]
@@ -224,7 +226,7 @@ mod tests {
     #[case::a_page_expected("expect: {requests: [list, {page: 2}]}", &["page_size"])]
     #[case::delays("client: {backoff: {initial: 1s}, list_timeout: 5s}", &["list_timeout", "backoff"])]
     #[case::probes("client: {staleness_probe_after: none}", &["staleness_probe_after"])]
-    fn what_a_client_is_told(#[case] part: &str, #[case] keys: &[&str]) {
+    fn non_default_settings_are_required(#[case] part: &str, #[case] keys: &[&str]) {
         let text = format!(
             "scenario: v1\ntitle: t\nwhy: w\ncovers: [PAGE-01]\nobjects:\n  - {{repeat: 600, configmap: {{name: \"a-{{i}}\"}}}}\n{part}\n"
         );

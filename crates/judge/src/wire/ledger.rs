@@ -1,11 +1,12 @@
-//! The explanation by several loops: which loops may be there, and where each may resume.
+//! Explanation by several loops: which loops may exist, and where each may resume.
 //!
-//! A loop begins with a set of its own: a list, a streaming list, a watch from no version. It is at the set's version,
-//! idle, until a watch starts from there, and idle again where that watch ended; a readable 410 ends it, for it must list.
-//! A watch that starts where an idle loop may be is explained. So the ledger never asks which loop a request is from, but
-//! only whether there is one that may have sent it; where that is ambiguous it keeps every loop that may be left.
+//! A loop starts with a snapshot: a list, a streaming list, or a watch without a version. It is idle at the
+//! snapshot's version until a watch starts from there, and idle again where that watch ended; a readable 410 ends it,
+//! because it must relist. A watch that starts where an idle loop may be is explained. The ledger therefore does not
+//! assign requests to loops, but only checks whether some loop may have sent them; if ambiguous, it keeps every loop
+//! that may remain.
 //!
-//! It must not know records that were kept, words, or how the requests of one single loop are judged.
+//! Independent of the records kept, of texts, and of how requests of a single loop are judged.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -22,22 +23,22 @@ use super::rate::Rate;
 use crate::invariants::{resumes_from, starts_live};
 use crate::trace::{Moment, readable};
 
-/// What is given up may take so long to be seen closed (CLOSE-01), and then who resumed is known.
+/// Maximum time until an abandoned watch is recorded as closed (CLOSE-01); after it the loop that resumed is known.
 pub(super) const CLOSING: Duration = Duration::from_millis(2_050);
 
-/// A watch that ends earlier ended at once.
+/// Minimum lifetime of a watch; shorter ones ended immediately.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// Places at which loops are idle; of more, the oldest are forgotten.
+/// Maximum number of resume points of idle loops; the oldest are dropped.
 const IDLE_MAX: usize = 256;
 
-/// Claims about lists that are remembered.
+/// Maximum number of remembered claims about lists.
 const REMEMBERED_MAX: usize = 64;
 
-/// Watches of one connection that may not have been read to their end.
+/// Maximum number of watches per connection that may not have been read to their end.
 const SETTLED_MAX: usize = 16;
 
-/// What a watch that nobody explains may break.
+/// Invariants that an unexplained watch may break.
 const RESUMPTION: &[&str] = &["INV-01", "INV-02", "INV-03", "INV-04", "INV-17"];
 
 /// The loops of one name that read one collection.
@@ -45,35 +46,35 @@ const RESUMPTION: &[&str] = &["INV-01", "INV-02", "INV-03", "INV-04", "INV-17"];
 pub(super) struct Ledger {
     idle: VecDeque<(Position, u64)>,
     open: BTreeMap<StreamId, Open>,
-    /// Watches that no idle loop explains: one whose watch is about to close may have sent them.
+    /// Watches not explained by an idle loop: a loop whose watch is about to close may have sent them.
     waiting: BTreeSet<(Version, u64)>,
     deadlines: VecDeque<(Duration, Version, u64)>,
-    /// Where loops may be that were forgotten.
+    /// Possible resume points of dropped loops.
     forgotten: Option<Position>,
     /// Open watches that their readers have no reason to leave.
     watching: usize,
-    /// What came on watches that ended cleanly may be torn with their connection before it was read.
+    /// Watches that ended cleanly, but whose last bytes may be lost with their connection before they are read.
     settled: BTreeMap<ConnId, VecDeque<Position>>,
     chains: Chains,
     rate: Rate,
     dead: DeadVersions,
-    /// What counts against the loop that began with the list of a version.
+    /// Claims against the loop that started with the list of a version.
     claims: VecDeque<(Version, &'static [&'static str], u64)>,
-    /// A loop began with `resourceVersion=0`, or may have.
+    /// A loop started with `resourceVersion=0`, or may have.
     begins_from_zero: bool,
     has_set: bool,
-    /// A page was no truth. Who believed it may not be able to read what is true, as of another kind.
+    /// A page was scripted. A client that trusted it may be unable to read unmodified data, e.g. of another kind.
     is_misled: bool,
-    /// The newest version anybody was given.
+    /// The newest version sent to any loop.
     newest: Option<Version>,
-    /// A watch failed since the last list that was answered.
+    /// A watch failed since the last successful list.
     watch_failed: bool,
     news: Vec<Suspicion>,
 }
 
 impl Ledger {
-    /// `alone`: whoever has this name was started for this, so that nobody hides behind it.
-    /// `forgotten`: where those may be of whom something was forgotten.
+    /// Creates a ledger. `alone`: the client was started by the harness, so no other client shares its name.
+    /// `forgotten`: possible resume points of loops that were dropped.
     pub(super) fn new(alone: bool, forgotten: Option<Position>) -> Self {
         Self {
             idle: VecDeque::new(),
@@ -96,7 +97,8 @@ impl Ledger {
         }
     }
 
-    /// A list or watch came. `elsewhere`: may its sender know this version from something else than this collection?
+    /// Processes a list or watch request. `elsewhere`: whether the client may know this version from another source
+    /// than this collection.
     pub(super) fn ask(&mut self, asked: Asked<'_>, elsewhere: impl FnOnce(Version) -> bool) {
         self.rate.ask(asked.conn, asked.at.at, asked.at.seq);
         let value = |name: &str| {
@@ -152,7 +154,7 @@ impl Ledger {
         self.open.insert(asked.stream, open);
     }
 
-    /// The head of an answer was sent.
+    /// Processes a response head.
     pub(super) fn head(&mut self, stream: StreamId, status: u16, retry_after: Option<&str>, now: Duration) {
         let Some(open) = self.open.get_mut(&stream) else {
             return;
@@ -174,7 +176,7 @@ impl Ledger {
         self.list_at(asked);
     }
 
-    /// A list at a version was refused with 410, or brought that version again.
+    /// Records a list at a version that was rejected with 410, or returned that version again.
     fn list_at(&mut self, asked: Option<(Option<Version>, u64)>) {
         if let Some((Some(version), seq)) = asked
             && self.dead.list(version)
@@ -183,7 +185,7 @@ impl Ledger {
         }
     }
 
-    /// A page was sent whole.
+    /// Processes a complete page.
     pub(super) fn page(&mut self, stream: StreamId, version: &str, token: &str, scripted: bool) {
         self.see(Version::of(version));
         self.is_misled |= scripted;
@@ -225,7 +227,7 @@ impl Ledger {
         self.release(position);
     }
 
-    /// Another body was sent, whole or not. `offered`: the token of an Expired Status. `whole`: all of its bytes.
+    /// Processes another body. `offered`: token of an Expired Status. `whole`: all of its bytes were sent.
     pub(super) fn body(&mut self, stream: StreamId, offered: Option<&str>, whole: bool) {
         let Some(open) = self.open.get_mut(&stream) else {
             return;
@@ -241,14 +243,14 @@ impl Ledger {
                 None => self.chains.forgot = true,
             }
         } else if whole && open.status.is_some_and(|status| status < 300) {
-            // A set, or not one: nobody knows what it held.
+            // It may have been a snapshot; its content is unknown.
             self.chains.forgot = true;
             self.has_set = true;
             self.release(Position::Anywhere);
         }
     }
 
-    /// A line of a watch was sent.
+    /// Processes a line of a watch.
     pub(super) fn frame(&mut self, stream: StreamId, frame: &Frame, now: Duration) {
         let Some(open) = self.open.get_mut(&stream).filter(|open| !open.is_refused()) else {
             return;
@@ -256,7 +258,7 @@ impl Ledger {
         open.started |= starts_live(open.verb, frame);
         let version = resumes_from(frame).map(Version::of);
         let sound = !frame.scripted && readable(frame) && version.is_some();
-        // What follows an unreadable line may not have been read.
+        // Lines after an unreadable one may not have been read.
         if let FrameType::Error { code: 410, .. } = &frame.kind {
             let was_live = open.is_live_watch();
             let is_whole = frame.sent == frame.bytes;
@@ -280,7 +282,7 @@ impl Ledger {
         self.see(version);
     }
 
-    /// An answer is over.
+    /// Processes the end of a response.
     pub(super) fn end(&mut self, stream: StreamId, how: Ending, by: Side, now: Duration) {
         let Some(open) = self.remove(stream) else {
             return;
@@ -295,7 +297,7 @@ impl Ledger {
         self.close(open, by, lossy, clean, now);
     }
 
-    /// A connection is gone.
+    /// Processes a closed connection.
     pub(super) fn disconnect(&mut self, conn: ConnId, by: Side, now: Duration) {
         let cut: Vec<StreamId> = self
             .open
@@ -320,7 +322,7 @@ impl Ledger {
         }
     }
 
-    /// Nothing else happened up to now.
+    /// Advances the time without a record.
     pub(super) fn pass_time(&mut self, now: Duration) {
         while let Some((until, version, seq)) = self.deadlines.front().copied()
             && until <= now
@@ -339,26 +341,26 @@ impl Ledger {
         }
     }
 
-    /// When time alone may prove something.
+    /// Returns when the passing of time may prove a violation.
     pub(super) fn due(&self, now: Duration) -> Option<Duration> {
         let closing = self.deadlines.front().map(|(until, ..)| *until);
         let patience = self.rate.is_waiting().then(|| now + Rate::patience());
         closing.into_iter().chain(patience).min()
     }
 
-    /// The clients were stopped: none reconnects.
+    /// Records that the clients were stopped: none reconnects.
     pub(super) fn stop(&mut self) {
         for seq in self.rate.conclude() {
             self.suspect(&["INV-16"], Some(seq));
         }
     }
 
-    /// What came out since it was asked last.
+    /// Returns and clears the suspicions found since the last call.
     pub(super) fn news(&mut self) -> Vec<Suspicion> {
         std::mem::take(&mut self.news)
     }
 
-    /// May a loop here be at this version?
+    /// Returns true if a loop may be at this version.
     pub(super) fn knows(&self, version: Version) -> bool {
         let forgotten = self
             .forgotten
@@ -369,24 +371,24 @@ impl Ledger {
             || self.open.values().any(|open| open.read.allows(version))
     }
 
-    /// Where loops may be if all of this is forgotten.
+    /// Returns the possible resume points of all loops, for when they are dropped.
     pub(super) fn everywhere(&self) -> Position {
         Position::up_to(self.newest)
     }
 
-    /// Loops that were there at once, at least.
+    /// Returns the minimum number of loops that existed at the same time.
     pub(super) fn loops(&self) -> usize {
         self.rate.loops.max(self.watching)
     }
 
-    /// How many records' memory it takes, about: of what grows, a few entries are as much as a record.
+    /// Returns the approximate memory use, in records: a few entries of the collections count as one record.
     pub(super) fn held(&self) -> usize {
         let settled: usize = self.settled.values().map(VecDeque::len).sum();
         let places = self.idle.len() + self.waiting.len() + self.deadlines.len() + settled;
         self.open.len() + (places + self.rate.held()) / 2 + self.dead.len() + self.chains.held()
     }
 
-    /// Is a list or watch under way?
+    /// Returns true if a list or watch is in progress.
     pub(super) fn is_busy(&self) -> bool {
         !self.open.is_empty()
     }
@@ -412,7 +414,7 @@ impl Ledger {
         self.claims.push_back((version, checks, seq));
     }
 
-    /// A loop begins, or begins again.
+    /// Records that a loop starts, or starts again.
     fn begin(&mut self, from_zero: bool) {
         self.begins_from_zero |= from_zero;
         if self.open.values().any(|open| !open.expired) {
@@ -420,14 +422,14 @@ impl Ledger {
         }
     }
 
-    /// Can a streaming list not older than a version begin a set? Like a LIST at a version it reads everything again, after
-    /// a 410 too: the version need only be one that loops here have been given.
+    /// Returns true if a streaming list not older than a version can start a loop. Like a LIST at a version it reads
+    /// a new snapshot, also after a 410: loops here must have received the version.
     fn begins_at(&self, version: Version) -> bool {
         self.has_set && self.everywhere().allows(version)
     }
 
-    /// Was there one loop only, and is all it can do to list again? Loops of one program begin alike, so that one which
-    /// begins with `resourceVersion=0` is no other.
+    /// Returns true if there was only one loop and it must relist. Loops of one program start in the same way, so a
+    /// request with `resourceVersion=0` is not from another loop.
     fn is_one_that_must_list(&self) -> bool {
         self.has_set
             && !self.begins_from_zero
@@ -439,7 +441,7 @@ impl Ledger {
             && (self.dead.len() > 0 || !self.open.is_empty())
     }
 
-    /// A watch starts from a version.
+    /// Processes a watch from a version.
     fn resume(&mut self, version: Version, asked: Moment, elsewhere: impl FnOnce(Version) -> bool) {
         let mut there = self.idle.iter().filter(|(position, _)| position.allows(version));
         let only = matches!(
@@ -476,8 +478,8 @@ impl Ledger {
         }
     }
 
-    /// A loop that may be at a version is idle no more, if there is one. Of several, the one that can be nowhere else than
-    /// the others can; where there is none such, all that may be left stay.
+    /// Removes a loop that may be at a version from the idle ones. Of several, removes the one whose possible
+    /// versions are a subset of the others'; if there is none, keeps all that may remain.
     fn take(&mut self, version: Version) -> bool {
         let there = |index: &usize| self.idle[*index].0.allows(version);
         let there: Vec<usize> = (0..self.idle.len()).filter(there).collect();
@@ -502,7 +504,8 @@ impl Ledger {
         true
     }
 
-    /// A loop is idle and may resume; or has already, while what it read was closing.
+    /// Makes a loop idle, so that it may resume; or explains a waiting watch, which it sent while its last one was
+    /// closing.
     fn release(&mut self, position: Position) {
         if position.is_nowhere() {
             return;
@@ -549,7 +552,7 @@ impl Ledger {
             return;
         }
         if open.verb == Verb::WatchList && open.status.is_none_or(|status| status >= 300) {
-            // It may fall back to a list, from zero as loops begin.
+            // It may fall back to a list, from zero if loops start like that.
             self.begins_from_zero = true;
         }
         if open.expired && !lossy && open.answered != Answered::Torn {
@@ -572,8 +575,8 @@ impl Ledger {
         }
     }
 
-    /// Did the request fail? What the client itself ended did not, nor did a list that was answered; but a list between
-    /// watches that fail is a part of failing.
+    /// Returns true if the request failed. Requests ended by the client and successful lists do not count; but a list
+    /// between failing watches belongs to the failure.
     fn count(&mut self, open: &Open, by: Side, now: Duration) {
         let refused = open.status.is_none_or(|status| status >= 300);
         let failed = if open.verb == Verb::List {

@@ -1,11 +1,11 @@
-//! Where a list/watch loop may resume: versions as numbers of fixed size, sets of them of bounded size.
+//! Possible resume points of a loop: versions as numbers of fixed size, in sets of bounded size.
 //!
-//! Both may take too much for possible, and nothing for impossible: what is not excluded explains a request.
+//! Both over-approximate: a version that is not excluded explains a request.
 
-/// Versions of a set that are remembered one by one; of more, only the bounds.
+/// Maximum number of versions kept individually; beyond it only the bounds are kept.
 const EXACT_MAX: usize = 16;
 
-/// Marks a version that is no number, by its hash.
+/// Flag of a non-numeric version, stored as hash.
 const OPAQUE: u64 = 1 << 63;
 
 /// A resourceVersion or continue token: its number, or a hash of it.
@@ -13,7 +13,7 @@ const OPAQUE: u64 = 1 << 63;
 pub(super) struct Version(u64);
 
 impl Version {
-    /// That of a text. Two texts that are no numbers may have one, about never.
+    /// Creates a version from a text. Non-numeric texts may collide, with negligible probability.
     pub(super) fn of(text: &str) -> Self {
         match text.parse::<u64>() {
             Ok(number) if number & OPAQUE == 0 => Self(number),
@@ -21,30 +21,30 @@ impl Version {
         }
     }
 
-    /// A larger number is a later version. `false` unless both are numbers.
+    /// Returns true for a number; larger numbers are later versions.
     pub(super) fn is_number(self) -> bool {
         self.0 & OPAQUE == 0
     }
 }
 
-/// The versions a loop may resume from.
+/// Versions that a loop may resume from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Position {
     /// One of these, ascending.
     OneOf(Vec<Version>),
-    /// Any number between two (both inclusive).
+    /// Any number between the two (both inclusive).
     Between(Version, Version),
-    /// Any: something was sent whose content nobody knows.
+    /// Any: data of unknown content was sent.
     Anywhere,
 }
 
 impl Position {
-    /// One version.
+    /// Creates a single version.
     pub(super) fn at(version: Version) -> Self {
         Self::OneOf(vec![version])
     }
 
-    /// Any version that was given before.
+    /// Creates the range of all versions up to the newest one.
     pub(super) fn up_to(newest: Option<Version>) -> Self {
         match newest {
             Some(newest) if newest.is_number() => Self::Between(Version::of("0"), newest),
@@ -52,7 +52,7 @@ impl Position {
         }
     }
 
-    /// May a loop there resume from `version`?
+    /// Returns true if a loop at this position may resume from `version`.
     pub(super) fn allows(&self, version: Version) -> bool {
         match self {
             Self::OneOf(versions) => versions.binary_search(&version).is_ok(),
@@ -61,7 +61,7 @@ impl Position {
         }
     }
 
-    /// Nothing that is allowed here is forbidden in `other`.
+    /// Returns true if every version allowed here is allowed by `other`.
     pub(super) fn is_within(&self, other: &Self) -> bool {
         match (self, other) {
             (_, Self::Anywhere) => true,
@@ -73,12 +73,12 @@ impl Position {
         }
     }
 
-    /// No version at all.
+    /// Returns true if no version is allowed.
     pub(super) fn is_nowhere(&self) -> bool {
         matches!(self, Self::OneOf(versions) if versions.is_empty())
     }
 
-    /// One more version may be the one.
+    /// Adds a version.
     pub(super) fn add(&mut self, version: Version) {
         match self {
             Self::OneOf(versions) => {
@@ -88,7 +88,7 @@ impl Position {
                 if versions.len() > EXACT_MAX
                     && let (Some(first), Some(last)) = (versions.first(), versions.last())
                 {
-                    // Hashes come last: where there is one, there is no order.
+                    // Hashes sort last: if there is one, there is no order.
                     *self = if last.is_number() {
                         Self::Between(*first, *last)
                     } else {
@@ -105,7 +105,7 @@ impl Position {
         }
     }
 
-    /// The latest version that is surely known; `None` where there is none.
+    /// Returns the largest version allowed; `None` if there is no upper bound.
     pub(super) fn latest(&self) -> Option<Version> {
         match self {
             Self::OneOf(versions) => versions.last().copied(),
@@ -115,7 +115,7 @@ impl Position {
     }
 }
 
-/// FNV-1a: the same in every build.
+/// Hashes with FNV-1a, which is the same in every build.
 pub(super) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

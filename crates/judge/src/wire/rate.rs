@@ -1,39 +1,39 @@
-//! How often may those fail who share a name (INV-16)?
+//! Rate of failing requests of clients with one name (INV-16).
 //!
-//! A budget is one loop's. Of how many loops requests come is known only once they got through, and until then as many
-//! as can hide behind the name are granted theirs. A request that comes before `Retry-After` is over may be another
-//! loop's: it is held against its sender only after a time in which that other loop would have come back.
+//! The budget applies per loop. The number of loops behind a name becomes known only once they get through; until
+//! then the budget of the maximum number of hidden loops is granted. A request before the end of `Retry-After` may be
+//! from another loop: it counts as a violation only after a time in which that other loop would have returned.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use ::trace::record::{ConnId, StreamId};
 
-/// Requests that may fail in [`WINDOW`], of each loop: five, and 1.5 a second.
+/// Failing requests allowed in [`WINDOW`], per loop: five, and 1.5 per second.
 const BUDGET: usize = 50;
 const WINDOW: Duration = Duration::from_secs(30);
 
-/// Loops that may hide behind one name though nothing shows them yet.
+/// Maximum number of unseen loops assumed behind a name.
 const HIDDEN: usize = 20;
 
-/// Failures remembered.
+/// Maximum number of failures kept.
 const FAILURES_MAX: usize = 10_000;
 
-/// How much earlier than `Retry-After` a request may come.
+/// Tolerance for requests before the end of `Retry-After`.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// A loop that was refused comes back in this time after `Retry-After`: twice the longest backoff of client-go.
+/// Maximum time after `Retry-After` in which a rejected loop returns: twice client-go's longest backoff.
 const COMES_BACK: Duration = Duration::from_secs(60);
 
-/// Refusals and early requests remembered.
+/// Maximum number of rejections and early requests kept.
 const PENDING_MAX: usize = 64;
 
-/// The failures of the loops of one name that read one collection.
+/// Failures of the loops of one name that read one collection.
 #[derive(Debug)]
 pub(super) struct Rate {
-    /// So many loops may be there though nothing shows them.
+    /// Number of loops assumed although unseen.
     hidden: usize,
-    /// So many were there for certain, at once.
+    /// Minimum number of loops at the same time.
     pub(super) loops: usize,
     failures: VecDeque<Duration>,
     refusals: VecDeque<Refusal>,
@@ -47,17 +47,17 @@ struct Refusal {
     until: Duration,
 }
 
-/// A request that came before the time a refusal had set.
+/// A request before the time set by a rejection.
 #[derive(Debug)]
 struct Early {
     seq: u64,
-    /// The connections of the refusal and of the request.
+    /// Connections of the rejection and of the request.
     conns: (ConnId, ConnId),
     until: Duration,
 }
 
 impl Rate {
-    /// `alone`: nobody hides behind the name.
+    /// Creates a rate. `alone`: no other loops share the name.
     pub(super) fn new(alone: bool) -> Self {
         Self {
             hidden: if alone { 1 } else { HIDDEN },
@@ -68,7 +68,7 @@ impl Rate {
         }
     }
 
-    /// A request failed. Are there too many?
+    /// Records a failing request; returns true if the budget is exceeded.
     pub(super) fn fail(&mut self, asked: Duration, now: Duration) -> bool {
         self.failures.push_back(asked);
         while self
@@ -81,13 +81,13 @@ impl Rate {
         let granted = BUDGET.saturating_mul(self.loops.max(self.hidden));
         let too_many = self.failures.len() > granted;
         if too_many {
-            // One story, told once a window.
+            // Reported once per window.
             self.failures.clear();
         }
         too_many
     }
 
-    /// The server asked for patience.
+    /// Records a rejection with `Retry-After`.
     pub(super) fn refuse(&mut self, stream: StreamId, conn: ConnId, now: Duration, after: Duration) {
         if self.refusals.len() == PENDING_MAX {
             self.refusals.pop_front();
@@ -96,12 +96,12 @@ impl Rate {
         self.refusals.push_back(Refusal { stream, conn, until });
     }
 
-    /// The refusal may not have arrived.
+    /// Records that the rejection may not have arrived.
     pub(super) fn lose(&mut self, stream: StreamId) {
         self.refusals.retain(|refusal| refusal.stream != stream);
     }
 
-    /// A request came.
+    /// Records a request.
     pub(super) fn ask(&mut self, conn: ConnId, now: Duration, seq: u64) {
         self.refusals.retain(|refusal| refusal.until > now);
         if self.loops > 1 {
@@ -118,7 +118,7 @@ impl Rate {
         }
     }
 
-    /// There was more than one loop at once.
+    /// Records the number of loops at the same time.
     pub(super) fn see(&mut self, loops: usize) {
         self.loops = self.loops.max(loops);
         if self.loops > 1 {
@@ -127,14 +127,14 @@ impl Rate {
         }
     }
 
-    /// A client closed a connection. Who was refused on it may be gone.
+    /// Records that a client closed a connection: a loop rejected on it may be gone.
     pub(super) fn leave(&mut self, conn: ConnId) {
         self.refusals.retain(|refusal| refusal.conn != conn);
         self.early
             .retain(|early| early.conns.0 != conn || early.conns.1 == conn);
     }
 
-    /// Requests that no other loop can have sent: one has been watching alone since `alone`.
+    /// Returns early requests that no other loop can have sent, because one has been watching alone since `alone`.
     pub(super) fn early(&mut self, alone: Option<Duration>, now: Duration) -> Vec<u64> {
         let Some(alone) = alone else { return Vec::new() };
         let is_due = |early: &Early| early.until.max(alone).saturating_add(COMES_BACK) <= now;
@@ -144,22 +144,22 @@ impl Rate {
         due
     }
 
-    /// Nobody comes back any more.
+    /// Ends the run: no loop returns. Returns the remaining early requests.
     pub(super) fn conclude(&mut self) -> Vec<u64> {
         self.early.drain(..).map(|early| early.seq).collect()
     }
 
-    /// Entries remembered.
+    /// Returns the number of entries kept.
     pub(super) fn held(&self) -> usize {
         self.failures.len() / 4 + self.refusals.len() + self.early.len()
     }
 
-    /// Is a request held that came early?
+    /// Returns true if an early request is pending.
     pub(super) fn is_waiting(&self) -> bool {
         !self.early.is_empty()
     }
 
-    /// How long it is held at least, once somebody watches.
+    /// Returns how long an early request is pending at least, once a loop watches.
     pub(super) fn patience() -> Duration {
         COMES_BACK
     }

@@ -1,4 +1,4 @@
-//! Stories of clients, as records: what is found, when, and about whom.
+//! Sequences of client actions as records: which violations are found, when, and for which client.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rstest::rstest;
 
 use super::*;
 
-/// Appends what clients and server do, and lets the judge hear it.
+/// Appends actions of clients and server, and passes the records to the judge.
 struct Story {
     judge: WireJudge,
     seq: u64,
@@ -18,7 +18,7 @@ struct Story {
 }
 
 impl Story {
-    fn told(loops: Loops) -> Self {
+    fn new(loops: Loops) -> Self {
         Self {
             judge: WireJudge::new(loops),
             seq: 0,
@@ -84,7 +84,7 @@ impl Story {
         })
     }
 
-    /// A whole list at `version`.
+    /// A complete list at `version`.
     fn list(&mut self, agent: &str, conn: u64, version: &str) -> &mut Self {
         self.list_at(agent, conn, &[], version)
     }
@@ -116,7 +116,7 @@ impl Story {
         })
     }
 
-    /// A Status that offers nothing.
+    /// A Status without a token.
     fn body(&mut self) -> &mut Self {
         let stream = StreamId(self.streams);
         self.push(What::Body {
@@ -128,7 +128,7 @@ impl Story {
         })
     }
 
-    /// 410 as the last line of a watch.
+    /// A 410 as last line of a watch.
     fn expired(&mut self) -> &mut Self {
         let kind = FrameType::Error {
             code: 410,
@@ -159,7 +159,7 @@ impl Story {
             .line(kind, Some(version))
     }
 
-    /// A write that is answered.
+    /// A write with its response.
     fn put(&mut self, agent: &str, conn: u64, key: &str, version: &str) -> &mut Self {
         self.ask(agent, conn, Verb::Other, &[]);
         self.push(What::Wrote(Truth {
@@ -223,7 +223,7 @@ impl Story {
     }
 }
 
-/// Two loops of one name that were sent the same.
+/// Two loops of one name that received the same.
 fn two_loops(story: &mut Story) -> &mut Story {
     for conn in 1..=2 {
         story.list("k", conn, "10").watch("k", conn, "10").modified(11);
@@ -234,13 +234,13 @@ fn two_loops(story: &mut Story) -> &mut Story {
 #[rstest]
 #[case::as_it_should(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).eof().watch("k", 1, "11"); })]
 #[case::goes_back(&["k INV-02"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).eof().watch("k", 1, "10"); })]
-#[case::goes_back_after_a_page_that_was_no_truth(&[], |s: &mut Story| { s.ask("k", 1, Verb::List, &[]).head(200).paged_as("10", "", true).eof().watch("k", 1, "10").modified(11).eof().watch("k", 1, "10"); })]
-#[case::makes_a_version_up(&["k INV-01"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "77"); })]
+#[case::goes_back_after_a_scripted_page(&[], |s: &mut Story| { s.ask("k", 1, Verb::List, &[]).head(200).paged_as("10", "", true).eof().watch("k", 1, "10").modified(11).eof().watch("k", 1, "10"); })]
+#[case::invents_a_version(&["k INV-01"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "77"); })]
 #[case::watches_without_a_list(&["k INV-03"], |s: &mut Story| { s.watch("k", 1, "10"); })]
 #[case::polls_the_cache(&[], |s: &mut Story| { s.list("k", 1, "10").ask("k", 1, Verb::List, &[("resourceVersion", "0")]); })]
 #[case::rewinds_after_410(&["k INV-05"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").expired().list_at("k", 1, &[("resourceVersion", "0")], "12").watch("k", 1, "12"); })]
 #[case::begins_from_zero_as_another_loop_does(&[], |s: &mut Story| { s.list_at("k", 1, &[("resourceVersion", "0")], "10").watch("k", 1, "10").expired().list_at("k", 1, &[("resourceVersion", "0")], "12").watch("k", 1, "12"); })]
-#[case::starts_anew_as_another_process(&[], |s: &mut Story| { s.list("k", 1, "10").gone(1, Side::Client).ask("k", 2, Verb::List, &[("resourceVersion", "0")]); })]
+#[case::another_process_starts_from_zero(&[], |s: &mut Story| { s.list("k", 1, "10").gone(1, Side::Client).ask("k", 2, Verb::List, &[("resourceVersion", "0")]); })]
 #[case::was_cut_off_and_another_starts_from_zero(&[], |s: &mut Story| { s.list("k", 1, "10").gone(1, Side::Server).ask("k", 2, Verb::List, &[("resourceVersion", "0")]); })]
 #[case::two_watches_on_one_connection_without_a_list_between(&["k INV-17"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").watch("k", 1, "10").after(3000); })]
 #[case::two_watches_of_one_list(&["k INV-17"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").watch("k", 2, "10").after(3000); })]
@@ -286,15 +286,15 @@ fn two_loops(story: &mut Story) -> &mut Story {
 #[case::comes_back_too_soon(&["k INV-16"], |s: &mut Story| { s.ask("k", 1, Verb::List, &[]).throttled(5).after(1000).list("k", 1, "10").watch("k", 1, "10").after(90_000).after(90_000); })]
 #[case::another_comes_while_one_waits(&[], |s: &mut Story| { s.ask("k", 1, Verb::List, &[]).throttled(5).after(1000).list("k", 2, "10").watch("k", 2, "10").after(5000).list("k", 1, "10").watch("k", 1, "10").after(90_000).after(90_000); })]
 #[case::found_once(&["k INV-02"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).eof().watch("k", 1, "10").after(5000).eof(); })]
-fn what_a_story_proves(#[case] expected: &[&str], #[case] tell: fn(&mut Story)) {
-    let mut story = Story::told(Loops::Many);
+fn violations_found_on_the_wire(#[case] expected: &[&str], #[case] tell: fn(&mut Story)) {
+    let mut story = Story::new(Loops::Many);
     tell(&mut story);
     assert_eq!(story.found, expected);
 }
 
 #[test]
 fn requests_after_the_stop_are_found() {
-    let mut story = Story::told(Loops::One);
+    let mut story = Story::new(Loops::One);
     story
         .list("k", 1, "10")
         .watch("k", 1, "10")
@@ -308,7 +308,7 @@ fn requests_after_the_stop_are_found() {
 #[case::of_many_that_may_hide_behind_the_name(Loops::Many, 200, &[])]
 #[case::that_no_crowd_explains(Loops::Many, 1_200, &["k INV-16"])]
 fn a_failing_client_may_not_spin(#[case] loops: Loops, #[case] requests: usize, #[case] expected: &[&str]) {
-    let mut story = Story::told(loops);
+    let mut story = Story::new(loops);
     for _ in 0..requests {
         story.after(10).ask("k", 1, Verb::List, &[]).head(500).eof();
     }
@@ -316,8 +316,8 @@ fn a_failing_client_may_not_spin(#[case] loops: Loops, #[case] requests: usize, 
 }
 
 #[test]
-fn many_loops_of_one_list_cost_as_much_each() {
-    let mut story = Story::told(Loops::Many);
+fn memory_per_loop_is_constant() {
+    let mut story = Story::new(Loops::Many);
     for conn in 0..5_000 {
         story.list("k", conn, "10");
     }
@@ -330,10 +330,10 @@ fn many_loops_of_one_list_cost_as_much_each() {
     assert_eq!(there.ledger.loops(), 5_000);
 }
 
-/// Memory does not grow with what comes and goes.
+/// Memory does not grow with clients that come and go.
 #[test]
-fn places_of_loops_are_forgotten_and_explain_then() {
-    let mut story = Story::told(Loops::Many);
+fn dropped_resume_points_still_explain_requests() {
+    let mut story = Story::new(Loops::Many);
     for version in 10..1_000 {
         story.list("k", 1, &version.to_string());
     }
@@ -342,13 +342,13 @@ fn places_of_loops_are_forgotten_and_explain_then() {
 }
 
 #[test]
-fn what_was_forgotten_accuses_nobody() {
-    let mut story = Story::told(Loops::Many);
+fn dropped_records_cause_no_violations() {
+    let mut story = Story::new(Loops::Many);
     story.list("k", 1, "10").watch("k", 1, "10");
     for version in 11..20_000 {
         story.modified(version);
     }
-    // It was sent 12, though nobody remembers.
+    // It received 12, although that was forgotten.
     story.eof().watch("k", 1, "12");
     assert_eq!(story.found, Vec::<String>::new());
     story.eof().watch("k", 1, "19999").modified(20_000).eof();
@@ -356,7 +356,7 @@ fn what_was_forgotten_accuses_nobody() {
     assert_eq!(story.found, ["k INV-02"], "what it remembers still counts");
 }
 
-/// Whoever comes is somebody else, and leaves after a while.
+/// Short-lived clients, each with a new name.
 fn passing_clients(story: &mut Story, numbers: std::ops::Range<u64>) {
     for conn in numbers {
         story.after(100).list("k", conn, "10").watch("k", conn, "10");
@@ -373,8 +373,8 @@ fn passing_clients(story: &mut Story, numbers: std::ops::Range<u64>) {
 #[case::requests_with_long_texts(RECORDS_MAX, |s: &mut Story| { let long = "x".repeat(4_096); for conn in 0..2_000 { let query: Vec<(&str, &str)> = vec![("labelSelector", &long); 20]; s.ask(&format!("k{}", conn % 500), conn, Verb::List, &query); } })]
 #[case::watches_that_stay_open(RECORDS_MAX, |s: &mut Story| for conn in 0..12_000 { let selector = format!("a={conn}"); s.list_at("k", conn, &[("labelSelector", &selector)], "10").ask("k", conn, Verb::Watch, &[("labelSelector", &selector), ("resourceVersion", "10")]).head(200); for version in 11..40 { s.modified(version); } })]
 #[case::a_watch_that_lasts(SHARE_MAX + SHARE_MAX / 4, |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10"); for version in 11..50_000 { s.modified(version); } })]
-fn a_judge_remembers_only_so_much(#[case] bound: usize, #[case] tell: fn(&mut Story)) {
-    let mut story = Story::told(Loops::Many);
+fn the_judges_memory_is_bounded(#[case] bound: usize, #[case] tell: fn(&mut Story)) {
+    let mut story = Story::new(Loops::Many);
     tell(&mut story);
     let held: usize = story
         .judge
@@ -392,8 +392,8 @@ fn a_judge_remembers_only_so_much(#[case] bound: usize, #[case] tell: fn(&mut St
 }
 
 #[test]
-fn a_client_that_was_forgotten_may_go_on_from_what_it_read() {
-    let mut story = Story::told(Loops::Many);
+fn a_dropped_client_may_resume_from_what_it_read() {
+    let mut story = Story::new(Loops::Many);
     story.list("k", 0, "5000").gone(0, Side::Server);
     story.judge.forget(1);
     story.watch("k", 3_000, "5000").eof();
@@ -402,10 +402,10 @@ fn a_client_that_was_forgotten_may_go_on_from_what_it_read() {
     assert_eq!(story.found, ["other INV-03"], "a stranger has no excuse");
 }
 
-/// Its watch goes on to versions that nobody hears of.
+/// Its watch continues to versions that are not tracked.
 #[test]
-fn a_client_that_was_forgotten_in_mid_watch_may_go_on_from_anywhere() {
-    let mut story = Story::told(Loops::Many);
+fn a_client_dropped_during_a_watch_may_resume_from_anywhere() {
+    let mut story = Story::new(Loops::Many);
     story.list("k", 0, "10").watch("k", 0, "10");
     story.judge.forget(1);
     story
@@ -418,13 +418,13 @@ fn a_client_that_was_forgotten_in_mid_watch_may_go_on_from_anywhere() {
 }
 
 #[test]
-fn a_record_takes_no_more_than_is_counted() {
+fn a_record_takes_no_more_memory_than_counted() {
     assert!(size_of::<Record>() <= window::RECORD_BYTES);
 }
 
 #[test]
-fn the_verdict_names_every_client() {
-    let mut story = Story::told(Loops::Many);
+fn the_verdict_lists_every_client() {
+    let mut story = Story::new(Loops::Many);
     story.list("good/1", 1, "10").watch("good/1", 1, "10");
     story.list("bad/1", 2, "10").watch("bad/1", 2, "77");
     let verdict = story.judge.verdict();
@@ -440,10 +440,10 @@ fn the_verdict_names_every_client() {
     insta::assert_snapshot!(bad.proof, @"0.000s client > #4 c2 WATCH /api/v1/namespaces/default/pods?watch=1&resourceVersion=77");
 }
 
-/// All of them are judged together: a client that reconnects has another port.
+/// All are judged together, because a client that reconnects has another port.
 #[test]
-fn a_client_without_a_user_agent_is_shown_by_its_port() {
-    let mut story = Story::told(Loops::Many);
+fn a_client_without_a_user_agent_is_identified_by_its_port() {
+    let mut story = Story::new(Loops::Many);
     for (conn, port) in [(1, 40_001), (2, 40_002)] {
         story.push(What::Connected {
             conn: ConnId(conn),

@@ -1,4 +1,4 @@
-//! What the wire says about clients: values for people and programs, without a decision.
+//! Violations found on the wire, as data for people and programs. No decisions.
 
 use std::collections::BTreeMap;
 
@@ -6,56 +6,56 @@ use serde::Serialize;
 
 use crate::verdict::Contradiction;
 
-/// A client broke an invariant.
+/// A violation of an invariant by a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Violation {
     /// The User-Agent of the client, or `(no User-Agent)`.
     pub client: String,
-    /// The port it came from, of a client without a User-Agent.
+    /// The client's port, if it sends no User-Agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// In reading what: `pods in default`.
+    /// The collection read: `pods in default`.
     pub reading: String,
-    /// What it contradicts.
+    /// The violation.
     #[serde(flatten)]
     pub found: Contradiction,
-    /// The request that proves it, as the trace tells it.
+    /// The request that proves it, formatted as in the trace.
     pub proof: String,
     /// When it was found, in milliseconds since the server started.
     pub at_ms: u64,
 }
 
-/// What the wire says about every client so far.
+/// Verdicts on all clients so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WireVerdict {
-    /// `pass`, `mismatch`, or `nothing` where no client listed or watched.
+    /// `pass`, `mismatch`, or `nothing` if no client sent a list or watch.
     pub outcome: &'static str,
-    /// Who was there.
+    /// Verdict per client.
     pub clients: Vec<ClientVerdict>,
-    /// The invariants that were decided.
+    /// The invariants that were checked.
     pub judged: Vec<&'static str>,
-    /// What was not, and why.
+    /// Which invariants were not checked, and why.
     pub not_judged: &'static str,
 }
 
-/// What the wire says about one user agent.
+/// Verdict on one user agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientVerdict {
-    /// Its User-Agent.
+    /// User-Agent.
     pub client: String,
-    /// List/watch loops of it that read one collection at the same time: at least so many.
+    /// Minimum number of its list/watch loops that read one collection at the same time.
     pub loops: u64,
-    /// Connections it used for lists and watches.
+    /// Number of connections it used for lists and watches.
     pub connections: u64,
-    /// All requests it sent.
+    /// Number of requests.
     pub requests: u64,
-    /// Lists and watches among them.
+    /// Number of lists and watches.
     pub reads: u64,
-    /// How often it broke which invariant.
+    /// Number of violations by invariant.
     pub violations: BTreeMap<String, u64>,
-    /// How, the first of them in full.
+    /// The first violations in full.
     pub contradictions: Vec<Violation>,
 }

@@ -1,7 +1,8 @@
-//! The explanation by one loop: the newest records of one name and one collection, judged as if one loop had sent them.
+//! Explanation by one loop: the newest records of one name and one collection, judged as if a single loop had sent
+//! them.
 //!
-//! The story may begin with every complete, truthful set. Of a watch that lives for long its older lines are left out; then
-//! nobody can say any more that a version was never sent, and the finding that needs it is not made.
+//! The window may start at any complete, unmodified snapshot. Older lines of a long-lived watch are dropped; after
+//! that it can no longer be proved that a version was never sent, and violations that need this are not reported.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,19 +16,19 @@ use crate::invariants;
 use crate::trace::{Moment, Trace};
 use crate::verdict::Contradiction;
 
-/// Bytes that a record without long texts takes, with the room kept for more of them.
+/// Memory of a record without long texts, including spare capacity, in bytes.
 pub(super) const RECORD_BYTES: usize = 320;
 
-/// Items of a page that are remembered.
+/// Maximum number of items kept of a page.
 const ITEMS_MAX: usize = 1_000;
 
-/// Bytes of a parameter beside its text.
+/// Memory of a query parameter in addition to its text, in bytes.
 const PARAMETER_BYTES: usize = 48;
 
-/// A window without any whole set in it may grow so many times its share before it is given up.
+/// Factor by which a window without a complete snapshot may exceed its share before it is cleared.
 const PATIENCE: usize = 10;
 
-/// A window that shrank keeps room for so many times what it holds.
+/// Factor of capacity to content that a shrunken window keeps.
 const SPARE: usize = 2;
 
 /// What is read: a collection, or a part of it.
@@ -45,20 +46,20 @@ pub(super) struct Subject {
 pub(super) struct Window {
     scenario: Arc<Scenario>,
     records: Vec<Record>,
-    /// How much that is, in records: a page weighs as much as its items, and a long text as the records it displaces.
+    /// Size in records: a page counts its items, and a long text the records of its size.
     weight: usize,
-    /// It is looked for what can be forgotten once it is so much: that takes reading all of it.
+    /// Size above which the window is trimmed, which scans all of it.
     trim_above: usize,
-    /// Lines or items were left out since the last whole set.
+    /// Lines or items were dropped since the last complete snapshot.
     forgot: bool,
-    /// Nothing can be said until a set begins.
+    /// No violation can be found until a snapshot starts.
     blind: bool,
-    /// What was found already: check, and first and last record that prove it.
+    /// Violations already reported: check, and first and last record of the evidence.
     found: BTreeSet<(String, u64, u64)>,
 }
 
 impl Window {
-    /// `blind`: something of before may have been forgotten.
+    /// Creates a window. `blind`: earlier records may have been dropped.
     pub(super) fn new(scenario: Arc<Scenario>, blind: bool) -> Self {
         Self {
             scenario,
@@ -71,7 +72,7 @@ impl Window {
         }
     }
 
-    /// Remembers a record; of a long list only its first items.
+    /// Adds a record; of a long list only its first items.
     pub(super) fn keep(&mut self, record: &Record) {
         if self.blind {
             let begins = matches!(&record.what, What::Request { query, .. } if asks_back(query).is_none());
@@ -92,28 +93,28 @@ impl Window {
         self.records.push(record);
     }
 
-    /// How many records' memory it takes: its records with items and texts, and the room kept for more.
+    /// Returns the memory use in records: records with items and texts, and spare capacity.
     pub(super) fn held(&self) -> usize {
         self.weight + self.records.capacity() - self.records.len()
     }
 
-    /// Is it time to look for what can be forgotten?
+    /// Returns true if the window should be trimmed.
     fn is_full(&self, share: usize) -> bool {
         self.weight > share.max(self.trim_above.min(share.saturating_mul(PATIENCE)))
     }
 
-    /// The newest record's position.
+    /// Returns the newest record's position.
     pub(super) fn last(&self) -> u64 {
         self.records.last().map_or(0, |record| record.seq)
     }
 
-    /// The record that proves a violation: the last one, which is the client's.
+    /// Returns the record that proves a violation: the last one, which is the client's.
     pub(super) fn record(&self, found: &Contradiction) -> Option<&Record> {
         let last = found.evidence.iter().max()?;
         self.records.iter().find(|record| record.seq == *last)
     }
 
-    /// What is newly found, of what these requests may have broken.
+    /// Returns new violations, of the invariants that these requests may have broken.
     pub(super) fn look(&mut self, suspicions: &[Suspicion], now: Moment) -> Vec<Contradiction> {
         let wanted: BTreeSet<&str> = suspicions
             .iter()
@@ -142,12 +143,12 @@ impl Window {
             };
             let check = found.check.as_str();
             let is_suspected = suspected.contains(&(check, *last)) || open.contains(check);
-            // Nothing shows where the version is from: it may be from what was forgotten.
+            // The origin of the version is unknown: it may be from a dropped record.
             let unsure = check == "INV-01" && self.forgot && found.evidence.len() == 1;
             let key = match check {
-                // The rate is one story that goes on; what repeats it is no news.
+                // A rate violation continues; repetitions are not reported again.
                 "INV-16" if found.expected.contains("requests a second") => (found.check.clone(), 0, 0),
-                // More lists at the dead version are more of the same.
+                // Further lists at the expired version are the same violation.
                 "INV-04" if found.evidence.len() > 2 => (found.check.clone(), *first, 0),
                 _ => (found.check.clone(), *first, *last),
             };
@@ -158,7 +159,7 @@ impl Window {
         news
     }
 
-    /// Forgets what is not needed to go on, if it is time to.
+    /// Drops records that are no longer needed, if due.
     pub(super) fn trim(&mut self, share: usize) {
         if !self.is_full(share) {
             return;
@@ -179,7 +180,7 @@ impl Window {
         self.fit(share);
     }
 
-    /// Keeps only the newest lines, if there are many records; and nothing, if there still are too many.
+    /// Keeps only the newest lines if there are many records; clears the window if there are still too many.
     fn fit(&mut self, share: usize) {
         if self.records.len() > share / 2 {
             let lines = self.records.iter().filter(|record| is_line(record)).count();
@@ -224,12 +225,12 @@ impl Subject {
         }
     }
 
-    /// The resource.
+    /// Returns the plural of the resource.
     pub(super) fn plural(&self) -> &str {
         &self.plural
     }
 
-    /// The collections that hold all of this one.
+    /// Returns the collections that contain all of this one.
     pub(super) fn wider(&self) -> impl Iterator<Item = Self> {
         let parts = [&self.namespace, &self.labels, &self.fields];
         let given: Vec<usize> = (0..parts.len()).filter(|part| !parts[*part].is_empty()).collect();
@@ -258,14 +259,14 @@ impl Subject {
         })
     }
 
-    /// Is it one object, by its name?
+    /// Returns true for a single object, by name.
     pub(super) fn names_an_object(&self) -> bool {
         let mut fields = self.fields.split(',');
         fields.any(|field| field.starts_with("metadata.name="))
     }
 }
 
-/// `pods in default`, `deployments.apps where app=x`.
+/// Formats as `pods in default`, `deployments.apps where app=x`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.plural)?;
@@ -284,7 +285,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// The version or token a request brings back to the server, if any.
+/// Returns the version or token that a request sends back to the server, if any.
 pub(super) fn asks_back(query: &[(String, String)]) -> Option<&str> {
     let value = |wanted: &str| {
         let found = query.iter().find(|(name, _)| name == wanted);
