@@ -30,8 +30,8 @@ client runs with its defaults, behind an adapter that reports what the library d
 scenarios are those of [scenarios/](scenarios), the requirements those of
 [requirements/catalogue.yaml](requirements/catalogue.yaml).
 
-**This is a first measurement:** most clients were run once. A failure that is wrong is a bug of this repository; please open an
-issue.
+**Measured twice:** every client was run at least twice, and what came out differently is *not judged*. A failure that is wrong
+is a bug of this repository; please open an issue.
 
 * *Kept* counts requirements that at least one judged scenario covers, and that the client broke in none. A scenario that
   fails counts against every requirement that it covers, so that the counts are lower bounds.

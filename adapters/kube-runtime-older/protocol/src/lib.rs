@@ -1,0 +1,121 @@
+//! The adapter protocol for a client that is a stream: lines out, commands in. It must not know any version of kube-rs.
+
+use std::io::{self, BufRead as _, Write as _};
+use std::process::ExitCode;
+
+use futures::stream::{BoxStream, StreamExt as _};
+use serde_json::{json, Value};
+use tokio::sync::mpsc;
+
+/// What the adapter says of its client.
+pub struct Hello {
+    /// Name of the client.
+    pub name: &'static str,
+    /// Version of the library.
+    pub version: &'static str,
+    /// Capabilities, by their words.
+    pub caps: &'static [&'static str],
+}
+
+/// What an event of the library is on standard output: no line, one, or several.
+pub type Lines = Vec<Value>;
+
+/// `init`, the objects of a set, `init-done`.
+pub fn set(objects: impl IntoIterator<Item = Value>) -> Lines {
+    let items = objects
+        .into_iter()
+        .map(|obj| json!({"ev": "init-apply", "obj": obj}));
+    let begun = std::iter::once(json!({"ev": "init"}));
+    begun.chain(items).chain([json!({"ev": "init-done"})]).collect()
+}
+
+/// An object that was added or changed.
+pub fn apply(obj: Value) -> Lines {
+    vec![json!({"ev": "apply", "obj": obj})]
+}
+
+/// An object that was deleted.
+pub fn delete(obj: Value) -> Lines {
+    vec![json!({"ev": "delete", "obj": obj})]
+}
+
+/// An error that the library reports.
+pub fn error(message: String, code: Option<u16>) -> Lines {
+    vec![json!({"ev": "error", "message": message, "code": code.filter(|code| *code != 0)})]
+}
+
+/// Plays the adapter until `stop` or the end of input. `start` makes the stream of events of the command `start`.
+pub fn serve(
+    hello: Hello,
+    start: impl AsyncFnOnce(Value) -> Result<BoxStream<'static, Lines>, String>,
+) -> ExitCode {
+    let client = json!({
+        "name": hello.name, "lang": "rust", "version": hello.version,
+        "url": "https://github.com/kube-rs/kube", "issues": "https://github.com/kube-rs/kube/issues",
+    });
+    let hello = json!({
+        "ev": "hello", "protocol": 1, "client": client, "contracts": ["informer"], "caps": hello.caps, "recovers": "library",
+    });
+    print(&hello);
+    let (heard, mut commands) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if heard.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let Ok(runtime) = runtime else {
+        return ExitCode::FAILURE;
+    };
+    runtime.block_on(async move {
+        let mut start = Some(start);
+        let mut events: BoxStream<'static, Lines> = futures::stream::pending().boxed();
+        loop {
+            let line = tokio::select! {
+                biased;
+                line = commands.recv() => line,
+                lines = events.next() => {
+                    match lines {
+                        Some(lines) => lines.iter().for_each(print),
+                        None => {
+                            events = futures::stream::pending().boxed();
+                            print(&json!({"ev": "end"}));
+                        }
+                    }
+                    continue;
+                }
+            };
+            let Some(line) = line else { return };
+            let command: Value = serde_json::from_str(&line).unwrap_or_default();
+            match (command["cmd"].as_str(), start.take()) {
+                (Some("stop"), _) => return,
+                (Some("start"), Some(start)) if command["contract"] == "informer" => {
+                    match start(command).await {
+                        Ok(stream) => events = stream,
+                        Err(why) => {
+                            error(why, None).iter().for_each(print);
+                            print(&json!({"ev": "end"}));
+                        }
+                    }
+                }
+                (Some("start"), _) => {
+                    print(&json!({"ev": "unsupported", "what": "contract", "why": "only informer"}))
+                }
+                (other, unused) => {
+                    start = unused;
+                    print(&json!({"ev": "unsupported", "what": "cmd", "why": other}));
+                }
+            }
+        }
+    });
+    runtime.shutdown_background();
+    ExitCode::SUCCESS
+}
+
+fn print(line: &Value) {
+    let mut out = io::stdout().lock();
+    // A reader that is gone has ended the test.
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
