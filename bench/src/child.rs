@@ -1,4 +1,4 @@
-//! A server under test: a process of its own on a core of its own, looked at through `/proc` alone.
+//! A server under test: a separate process on a dedicated core, observed through `/proc` only.
 
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::net::SocketAddr;
@@ -9,38 +9,37 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The core the servers run on; the clients run on the other.
+/// The servers' core; the clients run on the other one.
 const CORE: &str = "0";
 
-/// A running server. Killed when dropped.
+/// A running server. Killed on drop.
 pub(crate) struct Child {
     process: Process,
     pub(crate) address: SocketAddr,
-    /// The certificate of the authority it says to trust, as PEM.
+    /// PEM certificate of the authority from its kubeconfig.
     pub(crate) authority: Option<Vec<u8>>,
-    /// Held open: a server that says something more must not die of it.
+    /// Kept open, so that a server that prints more does not fail.
     _stdout: BufReader<ChildStdout>,
 }
 
-/// What `/proc` says of a process.
+/// Memory of a process, from `/proc`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Memory {
-    /// Bytes that are its own: `RssAnon`.
+    /// Private memory in bytes: `RssAnon`.
     pub(crate) own: u64,
-    /// The most it ever had resident: `VmHWM`.
+    /// Peak resident memory in bytes: `VmHWM`.
     pub(crate) peak: u64,
 }
 
 impl Child {
-    /// Starts `program`, which prints where it listens as the last word of its first line, either as an address or as
-    /// the path of a kubeconfig.
+    /// Starts `program`. The last word of its first output line must be its address or the path of a kubeconfig.
     pub(crate) fn start(program: &Path, arguments: &[&str]) -> io::Result<Self> {
         let mut command = pinned(program);
         command.args(arguments);
         Self::spawned(command, program)
     }
 
-    /// The same without a core of its own: choosing one takes a program that is started first.
+    /// Starts `program` without a dedicated core: pinning needs a wrapper program, which takes time to start.
     pub(crate) fn start_anywhere(program: &Path, arguments: &[&str]) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.args(arguments);
@@ -48,7 +47,7 @@ impl Child {
     }
 
     fn spawned(mut command: Command, program: &Path) -> io::Result<Self> {
-        // A log is not what is measured.
+        // Logging is not part of the measurement.
         let stderr = if std::env::var_os("BENCH_STDERR").is_some() {
             Stdio::inherit()
         } else {
@@ -104,10 +103,10 @@ impl Child {
         })
     }
 
-    /// Processor time spent so far, in ticks of 10 ms.
+    /// Returns the CPU time so far, in ticks of 10 ms.
     pub(crate) fn cpu(&self) -> io::Result<Duration> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
-        // The name in parentheses may hold anything.
+        // The name in parentheses may contain any character.
         let fields = text.rsplit(')').next().unwrap_or_default();
         let ticks: u64 = fields
             .split_whitespace()
@@ -121,13 +120,13 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have exited already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// `program` on the servers' core, where the system can do that.
+/// Returns a command that runs `program` on the servers' core, if the system supports it.
 pub(crate) fn pinned(program: &Path) -> Command {
     if can_pin() {
         let mut command = Command::new("taskset");
@@ -137,7 +136,7 @@ pub(crate) fn pinned(program: &Path) -> Command {
     Command::new(program)
 }
 
-/// Are there two cores, and a way to choose one?
+/// Returns true if there are two cores and a program for pinning.
 pub(crate) fn can_pin() -> bool {
     let two = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
         || std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.matches("processor\t").count() > 1);

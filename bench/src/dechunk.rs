@@ -1,16 +1,16 @@
-//! The framing of a chunked body (RFC 9112, section 7.1), taken off without looking at what is in it: a benchmark that
-//! searched every byte it reads would measure itself.
+//! Decodes the framing of a chunked body (RFC 9112, section 7.1) without scanning its content: scanning every byte
+//! would dominate the measurement.
 
-/// Where in the framing a reader is.
+/// State of the decoder.
 #[derive(Debug, Default)]
 pub(crate) struct Dechunk {
     state: State,
     size: u64,
-    /// Bytes of content so far.
+    /// Number of content bytes so far.
     pub(crate) content: u64,
-    /// Lines of content so far, if they are counted.
+    /// Number of content lines so far, if counted.
     pub(crate) lines: Option<u64>,
-    /// The last chunk came.
+    /// The last chunk was received.
     pub(crate) over: bool,
 }
 
@@ -18,17 +18,17 @@ pub(crate) struct Dechunk {
 enum State {
     #[default]
     Size,
-    /// Behind the size, up to the end of its line.
+    /// After the size, up to the end of its line.
     Extension,
     Content {
         left: u64,
     },
-    /// The line end behind a chunk.
+    /// The line end after a chunk.
     LineEnd,
 }
 
 impl Dechunk {
-    /// One that looks at the content after all.
+    /// Creates a decoder that does scan the content.
     pub(crate) fn counting_lines() -> Self {
         Self {
             lines: Some(0),
@@ -36,7 +36,7 @@ impl Dechunk {
         }
     }
 
-    /// Takes in the next bytes off the connection.
+    /// Decodes the next bytes from the connection.
     pub(crate) fn take(&mut self, mut bytes: &[u8]) {
         while let Some((&first, rest)) = bytes.split_first() {
             match self.state {
@@ -81,7 +81,7 @@ mod tests {
     use super::Dechunk;
 
     #[test]
-    fn content_is_counted_however_it_is_cut() {
+    fn content_is_counted_for_any_chunking() {
         let body = b"5\r\nhello\r\n1A;x=y\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n";
         for cut in 1..body.len() {
             let mut reader = Dechunk::default();

@@ -1,8 +1,8 @@
-//! Objects in the sizes that clusters have.
+//! Objects of realistic sizes.
 
 use serde_json::json;
 
-/// A Pod that a server stores in about 2.7 KB of JSON, of which 1.1 KB are the managed fields of who created it.
+/// Returns a Pod that takes about 2.7 KB of JSON in a server, of which 1.1 KB are managed fields of its creation.
 pub(crate) fn pod(number: u64) -> Vec<u8> {
     let name = format!("web-{:05}-{number:07}", number % 30_000);
     let condition = |kind: &str| {
@@ -68,7 +68,7 @@ pub(crate) fn pod(number: u64) -> Vec<u8> {
     pod.to_string().into_bytes()
 }
 
-/// A ConfigMap with `padding` bytes in it. `n` changes what it says and not how long it is.
+/// Returns a ConfigMap with `padding` bytes. `n` changes its content but not its length.
 pub(crate) fn config_map(name: &str, label: &str, padding: usize, n: u64) -> Vec<u8> {
     let map = json!({
         "apiVersion": "v1",

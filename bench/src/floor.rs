@@ -1,4 +1,4 @@
-//! What there is to approach: servers that write the same bytes and know nothing.
+//! Baselines: servers that write the same bytes without any logic.
 
 pub(crate) mod bare;
 pub(crate) mod writer;

@@ -1,4 +1,4 @@
-//! Requests over one kept connection, one after the other: set-up, and what is not measured by the number.
+//! Sequential requests on one kept-alive connection: for set-up, and where throughput is not measured.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -6,38 +6,38 @@ use std::time::Duration;
 
 use crate::dechunk::Dechunk;
 
-/// How long a server may be silent before a measurement is given up.
+/// Maximum silence of a server before a measurement is aborted.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A connection of its own.
+/// A connection with buffers.
 pub(crate) struct Connection {
     socket: TcpStream,
     buffer: Vec<u8>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Bytes of its body.
+    /// Length of its body in bytes.
     pub(crate) length: u64,
-    /// The body, where it was asked to be kept.
+    /// The body, if requested.
     pub(crate) body: Vec<u8>,
 }
 
-/// How an answer says where it ends.
+/// How the length of a body is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(u64),
     Chunked,
 }
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) framing: Framing,
-    /// Where the body begins.
+    /// Offset of the body.
     pub(crate) end: usize,
 }
 
@@ -51,19 +51,19 @@ impl Connection {
         })
     }
 
-    /// A bare socket, for who brings a buffer.
+    /// Opens a bare socket, for callers with their own buffer.
     pub(crate) fn open_quietly(address: SocketAddr) -> io::Result<TcpStream> {
         let socket = TcpStream::connect_timeout(&address, PATIENCE)?;
         socket.set_nodelay(true)?;
         Ok(socket)
     }
 
-    /// Sends a request, for an answer that is read later.
+    /// Sends a request whose response is read later.
     pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<()> {
         self.socket.write_all(request)
     }
 
-    /// Reads an answer; its body is kept if `keep`.
+    /// Reads a response; `keep`: keeps its body.
     pub(crate) fn receive(&mut self, keep: bool) -> io::Result<Answer> {
         let mut filled = 0;
         let head = loop {
@@ -113,7 +113,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Asks, and reads the answer.
+    /// Sends a request and reads the response.
     pub(crate) fn ask(&mut self, request: &[u8], keep: bool) -> io::Result<Answer> {
         self.send(request)?;
         self.receive(keep)
@@ -121,7 +121,7 @@ impl Connection {
 }
 
 impl Answer {
-    /// The answer, if it is a success.
+    /// Returns the response if it is a success.
     pub(crate) fn good(self, what: &str) -> io::Result<Self> {
         if (200..300).contains(&self.status) {
             return Ok(self);
@@ -134,7 +134,7 @@ impl Answer {
     }
 }
 
-/// A request of this method, with a JSON body where there is one.
+/// Formats a request, with a JSON body if there is one.
 pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
     let mut request =
         format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n").into_bytes();
@@ -152,7 +152,8 @@ pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
     request
 }
 
-/// A request to watch, from others than those who set things up: the server takes who bears one name for one client.
+/// Formats a watch request with another User-Agent than set-up requests: the server treats a User-Agent as one
+/// client.
 pub(crate) fn watch(path: &str, version: &str) -> Vec<u8> {
     format!(
         "GET {path}?watch=true&resourceVersion={version} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: watchers\r\nAccept: \
@@ -161,7 +162,7 @@ pub(crate) fn watch(path: &str, version: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Reads the head of an answer; `None` while it is not there whole.
+/// Parses the head of a response; `None` while it is incomplete.
 pub(crate) fn head(bytes: &[u8]) -> io::Result<Option<Head>> {
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
         return Ok(None);
@@ -188,7 +189,7 @@ pub(crate) fn head(bytes: &[u8]) -> io::Result<Option<Head>> {
     }))
 }
 
-/// The content of a chunked body that is there whole.
+/// Returns the content of a complete chunked body.
 fn joined(mut raw: &[u8]) -> Vec<u8> {
     let mut content = Vec::with_capacity(raw.len());
     while let Some(line) = raw.windows(2).position(|two| two == b"\r\n") {
@@ -211,7 +212,7 @@ mod tests {
     use super::{Framing, head, joined};
 
     #[test]
-    fn a_head_is_read_when_it_is_whole() {
+    fn a_head_is_parsed_when_complete() {
         let text = b"HTTP/1.1 201 Created\r\ncontent-Length: 12\r\n\r\nbody";
         assert!(head(&text[..30]).expect("so far it is HTTP").is_none());
         let head = head(text).expect("it is HTTP").expect("it is whole");

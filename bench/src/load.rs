@@ -1,4 +1,4 @@
-//! Requests from many connections at once, from one thread: as many as a server takes.
+//! Requests on many concurrent connections, from one thread: as many as a server handles.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::SocketAddr;
@@ -14,9 +14,9 @@ use crate::swarm::now;
 /// How connections are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Kept: a request after the other.
+    /// Kept alive: sequential requests.
     Kept,
-    /// One request each.
+    /// One request per connection.
     Once,
 }
 
@@ -27,7 +27,7 @@ struct Asker {
     body: Dechunk,
 }
 
-/// Asks `count` times over `connections` at a time, with the requests that `next` writes, and gives how long it took.
+/// Sends `count` requests over `connections` at a time, written by `next`; returns the duration.
 pub(crate) fn run(
     address: SocketAddr,
     connections: usize,
@@ -57,7 +57,7 @@ pub(crate) fn run(
         asker.answer.clear();
         asker.head = None;
         asker.body = Dechunk::default();
-        // A request is smaller than the buffer of a socket that has nothing else to send.
+        // A request fits into the empty send buffer of a socket.
         asker.socket.write_all(&request)?;
         Ok(true)
     };
@@ -121,7 +121,7 @@ fn open(poll: &Poll, address: SocketAddr, number: usize) -> io::Result<Asker> {
 }
 
 impl Asker {
-    /// Is the answer there whole?
+    /// Processes bytes; returns true when the response is complete.
     fn take(&mut self, bytes: &[u8]) -> io::Result<bool> {
         let mut content = bytes;
         if self.head.is_none() {

@@ -1,7 +1,7 @@
-//! `cargo xtask bench server` and `cargo xtask soak`: the served fake from outside, as a process of its own, beside
-//! floors and peers in the same run.
+//! `cargo xtask bench server` and `cargo xtask soak`: measures the served fake as a separate process, compared with
+//! baselines and peers in the same run.
 //!
-//! Only ratios taken side by side mean something; absolute numbers are those of the machine.
+//! Only ratios within one run are meaningful; absolute numbers depend on the machine.
 
 mod child;
 mod dechunk;
@@ -33,11 +33,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Measures a served fake and prints the table of rows.
+    /// Measure a served fake and print the table of rows
     Server(Server),
-    /// Loads a served fake for a while and says whether its memory stays flat.
+    /// Run a load on a served fake and check that its memory stays flat
     Soak(soak::Soak),
-    /// A server to compare with, for as long as it is not killed.
+    /// Run a baseline server until killed
     #[command(hide = true)]
     Floor {
         #[arg(value_enum)]
@@ -47,19 +47,19 @@ enum What {
 
 #[derive(clap::Args)]
 struct Server {
-    /// The server under test: a release build of `fake-apiserver`.
+    /// Server under test: a release build of `fake-apiserver`
     #[arg(long, value_name = "PATH")]
     binary: PathBuf,
-    /// Where peers are installed; without it they are left out.
+    /// Folder of installed peers; without it they are skipped
     #[arg(long, value_name = "FOLDER")]
     peers: Option<PathBuf>,
-    /// How to print.
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Only these rows, by the beginning of their names: `S1,S5,LIST`.
+    /// Only these rows, by name prefix: `S1,S5,LIST`
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Small sizes and one repetition: does it all still run? Nothing is judged.
+    /// Small sizes and one repetition, to test the benchmark itself; nothing is judged
     #[arg(long)]
     smoke: bool,
 }
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Exit code 0: every row that is judged meets its must, or nothing is judged; 1: one does not; 3: something broke.
+/// Returns exit code 0 if every judged row meets its "must", or nothing is judged; 1 if one does not; 3 on errors.
 fn measure(server: &Server) -> io::Result<ExitCode> {
     let ground = Ground {
         server: server.binary.clone(),

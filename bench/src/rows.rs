@@ -1,4 +1,4 @@
-//! What is measured, in groups that share a set-up.
+//! Measurements, in groups that share a set-up.
 
 mod fanout;
 mod idle;
@@ -15,31 +15,31 @@ use crate::child::Child;
 use crate::http::{Answer, Connection, request, watch};
 use crate::table::Measured;
 
-/// Where and how much.
+/// Programs and sizes of a run.
 pub(crate) struct Ground {
     /// The server under test.
     pub(crate) server: PathBuf,
-    /// This program, which is the floors too.
+    /// This program, which also contains the baselines.
     pub(crate) own: PathBuf,
-    /// Where peers are installed.
+    /// Folder of installed peers.
     pub(crate) peers: Option<PathBuf>,
     pub(crate) sizes: Sizes,
 }
 
-/// How much of everything.
+/// Sizes of the measurements.
 pub(crate) struct Sizes {
-    /// Interleaved repetitions of which the median counts.
+    /// Number of interleaved repetitions; the median counts.
     pub(crate) repetitions: usize,
     pub(crate) starts: usize,
     /// The official thresholds.
     pub(crate) pods: u64,
     pub(crate) watchers: usize,
-    /// Watchers of the smaller fan-out.
+    /// Number of watchers of the smaller fan-out.
     pub(crate) fewer_watchers: usize,
-    /// Events a repetition delivers one by one to the fewer and to all watchers.
+    /// Events per repetition delivered one by one, to the smaller and to the full fan-out.
     pub(crate) paced: u64,
     pub(crate) paced_to_all: u64,
-    /// Events of a burst.
+    /// Number of events of a burst.
     pub(crate) burst: u64,
     pub(crate) requests: u64,
     pub(crate) connections: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Group {
     pub(crate) measure: fn(&Ground) -> io::Result<Measured>,
 }
 
-/// All of them, in the order of the table.
+/// All groups, in the order of the table.
 pub(crate) const GROUPS: [Group; 7] = [
     Group {
         rows: &["S1", "S2", "S3"],
@@ -116,12 +116,12 @@ pub(crate) const GROUPS: [Group; 7] = [
 ];
 
 impl Ground {
-    /// A server under test that has nothing but what every cluster has.
+    /// Starts a server under test that contains only the default objects of a cluster.
     pub(crate) fn ours(&self) -> io::Result<Child> {
         Child::start(&self.server, &["serve", "--quiet"])
     }
 
-    /// A server to compare with.
+    /// Starts a baseline server.
     pub(crate) fn floor(&self, which: &str) -> io::Result<Child> {
         Child::start(&self.own, &["floor", which])
     }
@@ -129,12 +129,12 @@ impl Ground {
 
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// POSTs an object.
+/// Creates an object by POST.
 fn create(connection: &mut Connection, path: &str, body: &[u8]) -> io::Result<Answer> {
     connection.ask(&request("POST", path, body), true)?.good("a POST")
 }
 
-/// The resourceVersion a list would have now.
+/// Returns the resourceVersion of a LIST.
 pub(crate) fn current_version(connection: &mut Connection) -> io::Result<String> {
     let answer = connection.ask(&request("GET", &format!("{CONFIG_MAPS}?limit=1"), b""), true)?;
     let list: serde_json::Value = serde_json::from_slice(&answer.good("a LIST")?.body)?;
@@ -146,7 +146,7 @@ pub(crate) fn current_version(connection: &mut Connection) -> io::Result<String>
         .ok_or_else(|| io::Error::other("a list has no resourceVersion"))
 }
 
-/// A watch of ConfigMaps from a version on.
+/// Formats a watch request for ConfigMaps, starting at a version.
 pub(crate) fn watch_from(version: &str) -> Vec<u8> {
     watch(CONFIG_MAPS, version)
 }

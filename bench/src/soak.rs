@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: a bounded, mixed load for as long as is asked, and whether the server's memory stays flat.
+//! `cargo xtask soak`: runs a bounded, mixed load for a given time, and checks that the server's memory stays flat.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -17,46 +17,46 @@ use crate::table::median;
 
 #[derive(clap::Args)]
 pub(crate) struct Soak {
-    /// The server under test: a release build of `fake-apiserver`.
+    /// Server under test: a release build of `fake-apiserver`.
     #[arg(long, value_name = "PATH")]
     binary: PathBuf,
-    /// For how long.
+    /// Duration in minutes.
     #[arg(long, default_value_t = 10.0)]
     minutes: f64,
-    /// How to print.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
 }
 
-/// Rounds a second. A round is about fifty requests and a few new watches.
+/// Rounds per second. A round has about fifty requests and a few new watches.
 const ROUNDS_A_SECOND: u32 = 20;
 
-/// Objects there are at most.
+/// Maximum number of objects.
 const OBJECTS: u64 = 500;
 
-/// Watchers that stay, and that come and go.
+/// Number of permanent and of short-lived watchers.
 const STAYING: usize = 50;
 const PASSING: usize = 5;
 
-/// Rounds a passing watcher stays for.
+/// Lifetime of a short-lived watcher, in rounds.
 const STAY: u64 = 40;
 
-/// Bytes in every object.
+/// Padding of every object, in bytes.
 const PADDING: usize = 900;
 
-/// Time between two looks at the memory.
+/// Interval between memory samples.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// The part of the run that fills what is bounded: the trace, the history, the allocator's pools.
+/// Share of the run in which bounded buffers fill: the trace, the history, the allocator's pools.
 const WARM_UP: f64 = 0.35;
 
-/// Memory may grow by this part of itself over the rest of the run, or by so many bytes.
+/// Allowed growth of memory over the rest of the run, as a share or in bytes.
 const GROWTH_MAX: f64 = 0.05;
 const GROWTH_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Exit code 0: flat; 1: not.
+/// Returns exit code 0 if memory is flat, 1 if not.
 pub(crate) fn run(soak: &Soak) -> io::Result<ExitCode> {
     let server = Child::start(&soak.binary, &["serve", "--quiet"])?;
     let whole = Duration::from_secs_f64(soak.minutes * 60.0);
@@ -117,17 +117,17 @@ pub(crate) fn run(soak: &Soak) -> io::Result<ExitCode> {
     })
 }
 
-/// What is done to the server.
+/// The load on the server.
 struct Load {
     connection: Connection,
     address: std::net::SocketAddr,
     staying: Swarm,
-    /// Watchers that leave in the round of the number.
+    /// Short-lived watchers, with the round in which they leave.
     passing: Vec<(u64, Swarm)>,
     round: u64,
-    /// What is there, as far as it was asked for.
+    /// Whether each object exists, as far as requests show.
     there: Vec<bool>,
-    /// A version of some time ago, to start watches and exact lists from.
+    /// An older version, to start watches and exact lists from.
     old: String,
     requests: u64,
     lines: u64,
@@ -154,7 +154,7 @@ impl Load {
         self.round += 1;
         let round = self.round;
         for n in 0..40 {
-            // A walk over all names that never comes back in the same order.
+            // Visits all names in an order that does not repeat.
             let number = (round * 97 + n * 31 + round / 7) % OBJECTS;
             self.touch(number, round + n)?;
         }
@@ -166,7 +166,7 @@ impl Load {
         )?;
         self.ask("GET", &format!("{CONFIG_MAPS}/soak-{:05}", round % OBJECTS), b"")?;
         self.ask("GET", "/api/v1/pods", b"")?;
-        // Of the past: answered 200 or 410, as it is kept or not.
+        // An old version: 200 or 410, depending on whether it is still available.
         let old = format!(
             "{CONFIG_MAPS}?resourceVersion={}&resourceVersionMatch=Exact&limit=10",
             self.old
@@ -222,7 +222,7 @@ impl Load {
     fn ask(&mut self, method: &str, path: &str, body: &[u8]) -> io::Result<()> {
         self.requests += 1;
         let answer = self.connection.ask(&request(method, path, body), false)?;
-        // What is gone is gone, and what is too old is too old; anything else would not be the load that is meant.
+        // 404 and 410 are expected; other errors mean that the load is not the intended one.
         if matches!(answer.status, 200 | 201 | 404 | 410) {
             return Ok(());
         }
@@ -230,19 +230,19 @@ impl Load {
     }
 }
 
-/// Is it flat?
+/// Result: whether memory is flat.
 #[derive(Debug)]
 struct Verdict {
     flat: bool,
     middle: f64,
-    /// Bytes a minute.
+    /// Growth in bytes per minute.
     slope: f64,
     growth: f64,
     allowed: f64,
 }
 
 impl Verdict {
-    /// Of samples of minutes and bytes.
+    /// Evaluates samples of minutes and bytes.
     fn of(samples: &[(f64, f64)], minutes: f64) -> Self {
         let warm: Vec<(f64, f64)> = samples
             .iter()
@@ -254,7 +254,7 @@ impl Verdict {
         let growth = slope * minutes * (1.0 - WARM_UP);
         let allowed = (middle * GROWTH_MAX).max(GROWTH_BYTES);
         Self {
-            // Without a sample there is nothing to say so.
+            // Without samples the result is not flat.
             flat: growth <= allowed,
             middle,
             slope,
@@ -264,7 +264,7 @@ impl Verdict {
     }
 }
 
-/// The median of the slopes between all pairs of samples (Theil and Sen): a sawtooth does not tilt it.
+/// Returns the median of the slopes of all pairs of samples (Theil–Sen estimator), which a sawtooth does not affect.
 fn slope(samples: &[(f64, f64)]) -> f64 {
     let pairs = samples.iter().enumerate().flat_map(|(index, early)| {
         samples[index + 1..]
@@ -274,10 +274,7 @@ fn slope(samples: &[(f64, f64)]) -> f64 {
     median(pairs.collect())
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a soak is an edge: it paces itself by the real clock"
-)]
+#[expect(clippy::disallowed_methods, reason = "a soak test runs in real time")]
 fn rest(round_began: Instant) {
     let round = Duration::from_secs(1) / ROUNDS_A_SECOND;
     std::thread::sleep(round.saturating_sub(round_began.elapsed()));
@@ -295,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_told_from_filling_up_and_from_a_sawtooth() {
+    fn growth_is_distinguished_from_warm_up_and_sawtooth() {
         let filling = Verdict::of(&minutes(|minute| 100.0 - 90.0 * (-minute * 3.0).exp()), 10.0);
         assert!(filling.flat, "{filling:?}");
         let sawtooth = Verdict::of(&minutes(|minute| 80.0 + 20.0 * minute.fract()), 10.0);

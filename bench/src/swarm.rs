@@ -1,4 +1,4 @@
-//! Many watchers in one thread. They count what they are sent and note when they have it.
+//! Many watchers in one thread. They count received bytes and record when they have received an event.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::SocketAddr;
@@ -10,10 +10,10 @@ use mio::{Events, Interest, Poll, Token};
 use crate::dechunk::Dechunk;
 use crate::http::{Connection, PATIENCE, head};
 
-/// How long all watchers together may take for one thing.
+/// Timeout for all watchers together.
 const PATIENCE_WITH_ALL: Duration = Duration::from_secs(120);
 
-/// Open watches.
+/// A set of open watches.
 pub(crate) struct Swarm {
     poll: Poll,
     events: Events,
@@ -24,13 +24,13 @@ pub(crate) struct Swarm {
 struct Watcher {
     socket: TcpStream,
     body: Dechunk,
-    /// What came before the head was whole.
+    /// Bytes received before the head was complete.
     head: Vec<u8>,
     headed: bool,
 }
 
 impl Swarm {
-    /// Opens `count` connections, sends `request` on each and waits for all heads.
+    /// Opens `count` connections, sends `request` on each and waits for all response heads.
     pub(crate) fn open(address: SocketAddr, request: &[u8], count: usize) -> io::Result<Self> {
         let mut swarm = Self {
             poll: Poll::new()?,
@@ -72,7 +72,7 @@ impl Swarm {
         Ok(swarm)
     }
 
-    /// Waits until every watcher was sent `content` bytes in all, and gives when each was.
+    /// Waits until every watcher has received `content` bytes in total; returns when each had.
     pub(crate) fn reach(&mut self, content: u64) -> io::Result<Vec<Instant>> {
         let behind = |watcher: &Watcher| watcher.body.content < content;
         let mut left = self.watchers.iter().filter(|watcher| behind(watcher)).count();
@@ -91,7 +91,8 @@ impl Swarm {
         Ok(arrivals)
     }
 
-    /// Waits until every watcher was sent so many lines in all. Only one counts them; the others were sent the same.
+    /// Waits until every watcher has received this many lines in total. Only one watcher counts lines; all receive
+    /// the same.
     pub(crate) fn reach_lines(&mut self, lines: u64) -> io::Result<Vec<Instant>> {
         let counted = |swarm: &Self| swarm.watchers.first().and_then(|first| first.body.lines);
         let mut arrivals = Vec::new();
@@ -108,7 +109,7 @@ impl Swarm {
         Ok(arrivals)
     }
 
-    /// Reads what is there by now, and lets go of whose watch is over.
+    /// Reads available bytes, and drops watches that ended.
     pub(crate) fn drain(&mut self) -> io::Result<()> {
         self.poll.poll(&mut self.events, Some(Duration::ZERO))?;
         for event in &self.events {
@@ -125,7 +126,7 @@ impl Swarm {
         Ok(())
     }
 
-    /// Lines that the one watcher was sent who counts them.
+    /// Returns the number of lines received by the watcher that counts them.
     pub(crate) fn lines(&self) -> u64 {
         self.watchers
             .first()
@@ -133,7 +134,7 @@ impl Swarm {
             .unwrap_or(0)
     }
 
-    /// Bytes that each watcher was sent, of which all were sent the same.
+    /// Returns the number of bytes received per watcher; all receive the same.
     pub(crate) fn content(&self) -> u64 {
         self.watchers
             .iter()
@@ -142,8 +143,8 @@ impl Swarm {
             .unwrap_or(0)
     }
 
-    /// Reads what is there. `seen` is told of each watcher that was read, and of its content before. Fails when nothing comes
-    /// any more, and at `given_up`.
+    /// Reads available bytes. `seen` is called for each watcher that was read, with its previous content length.
+    /// Fails if no more bytes can arrive, and at `given_up`.
     fn turn(&mut self, given_up: Instant, mut seen: impl FnMut(&mut Watcher, u64)) -> io::Result<()> {
         let left = given_up.saturating_duration_since(now());
         self.poll.poll(&mut self.events, Some(left.min(PATIENCE)))?;
@@ -186,15 +187,12 @@ impl Watcher {
     }
 }
 
-/// Says what was waited for when it went wrong.
+/// Adds a description of what was awaited to an error.
 fn waiting_for(what: impl Fn() -> String) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("waiting for {}: {error}", what()))
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a benchmark is an edge: it measures real time"
-)]
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }

@@ -1,8 +1,8 @@
-//! What was measured, against what was asked for.
+//! Results compared with their limits.
 
 use serde_json::json;
 
-/// Which way is better, and where the line is.
+/// A limit with its direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Line {
     AtLeast(f64),
@@ -12,22 +12,22 @@ pub(crate) enum Line {
 /// What a row is judged by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Judged {
-    /// Ours over the other's.
+    /// The ratio of ours to the other.
     Ratio { must: Line, moonshot: Line },
-    /// Ours as it is.
+    /// Our value.
     Value { must: Line, moonshot: Line },
-    /// Nothing: it is there to be seen.
+    /// Nothing: for information only.
     Not,
 }
 
-/// One row.
+/// A row of the table.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) work: String,
     pub(crate) unit: &'static str,
     pub(crate) ours: f64,
-    /// What it is compared with, and what that did.
+    /// Name and value of the comparison.
     pub(crate) other: Option<(&'static str, f64)>,
     pub(crate) judged: Judged,
 }
@@ -45,7 +45,7 @@ impl Row {
         }
     }
 
-    /// `None`: not judged.
+    /// Returns which limit was met; `None`: not judged.
     fn met(&self) -> Option<Met> {
         let (value, must, moonshot) = self.lines()?;
         Some(if moonshot.holds(value) {
@@ -95,11 +95,11 @@ impl Line {
 pub(crate) struct Table {
     judges: bool,
     rows: Vec<Row>,
-    /// What could not be measured, and why.
+    /// Measurements that were skipped, with reasons.
     skipped: Vec<String>,
 }
 
-/// What a group of rows came to.
+/// Results of a group of rows.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) rows: Vec<Row>,
@@ -116,7 +116,7 @@ impl From<Vec<Row>> for Measured {
 }
 
 impl Table {
-    /// An empty one. `judges`: are the sizes those the lines are drawn for?
+    /// Creates an empty table. `judges`: whether the sizes are those of the limits.
     pub(crate) fn new(judges: bool) -> Self {
         Self {
             judges,
@@ -212,7 +212,7 @@ impl Table {
     }
 }
 
-/// Three digits say all that a measurement knows.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         big if big >= 1e6 => format!("{:.2}M", value / 1e6),
@@ -224,7 +224,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The middle one; the mean of the two in the middle.
+/// Returns the median; the mean of the two middle values for an even number.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_an_even_number_lies_between_two() {
+    fn the_median_of_an_even_number_is_the_mean_of_the_middle_two() {
         assert_eq!((median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0])), (2.0, 2.5));
     }
 }

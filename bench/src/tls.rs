@@ -1,4 +1,4 @@
-//! Connections over TLS to a server that has an authority of its own. Knows nothing of what is asked on them.
+//! TLS connections to a server with its own certificate authority. Independent of the requests sent.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,13 +10,13 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::child::Child;
 
-/// A connection, written to and read from like any other.
+/// A TLS connection with blocking reads and writes.
 pub(crate) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
-/// Trusts the authority that the server told of.
+/// Returns a configuration that trusts the server's certificate authority.
 ///
 /// # Errors
-/// If it told of none, or of none that can be read.
+/// If the server printed none, or it cannot be parsed.
 pub(crate) fn trust(server: &Child) -> io::Result<Arc<ClientConfig>> {
     let authority = server.authority.as_deref();
     let authority = authority.ok_or_else(|| io::Error::other("the server has told of no authority"))?;
@@ -32,20 +32,20 @@ pub(crate) fn trust(server: &Child) -> io::Result<Arc<ClientConfig>> {
     Ok(Arc::new(trusting))
 }
 
-/// Opens a connection, which shakes hands with what is written first.
+/// Opens a connection; the handshake happens with the first write.
 pub(crate) fn open(server: &Child, trusting: &Arc<ClientConfig>) -> io::Result<TlsStream> {
     let name = ServerName::from(server.address.ip());
     let session = ClientConnection::new(Arc::clone(trusting), name).map_err(io::Error::other)?;
     let socket = TcpStream::connect(server.address)?;
-    // Otherwise what is measured is how long the other side puts its acknowledgement off.
+    // Otherwise delayed acknowledgements would be measured.
     socket.set_nodelay(true)?;
     Ok(StreamOwned::new(session, socket))
 }
 
-/// Sends a request, and reads how its answer begins.
+/// Sends a request, and reads the start of the response.
 ///
 /// # Errors
-/// If that is not `200`.
+/// If the status is not `200`.
 pub(crate) fn ask(stream: &mut TlsStream, asked: &[u8]) -> io::Result<()> {
     stream.write_all(asked)?;
     let mut answer = [0; 64];

@@ -1,29 +1,30 @@
-//! Which failures are one: the violated check, and its contradiction without what differs from run to run.
+//! Groups failures: the violated check, and its contradiction without the parts that differ between runs.
 
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-/// A violated check and the shape of its contradiction: `INV-13: the client does not hold …, after # without faults: # missing`.
+/// A violated check and the pattern of its contradiction: `INV-13: the client does not hold …, after # without
+/// faults: # missing`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cause(String);
 
-/// What stands for a number, a name, a time or a list of them.
+/// Placeholder for a number, a name, a time or a list of them.
 const ANY: &str = "#";
 
-/// Units of time, which follow a number.
+/// Units of time that follow a number.
 const UNITS: [&str; 5] = ["ms", "s", "min", "h", "d"];
 
 impl Cause {
-    /// The cause of a contradiction. The names of objects in random scenarios hold digits, so that no word is one.
+    /// Returns the cause of a contradiction. Names of objects in random scenarios contain digits, and words do not.
     pub fn of(check: &str, sentence: &str) -> Self {
-        // What follows is an aid for readers: the last thing a client did, the versions it could have used.
+        // The rest is additional information: the client's last action, the versions it could have used.
         let sentence = sentence.split(';').next().unwrap_or_default();
         let sentence = sentence.split(" (and ").next().unwrap_or_default();
         Self(format!("{check}: {}", shape(sentence)))
     }
 
-    /// The check: `INV-13`, `run`, or `wire INV-04`.
+    /// Returns the check: `INV-13`, `run`, or `wire INV-04`.
     pub fn check(&self) -> &str {
         self.0.split(':').next().unwrap_or_default()
     }
@@ -47,7 +48,7 @@ fn shape(sentence: &str) -> String {
             continue;
         }
         let is_any = bare.chars().any(|c| c.is_ascii_digit() || c == '#');
-        // A list of several is as one.
+        // A list counts as a single value.
         let is_list = bare == "and" || bare.is_empty();
         if is_any && (after_number || words.ends_with(&[ANY.to_owned(), ",".to_owned()])) {
             words.truncate(words.iter().rposition(|word| word == ANY).map_or(0, |at| at + 1));
@@ -71,13 +72,13 @@ fn shape(sentence: &str) -> String {
     text
 }
 
-/// A word, and the mark behind it.
+/// Splits a word and the punctuation after it.
 fn punctuated(word: &str) -> (&str, &str) {
     let bare = word.trim_end_matches([',', ':', '.']);
     (bare.trim_matches(['(', ')']), &word[bare.len()..])
 }
 
-/// Texts in quotes are values.
+/// Replaces quoted texts, which are values.
 fn without_quotes(sentence: &str) -> String {
     let parts: Vec<&str> = sentence.split('"').collect();
     let mut text = String::new();
@@ -91,9 +92,9 @@ fn without_quotes(sentence: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What differs from run to run does not part causes; what is wrong does.
+    /// Causes ignore what differs between runs, but not what is wrong.
     #[test]
-    fn one_cause_has_one_shape() {
+    fn equal_causes_have_equal_patterns() {
         let of = |sentence| Cause::of("INV-13", sentence).to_string();
         let missing = "INV-13: the client does not hold what the server holds at the end, after # without faults: # missing";
         for sentence in [

@@ -1,7 +1,7 @@
-//! What random scenarios reached, counted from traces alone: states × inputs of a list/watch client, requests × answers of
-//! the fake's decision tables, and faults × phases of a client's life.
+//! Coverage of random scenarios, counted from traces: states × inputs of a list/watch client, requests × responses of
+//! the fake's decision tables, and faults × phases of a client's life cycle.
 //!
-//! A cell that stays at 0 has a reason ([`unreached`]) or is a gap of the generator.
+//! A cell that stays at 0 has a known reason ([`unreached`]) or is a gap of the generator.
 
 mod decision;
 mod life;
@@ -18,16 +18,16 @@ pub use self::decision::{ANSWERS, requests};
 pub use self::life::{INPUTS, PHASES};
 pub use self::reasons::unreached;
 
-/// How often each cell of the tables was reached: table, row, column.
+/// Counts per cell of the tables: table, row, column.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// State of the client × what came.
+    /// State of the client × input.
     #[serde(default)]
     pub inputs: Table,
-    /// Request × answer.
+    /// Request × response.
     #[serde(default)]
     pub decisions: Table,
-    /// Fault × phase of the client when it began.
+    /// Fault × phase of the client at its start.
     #[serde(default)]
     pub faults: Table,
     /// Fault × trigger of its step.
@@ -35,11 +35,11 @@ pub struct Coverage {
     pub triggers: Table,
 }
 
-/// Cells by row and column; those that were never reached are absent.
+/// Counts by row and column; cells with count 0 are absent.
 pub type Table = BTreeMap<String, BTreeMap<String, u64>>;
 
 impl Coverage {
-    /// Counts a run.
+    /// Adds a run.
     pub fn add(&mut self, draft: &Draft, records: &[Record]) {
         let mut life = life::Life::default();
         let mut decisions = decision::Decisions::default();
@@ -66,7 +66,7 @@ impl Coverage {
         }
     }
 
-    /// Adds the counts of another part.
+    /// Adds the counts of another part of a sweep.
     pub fn merge(&mut self, other: &Self) {
         for (mine, others) in [
             (&mut self.inputs, &other.inputs),
@@ -85,7 +85,7 @@ impl Coverage {
 }
 
 fn count(table: &mut Table, row: &str, column: &str) {
-    // Nearly always both exist, and nothing is allocated.
+    // In nearly all cases both exist, and nothing is allocated.
     if let Some(times) = table.get_mut(row).and_then(|columns| columns.get_mut(column)) {
         *times += 1;
     } else {
@@ -96,7 +96,7 @@ fn count(table: &mut Table, row: &str, column: &str) {
     }
 }
 
-/// The number of times a cell was reached.
+/// Returns the count of a cell.
 pub fn times(table: &Table, row: &str, column: &str) -> u64 {
     let columns = table.get(row);
     columns

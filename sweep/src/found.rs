@@ -1,4 +1,4 @@
-//! A failure as a scenario file: what it is called, and what stands in it. It writes nothing.
+//! Formats a failure as a scenario file: its name and text. Writes nothing.
 
 use conformance::invariants::INVARIANTS;
 
@@ -6,16 +6,17 @@ use crate::cause::Cause;
 use crate::generate::{self, Draft};
 use crate::shrink::Shrunk;
 
-/// The file of a shrunk failure.
+/// Scenario file of a shrunk failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name, without a folder.
+    /// File name without a folder.
     pub name: String,
-    /// What stands in it.
+    /// File content.
     pub text: String,
 }
 
-/// The file of the failure of `draft`, shrunk. `folder`: where it will be, for the command that replays it.
+/// Returns the file for the shrunk failure of `draft`. `folder`: its future location, for the command that replays
+/// it.
 pub fn file(cause: &Cause, draft: &Draft, shrunk: &Shrunk, client: &str, folder: &str) -> File {
     let check = cause.check();
     let statement = INVARIANTS
@@ -46,7 +47,7 @@ pub fn file(cause: &Cause, draft: &Draft, shrunk: &Shrunk, client: &str, folder:
     File { name, text }
 }
 
-/// `wire INV-04` as `wire-inv-04`.
+/// Converts `wire INV-04` to `wire-inv-04`.
 fn kebab(text: &str) -> String {
     let words: Vec<String> = text
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -69,7 +70,7 @@ mod tests {
     use crate::generate::Profile;
 
     #[test]
-    fn a_file_names_its_check_and_its_seed_and_is_a_scenario() {
+    fn a_file_contains_its_check_and_seed_and_is_valid() {
         let draft = Draft::of(5, Profile::Honest);
         let shrunk = Shrunk {
             draft: draft.clone(),

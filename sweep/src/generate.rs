@@ -1,9 +1,10 @@
-//! Random scenarios: a seed in, a scenario out, the same one each time.
+//! Generates random scenarios: the same seed gives the same scenario.
 //!
-//! The server fails, delays, cuts, expires and forgets; of some seeds it is restored from a backup. In the profile *lies* it
-//! lies as well, and then expires what the lies were about. A client that keeps the requirements converges in each, and every
-//! invariant that the generator does not excuse holds. What flags such a run is a defect of the client, of the fake, or of the
-//! judge. Nothing here plays a scenario or knows a verdict.
+//! The server fails, delays, cuts, expires and compacts; with some seeds it is restored from a backup. The profile
+//! *lies* adds scripted contents that differ from the store, followed by an expiry of the affected versions. A client
+//! that meets the requirements converges in each scenario, and every invariant that the generator does not excuse
+//! holds. A failure is therefore a defect of the client, of the fake, or of the judge. This module neither runs nor
+//! judges scenarios.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -25,21 +26,21 @@ mod sound;
 mod step;
 mod write;
 
-/// Version of the generator: a seed is a scenario within one version.
+/// Version of the generator: a seed stands for one scenario per version.
 pub const VERSION: u32 = 3;
 
-/// How far the server can be believed.
+/// Which faults the server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
-    /// It fails and goes back in time, but never lies.
+    /// Failures and restores, but no false contents.
     Honest,
-    /// It lies as well.
+    /// False contents too.
     Lies,
 }
 
 impl Profile {
-    /// The word for it on the command line.
+    /// Returns the word on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Honest => "honest",
@@ -48,35 +49,35 @@ impl Profile {
     }
 }
 
-/// A scenario as a value: drawn from a seed, printable as a file.
+/// A scenario as data: generated from a seed, printable as a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
-    /// The seed it was drawn from.
+    /// Its seed.
     pub seed: u64,
-    /// The profile it was drawn for.
+    /// Its profile.
     pub profile: Profile,
-    /// What the server is.
+    /// Server configuration.
     pub server: Server,
-    /// What is read.
+    /// The collection that is read.
     pub target: Target,
-    /// What the client is configured with.
+    /// Client configuration.
     pub client: Client,
-    /// In the store before the client starts.
+    /// Objects in the store before the client starts.
     pub objects: Vec<Object>,
-    /// What happens, in order, without the [`conclusion`](Self::conclusion).
+    /// Steps in order, without the [`conclusion`](Self::conclusion).
     pub steps: Vec<Step>,
-    /// The last lie is never taken back: the client may end with any cache.
+    /// The last false content is never corrected: the client may end with any cache.
     pub lies_to_the_end: bool,
 }
 
 impl Draft {
-    /// Draws the scenario of a seed.
+    /// Generates the scenario of a seed.
     pub fn of(seed: u64, profile: Profile) -> Self {
         draw::draft(seed, profile)
     }
 
-    /// Steps after which the truth is read again: what was told wrong is not told again, and the next watch is expired. They
-    /// follow from the others, so that no shorter draft is without one it needs.
+    /// Returns steps after which the client reads the store again: false contents are not repeated, and the next
+    /// watch expires. Derived from the other steps, so that shrinking cannot remove a step that is needed.
     pub fn conclusion(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut step = |when, actions| {
@@ -105,12 +106,12 @@ impl Draft {
         steps
     }
 
-    /// Does the server lie?
+    /// Returns true if the server sends false contents.
     pub fn lies(&self) -> bool {
         self.actions().any(|action| matches!(action, Action::Lie(_)))
     }
 
-    /// All actions but those of the conclusion.
+    /// Returns all actions except those of the conclusion.
     pub fn actions(&self) -> impl Iterator<Item = &Action> {
         self.steps.iter().flat_map(|step| &step.actions)
     }
@@ -122,7 +123,7 @@ impl Draft {
         })
     }
 
-    /// Versions may be told that mean something else than before.
+    /// Returns true if versions may be reused after a restore.
     fn wrote_after_restore(&self) -> bool {
         let mut restored = false;
         self.writes().any(|write| {
@@ -133,7 +134,7 @@ impl Draft {
         })
     }
 
-    /// The invariants that a right client may break, as the server lies in this way; with reasons.
+    /// Returns the invariants that a correct client may break because of these faults, with reasons.
     fn excused(&self) -> &'static str {
         let reorders = |action: &Action| matches!(action, Action::Lie(Lie::Reorder(_)));
         if self.actions().any(reorders) {
@@ -143,10 +144,11 @@ impl Draft {
         }
     }
 
-    /// Returns the scenario, through the same parser as a file.
+    /// Parses the draft with the parser for files.
     ///
     /// # Panics
-    /// If the draft is no valid scenario, which is a defect of the generator. The message holds the file and every error.
+    /// If the draft is not a valid scenario, which is a defect of the generator. The message contains the file and
+    /// all errors.
     pub fn load(&self) -> SharedScenario {
         match self.try_load() {
             Ok(scenario) => scenario,
@@ -154,10 +156,10 @@ impl Draft {
         }
     }
 
-    /// Returns the scenario, through the same parser as a file.
+    /// Parses the draft with the parser for files.
     ///
     /// # Errors
-    /// The draft is no valid scenario: every mistake, drawn for a terminal.
+    /// If the draft is not a valid scenario: all errors, rendered for a terminal.
     pub fn try_load(&self) -> Result<SharedScenario, String> {
         let id = format!("found/seed-{}", self.seed);
         let path = format!("scenarios/{id}.yaml");
@@ -166,13 +168,14 @@ impl Draft {
             .map_err(|errors| errors.render(Style::Plain))
     }
 
-    /// What shrinks: the length of the file, then its text, so that smaller numbers are smaller.
+    /// Returns the size that shrinking reduces: the length of the file, then its text, so that smaller numbers are
+    /// smaller.
     pub fn size(&self) -> (usize, String) {
         let text = self.file("", "");
         (text.len(), text)
     }
 
-    /// What `title:` is, without a failure to name.
+    /// Returns the default `title:`.
     fn title(&self) -> String {
         format!(
             "Random scenario of seed {}, profile {}",
@@ -181,7 +184,7 @@ impl Draft {
         )
     }
 
-    /// The scenario file with this title and reason.
+    /// Returns the scenario file with this title and reason.
     pub fn file(&self, title: &str, why: &str) -> String {
         let text = |prose: &str| serde_json::Value::from(prose).to_string();
         let mut lines = vec![
@@ -213,7 +216,7 @@ impl Draft {
             lines.extend(steps.map(|step| format!("  - {step}")));
         }
         lines.push(match (self.lies() && self.lies_to_the_end, self.excused()) {
-            // The cache may be anything; time for what must not happen.
+            // Any cache is allowed; time for forbidden requests and events.
             (true, "") => "expect: {settle: 2m, not_converged: the server never takes its last lie back}".to_owned(),
             (true, excused) => format!(
                 "expect: {{settle: 2m, not_converged: the server never takes its last lie back, excused: [{excused}]}}"
@@ -226,7 +229,7 @@ impl Draft {
     }
 }
 
-/// The scenario file.
+/// Prints the scenario file.
 impl Display for Draft {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file(
@@ -240,9 +243,9 @@ impl Display for Draft {
 mod tests {
     use super::*;
 
-    /// The same seed draws the same scenario, another seed and another profile another.
+    /// The same seed gives the same scenario; another seed or profile gives another.
     #[test]
-    fn a_seed_is_a_scenario() {
+    fn equal_seeds_give_equal_scenarios() {
         assert_eq!(Draft::of(7, Profile::Honest), Draft::of(7, Profile::Honest));
         let texts = [(7, Profile::Honest), (8, Profile::Honest), (7, Profile::Lies)]
             .map(|(seed, profile)| Draft::of(seed, profile).file("t", "w"));
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_profile_lies_lies() {
+    fn only_the_profile_lies_has_false_contents() {
         let liars = |profile| (0..200).filter(|seed| Draft::of(*seed, profile).lies()).count();
         assert_eq!(liars(Profile::Honest), 0);
         assert!(liars(Profile::Lies) > 100);

@@ -1,8 +1,9 @@
-//! Random scenarios by the million: drawn from seeds, played in `sim`, judged; each failure is shrunk to a scenario file.
+//! Random scenarios by the million: generated from seeds, run in `sim`, judged; each failure is shrunk to a scenario
+//! file.
 //!
-//! [`generate`] draws a scenario from a seed, [`play`] runs and judges it, [`cause`] groups what was found, [`shrink`] makes
-//! it small, [`mod@coverage`] counts what was reached, [`run`] does all of it for many seeds on all cores, and [`result`]
-//! holds what came of it, to be merged and printed. It must not know any one client, and prints nothing.
+//! [`generate`] creates a scenario from a seed, [`play`] runs and judges it, [`cause`] groups findings, [`shrink`]
+//! minimises a failure, [`mod@coverage`] counts coverage, [`run`] combines them for many seeds on all cores, and
+//! [`result`] contains the results, to be merged and printed. Independent of clients; prints nothing.
 
 pub mod cause;
 pub mod coverage;

@@ -1,4 +1,4 @@
-//! One scenario: played in `sim`, and judged by the reports and by the wire alone.
+//! Runs a scenario in `sim`, and judges it by the reports and by the wire alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,42 +10,42 @@ use fake_apiserver::scenario::{Scenario, SharedScenario};
 
 use crate::cause::Cause;
 
-/// One thing that cannot be true if the client is right.
+/// A contradiction found in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Where it belongs.
+    /// Its cause.
     pub cause: Cause,
-    /// In one sentence.
+    /// Description in one sentence.
     pub sentence: String,
 }
 
-/// A run, and what is wrong with it.
+/// A run with its findings.
 #[derive(Debug, Clone)]
 pub struct Played {
     /// The trace; empty if the run panicked.
     pub records: Vec<Record>,
-    /// What is wrong, most telling first.
+    /// Findings, most important first.
     pub found: Vec<Found>,
 }
 
 impl Played {
-    /// What the run is counted under; `None`: nothing is wrong.
+    /// Returns the cause the run is counted under; `None`: no findings.
     pub fn cause(&self) -> Option<&Cause> {
         self.found.first().map(|found| &found.cause)
     }
 
-    /// Is this wrong, whatever else is?
+    /// Returns true if one of the findings has this cause.
     pub fn has(&self, cause: &Cause) -> bool {
         self.found.iter().any(|found| found.cause == *cause)
     }
 }
 
-/// Plays a scenario and judges it. A panic of the fake or of a judge is a finding as well.
+/// Runs a scenario and judges it. A panic of the fake or of a judge is a finding too.
 pub fn play(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Played {
     play_and(scenario, client, seed, || {})
 }
 
-/// The same; `played` is called when the run is over and not yet judged.
+/// Like [`play`]; `played` is called between the run and its judgement.
 pub fn play_and(scenario: &SharedScenario, client: &dyn Client, seed: u64, played: impl FnOnce()) -> Played {
     let run = catch_unwind(AssertUnwindSafe(|| {
         let records = drive::sim(scenario, client, seed).records;

@@ -1,4 +1,4 @@
-//! The one screen at the end of a sweep. Text only; the command prints it.
+//! Summary of a sweep on one screen. Text only; the command prints it.
 
 use std::fmt::Write as _;
 
@@ -6,15 +6,15 @@ use crate::coverage::{self, PHASES, Table, times};
 use crate::generate::Action;
 use crate::result::{Group, Sweep};
 
-/// Causes that are printed.
+/// Maximum number of causes printed.
 const CAUSES_MAX: usize = 12;
-/// Gaps that are printed.
+/// Maximum number of gaps printed.
 const GAPS_MAX: usize = 12;
 
-/// What was swept and found, and what was never reached.
+/// Returns the summary: what was run and found, and what was never reached.
 pub fn screen(sweep: &Sweep) -> String {
     let mut text = String::new();
-    // Writing to a String cannot fail.
+    // Writing to a String does not fail.
     let _ = write_screen(&mut text, sweep);
     text
 }
@@ -81,7 +81,7 @@ fn reached(table: &Table) -> usize {
     table.values().map(std::collections::BTreeMap::len).sum()
 }
 
-/// All tables in full, and each cell that was never reached with its reason.
+/// Returns all tables, and each cell that was never reached with its reason.
 pub fn tables(sweep: &Sweep) -> String {
     let coverage = &sweep.coverage;
     let mut text = String::new();
@@ -128,7 +128,7 @@ pub fn tables(sweep: &Sweep) -> String {
     text
 }
 
-/// Rows as columns.
+/// Transposes a table.
 fn turned(table: &Table) -> Table {
     let mut turned = Table::new();
     for (row, columns) in table {

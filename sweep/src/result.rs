@@ -1,5 +1,5 @@
-//! What came of a sweep, as a value: written as JSON, merged from shards, without times, so that the same seeds give the same
-//! bytes on any machine.
+//! Results of a sweep: written as JSON, merged from shards, without times, so that the same seeds give the same bytes
+//! on any machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::coverage::Coverage;
 use crate::generate::Profile;
 
-/// What came of a sweep, or of some shards of it.
+/// Results of a sweep, or of some of its shards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
     /// Version of the generator.
     pub generator: u32,
-    /// How far the servers could be believed.
+    /// Profile of the faults.
     pub profile: Profile,
     /// The client's name.
     pub client: String,
@@ -22,32 +22,32 @@ pub struct Sweep {
     pub client_version: String,
     /// The first seed of the whole sweep.
     pub first: u64,
-    /// Seeds of the whole sweep.
+    /// Number of seeds of the whole sweep.
     pub seeds: u64,
-    /// Shards of the whole sweep.
+    /// Number of shards of the whole sweep.
     pub shards: u64,
-    /// Those that are in here.
+    /// Shards included here.
     pub done: BTreeSet<u64>,
-    /// Seeds that were played; fewer than its share if the time was limited.
+    /// Number of seeds run; less than its share if the time was limited.
     pub played: u64,
-    /// Seeds of which something is wrong.
+    /// Number of failing seeds.
     pub flagged: u64,
-    /// What is wrong, by its cause.
+    /// Failures by cause.
     pub causes: BTreeMap<String, Group>,
-    /// What was reached.
+    /// Coverage.
     pub coverage: Coverage,
 }
 
-/// Failures of one cause.
+/// Failures with one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Seeds that are counted under it.
+    /// Number of seeds.
     pub count: u64,
-    /// The first of them.
+    /// The first seed.
     pub seed: u64,
-    /// What the first run contradicts, in one sentence.
+    /// Sentence of the first seed's contradiction.
     pub sentence: String,
-    /// Does the control client fail this seed for the same reason? `None`: there is no control client.
+    /// Whether the control client fails this seed for the same reason; `None`: no control client.
     pub control_fails: Option<bool>,
     /// Name of the shrunk scenario file; `None`: not shrunk.
     pub file: Option<String>,
@@ -55,14 +55,14 @@ pub struct Group {
     pub scenario: Option<String>,
 }
 
-/// Results that are no parts of one sweep.
+/// Why results cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mismatch {
-    /// There are none.
+    /// There are no results.
     Nothing,
-    /// This differs.
+    /// This field differs.
     Differs(&'static str),
-    /// A shard is in two of them.
+    /// A shard occurs twice.
     Twice(u64),
 }
 
@@ -77,10 +77,10 @@ impl Display for Mismatch {
 }
 
 impl Sweep {
-    /// Joins parts of one sweep, in any order.
+    /// Merges parts of one sweep, in any order.
     ///
     /// # Errors
-    /// They are no parts of one sweep.
+    /// If they are not parts of one sweep.
     pub fn merge(parts: Vec<Self>) -> Result<Self, Mismatch> {
         let mut parts = parts.into_iter();
         let mut whole = parts.next().ok_or(Mismatch::Nothing)?;
@@ -90,7 +90,7 @@ impl Sweep {
         Ok(whole.normal())
     }
 
-    /// Shards that are missing.
+    /// Returns the missing shards.
     pub fn missing(&self) -> Vec<u64> {
         (0..self.shards)
             .filter(|shard| !self.done.contains(shard))
@@ -134,7 +134,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// All shards together are one.
+    /// Normalises a complete result to a single shard.
     fn normal(mut self) -> Self {
         if self.missing().is_empty() {
             self.shards = 1;

@@ -1,7 +1,7 @@
-//! Many seeds on many threads. Which thread plays what changes nothing: seeds are taken in order, counts are sums, and the
-//! first failure of a cause is that of the lowest seed.
+//! Runs many seeds on many threads. The result does not depend on the number of threads: seeds are taken in order,
+//! counts are sums, and the first failure of a cause is that of the lowest seed.
 //!
-//! It reads no clock and prints nothing: whether to go on is asked, and progress is handed out.
+//! Reads no clock and prints nothing: callbacks decide when to stop, and receive the progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,90 +18,90 @@ use crate::play::{play, play_and};
 use crate::result::{Group, Sweep};
 use crate::shrink::{Shrunk, shrink};
 
-/// Seeds a thread takes at a time.
+/// Seeds per block that a thread takes.
 const BLOCK: u64 = 32;
 
-/// A part of a sweep: every `of`-th seed, from the `index`-th on.
+/// A part of a sweep: every `of`-th seed, starting with the `index`-th.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from 0.
+    /// Number of the shard, from 0.
     pub index: u64,
-    /// Of how many.
+    /// Number of shards.
     pub of: u64,
 }
 
 impl Shard {
-    /// The only one.
+    /// A single shard with all seeds.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// Seeds of `seeds` that are its share.
+    /// Returns how many of `seeds` belong to this shard.
     pub fn share(self, seeds: u64) -> u64 {
         seeds.saturating_sub(self.index).div_ceil(self.of)
     }
 
-    /// The `nth` seed of its share.
+    /// Returns the `nth` seed of this shard.
     pub fn seed(self, first: u64, nth: u64) -> u64 {
         first + self.index + nth * self.of
     }
 }
 
-/// What is swept.
+/// Parameters of a sweep.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
     /// The client under test.
     pub client: &'a dyn Client,
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'a str,
-    /// A client that is right: what it fails as well is not the client's fault. It is played with failures only.
+    /// A correct client: failures that it shares are not the client's fault. Runs only for failing seeds.
     pub control: Option<&'a dyn Client>,
-    /// How far servers can be believed.
+    /// Profile of the faults.
     pub profile: Profile,
     /// The first seed.
     pub first: u64,
-    /// How many.
+    /// Number of seeds.
     pub seeds: u64,
-    /// Which part of them.
+    /// The shard to run.
     pub shard: Shard,
-    /// Threads.
+    /// Number of threads.
     pub jobs: usize,
-    /// Plays to shrink one failure; 0: nothing is shrunk.
+    /// Maximum number of runs to shrink one failure; 0: no shrinking.
     pub shrink_plays_max: u32,
-    /// Causes that are shrunk, those of the lowest seeds first.
+    /// Maximum number of causes to shrink, lowest seeds first.
     pub shrunk_max: usize,
-    /// The folder that files are meant for.
+    /// Intended folder of the files.
     pub folder: &'a str,
 }
 
-/// What is known while a sweep runs.
+/// Progress of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// So many seeds were played, and so many of them flagged.
+    /// Seeds run and failures so far.
     Played {
-        /// All.
+        /// Number of seeds run.
         played: u64,
-        /// Flagged.
+        /// Number of failing seeds.
         flagged: u64,
     },
-    /// A failure of this seed is being shrunk.
+    /// A failure is being shrunk.
     Shrinking {
-        /// The seed.
+        /// Its seed.
         seed: u64,
     },
 }
 
-/// The time since some beginning, for [`Times`].
+/// Returns the time since an arbitrary moment, for [`Times`].
 pub type Clock<'a> = &'a (dyn Fn() -> Duration + Sync);
 
-/// Where the time goes: stages over all seeds, and each seed. No part of a result, which is the same on any machine.
+/// Time per stage over all seeds, and per seed. Not part of a result, which is the same on any machine.
 #[derive(Debug, Clone, Default)]
 pub struct Times {
-    /// Drawing a draft, and reading it as a file.
+    /// Generating and parsing drafts.
     pub drawing: Duration,
-    /// Playing.
+    /// Running.
     pub playing: Duration,
-    /// Judging, and counting what was reached.
+    /// Judging, and counting coverage.
     pub judging: Duration,
-    /// Microseconds of each seed, in no order.
+    /// Microseconds per seed, unordered.
     pub each_us: Vec<u32>,
 }
 
@@ -114,7 +114,7 @@ impl Times {
     }
 }
 
-/// Plays the seeds of a plan for as long as `goes_on`; what was begun is finished.
+/// Runs the seeds of a plan while `goes_on` returns true; blocks that were started are finished.
 pub fn run(
     plan: &Plan<'_>,
     goes_on: &(dyn Fn() -> bool + Sync),
@@ -123,7 +123,7 @@ pub fn run(
     run_timed(plan, goes_on, progress, &|| Duration::ZERO).0
 }
 
-/// The same, measured.
+/// Like [`run`], with timings.
 pub fn run_timed(
     plan: &Plan<'_>,
     goes_on: &(dyn Fn() -> bool + Sync),
@@ -173,7 +173,7 @@ pub fn run_timed(
     (sweep, whole.times)
 }
 
-/// Shrinks the failure of a seed; `None`: the seed does not fail so.
+/// Shrinks the failure of a seed; `None` if the seed does not fail with this cause.
 pub fn shrink_seed(plan: &Plan<'_>, seed: u64, cause: &Cause) -> Option<(Draft, Shrunk, Option<bool>)> {
     let draft = Draft::of(seed, plan.profile);
     let fails = |client: &dyn Client, draft: &Draft, seed| {
@@ -185,7 +185,7 @@ pub fn shrink_seed(plan: &Plan<'_>, seed: u64, cause: &Cause) -> Option<(Draft, 
         return None;
     }
     let control_fails = plan.control.map(|control| fails(control, &draft, seed));
-    // A smaller scenario must still tell the client from one that is right, if the first one does.
+    // If the control client passes the original scenario, it must pass the shrunk one too.
     let control = plan.control.filter(|_| control_fails == Some(false));
     let shrunk = shrink(&draft, plan.shrink_plays_max, |draft, seed| {
         fails(plan.client, draft, seed) && control.is_none_or(|control| !fails(control, draft, seed))
@@ -193,7 +193,7 @@ pub fn shrink_seed(plan: &Plan<'_>, seed: u64, cause: &Cause) -> Option<(Draft, 
     Some((draft, shrunk, control_fails))
 }
 
-/// What a thread found.
+/// Findings of a thread.
 #[derive(Default)]
 struct Part {
     played: u64,
@@ -203,7 +203,7 @@ struct Part {
     times: Times,
 }
 
-/// How often a cause was met, and by which seed first.
+/// Count of a cause, and its first seed.
 struct First {
     count: u64,
     seed: u64,
@@ -300,7 +300,7 @@ fn groups(
 mod tests {
     use super::*;
 
-    /// Every seed is in exactly one shard.
+    /// Every seed belongs to exactly one shard.
     #[test]
     fn shards_partition_the_seeds() {
         for (seeds, of) in [(10, 3), (2, 5), (0, 2), (64, 8)] {

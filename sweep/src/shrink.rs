@@ -1,22 +1,22 @@
-//! From a failing draft to the smallest one that still fails, by trying what is smaller for as long as something is.
+//! Shrinks a failing draft to the smallest one that still fails, by trying smaller drafts until none fails.
 //!
-//! It knows nothing of clients or verdicts: whether a draft fails is asked.
+//! Independent of clients and verdicts: a callback decides whether a draft fails.
 
 use crate::generate::Draft;
 
-/// What shrinking came to.
+/// Result of shrinking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shrunk {
-    /// The smallest draft that was found.
+    /// The smallest failing draft.
     pub draft: Draft,
-    /// The seed it is played with.
+    /// The seed of its run.
     pub seed: u64,
-    /// Drafts that were played.
+    /// Number of drafts run.
     pub plays: u32,
 }
 
-/// Returns the smallest draft that was found within so many plays. `fails`: does this draft, played with this seed, still fail
-/// for the same reason? It must be so of `draft` with its own seed.
+/// Returns the smallest failing draft found within `plays_max` runs. `fails`: returns true if this draft, run with
+/// this seed, still fails for the same reason. This must hold for `draft` with its own seed.
 pub fn shrink(draft: &Draft, plays_max: u32, mut fails: impl FnMut(&Draft, u64) -> bool) -> Shrunk {
     let mut best = draft.clone();
     let mut seed = draft.seed;
@@ -25,7 +25,7 @@ pub fn shrink(draft: &Draft, plays_max: u32, mut fails: impl FnMut(&Draft, u64) 
     loop {
         let mut is_smaller = false;
         let mut index = 0;
-        // After a success the list is made again, and is gone through from the same place on.
+        // After a success the list is recomputed, and the search continues at the same index.
         while let Some(next) = best.smaller().into_iter().nth(index) {
             if plays >= plays_max {
                 return Shrunk {
@@ -51,7 +51,7 @@ pub fn shrink(draft: &Draft, plays_max: u32, mut fails: impl FnMut(&Draft, u64) 
             break;
         }
     }
-    // A file is played with seed 0 unless another is given.
+    // A file is run with seed 0 by default.
     if seed != 0 {
         plays += 1;
         if fails(&best, 0) {
@@ -70,9 +70,9 @@ mod tests {
     use super::*;
     use crate::generate::Profile;
 
-    /// A reason that needs one action needs nothing else.
+    /// If the failure needs one action, everything else is removed.
     #[test]
-    fn what_is_left_is_what_matters() {
+    fn shrinking_removes_everything_irrelevant() {
         let mut shrunk = 0;
         for seed in 0..60 {
             let draft = Draft::of(seed, Profile::Lies);
@@ -93,9 +93,9 @@ mod tests {
         assert!(shrunk > 3);
     }
 
-    /// Who fails for nothing is shrunk to nothing, and a seed that matters is kept.
+    /// A draft that always fails is shrunk to nothing, and a relevant seed is kept.
     #[test]
-    fn the_seed_is_kept_where_it_matters() {
+    fn a_relevant_seed_is_kept() {
         let draft = Draft::of(11, Profile::Honest);
         let small = shrink(&draft, 10_000, |_, seed| seed == 11);
         assert_eq!((small.seed, small.draft.steps.len()), (11, 0));

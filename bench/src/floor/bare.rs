@@ -1,5 +1,5 @@
-//! The floor of an answer: hyper alone, with bytes that are there already, and for a POST the least that any store
-//! does: read the object, give it a version, write it out, keep it.
+//! Baseline for responses: plain hyper with prepared bytes; for a POST the minimum work of any store: parse the
+//! object, assign a version, serialize it, keep it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::LocalSet;
 
-/// Bytes of one piece of a long body.
+/// Size of a piece of a long body, in bytes.
 const PIECE: usize = 64 * 1024;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -31,7 +31,7 @@ struct Store {
     objects: BTreeMap<String, Bytes>,
 }
 
-/// Serves until it is killed. `GET /SIZE` is answered with that many bytes, `POST` keeps an object.
+/// Serves until killed. `GET /SIZE` returns that many bytes, `POST` stores an object.
 pub(crate) fn serve() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -47,7 +47,7 @@ pub(crate) fn serve() -> io::Result<()> {
             let (store, piece) = (Rc::clone(&store), piece.clone());
             let service = service_fn(move |request| answer(Rc::clone(&store), piece.clone(), request));
             tokio::task::spawn_local(async move {
-                // A client that goes is no matter of the server's.
+                // A client that disconnects is not an error.
                 let _ = http1::Builder::new()
                     .serve_connection(TokioIo::new(socket), service)
                     .await;
@@ -93,7 +93,7 @@ fn keep(store: &mut Store, body: &[u8]) -> Response<Body> {
     response
 }
 
-/// An iterator that is always ready.
+/// Body frames from an iterator that is always ready.
 struct Pieces<I>(I);
 
 impl<I: Iterator + Unpin> futures::Stream for Pieces<I> {
@@ -107,7 +107,7 @@ impl<I: Iterator + Unpin> futures::Stream for Pieces<I> {
     }
 }
 
-/// Tells the parent the address.
+/// Prints the address for the parent process.
 pub(crate) fn say_where(address: SocketAddr) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "listening on {address}")?;

@@ -1,4 +1,4 @@
-//! The floor of a fan-out: no HTTP machinery, one write per watcher of a chunk that is there already.
+//! Baseline for a fan-out: no HTTP stack, one write of a prepared chunk per watcher.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -8,8 +8,8 @@ use crate::floor::bare::say_where;
 const HEAD: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// Serves until it is killed. `GET` begins a watch; `POST /SIZE` sends an event of that size to all watchers, in their
-/// order, and is answered before it does.
+/// Serves until killed. `GET` opens a watch; `POST /SIZE` is answered, and then sends an event of that size to all
+/// watchers in order.
 pub(crate) fn serve() -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     say_where(listener.local_addr()?)?;
@@ -24,12 +24,12 @@ pub(crate) fn serve() -> io::Result<()> {
             continue;
         }
         command(socket, request, &mut watchers)?;
-        // A new commander means a new measurement.
+        // A new control connection starts a new measurement.
         watchers.clear();
     }
 }
 
-/// Obeys the connection that commands, until it closes.
+/// Executes the requests of a control connection until it closes.
 fn command(mut socket: TcpStream, mut request: String, watchers: &mut [TcpStream]) -> io::Result<()> {
     let mut chunk = Vec::new();
     loop {
@@ -55,7 +55,7 @@ fn command(mut socket: TcpStream, mut request: String, watchers: &mut [TcpStream
     }
 }
 
-/// A head without a body.
+/// Reads a request head without a body.
 fn read_request(socket: &mut TcpStream) -> io::Result<String> {
     let mut buffer = [0; 4096];
     let mut filled = 0;

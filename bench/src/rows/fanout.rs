@@ -1,6 +1,7 @@
 //! S1 to S3: one write, many watchers.
 //!
-//! Paced: the next event is sent when every watcher has the one before. Burst: one request deletes many objects.
+//! Paced: the next event is sent when every watcher has received the previous one. Burst: one request deletes many
+//! objects.
 
 use std::io;
 use std::time::Duration;
@@ -13,20 +14,20 @@ use crate::load::{self, Use};
 use crate::swarm::{Swarm, now};
 use crate::table::{Judged, Line, Measured, Row, median};
 
-/// What a line of a watch has around its object: `{"type":"MODIFIED","object":` and `}` and a newline.
+/// Bytes around the object in a line of a watch: `{"type":"MODIFIED","object":`, `}` and a newline.
 const AROUND: u64 = 30;
 
-/// Bytes that make the line of an event about 1 KB long.
+/// Padding for an event line of about 1 KB.
 const PADDING: usize = 640;
 
-/// What paced delivery came to.
+/// Results of paced delivery.
 #[derive(Debug, Default)]
 struct Paced {
-    /// Deliveries a second.
+    /// Deliveries per second.
     rates: Vec<f64>,
     /// Milliseconds to the slowest of a hundred watchers, over all events.
     slowest: Vec<f64>,
-    /// Microseconds of the server's processor a delivery.
+    /// Server CPU time per delivery, in microseconds.
     cpu: Vec<f64>,
 }
 
@@ -104,7 +105,7 @@ pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     Ok(rows.into())
 }
 
-/// Ours and the floor in turn, and our bursts.
+/// Measures ours and the baseline alternately, and our bursts.
 fn compared(
     ground: &Ground,
     watchers: usize,
@@ -148,7 +149,7 @@ fn compared(
     Ok((ours, floor, bursts))
 }
 
-/// Delivers events one by one. `fire` sends one and gives the length of its line.
+/// Delivers events one by one. `fire` sends one and returns the length of its line.
 fn paced(
     server: &Child,
     mut swarm: Swarm,
@@ -159,7 +160,7 @@ fn paced(
     let (mut content, mut line) = (swarm.content(), 0);
     let mut spent = Duration::ZERO;
     let mut delivered = 0;
-    // The first one finds cold caches on both sides.
+    // Warm-up: the first event hits cold caches on both sides.
     content += fire()?;
     swarm.reach(content)?;
     let cpu = server.cpu()?;
@@ -180,7 +181,7 @@ fn paced(
     Ok(line)
 }
 
-/// Deletes many objects by one request, and gives deliveries a second.
+/// Deletes many objects by one request; returns deliveries per second.
 fn one_burst(server: &Child, watchers: usize, events: u64) -> io::Result<f64> {
     load::run(server.address, 16, events, Use::Kept, |n, out| {
         let body = config_map(&format!("burst-{n:05}"), "burst", PADDING, n);
@@ -195,7 +196,7 @@ fn one_burst(server: &Child, watchers: usize, events: u64) -> io::Result<f64> {
         b"",
     );
     let sent = now();
-    // The answer is read when the watchers are through: it is not what is measured.
+    // The response is read after the watchers are done: it is not measured.
     commander.send(&delete)?;
     let arrivals = swarm.reach_lines(events)?;
     let last = arrivals.into_iter().max().unwrap_or(sent);

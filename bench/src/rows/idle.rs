@@ -1,4 +1,4 @@
-//! S5: what a watcher costs that is sent nothing.
+//! S5: cost of an idle watcher.
 
 use std::io;
 
@@ -35,7 +35,7 @@ pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     .into())
 }
 
-/// KB a watcher.
+/// Measures KB per watcher over plain HTTP.
 fn over_plain_http(ground: &Ground, watchers: usize) -> io::Result<f64> {
     let server = ground.ours()?;
     let mut commander = Connection::open(server.address)?;
@@ -46,11 +46,11 @@ fn over_plain_http(ground: &Ground, watchers: usize) -> io::Result<f64> {
     })
 }
 
-/// The same. Clients that shake hands one after the other are slow to open, so there are fewer.
+/// Measures KB per watcher over TLS. Sequential handshakes are slow, so there are fewer watchers.
 fn over_tls(ground: &Ground, watchers: usize) -> io::Result<f64> {
     let server = Child::start(&ground.server, &["serve", "--quiet", "--tls"])?;
     let trusting = tls::trust(&server)?;
-    // What is made for the first request is made once.
+    // Excludes one-time allocations of the first request.
     tls::ask(
         &mut tls::open(&server, &trusting)?,
         &request("GET", CONFIG_MAPS, b""),
@@ -66,7 +66,7 @@ fn over_tls(ground: &Ground, watchers: usize) -> io::Result<f64> {
     })
 }
 
-/// By how much memory grows while watches are opened.
+/// Returns the growth of memory while watches are opened.
 fn grown<W>(server: &Child, watchers: usize, open: impl FnOnce() -> io::Result<W>) -> io::Result<f64> {
     let before = server.memory()?.own;
     let _watches = open()?;

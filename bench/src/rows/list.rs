@@ -1,4 +1,4 @@
-//! LIST and MEM: the official thresholds of a cluster, 150,000 Pods and 5,000 watchers of them, in one server.
+//! LIST and MEM: the official thresholds of a cluster, 150,000 Pods and 5,000 watchers of them, on one server.
 
 use std::io;
 
@@ -14,7 +14,7 @@ const ALL_PODS: &str = "/api/v1/pods";
 const PAGE: u64 = 500;
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// What a page says of itself.
+/// Metadata of a page.
 #[derive(serde::Deserialize)]
 struct Page {
     metadata: PageMetadata,
@@ -51,7 +51,7 @@ pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
                 .ask(&request("GET", &path, b""), true)?
                 .good("a page")?;
             lengths.push(answer.length);
-            // A page's metadata stands before its items.
+            // A page's metadata precedes its items.
             let page = head_of(&answer.body)?;
             version = page.metadata.resource_version;
             token = page.metadata.token;
@@ -79,7 +79,7 @@ pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     }
 
     let mut swarm = Swarm::open(server.address, &watch(ALL_PODS, &version), sizes.watchers)?;
-    // Every watcher sees some Pods change while somebody lists all of them.
+    // Every watcher receives some Pod changes during the LISTs.
     let changes = 100;
     connection.send(&request("GET", ALL_PODS, b""))?;
     let mut writer = Connection::open(server.address)?;
@@ -158,7 +158,7 @@ pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     .into())
 }
 
-/// Reads a page up to its items: they are half a terabyte of text in a day of benchmarks.
+/// Parses a page up to its items, which add up to half a terabyte per day of benchmarks.
 fn head_of(body: &[u8]) -> io::Result<Page> {
     let items = b",\"items\":[";
     let end = body

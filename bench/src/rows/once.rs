@@ -1,6 +1,6 @@
-//! S4: how often an event is written as text, whatever the number of watchers.
+//! S4: how often an event is serialized, for any number of watchers.
 //!
-//! Measured in process: watchers that are handed the very same piece of memory share one text.
+//! Measured in process: watchers that receive the same memory share one serialization.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,7 +17,7 @@ use crate::table::{Judged, Line, Measured, Row};
 
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
-/// Events whose texts are counted.
+/// Number of events.
 const EVENTS: u64 = 10;
 
 pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
@@ -42,7 +42,7 @@ pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     .into())
 }
 
-/// Texts made for an event that `watchers` see, who ask in turn for one of `accepts`.
+/// Returns the serializations per event for `watchers` that request the media types in `accepts` in turn.
 fn texts_per_event(accepts: &[&str], watchers: usize) -> io::Result<f64> {
     let mut server = Server::standalone(ServerSettings::default(), 0);
     let mut streams = 0;

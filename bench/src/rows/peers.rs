@@ -1,5 +1,5 @@
-//! PEER: what else serves the Kubernetes API for tests, where a request is like for like. The fake of client-go has no
-//! wire: what it is asked costs it no bytes, and ours is asked over HTTP all the same.
+//! PEER: other servers of the Kubernetes API for tests, for equivalent requests. The fake of client-go has no wire,
+//! so its requests cost no bytes, while ours are still sent over HTTP.
 
 use std::io;
 use std::path::Path;
@@ -12,17 +12,18 @@ use crate::load::{self, Use};
 use crate::swarm::{Swarm, now};
 use crate::table::{Judged, Measured, Row};
 
-/// Sizes that the slowest peer ends with within seconds: kmock looks through all requests so far at each.
+/// A number of requests that the slowest peer completes within seconds: kmock scans all earlier requests for each
+/// one.
 const REQUESTS: u64 = 200;
 const OBJECTS: u64 = 200;
 const WATCHERS: usize = 100;
 const EVENTS: u64 = 50;
 
-/// About 0.5 KB and 1 KB of object.
+/// Padding for objects of about 0.5 KB and 1 KB.
 const SMALL: usize = 130;
 const LARGE: usize = 640;
 
-/// What a server did.
+/// Results of a server.
 #[derive(Debug, serde::Deserialize)]
 struct Did {
     gets_per_second: f64,
@@ -93,8 +94,8 @@ fn client_go(folder: &Path) -> io::Result<Did> {
     serde_json::from_slice(&output.stdout).map_err(io::Error::other)
 }
 
-/// Asks a server that serves the API over HTTP, and another one for its watches: some peers are slow for good once
-/// watches were dropped. `version`: what a watch of an empty collection starts from.
+/// Measures a server of the API over HTTP, with a second instance for watches: some peers stay slow after watches
+/// were dropped. `version`: where a watch of an empty collection starts.
 fn served(start: impl Fn() -> io::Result<Child>, version: &str) -> io::Result<Did> {
     let deliveries_per_second = delivered(&start()?, version)?;
     let server = start()?;
@@ -124,7 +125,7 @@ fn served(start: impl Fn() -> io::Result<Child>, version: &str) -> io::Result<Di
     })
 }
 
-/// Events a second that watchers were told of, all of them of one before the next.
+/// Returns events per second; all watchers receive an event before the next one is sent.
 fn delivered(server: &Child, version: &str) -> io::Result<f64> {
     let mut connection = Connection::open(server.address)?;
     let mut swarm = Swarm::open(server.address, &watch_from(version), WATCHERS)?;

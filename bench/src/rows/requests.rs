@@ -1,4 +1,4 @@
-//! S6 and S7: requests and connections a second, beside hyper alone.
+//! S6 and S7: requests and connections per second, compared with plain hyper.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use crate::http::{Connection, request};
 use crate::load::{self, Use};
 use crate::table::{Judged, Line, Measured, Row, median};
 
-/// Connections that ask at the same time.
+/// Number of concurrent connections.
 const AT_ONCE: usize = 64;
 
-/// Makes an object of about 0.5 KB.
+/// Padding for an object of about 0.5 KB.
 const PADDING: usize = 130;
 
 pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
@@ -96,7 +96,7 @@ fn posts(address: SocketAddr, count: u64) -> io::Result<f64> {
     Ok(count as f64 / took.as_secs_f64())
 }
 
-/// The same request, the last one of its connection.
+/// Returns the same request with `Connection: close`.
 fn closing(request: &[u8]) -> Vec<u8> {
     let mut closing = request[..request.len() - 2].to_vec();
     closing.extend_from_slice(b"Connection: close\r\n\r\n");

@@ -1,4 +1,4 @@
-//! S8: from the start of the process to its first answer, over plain HTTP and over TLS.
+//! S8: time from process start to the first response, over plain HTTP and over TLS.
 
 use std::io;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     .into())
 }
 
-/// In milliseconds.
+/// Returns milliseconds.
 fn once(program: &Path, arguments: &[&str], path: &str) -> io::Result<f64> {
     let began = now();
     let server = Child::start_anywhere(program, arguments)?;

@@ -1,38 +1,38 @@
-//! Objects as API servers write them, each different and all of one length. Knows nothing of requests.
+//! Objects as apiservers write them, all distinct and of equal length. Independent of requests.
 
-/// In the order that an API server writes fields in.
+/// Fields in the order of an apiserver.
 const POD: &str = include_str!("fixture/pod.json");
 const MANAGED_FIELDS: &str = include_str!("fixture/managed_fields.json");
 const CONFIG_MAP: &str = include_str!("fixture/config_map.json");
 
-/// What objects a server has.
+/// Kind of the objects of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fixture {
-    /// A Pod of 5.7 KB: two managers have written it.
+    /// A Pod of 5.7 KB with two field managers.
     Pod,
-    /// The same without `managedFields`: 3.5 KB.
+    /// A Pod without `managedFields`: 3.5 KB.
     LeanPod,
-    /// What is left of the Pod in a `PartialObjectMetadata`: 2.9 KB.
+    /// The Pod as `PartialObjectMetadata`: 2.9 KB.
     PodMetadata,
     /// A ConfigMap of half a KB.
     ConfigMap,
 }
 
-/// Where an object's number goes, and its version; of this length each.
+/// Placeholder for an object's number and for its version, of the same length.
 const NUMBER: &str = "#######";
 const VERSION: &str = "@@@@@@@@";
-/// Where digits go that no other object has: of the digests that compress so badly.
+/// Placeholder for digits that are unique per object, like incompressible digests.
 const DIGEST: &str = "%%%%%%%%%%%%%%%%";
 
-/// The versions of listed objects begin here, those of events at [`EVENT_VERSIONS`]: always as many digits.
+/// First version of listed objects; events start at [`EVENT_VERSIONS`]: both have the same number of digits.
 pub(crate) const LIST_VERSIONS: u64 = 10_000_000;
-/// The version of the first event of a watch.
+/// Version of the first event of a watch.
 pub(crate) const EVENT_VERSIONS: u64 = 50_000_000;
 
 impl Fixture {
     pub(crate) const ALL: [Self; 4] = [Self::Pod, Self::LeanPod, Self::PodMetadata, Self::ConfigMap];
 
-    /// The word for it in a path.
+    /// Returns the word in a path.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Pod => "pod",
@@ -57,7 +57,7 @@ impl Fixture {
         }
     }
 
-    /// A line of a watch, its newline included.
+    /// Returns a line of a watch, including its newline.
     pub(crate) fn event(self, word: &str) -> Template {
         let (kind, api_version, object) = (self.kind(), self.api_version(), self.object());
         let rest = object.trim_start_matches('{');
@@ -66,7 +66,7 @@ impl Fixture {
         ))
     }
 
-    /// An item of a list, without a type, as lists of built-in kinds have them.
+    /// Returns an item of a list, without type as in lists of built-in kinds.
     pub(crate) fn item(self) -> Template {
         Template::new(self.object())
     }
@@ -74,7 +74,7 @@ impl Fixture {
     fn object(self) -> String {
         let managed = |pod: &str| {
             let fields = format!("}}],\"managedFields\":{}}}", compact(MANAGED_FIELDS));
-            // Behind the owners: the last of the metadata.
+            // After the owner references, the last field of the metadata.
             pod.replacen("}]}", &fields, 1)
         };
         let pod = compact(POD);
@@ -90,7 +90,7 @@ impl Fixture {
     }
 }
 
-/// An object but for its number and its version.
+/// An object without its number and version.
 #[derive(Debug, Clone)]
 pub(crate) struct Template {
     text: String,
@@ -110,17 +110,17 @@ impl Template {
         }
     }
 
-    /// Bytes of an object: all have as many.
+    /// Returns the length of an object in bytes, the same for all.
     pub(crate) fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Gives another version to an object that was written.
+    /// Replaces the version of a written object.
     pub(crate) fn set_version(&self, object: &mut [u8], version: u64) {
         fill(object, &self.versions, VERSION.len(), version);
     }
 
-    /// Appends the object of this number and version.
+    /// Appends the object with this number and version.
     pub(crate) fn write(&self, number: u64, version: u64, to: &mut Vec<u8>) {
         let start = to.len();
         to.extend_from_slice(self.text.as_bytes());
@@ -139,7 +139,7 @@ impl Template {
     }
 }
 
-/// A step of splitmix64.
+/// Computes a step of splitmix64.
 fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -158,7 +158,7 @@ fn fill(text: &mut [u8], places: &[usize], length: usize, mut number: u64) {
     }
 }
 
-/// Without the lines and the indentation that files are read by: no string of theirs begins or ends a line.
+/// Removes line breaks and indentation: no string of the files starts or ends a line.
 fn compact(file: &str) -> String {
     file.lines().map(str::trim).collect()
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask bench watcher`: this project's watcher and kube-runtime's, one after the other on the same server and the
-//! same data, each measurement in a process of its own.
+//! `cargo xtask bench watcher`: this project's watcher and kube-runtime's, one after the other on the same server and
+//! the same data, each measurement in a new process.
 //!
-//! Only the ratios of pairs mean something; absolute numbers are those of the machine.
+//! Only the ratios of pairs are meaningful; absolute numbers depend on the machine.
 
 mod fixture;
 mod process;
@@ -28,25 +28,25 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Measures, and prints the table.
+    /// Measure, and print the table
     Measure(Measure),
-    /// The server of the measurements, until it is killed.
+    /// Run the server of the measurements until killed
     #[command(hide = true)]
     Serve,
-    /// One measurement, said as JSON.
+    /// Run one measurement and print it as JSON
     #[command(hide = true)]
     Sample(Sample),
 }
 
 #[derive(clap::Args)]
 struct Measure {
-    /// How to print.
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Only these rows: `W1,L2`.
+    /// Only these rows: `W1,L2`
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Small sizes and one pair: does it all still run? Nothing is judged.
+    /// Small sizes and one pair, to test the benchmark itself; nothing is judged
     #[arg(long)]
     smoke: bool,
 }
@@ -57,7 +57,7 @@ enum Format {
     Json,
 }
 
-/// Objects and events of a smoke run.
+/// Number of objects and events of a smoke run.
 const SMOKE: u64 = 1_000;
 
 fn main() -> ExitCode {
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Exit code 0: every must is met, or nothing is judged; 1: one is not; 3: something broke.
+/// Returns exit code 0 if every "must" is met, or nothing is judged; 1 if one is not; 3 on errors.
 fn measure(arguments: &Measure) -> io::Result<ExitCode> {
     let server = Server::start()?;
     let mut table = Table::new(!arguments.smoke);
@@ -100,7 +100,7 @@ fn measure(arguments: &Measure) -> io::Result<ExitCode> {
         };
         let mut pairs = Vec::new();
         for pair in 0..if arguments.smoke { 1 } else { group.pairs } {
-            // Who comes first alternates: a machine that warms up, or tires, favours nobody.
+            // The order alternates, so that thermal effects favour neither side.
             let ours = |server: &Server| server.sample(group, Side::Ours, count);
             let theirs = |server: &Server| server.sample(group, other, other_count);
             pairs.push(if pair % 2 == 0 {
@@ -124,7 +124,7 @@ fn measure(arguments: &Measure) -> io::Result<ExitCode> {
     })
 }
 
-/// The server, as a process of its own. Killed when dropped.
+/// The server, as a separate process. Killed on drop.
 struct Server {
     process: Child,
     address: String,
@@ -167,7 +167,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have exited already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! What a process says of itself, and where it runs.
+//! Memory, CPU time and core of the current process.
 
 use std::io;
 use std::time::Duration;
@@ -11,16 +11,16 @@ pub(crate) const SERVER: usize = 0;
 /// The clients' core.
 pub(crate) const CLIENT: usize = 1;
 
-/// Keeps this process, and the threads it will have, on one core. Where there is one only, nothing happens.
+/// Pins this process and its future threads to one core. Does nothing on a single-core machine.
 pub(crate) fn pin(core: usize) {
     let mut cores = CpuSet::new();
     cores.set(core);
     if sched_setaffinity(None, &cores).is_err() {
-        // Measured all the same: the ratio is between two that are disturbed alike.
+        // Failure is ignored: both sides of the ratio are disturbed alike.
     }
 }
 
-/// Processor time of all threads of this process so far.
+/// Returns the CPU time of all threads of this process so far.
 pub(crate) fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(
@@ -29,17 +29,17 @@ pub(crate) fn cpu() -> Duration {
     )
 }
 
-/// What is resident now, in bytes: `VmRSS`.
+/// Returns the resident memory in bytes: `VmRSS`.
 pub(crate) fn resident() -> io::Result<u64> {
     status("VmRSS:")
 }
 
-/// The most that ever was: `VmHWM`. Not `ru_maxrss`, which survives `exec`.
+/// Returns the peak resident memory: `VmHWM`. Not `ru_maxrss`, which survives `exec`.
 pub(crate) fn peak() -> io::Result<u64> {
     status("VmHWM:")
 }
 
-/// From now on [`peak`] is of what comes.
+/// Resets [`peak`].
 pub(crate) fn forget_peak() -> io::Result<()> {
     std::fs::write("/proc/self/clear_refs", "5")
 }

@@ -1,10 +1,10 @@
-//! What is measured, and what was asked for.
+//! Measurements and their limits.
 
 use crate::fixture::Fixture;
 use crate::sample::{Objects, Reading, Taken, Use};
 use crate::server::Collection;
 
-/// Which way is better, and where the line is.
+/// A limit with its direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Line {
     AtLeast(f64),
@@ -20,22 +20,22 @@ impl Line {
     }
 }
 
-/// What of a measurement a row is about.
+/// The value of a measurement that a row shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Figure {
-    /// Objects a second.
+    /// Objects per second.
     Rate,
-    /// Seconds from the first request to the last object; as a ratio, how many times faster.
+    /// Seconds from the first request to the last object; the ratio is the speed-up.
     Wall,
     Cpu,
     /// Seconds to the first object.
     First,
     Peak,
-    /// The peak without what the process had before.
+    /// Peak memory minus the memory before the work.
     PeakAboveBase,
-    /// The peak over what was kept before.
+    /// Peak memory divided by the memory before the work.
     PeakOverBase,
-    /// Bytes an object that is kept.
+    /// Bytes per object kept.
     Kept,
 }
 
@@ -51,7 +51,7 @@ impl Figure {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "bytes and counts of a measurement")]
+    #[expect(clippy::cast_precision_loss, reason = "byte counts of a measurement")]
     pub(crate) fn of(self, taken: &Taken, count: u64) -> f64 {
         let above = |bytes: u64| bytes.saturating_sub(taken.base) as f64;
         match self {
@@ -84,23 +84,23 @@ impl Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Against {
     Theirs,
-    /// Ours, with so many objects.
+    /// Ours, with this many objects.
     OursAt(u64),
 }
 
-/// One line of the table.
+/// A row of the table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) work: &'static str,
     pub(crate) figure: Figure,
-    /// What must be reached, and what is hoped for, where something is asked for.
+    /// Required value and target, if any.
     pub(crate) lines: Option<(Line, Line)>,
-    /// Ours is judged as it is and not by the ratio.
+    /// Our value is judged instead of the ratio.
     pub(crate) is_own: bool,
 }
 
-/// Rows that are read off the same measurements.
+/// Rows that share their measurements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group {
     pub(crate) objects: Objects,
@@ -114,7 +114,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// What the server has, for so many objects.
+    /// Returns the collection on the server for this many objects.
     pub(crate) fn collection(&self, count: u64) -> Collection {
         let (listed, events) = match self.usage {
             Use::Watch => (0, count),
@@ -179,10 +179,10 @@ const fn list(objects: Objects, usage: Use, reading: Reading, rows: &'static [Ro
     }
 }
 
-/// Everything, in the order of the table.
+/// All groups, in the order of the table.
 pub(crate) const GROUPS: &[Group] = &[
     Group {
-        // Within a tenth of 1: more pairs.
+        // Ratios within a tenth of 1 need more pairs.
         pairs: 10,
         ..watch(
             Objects::Pods,
@@ -310,7 +310,7 @@ pub(crate) const GROUPS: &[Group] = &[
         Reading::Pages,
         &[at_least(
             "L4",
-            "list in pages, kept, wall",
+            "list in pages, objects kept, wall",
             Figure::Wall,
             1.4,
             1.6,
@@ -322,7 +322,7 @@ pub(crate) const GROUPS: &[Group] = &[
         Reading::Pages,
         &[at_least(
             "L4",
-            "list in pages, managedFields dropped / cleared, kept, wall",
+            "list in pages, managedFields dropped / cleared, objects kept, wall",
             Figure::Wall,
             1.7,
             1.8,
@@ -356,7 +356,7 @@ pub(crate) const GROUPS: &[Group] = &[
         Objects::PackedPods,
         Use::Store,
         Reading::Pages,
-        // An aim alone was set: compressing must not cost memory.
+        // Only a target was set: compression must not cost memory.
         &[at_most(
             "L5",
             "store, a lazy Pod compressed / typed",

@@ -1,4 +1,4 @@
-//! One measurement, in a process of its own: one client does one piece of work and says what it took.
+//! A measurement, in a separate process: one client does one task and reports its cost.
 
 use std::io;
 use std::pin::pin;
@@ -23,40 +23,40 @@ pub(crate) enum Side {
     Theirs,
 }
 
-/// What a consumer is given.
+/// Type of the objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Objects {
     Pods,
     ConfigMaps,
     Dynamic,
     Metadata,
-    /// Ours leaves `managedFields` out while it reads, theirs clears them afterwards.
+    /// Ours drops `managedFields` during decoding, theirs clears them afterwards.
     PrunedPods,
     PrunedDynamic,
-    /// Only ours is pruned: theirs has no work to do for what is not cleared.
+    /// Only ours is pruned: theirs does no work for fields that are not cleared.
     PrunedMetadata,
-    /// Ours are lazy, theirs decoded.
+    /// Ours are lazy, theirs are decoded.
     LazyPods,
-    /// Ours are lazy and compressed.
+    /// Ours are lazy and compressed, theirs are decoded.
     PackedPods,
 }
 
-/// What is done with them.
+/// What the consumer does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Use {
-    /// So many events of a watch, dropped.
+    /// Receives events of a watch and drops them.
     Watch,
-    /// A LIST, dropped.
+    /// Receives a LIST and drops the objects.
     List,
-    /// A LIST, all of it kept.
+    /// Receives a LIST and keeps all objects.
     Keep,
-    /// A LIST into a store.
+    /// Receives a LIST into a store.
     Store,
-    /// The same twice, the second one measured.
+    /// Fills the store twice; the second time is measured.
     Relist,
 }
 
-/// How the set is read.
+/// How the snapshot is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Reading {
     Pages,
@@ -64,7 +64,7 @@ pub(crate) enum Reading {
     Streaming,
 }
 
-/// One measurement.
+/// Parameters of a measurement.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Sample {
     #[arg(long, value_enum)]
@@ -75,37 +75,37 @@ pub(crate) struct Sample {
     pub(crate) usage: Use,
     #[arg(long, value_enum)]
     pub(crate) reading: Reading,
-    /// Objects, or events.
+    /// Number of objects or events.
     #[arg(long)]
     pub(crate) count: u64,
-    /// Where the collection is.
+    /// URL of the collection.
     #[arg(long)]
     pub(crate) url: String,
 }
 
-/// What it took. Bytes and seconds.
+/// Result of a measurement, in bytes and seconds.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Taken {
     pub(crate) wall: f64,
     pub(crate) cpu: f64,
-    /// From the beginning to the first object.
+    /// Time from the start to the first object.
     pub(crate) first: f64,
-    /// Resident before the work.
+    /// Resident memory before the work.
     pub(crate) base: u64,
-    /// Resident after it, with all that is kept.
+    /// Resident memory after it, including objects kept.
     pub(crate) kept: u64,
     pub(crate) peak: u64,
 }
 
-/// One step of either watcher.
-enum Told<K> {
+/// An event of either watcher.
+enum Received<K> {
     Init,
     Listed(K),
     Done,
     Changed(K),
 }
 
-impl<K> From<theirs::Event<K>> for Told<K> {
+impl<K> From<theirs::Event<K>> for Received<K> {
     fn from(event: theirs::Event<K>) -> Self {
         match event {
             theirs::Event::Init => Self::Init,
@@ -116,7 +116,7 @@ impl<K> From<theirs::Event<K>> for Told<K> {
     }
 }
 
-impl<K> From<watcher::Event<K>> for Told<K> {
+impl<K> From<watcher::Event<K>> for Received<K> {
     fn from(event: watcher::Event<K>) -> Self {
         match event {
             watcher::Event::Init => Self::Init,
@@ -127,7 +127,7 @@ impl<K> From<watcher::Event<K>> for Told<K> {
     }
 }
 
-/// Does the work and measures it.
+/// Runs and measures the task.
 pub(crate) fn take(sample: &Sample) -> io::Result<Taken> {
     process::pin(process::CLIENT);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -211,7 +211,7 @@ async fn kube_runtimes(sample: &Sample, client: Client) -> io::Result<Taken> {
     }
     let stores = matches!(sample.usage, Use::Store | Use::Relist);
     match sample.objects {
-        // A store of theirs is of decoded objects, whatever ours is of.
+        // Their store contains decoded objects, whatever ours contains.
         Objects::Pods | Objects::PrunedPods | Objects::LazyPods | Objects::PackedPods if stores => {
             let (store, writer) = their_reflector::store();
             let stream = their_reflector::reflector(writer, theirs::watcher(Api::<Pod>::all(client), config));
@@ -242,11 +242,11 @@ async fn kube_runtimes(sample: &Sample, client: Client) -> io::Result<Taken> {
     }
 }
 
-/// Measures a stream of objects that are dropped, or kept in the order they come in.
+/// Measures a stream of objects that are dropped, or kept in the order of arrival.
 async fn follow<S, E, K, X>(sample: &Sample, stream: S) -> io::Result<Taken>
 where
     S: Stream<Item = Result<E, X>>,
-    E: Into<Told<K>>,
+    E: Into<Received<K>>,
     X: std::error::Error + Send + Sync + 'static,
 {
     let mut kept = Vec::new();
@@ -259,7 +259,7 @@ where
     .await?;
     if keeps {
         expect(sample, kept.len())?;
-        // The process is about to end: to free gigabytes one by one takes longer than to fill them.
+        // The process is about to exit: freeing gigabytes takes longer than filling them.
         std::mem::forget(kept);
     }
     Ok(taken)
@@ -269,7 +269,7 @@ where
 async fn stored<S, E, K, X>(sample: &Sample, stream: S, len: impl Fn() -> usize) -> io::Result<Taken>
 where
     S: Stream<Item = Result<E, X>>,
-    E: Into<Told<K>>,
+    E: Into<Received<K>>,
     X: std::error::Error + Send + Sync + 'static,
 {
     let taken = measure(sample, stream, drop).await?;
@@ -277,7 +277,7 @@ where
     Ok(taken)
 }
 
-/// Who measures must have measured something.
+/// Checks that the expected number of objects was measured.
 fn expect(sample: &Sample, found: usize) -> io::Result<()> {
     if u64::try_from(found).ok() == Some(sample.count) {
         return Ok(());
@@ -285,7 +285,7 @@ fn expect(sample: &Sample, found: usize) -> io::Result<()> {
     Err(io::Error::other(format!("{found} objects, not {}", sample.count)))
 }
 
-/// Where a measurement begins.
+/// Start of a measurement.
 struct Start {
     at: Instant,
     cpu: f64,
@@ -317,7 +317,7 @@ impl Start {
 async fn measure<S, E, K, X>(sample: &Sample, stream: S, mut take: impl FnMut(K)) -> io::Result<Taken>
 where
     S: Stream<Item = Result<E, X>>,
-    E: Into<Told<K>>,
+    E: Into<Received<K>>,
     X: std::error::Error + Send + Sync + 'static,
 {
     let mut stream = pin!(stream);
@@ -326,18 +326,18 @@ where
     while let Some(told) = stream.next().await {
         let told = match told {
             Ok(told) => told.into(),
-            // That the version expired is what a relist begins with.
+            // A relist starts with an expired version.
             Err(_) if sample.usage == Use::Relist && lists > 0 => continue,
             Err(error) => return Err(io::Error::other(error)),
         };
         match told {
-            Told::Init => listed = 0,
-            Told::Listed(object) => {
+            Received::Init => listed = 0,
+            Received::Listed(object) => {
                 take(object);
                 listed += 1;
                 first.get_or_insert_with(now);
             }
-            Told::Done => {
+            Received::Done => {
                 lists += 1;
                 match sample.usage {
                     Use::Watch => start = Start::now()?,
@@ -351,7 +351,7 @@ where
                     }
                 }
             }
-            Told::Changed(object) => {
+            Received::Changed(object) => {
                 take(object);
                 changed += 1;
                 if changed == sample.count {
@@ -363,7 +363,7 @@ where
     Err(io::Error::other("the watcher ended"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "time is what is measured")]
+#[expect(clippy::disallowed_methods, reason = "the benchmark measures time")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -1,20 +1,20 @@
-//! A writer of bytes that looks like an API server: it parses nothing it need not, and is several times faster than any
-//! client, so that clients are measured and not it.
+//! A server that writes the bytes of an apiserver: it parses as little as possible and is several times faster than
+//! any client, so that the clients are measured.
 
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use crate::fixture::{EVENT_VERSIONS, Fixture, LIST_VERSIONS, Template};
 
-/// What a server is to say: the beginning of the paths of a client, so that one server serves all measurements.
+/// The collection to serve, encoded in the path prefix of a client, so that one server serves all measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Collection {
     pub(crate) fixture: Fixture,
-    /// Objects of a LIST.
+    /// Number of objects of a LIST.
     pub(crate) listed: u64,
-    /// Events of a watch.
+    /// Number of events of a watch.
     pub(crate) events: u64,
-    /// Watches are refused with an `ERROR` event: the version expired.
+    /// Watches are rejected with an `ERROR` event: the version expired.
     pub(crate) expires: bool,
 }
 
@@ -24,7 +24,7 @@ impl Collection {
         format!("/{}/{}/{}/{then}", self.fixture.word(), self.listed, self.events)
     }
 
-    /// The collection, and what is left of the path.
+    /// Parses a path; returns the collection and the rest of the path.
     fn of(path: &str) -> Option<Self> {
         let mut parts = path.strip_prefix('/')?.splitn(5, '/');
         let word = parts.next()?;
@@ -37,29 +37,29 @@ impl Collection {
     }
 }
 
-/// Objects have numbers below this in a watch, like the Pods of a cluster whose changes are watched.
+/// Objects in a watch have numbers below this, like the Pods of a cluster that change.
 const WATCHED: u64 = 10_000;
-/// What is written at once: lines are cut where they happen to be.
+/// Bytes per write: lines are cut at arbitrary positions.
 const PIECE: usize = 64 << 10;
 
-/// Serves until it is killed, after it has said where.
+/// Prints the address and serves until killed.
 pub(crate) fn serve() -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     writeln!(io::stdout(), "{}", listener.local_addr()?)?;
     loop {
         let (socket, _) = listener.accept()?;
-        // A client that is gone is no fault.
+        // A client that disconnects is not an error.
         std::thread::spawn(move || Connection::new(socket)?.serve());
     }
 }
 
 struct Connection {
     socket: TcpStream,
-    /// What came and was not read.
+    /// Bytes received and not parsed yet.
     read: Vec<u8>,
-    /// What is to be written and is not yet a whole piece.
+    /// Bytes to be written that do not fill a piece yet.
     piece: Vec<u8>,
-    /// Made before it is asked for: clients list before they watch, and are measured from then on.
+    /// Prepared before the watch request: clients list first, and are measured after that.
     tape: Option<Tape>,
 }
 
@@ -88,7 +88,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The head of the next request; none of them has a body.
+    /// Reads the head of the next request; no request has a body.
     fn head(&mut self) -> io::Result<Option<String>> {
         let mut buffer = [0; 4096];
         loop {
@@ -126,7 +126,7 @@ impl Connection {
             return self.end();
         }
         self.flush()?;
-        // The watch stays open: its client leaves when it has what it wants.
+        // The watch stays open; the client disconnects when it is done.
         self.events(collection)
     }
 
@@ -216,7 +216,7 @@ impl Connection {
     }
 }
 
-/// One chunk of the transfer encoding.
+/// Writes a chunk of the transfer encoding.
 fn write_chunk(socket: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     let head = format!("{:x}\r\n", bytes.len());
     let mut parts = [head.as_bytes(), bytes, b"\r\n"].map(IoSlice::new);
@@ -231,8 +231,8 @@ fn write_chunk(socket: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The events of a watch, one for each object: they are written again and again, with new versions, so that a client that
-/// is fast does not wait for them to be made.
+/// The events of a watch, one per object. They are sent repeatedly with new versions, so that a fast client does not
+/// wait for them to be built.
 struct Tape {
     event: Template,
     lines: Vec<u8>,
@@ -248,7 +248,7 @@ impl Tape {
         Self { event, lines }
     }
 
-    /// The first events, from this version on.
+    /// Returns the first events, starting at this version.
     fn lines(&mut self, count: u64, version: u64) -> &[u8] {
         let mut end = 0;
         for number in 0..count {
@@ -260,7 +260,7 @@ impl Tape {
     }
 }
 
-/// All of a list, and all of its pages.
+/// Returns the version of a list and of all its pages.
 fn list_version(collection: &Collection) -> u64 {
     LIST_VERSIONS + collection.listed
 }

@@ -1,23 +1,23 @@
-//! What was measured, against what was asked for, for eyes and for programs.
+//! Results compared with their limits, as text and as JSON.
 
 use serde_json::{Value, json};
 
 use crate::rows::{Against, Group, Line, Row};
 use crate::sample::Taken;
 
-/// Measurements of a pair: ours, and what it is compared with.
+/// A pair of measurements: ours, and the comparison.
 pub(crate) type Pair = (Taken, Taken);
 
-/// One row, measured.
+/// A measured row.
 #[derive(Debug)]
 struct Measured {
     row: Row,
     against: Against,
     ours: f64,
     other: f64,
-    /// Of each pair, sorted.
+    /// Ratio of each pair, sorted.
     ratios: Vec<f64>,
-    /// Processor time, theirs over ours, of each pair, sorted: hardly disturbed by what else a machine does.
+    /// CPU time of theirs divided by ours for each pair, sorted: hardly affected by other load.
     cpu: Vec<f64>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// An empty one. `judges`: are the sizes those that the lines are drawn for?
+    /// Creates an empty table. `judges`: whether the sizes are those of the limits.
     pub(crate) fn new(judges: bool) -> Self {
         Self {
             judges,
@@ -37,7 +37,7 @@ impl Table {
         }
     }
 
-    /// The rows of a group, from its pairs. `counts`: objects of ours, and of the other's.
+    /// Adds the rows of a group from its pairs. `counts`: number of objects of ours, and of the comparison.
     pub(crate) fn add(&mut self, group: &Group, pairs: &[Pair], counts: (u64, u64)) {
         for &row in group.rows {
             let of = |pair: &Pair| (row.figure.of(&pair.0, counts.0), row.figure.of(&pair.1, counts.1));
@@ -61,23 +61,14 @@ impl Table {
         }
     }
 
-    /// Is every must met?
+    /// Returns true if every "must" is met.
     pub(crate) fn all_met(&self) -> bool {
         !self.judges || self.rows.iter().all(|row| row.met() != Some(Met::No))
     }
 
     pub(crate) fn human(&self) -> String {
         let header = [
-            "row",
-            "work",
-            "ours",
-            "theirs",
-            "ratio",
-            "of the pairs",
-            "CPU",
-            "must",
-            "aim",
-            "met",
+            "row", "work", "ours", "theirs", "ratio", "range", "CPU", "must", "aim", "met",
         ];
         let mut lines = vec![header.map(str::to_owned)];
         for measured in &self.rows {
@@ -173,7 +164,7 @@ impl Measured {
         median(&self.ratios)
     }
 
-    /// `None`: nothing was asked for.
+    /// Returns which limit was met; `None`: there is none.
     fn met(&self) -> Option<Met> {
         let (must, aim) = self.row.lines?;
         let value = if self.row.is_own { self.ours } else { self.ratio() };
@@ -187,7 +178,7 @@ impl Measured {
     }
 }
 
-/// Of sorted values.
+/// Returns the median of sorted values.
 fn median(values: &[f64]) -> f64 {
     match values.len() {
         0 => f64::NAN,
@@ -203,7 +194,7 @@ fn text(line: Line) -> String {
     }
 }
 
-/// Three digits that mean something.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     let size = value.abs();
     if size >= 1e4 {
@@ -236,7 +227,7 @@ mod tests {
     #[test]
     fn a_row_is_judged_by_the_median_of_its_pairs() {
         let mut table = Table::new(true);
-        // Twice as fast, and once as slow as nobody else: the machine was busy.
+        // Twice as fast in most pairs, and once slower because the machine was busy.
         let pairs = [
             (taken(1.0), taken(2.0)),
             (taken(9.0), taken(2.0)),

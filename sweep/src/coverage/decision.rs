@@ -1,11 +1,11 @@
-//! The decision tables of the fake, as requests and their answers: LIST by version, match and paging; WATCH by version and
+//! Decision tables of the fake as requests and responses: LIST by version, match and paging; WATCH by version and
 //! streaming list.
 
 use std::collections::BTreeMap;
 
 use fake_apiserver::record::{FrameType, StreamId, Verb, What};
 
-/// Answers to a request, as columns.
+/// Responses, as columns.
 pub const ANSWERS: [&str; 7] = [
     "page",
     "last page",
@@ -20,7 +20,7 @@ const VERSIONS: [&str; 3] = ["unset", "0", "exact"];
 const MATCHES: [&str; 3] = ["", " Exact", " NotOlderThan"];
 const PAGING: [&str; 3] = ["", " limit", " continue"];
 
-/// All rows: the options of a LIST, and those of a WATCH.
+/// Returns all rows: the options of a LIST, and those of a WATCH.
 pub fn requests() -> Vec<String> {
     let mut rows = Vec::new();
     for version in VERSIONS {
@@ -37,18 +37,18 @@ pub fn requests() -> Vec<String> {
     rows
 }
 
-/// Requests whose answer is under way.
+/// Requests whose response is in progress.
 #[derive(Debug, Default)]
 pub(super) struct Decisions {
-    /// Row by request, until the answer is known.
+    /// Row by request, until the response is known.
     open: BTreeMap<StreamId, usize>,
-    /// Watches that were opened and sent nothing yet.
+    /// Watches that were opened and received nothing yet.
     silent: BTreeMap<StreamId, usize>,
     rows: Vec<String>,
 }
 
 impl Decisions {
-    /// Takes the next record: a request and its answer, if it is that.
+    /// Processes a record; returns request and response if it completes one.
     pub(super) fn take(&mut self, what: &What) -> Option<(&str, &'static str)> {
         let (row, answer) = match what {
             What::Request {
@@ -129,7 +129,7 @@ impl Decisions {
     }
 }
 
-/// Rows of LIST, which come first.
+/// Number of LIST rows, which come first.
 const LISTS: usize = VERSIONS.len() * MATCHES.len() * PAGING.len();
 
 fn row(verb: Verb, query: &[(String, String)]) -> Option<usize> {

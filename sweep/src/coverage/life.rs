@@ -1,6 +1,6 @@
-//! The life of a list/watch client as its requests and their answers show it: in which state it is, and what comes.
+//! Life cycle of a list/watch client, inferred from requests and responses: its states and inputs.
 //!
-//! The states are those of the drawing above the watcher's machine, but read off the wire, so that they hold for any client.
+//! The states are those of the watcher's state machine, but derived from the wire, so that they apply to any client.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{FrameType, Record, Side, StreamId, Verb, What};
 use fake_apiserver::report::Report;
 
-/// States, in order of a life.
+/// States, in the order of a life cycle.
 pub const PHASES: [&str; 9] = [
     "empty",
     "listing",
@@ -21,7 +21,7 @@ pub const PHASES: [&str; 9] = [
     "between requests",
 ];
 
-/// What may come, refusals first.
+/// Inputs, error responses first.
 pub const INPUTS: [&str; 30] = [
     "200",
     "400",
@@ -55,7 +55,7 @@ pub const INPUTS: [&str; 30] = [
     "connection refused",
 ];
 
-/// A client under way.
+/// State of a client.
 #[derive(Debug, Default)]
 pub(super) struct Life {
     open: BTreeMap<StreamId, Request>,
@@ -74,7 +74,7 @@ struct Request {
 }
 
 impl Life {
-    /// The state, by the newest request that is open.
+    /// Returns the state, by the newest open request.
     pub(super) fn phase(&self) -> &'static str {
         match self.current.and_then(|stream| self.open.get(&stream)) {
             Some(request) => request.phase(),
@@ -83,7 +83,7 @@ impl Life {
         }
     }
 
-    /// Takes the next record: states, and what came in them.
+    /// Processes a record; returns the inputs with the states in which they arrived.
     pub(super) fn take(&mut self, record: &Record) -> Vec<(&'static str, &'static str)> {
         let stream = record.what.stream();
         let phase = match stream.and_then(|stream| self.open.get(&stream)) {

@@ -1,4 +1,4 @@
-//! Why a cell cannot be reached. What is in no table here and was never reached is a gap.
+//! Known reasons for unreachable cells. A cell without a reason that was never reached is a gap.
 
 use crate::generate::{Action, Profile};
 
@@ -7,17 +7,17 @@ use super::{ANSWERS, Coverage, INPUTS, PHASES, requests, times};
 /// A cell that was never reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreached {
-    /// Which table: `inputs`, `decisions`, `faults`.
+    /// Table: `inputs`, `decisions`, `faults`.
     pub table: &'static str,
     /// Row.
     pub row: String,
     /// Column.
     pub column: String,
-    /// Why nothing reaches it; `None`: a gap.
+    /// Why it is unreachable; `None`: a gap.
     pub why: Option<&'static str>,
 }
 
-/// All cells that were never reached, in order.
+/// Returns all cells that were never reached, in order.
 pub fn unreached(coverage: &Coverage, profile: Profile) -> Vec<Unreached> {
     let mut found = Vec::new();
     let mut add = |table, row: &str, column: &str, why| {

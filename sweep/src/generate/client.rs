@@ -1,28 +1,28 @@
-//! The settings of both sides, and how they are written in a scenario file.
+//! Configurations of server and client, and their text in a scenario file.
 
 use std::fmt::{self, Display, Formatter};
 
-/// What the server is, and what of it is read.
+/// Server configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// The Kubernetes minor, `1.33` to `1.36`.
+    /// Kubernetes minor version, `1.33` to `1.36`.
     pub version: &'static str,
-    /// The store's revision before the first object.
+    /// Revision of the store before the first object.
     pub revision: u64,
-    /// Events of a resource the watch cache keeps.
+    /// Number of events per resource in the watch cache.
     pub watch_cache_capacity: u32,
     /// Seconds between bookmarks.
     pub bookmark_interval_s: u32,
-    /// The feature gate `WatchList`; `None`: as the version.
+    /// Feature gate `WatchList`; `None`: as in the version.
     pub streaming_lists: Option<bool>,
-    /// What is spoken: `http1`, `tls_http1`, `tls_h2`.
+    /// Transport: `http1`, `tls_http1`, `tls_h2`.
     pub transport: &'static str,
-    /// Requests under way at one time on a connection of HTTP/2.
+    /// Concurrent streams per HTTP/2 connection.
     pub streams_max: Option<u32>,
 }
 
 impl Server {
-    /// Are there streams on its connections?
+    /// Returns true for HTTP/2.
     pub fn is_http2(&self) -> bool {
         self.transport == "tls_h2"
     }
@@ -42,7 +42,7 @@ impl Default for Server {
     }
 }
 
-/// The map of a file, without defaults; empty: nothing to write.
+/// Prints the map without defaults; empty if nothing differs.
 impl Display for Server {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let default = Self::default();
@@ -72,7 +72,7 @@ impl Display for Server {
     }
 }
 
-/// Writes a map, or nothing if it would be empty.
+/// Prints a map, or nothing if it is empty.
 fn map(f: &mut Formatter<'_>, keys: &[String]) -> fmt::Result {
     if keys.is_empty() {
         return Ok(());
@@ -80,14 +80,14 @@ fn map(f: &mut Formatter<'_>, keys: &[String]) -> fmt::Result {
     write!(f, "{{{}}}", keys.join(", "))
 }
 
-/// The collection that the client reads.
+/// The watched collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
-    /// Plural, with its group.
+    /// Plural with group.
     pub resource: &'static str,
-    /// The short form of its objects.
+    /// Short form of its objects.
     pub kind: &'static str,
-    /// All namespaces, and not `default` alone.
+    /// All namespaces instead of `default`.
     pub is_wide: bool,
 }
 
@@ -101,7 +101,7 @@ impl Default for Target {
     }
 }
 
-/// The value of `target`, without defaults; empty: nothing to write.
+/// Prints `target` without defaults; empty if nothing differs.
 impl Display for Target {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match (self.is_wide, self.resource) {
@@ -112,43 +112,43 @@ impl Display for Target {
     }
 }
 
-/// What the client is configured with.
+/// Client configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// Only metadata is watched.
+    /// Watch metadata only.
     pub metadata: bool,
-    /// The one object to follow; `None`: all.
+    /// Name of the object to follow; `None`: all objects.
     pub object: Option<&'static str>,
     /// Label selector.
     pub labels: Option<&'static str>,
     /// Field selector.
     pub fields: Option<&'static str>,
-    /// Lists may be answered from any state.
+    /// LISTs may be served from any state.
     pub any: bool,
-    /// The first set is read by a streaming list.
+    /// Read the initial snapshot with a streaming list.
     pub streaming: bool,
-    /// Items a page; 0: no paging.
+    /// Page size; 0: no paging.
     pub page_size: u32,
-    /// Bookmarks are requested.
+    /// Request bookmarks.
     pub bookmarks: bool,
-    /// Seconds a watch lives; `None`: the client's default.
+    /// `timeoutSeconds` of watches; `None`: the client's default.
     pub timeout_s: Option<u32>,
-    /// Seconds of silence after which a watch is given up; `None`: the client's default.
+    /// Seconds without bytes after which a watch is abandoned; `None`: the client's default.
     pub idle_timeout_s: Option<u32>,
-    /// Seconds of silence after which a LIST is given up; `None`: the client's default.
+    /// Seconds without bytes after which a LIST is abandoned; `None`: the client's default.
     pub list_timeout_s: Option<u32>,
     /// Seconds without event or bookmark after which the client checks that the server has not gone back in time;
     /// `None`: the client's default.
     pub staleness_probe_after_s: Option<u32>,
-    /// Milliseconds of the first and of the longest delay after failures; `None`: the client's defaults.
+    /// First and maximum delay after failures, in milliseconds; `None`: the client's defaults.
     pub backoff_ms: Option<(u32, u32)>,
-    /// What a delay is multiplied by for the next; `None`: the client's default.
+    /// Factor from one delay to the next; `None`: the client's default.
     pub backoff_factor: Option<u32>,
-    /// Milliseconds the consumer takes an event.
+    /// Milliseconds that the consumer takes per event.
     pub consumer_delay_ms: u32,
-    /// The one event about an object over which the consumer takes that time; `None`: each.
+    /// The only event about an object for which the consumer takes that time; `None`: every event.
     pub consumer_delay_event: Option<u32>,
-    /// gzip is offered and decoded.
+    /// Offer gzip, and decode it.
     pub gzip: bool,
 }
 
@@ -176,7 +176,7 @@ impl Default for Client {
     }
 }
 
-/// The map of a file, without defaults; empty: nothing to write.
+/// Prints the map without defaults; empty if nothing differs.
 impl Display for Client {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut keys = Vec::new();

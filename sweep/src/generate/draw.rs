@@ -1,4 +1,4 @@
-//! From a seed to a draft. All randomness is the seed's.
+//! Generates a draft from a seed, which is the only source of randomness.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use super::{
     Action, Answer, Client, Draft, Ending, Object, Profile, Server, Step, Target, Times, When, Write,
 };
 
-/// Steps of a scenario.
+/// Maximum number of steps.
 const STEPS_MAX: usize = 7;
-/// Objects before the start.
+/// Maximum number of initial objects.
 const OBJECTS_MAX: usize = 6;
-/// Names are few, so that they meet.
+/// Few names, so that writes to the same object are likely.
 const NAMES: [&str; 6] = ["o1", "o2", "o3", "o4", "o5", "o6"];
-/// Texts in which clients have lost their way, as between double quotes in YAML.
+/// Texts that have broken clients, as between double quotes in YAML.
 const TEXTS: [&str; 8] = [
     "\\u00e4",
     "e\\u0301",
@@ -53,7 +53,7 @@ pub(super) fn draft(seed: u64, profile: Profile) -> Draft {
     let count = drawing.rng.usize(0..=OBJECTS_MAX);
     let objects = (0..count).map(|_| drawing.object()).collect();
     let mut steps = Vec::new();
-    // Without steps nobody lies.
+    // False contents need a step.
     let least = usize::from(profile == Profile::Lies);
     for _ in 0..drawing.rng.usize(least..=STEPS_MAX) {
         if rarely(&mut drawing.rng, 8) {
@@ -77,7 +77,7 @@ pub(super) fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.usize(0..of.len())]
 }
 
-/// True once in so many times.
+/// Returns true with probability 1/`times`.
 pub(super) fn rarely(rng: &mut Rng, times: u32) -> bool {
     rng.u32(0..times) == 0
 }
@@ -122,7 +122,7 @@ fn client(rng: &mut Rng) -> Client {
         page_size: pick(rng, &[0, 1, 2, 3, 500, 500]),
         bookmarks: !rarely(rng, 5),
         timeout_s: rarely(rng, 4).then(|| pick(rng, &[8, 30, 120])),
-        // Never at the instant at which a watch times out: whether an event of that instant was read, no trace shows.
+        // Never the instant of a watch timeout: the trace does not show whether an event of that instant was read.
         idle_timeout_s: rarely(rng, 6).then(|| pick(rng, &[6, 31, 121])),
         list_timeout_s: rarely(rng, 8).then(|| pick(rng, &[6, 31])),
         staleness_probe_after_s: rarely(rng, 8).then(|| pick(rng, &[10, 120, 3_600])),
@@ -153,7 +153,7 @@ fn target(rng: &mut Rng, client: &Client) -> Target {
     }
 }
 
-/// A draft under way, and what is known of the store at this point of it.
+/// A draft in progress, with the state of the store at this point.
 pub(super) struct Drawing {
     pub(super) rng: Rng,
     pub(super) profile: Profile,
@@ -163,14 +163,14 @@ pub(super) struct Drawing {
     pub(super) is_http2: bool,
     pub(super) has_tls: bool,
     page_size: u32,
-    /// What exists.
+    /// Names of existing objects.
     names: BTreeSet<String>,
-    /// The most that were there at once.
+    /// Maximum number of objects at the same time.
     most: usize,
     /// Names of versions.
     bound: Vec<u32>,
     frozen: bool,
-    /// The step before is skipped when the next one is met.
+    /// The previous step is skipped when the next one is met.
     after_optional: bool,
     restored: bool,
 }
@@ -179,7 +179,7 @@ impl Drawing {
     fn step(&mut self, index: usize) -> Step {
         let mut when = self.when(index);
         if self.after_optional && matches!(when, When::Now) {
-            // Time for what is optional.
+            // Time for the optional step.
             when = When::After(5_000);
         }
         self.after_optional = !when.is_certain();
@@ -190,7 +190,7 @@ impl Drawing {
             }
         }
         if actions.is_empty() || self.rng.bool() {
-            // What shapes an answer comes before what is written while it is open.
+            // Actions on a response precede writes made while it is open.
             let at = if self.rng.bool() { 0 } else { actions.len() };
             for answer in self.answers(when) {
                 actions.insert(at, answer);
@@ -203,7 +203,7 @@ impl Drawing {
             1 if waits && !is_once => Times::For(pick(&mut self.rng, &[1_000, 30_000, 400_000])),
             _ => Times::Count(1),
         };
-        // What is optional has no names, and what is written there may not be.
+        // Optional steps have no names, and their writes may not happen.
         let is_optional = !when.is_certain();
         Step {
             when,
@@ -213,7 +213,7 @@ impl Drawing {
         }
     }
 
-    /// The next watch expires: what follows meets a relist, which is rare otherwise.
+    /// Expires the next watch: later steps meet a relist, which is rare otherwise.
     fn expiry(&mut self) -> Step {
         self.after_optional = false;
         let code = pick(
@@ -231,7 +231,7 @@ impl Drawing {
         }
     }
 
-    /// Of two triggers, the rarer.
+    /// Returns the rarer of two triggers.
     fn when(&mut self, index: usize) -> When {
         let one = self.draw_when(index);
         let other = self.draw_when(index);
@@ -262,7 +262,7 @@ impl Drawing {
         }
     }
 
-    /// An object that is written.
+    /// Returns an object to write.
     fn object(&mut self) -> Object {
         let mut object = self.state();
         object.binds = rarely(&mut self.rng, 3).then_some(self.bound.len() as u32);
@@ -272,7 +272,7 @@ impl Drawing {
         object
     }
 
-    /// A state of an object, of which nobody has heard.
+    /// Returns a state of an object that was never sent.
     pub(super) fn state(&mut self) -> Object {
         let rng = &mut self.rng;
         Object {
@@ -289,7 +289,7 @@ impl Drawing {
 
     fn write(&mut self) -> Write {
         let rng = &mut self.rng;
-        // What exists after a restore, nobody follows here.
+        // Objects that exist after a restore are not tracked.
         let known: Vec<&String> = self.names.iter().filter(|_| !self.restored).collect();
         match rng.u32(0..18) {
             0..3 if !known.is_empty() => {

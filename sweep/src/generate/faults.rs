@@ -1,14 +1,14 @@
-//! What is done to answers: failures, and in the profile *lies* what is not so.
+//! Actions on responses: failures, and in the profile *lies* false contents.
 
 use super::draw::{Drawing, pick, rarely};
 use super::rarity;
 use super::{Action, Answer, Cut, Ending, Lie, Profile, Reply, When};
 
-/// Never the time after which a client gives a LIST up: whether an answer of that instant was read, no trace shows.
+/// Never the timeout of a LIST: the trace does not show whether bytes of that instant were read.
 const DELAYS_MS: [u32; 4] = [1, 500, 4_000, 64_000];
 
 impl Drawing {
-    /// What is done to an answer, backwards: of two drawn, the rarer.
+    /// Returns the actions on a response, in reverse; of two candidates, the rarer.
     pub(super) fn answers(&mut self, when: When) -> Vec<Action> {
         let one = self.draw_answers(when);
         if self.rng.bool() {
@@ -48,7 +48,7 @@ impl Drawing {
         actions
     }
 
-    /// How an answer is written.
+    /// Returns how the body is written.
     fn pace(&mut self, is_request: bool) -> Answer {
         let rng = &mut self.rng;
         match rng.u32(0..4) {
@@ -59,7 +59,7 @@ impl Drawing {
         }
     }
 
-    /// A body is torn so: what came may or may not be all.
+    /// Returns an ending after which the client may or may not have all bytes.
     fn torn(&mut self) -> Ending {
         let rng = &mut self.rng;
         match rng.u32(0..8) {
@@ -87,7 +87,7 @@ impl Drawing {
         }
     }
 
-    /// Something every such request can be answered with, or what the newest watch takes.
+    /// Returns a response that fits the request, or an action on the newest watch.
     fn answer(&mut self, when: When, is_request: bool, is_list: bool, is_watch: bool) -> Answer {
         match self.rng.u32(0..20) {
             0..3 if is_request => self.refusal(when),

@@ -1,15 +1,14 @@
-//! How often each fault was met behind each trigger in a long run: of two faults it could take, the generator takes the rarer
-//! one.
+//! Counts of each fault per trigger in a long run: of two possible faults, the generator takes the rarer one.
 //!
-//! The counts are a file of the generator's version, and not those of the run under way: a seed draws the same scenario
-//! whatever was played before it, on any machine and in any shard. `cargo xtask sweep --write-rarity` renews it.
+//! The counts are a file that belongs to the generator's version, not those of the current run: a seed gives the same
+//! scenario regardless of earlier runs, machine and shard. `cargo xtask sweep --write-rarity` updates it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::{Action, When};
 
-/// Counts of a long run, a line each: count, trigger, fault, separated by tabs.
+/// Counts of a long run, one per line: count, trigger, fault, separated by tabs.
 const COUNTS: &str = include_str!("rarity.tsv");
 
 static RARITY: LazyLock<BTreeMap<(&str, &str), u64>> = LazyLock::new(|| {
@@ -29,7 +28,7 @@ static TRIGGERS: LazyLock<BTreeMap<&str, u64>> = LazyLock::new(|| {
     sums
 });
 
-/// How often faults like these were met behind such a trigger; of several, the rarest counts.
+/// Returns how often such faults occurred after such a trigger; of several, the rarest counts.
 pub(super) fn of(when: When, actions: &[Action]) -> u64 {
     let counts = actions
         .iter()
@@ -37,12 +36,12 @@ pub(super) fn of(when: When, actions: &[Action]) -> u64 {
     counts.min().unwrap_or(u64::MAX)
 }
 
-/// How often any fault was met behind such a trigger.
+/// Returns how often any fault occurred after such a trigger.
 pub(super) fn of_trigger(when: When) -> u64 {
     TRIGGERS.get(when.name()).copied().unwrap_or(0)
 }
 
-/// The file for the counts of a run: fault, trigger, count.
+/// Returns the file for the counts of a run: fault, trigger, count.
 pub fn file<'a>(counts: impl Iterator<Item = (&'a str, &'a str, u64)>) -> String {
     let mut lines: Vec<String> = counts
         .map(|(fault, when, count)| format!("{count}\t{when}\t{fault}\n"))
@@ -57,7 +56,7 @@ mod tests {
     use crate::generate::Answer;
 
     #[test]
-    fn the_file_is_read_as_it_is_written() {
+    fn the_counts_file_round_trips() {
         assert_eq!(file([("gzip", "list", 3)].into_iter()), "3\tlist\tgzip\n");
         let known = RARITY.len();
         assert_eq!(

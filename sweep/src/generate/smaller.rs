@@ -1,13 +1,13 @@
-//! Drafts that are a little smaller than a draft: what a shrinker tries, the largest savings first.
+//! Drafts that are slightly smaller than a given one: the candidates of the shrinker, largest savings first.
 //!
-//! It must not know what makes one of them interesting.
+//! Independent of what the shrinker looks for.
 
 use super::{
     Action, Answer, Client, Cut, Draft, Ending, Lie, Object, Reply, Server, Step, Target, Times, When, Write,
 };
 
 impl Draft {
-    /// Drafts with less in them; some may be no valid scenario, or [unsound](Self::unsound).
+    /// Returns smaller drafts; some may be invalid scenarios, or [unsound](Self::unsound).
     pub fn smaller(&self) -> Vec<Self> {
         let mut found = Vec::new();
         let mut with = |change: &dyn Fn(&mut Self)| {
@@ -52,7 +52,7 @@ impl Draft {
         found
     }
 
-    /// Reads ConfigMaps.
+    /// Switches the target to ConfigMaps.
     fn retarget(&mut self) {
         let plain = Target::default();
         let old = self.target.kind;
@@ -75,7 +75,7 @@ impl Draft {
     }
 }
 
-/// Runs of so many things to leave out: all, halves, quarters, and each alone; the last ones first.
+/// Returns ranges to remove: everything, halves, quarters, and single elements; the last ones first.
 fn runs(length: usize) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut size = length;
@@ -90,7 +90,8 @@ fn runs(length: usize) -> Vec<(usize, usize)> {
     found
 }
 
-/// Smaller numbers, the smallest first. Large ones come down in halves and quarters, as each step is a play.
+/// Returns smaller numbers, the smallest first. Large ones are reduced by halves and quarters, because each try is a
+/// run.
 fn numbers(number: u32, least: u32) -> Vec<u32> {
     let close = if number <= 8 {
         number.saturating_sub(1)
@@ -320,7 +321,7 @@ fn answers(answer: &Answer) -> Vec<Answer> {
     }
 }
 
-/// Endings that need less to be understood.
+/// Returns simpler endings.
 fn endings(ending: Ending) -> Vec<Ending> {
     match ending {
         Ending::Eof => Vec::new(),
@@ -360,9 +361,9 @@ mod tests {
         assert!(runs(0).is_empty());
     }
 
-    /// A shrinker ends because what it tries has an end.
+    /// Shrinking terminates: every chain of smaller drafts is finite.
     #[test]
-    fn whatever_is_taken_the_smallest_draft_is_reached() {
+    fn shrinking_always_reaches_the_smallest_draft() {
         for seed in 0..20 {
             let mut draft = Draft::of(seed, Profile::Lies);
             let mut turns = 0;

@@ -1,12 +1,12 @@
-//! What a draft must keep so that a right client converges in it. The generator keeps it by the way it draws, the shrinker by
-//! asking here; the parser knows nothing of it, for a file may state what it likes.
+//! Conditions under which a correct client converges. The generator ensures them by construction, the shrinker checks
+//! them here; the parser does not, because a file may violate them.
 
 use std::collections::BTreeSet;
 
 use super::{Action, Draft, Lie, Step, Times, When, Write};
 
 impl Draft {
-    /// Why a right client might not converge in it, or might not meet a step; `None`: it does.
+    /// Returns why a correct client might not converge, or might not meet a step; `None`: the draft is sound.
     pub fn unsound(&self) -> Option<&'static str> {
         let mut known = Known {
             names: self.objects.iter().map(super::Object::key).collect(),
@@ -65,7 +65,7 @@ impl Draft {
     }
 }
 
-/// What is known at one point of a draft.
+/// State of the store at one point of a draft.
 #[derive(Default)]
 struct Known {
     names: BTreeSet<String>,
@@ -76,7 +76,7 @@ struct Known {
 }
 
 impl Known {
-    /// Takes an action.
+    /// Applies an action.
     fn unsound(&mut self, action: &Action, step: &Step) -> Option<&'static str> {
         let write = match action {
             Action::Write(write) => write,

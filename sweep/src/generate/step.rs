@@ -1,19 +1,19 @@
-//! The steps of a random scenario, and what they do to answers, as written in a scenario file.
+//! Steps of a random scenario and their actions, as written in a scenario file.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::{Object, Write};
 
-/// How an answer ends.
+/// How a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Clean.
+    /// Clean end.
     Eof,
-    /// The connection is closed inside the body.
+    /// The connection is closed within the body.
     Fin,
     /// The connection is reset.
     Rst,
-    /// Nothing more is sent.
+    /// No more bytes are sent.
     Stall,
     /// The TLS connection ends without close_notify.
     NoCloseNotify,
@@ -40,59 +40,59 @@ impl Display for Ending {
 /// Where a body is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// After so many bytes.
+    /// After this many bytes.
     Bytes(u32),
-    /// After so many events and so many percent of the next.
+    /// After this many events and this percentage of the next.
     Events(u32, u32),
 }
 
-/// A refusal, or an answer in place of the true one.
+/// An error response, or another response instead of the normal one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
     /// HTTP status.
     pub status: u16,
-    /// `Retry-After`, as is.
+    /// `Retry-After` header, verbatim.
     pub retry_after: Option<&'static str>,
-    /// The other keys, as in a file; empty: a Status of this code.
+    /// Other keys, as in a file; empty: a Status of this code.
     pub rest: &'static str,
 }
 
-/// What is done to an answer and is no lie.
+/// A fault of a response without false contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Refused.
+    /// An error response.
     Refuse(Reply),
     /// An ERROR event, with these keys.
     Error(&'static str),
-    /// A bookmark of what was sent.
+    /// A bookmark at the version sent so far.
     Bookmark,
     /// No bookmarks, and no end marker.
     NoBookmarks,
-    /// The end marker has this value, or none.
+    /// The end marker has this value; `absent`: no value.
     EndMarker(&'static str),
-    /// The next event is sent so many times.
+    /// The next event is sent this many times.
     Repeat(u32),
-    /// Head and all come so many milliseconds late.
+    /// The response, including its head, is delayed by this many milliseconds.
     Delay(u32),
-    /// So many bytes at a time, so many milliseconds apart.
+    /// This many bytes at a time, this many milliseconds apart.
     Drip(u32, u32),
-    /// Writes end inside characters.
+    /// Writes end within characters.
     SplitUtf8,
-    /// So many events a write.
+    /// This many events per write.
     Coalesce(u32),
     /// Compressed.
     Gzip,
-    /// Cut, and ended so.
+    /// Truncated, and ended like this.
     Truncate(Cut, Ending),
     /// Ended.
     End(Ending),
-    /// The connection takes no more requests.
+    /// The connection accepts no more requests.
     Goaway,
-    /// Not even a head.
+    /// No response, not even a head.
     NoAnswer(Ending),
-    /// A page that says the truth in other words, with these keys.
+    /// A page with equivalent contents, with these keys.
     EditPage(&'static str),
-    /// New connections are refused for so many milliseconds.
+    /// New connections are refused for this many milliseconds.
     RefuseConnections(u32),
 }
 
@@ -182,16 +182,16 @@ impl Display for Answer {
     }
 }
 
-/// What the server says though it is not so, or what nobody can read.
+/// False or unreadable contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lie {
-    /// The next so many events are never sent.
+    /// The next events are dropped.
     Drop(u32),
-    /// The next so many are sent in reverse order.
+    /// The next events are sent in reverse order.
     Reorder(u32),
-    /// A line or an answer that nobody can read, as in a file.
+    /// An unreadable line or response, as in a file.
     Unreadable(&'static str),
-    /// An event of this type about an object that is not like that, with a version or without one.
+    /// An event of this type with an object state that is not in the store, with or without a version.
     Event(&'static str, Object, Option<&'static str>),
     /// A bookmark at a version that was never sent.
     Bookmark(&'static str),
@@ -218,14 +218,14 @@ impl Display for Lie {
     }
 }
 
-/// What is done.
+/// An action of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// To the truth.
+    /// On the store.
     Write(Write),
-    /// To an answer.
+    /// On a response.
     Answer(Answer),
-    /// To the client.
+    /// False contents for the client.
     Lie(Lie),
 }
 
@@ -286,7 +286,7 @@ impl Action {
         "lie: page",
     ];
 
-    /// What it is, without its arguments; one of [`NAMES`](Self::NAMES).
+    /// Returns the name without arguments; one of [`NAMES`](Self::NAMES).
     pub fn name(&self) -> &'static str {
         match self {
             Self::Write(write) => match write {
@@ -315,7 +315,8 @@ impl Action {
         }
     }
 
-    /// Names are followed from step to step, and a name is bound once: a step with such an action is met once.
+    /// Returns true if a step with this action must be met only once, because it binds a name or changes which
+    /// objects exist.
     pub fn happens_once(&self) -> bool {
         match self {
             Self::Write(
@@ -339,12 +340,12 @@ impl Display for Action {
     }
 }
 
-/// What a step waits for.
+/// The trigger of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// Nothing.
+    /// None.
     Now,
-    /// So many milliseconds.
+    /// This many milliseconds.
     After(u32),
     /// The first LIST. Only for the first step of a client that lists.
     FirstList,
@@ -352,20 +353,20 @@ pub enum When {
     NextWatch,
     /// The next request.
     NextRequest,
-    /// The next LIST: a client whose watches live has no reason to send one.
+    /// The next LIST: a client with working watches sends none.
     NextList,
     /// The second page of the latest LIST.
     SecondPage,
-    /// What the client reports, as in a file.
+    /// An event reported by the client, as in a file.
     Emitted(&'static str),
     /// The client has recovered.
     Synced,
-    /// So many milliseconds without anything.
+    /// This many milliseconds without requests and events.
     Quiet(u32),
 }
 
 impl When {
-    /// What it is, without its arguments.
+    /// Returns the name without arguments.
     pub fn name(self) -> &'static str {
         match self {
             Self::Now => "now",
@@ -381,27 +382,27 @@ impl When {
         }
     }
 
-    /// Does it wait for something that takes as long as it takes?
+    /// Returns true if the trigger depends on the client's progress.
     pub fn waits(self) -> bool {
         !matches!(self, Self::Now | Self::After(_))
     }
 
-    /// Is it met by a request?
+    /// Returns true if a request meets it.
     pub fn is_request(self) -> bool {
         self.is_list() || matches!(self, Self::NextWatch | Self::NextRequest)
     }
 
-    /// Is it met by a LIST?
+    /// Returns true if a LIST meets it.
     pub fn is_list(self) -> bool {
         matches!(self, Self::FirstList | Self::NextList | Self::SecondPage)
     }
 
-    /// Do the actions of such a step concern a watch?
+    /// Returns true if the actions of such a step act on a watch.
     pub fn is_watch(self) -> bool {
         !self.is_list() && self != Self::NextRequest
     }
 
-    /// Does it come, whatever a right client does?
+    /// Returns true if every correct client meets it.
     pub fn is_certain(self) -> bool {
         match self {
             Self::Now
@@ -432,25 +433,25 @@ impl Display for When {
     }
 }
 
-/// How many requests a step answers.
+/// How many requests a step handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
-    /// So many.
+    /// This many.
     Count(u32),
-    /// All for so many milliseconds.
+    /// All for this many milliseconds.
     For(u32),
 }
 
 /// A step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What it waits for.
+    /// Trigger.
     pub when: When,
-    /// It is skipped when a step behind it is met first.
+    /// Skipped when a later step is met first.
     pub is_optional: bool,
-    /// How many such requests it answers.
+    /// How many requests it handles.
     pub times: Times,
-    /// What is done, in order.
+    /// Actions, in order.
     pub actions: Vec<Action>,
 }
 
@@ -458,7 +459,7 @@ impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let actions: Vec<String> = self.actions.iter().map(ToString::to_string).collect();
         write!(f, "{{{}", self.when)?;
-        // What is done to an answer waits for an open watch, unless a request meets the step.
+        // Actions on a response wait for an open watch, unless a request meets the step.
         let is_write = |action: &Action| matches!(action, Action::Write(_));
         if self.when.waits() || !self.actions.iter().all(is_write) {
             write!(f, "within: 3h, ")?;

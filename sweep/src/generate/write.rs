@@ -1,30 +1,30 @@
-//! Objects, and changes of the truth, as a random scenario writes them.
+//! Objects and writes of a random scenario.
 
 use std::fmt::{self, Display, Formatter};
 
-/// An object: of the target's kind, unless said otherwise.
+/// An object, by default of the target's kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// The short form: `configmap`, `pod` …
+    /// Short form: `configmap`, `pod` …
     pub kind: &'static str,
     /// `metadata.namespace`; `None`: the target's, or `default`.
     pub namespace: Option<&'static str>,
     /// `metadata.name`.
     pub name: String,
-    /// The value of its annotation `v`; 0: none.
+    /// Value of its annotation `v`; 0: none.
     pub value: u32,
-    /// The value of its annotation `t`, as between the quotes of a file; empty: none.
+    /// Value of its annotation `t`, as between the quotes of a file; empty: none.
     pub text: &'static str,
-    /// The value of the label `app`; `None`: no label.
+    /// Value of the label `app`; `None`: no label.
     pub app: Option<&'static str>,
-    /// Bytes of a second annotation, of which each third is the start of a character of three bytes.
+    /// Bytes of a second annotation, which consists of three-byte characters.
     pub filler: u32,
-    /// The name that is bound to the version of its write.
+    /// Name bound to the version of its write.
     pub binds: Option<u32>,
 }
 
 impl Object {
-    /// `name`, or `namespace/name`.
+    /// Returns `name`, or `namespace/name`.
     pub fn key(&self) -> String {
         match self.namespace {
             Some(namespace) => format!("{namespace}/{}", self.name),
@@ -33,7 +33,7 @@ impl Object {
     }
 }
 
-/// Without the name that is bound to it, which stands beside it.
+/// Prints the object without the name bound to its version, which is a separate key.
 impl Display for Object {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self {
@@ -66,28 +66,28 @@ impl Display for Object {
     }
 }
 
-/// A change of the truth.
+/// A write to the store, or a change of its watch cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
     /// Creates or replaces an object.
     Apply(Object),
-    /// Creates or replaces so many objects with names of their own: a burst, and pages.
+    /// Creates or replaces this many objects with distinct names: a burst, and pages.
     ApplyMany(&'static str, u32),
     /// Deletes an object that exists.
     Delete(String),
     /// Sets the label `app` of an object that exists, or removes it.
     Relabel(String, Option<&'static str>),
-    /// Forgets history.
+    /// Compacts the store.
     Compact,
     /// Rebuilds the watch cache.
     ClearWatchCache,
-    /// The watch cache follows the store no more.
+    /// Stops the watch cache.
     Freeze,
-    /// Lets the watch cache lag by so many milliseconds.
+    /// Delays the watch cache by this many milliseconds.
     Lag(u32),
     /// Ends a freeze or a lag.
     Thaw,
-    /// The store goes back to the version of this name.
+    /// Restores the store to the version of this name.
     Restore(u32),
 }
 
