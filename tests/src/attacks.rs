@@ -1,7 +1,7 @@
-//! What an attacker sends: requests that would cost a server more than their bytes, each as a function of its size, so
-//! that tests send a small one and a benchmark two of them, one twice as large as the other.
+//! Attacks: requests that would cost a server more than their size, each as a function of a size, so that tests send
+//! a small one and a benchmark two, one twice as large as the other.
 //!
-//! It must not know what the answer should be.
+//! Independent of the expected responses.
 
 use std::fmt::Write as _;
 
@@ -15,22 +15,22 @@ mod world;
 pub use bodies::protobuf_definition;
 pub use world::{Answer, World};
 
-/// A request that costs too much, and what must be there before it.
+/// A request that is too expensive, and its preconditions.
 #[derive(Debug, Clone, Copy)]
 pub struct Attack {
-    /// What it is called.
+    /// Name.
     pub name: &'static str,
-    /// The finding it was (`S5`).
+    /// Id of the finding (`S5`).
     pub finding: &'static str,
-    /// The size it was found with, or the largest whose object can be stored.
+    /// The size in the finding, or the largest size for which the object can be stored.
     pub size: usize,
-    /// What is sent before, by the size.
+    /// Requests to send first, by size.
     pub before: fn(usize) -> Vec<HttpRequest>,
-    /// The request itself, by the size.
+    /// The request itself, by size.
     pub request: fn(usize) -> HttpRequest,
 }
 
-/// All of them, in the order of the findings.
+/// All attacks, in the order of the findings.
 pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "protobuf schema within schemas",
@@ -342,7 +342,7 @@ pub const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// The attack of this name.
+/// Returns the attack of this name.
 ///
 /// # Panics
 /// If there is none.
@@ -355,14 +355,14 @@ const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const WIDGETS: &str = "/apis/attack.example.com/v1/namespaces/default/widgets";
 
-/// A schema that takes anything.
+/// A schema that accepts any object.
 const OPEN: &str = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}";
 
 const LIST_MAP: &str = "{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\",\"properties\":{\"l\":\
     {\"type\":\"array\",\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":[\"name\"],\
     \"items\":{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":{\"type\":\"string\"}}}}}}}}";
 
-/// An object that waits for many.
+/// An object with many finalizers.
 fn finalized(size: usize) -> HttpRequest {
     let names = listed(size, |nth| format!("\"a.b/f{nth}\""));
     post(
@@ -378,7 +378,7 @@ fn config_patch(kind: &str, body: String) -> HttpRequest {
     request
 }
 
-/// Conditions of a pod, from the last to the first: each is looked up.
+/// Conditions of a pod in reverse order: each is looked up.
 fn conditions(size: usize, status: &str) -> HttpRequest {
     let conditions = listed(size, |nth| {
         let nth = if status == "True" { nth } else { size - nth };
@@ -397,7 +397,7 @@ fn nothing(_: usize) -> Vec<HttpRequest> {
     Vec::new()
 }
 
-/// Pods are refused without one.
+/// Pods without a service account are rejected.
 fn accounts(_: usize) -> Vec<HttpRequest> {
     vec![post(
         "/api/v1/namespaces/default/serviceaccounts",
@@ -409,7 +409,7 @@ fn listed(size: usize, item: impl Fn(usize) -> String) -> String {
     (0..size).map(item).collect::<Vec<_>>().join(",")
 }
 
-/// A GET of this path.
+/// Returns a GET request.
 pub fn get(path: &str) -> HttpRequest {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     HttpRequest {
@@ -497,14 +497,14 @@ fn json_patch(operations: String) -> HttpRequest {
     request
 }
 
-/// What is copied doubles its levels.
+/// Copies that double in depth.
 fn copies_into_itself(size: usize) -> HttpRequest {
     let mut leaf = "/spec/x".to_owned();
     let deep = (0..60).fold("{}".to_owned(), |below, _| format!("{{\"a\":{below}}}"));
     let mut operations = format!("{{\"op\":\"add\",\"path\":\"/spec/x\",\"value\":{deep}}}");
     leaf.push_str(&"/a".repeat(60));
     for _ in 0..size {
-        // Writing to a String cannot fail.
+        // Writing to a String does not fail.
         let _ = write!(
             operations,
             ",{{\"op\":\"copy\",\"from\":\"/spec/x\",\"path\":\"{leaf}/x\"}}"
@@ -514,7 +514,7 @@ fn copies_into_itself(size: usize) -> HttpRequest {
     json_patch(operations)
 }
 
-/// What is copied doubles its bytes.
+/// Copies that double in size.
 fn copies_of_all(size: usize) -> HttpRequest {
     json_patch(listed(size, |nth| {
         format!("{{\"op\":\"copy\",\"from\":\"/spec\",\"path\":\"/spec/k{nth}\"}}")
@@ -552,7 +552,7 @@ fn service(kind: &str, size: usize) -> HttpRequest {
     )
 }
 
-/// Each is at fault, and each fault shows all of them.
+/// Every owner reference is invalid, and each error quotes all of them.
 fn owners(size: usize) -> HttpRequest {
     let owners = listed(size, |nth| {
         format!(

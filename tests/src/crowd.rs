@@ -1,9 +1,9 @@
-//! Crowds: many list/watch loops of right clients on one served fake, under random faults, in virtual time.
+//! Crowds: many list/watch loops of correct clients on one served fake, under random faults, in virtual time.
 //!
-//! Loops share what loops share in clusters: a User-Agent (replicas of one controller), a process and its pool of
-//! connections (informers of one program), a collection. Clients come and go, write what they watch, and read objects by
-//! name. The wire judge hears every record, as beside `fake-apiserver serve`, and a right client must not be accused.
-//! Nothing here decides who is right.
+//! Loops share what they share in clusters: a User-Agent (replicas of one controller), a process and its connection
+//! pool (informers of one program), a collection. Clients come and go, write what they watch, and read objects by
+//! name. The wire judge receives every record, as in `fake-apiserver serve`, and must not report a correct client.
+//! This module does not decide which clients are correct.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,33 +24,33 @@ pub use self::member::KUBE_RUNTIME;
 use self::member::{Process, follow};
 use crate::reference::{Mistake, Reference};
 
-/// Watches of the last part of a run are given up; whoever resumed is known by then.
+/// Time after which watches of the last part of a run are abandoned, and the loops that resumed are known.
 const AFTERWARDS: Duration = Duration::from_secs(180);
 
-/// Records that the server keeps, as `serve` does: the judge must hear them before.
+/// Number of records the server keeps, as in `serve`: the judge must receive them before they are dropped.
 const RECORDS_KEPT: usize = 100_000;
 
-/// Who is there, and for how long.
+/// Parameters of a crowd.
 #[derive(Debug, Clone)]
 pub struct Crowd {
-    /// All randomness.
+    /// Seed for all randomness.
     pub seed: u64,
-    /// List/watch loops of right clients.
+    /// Number of list/watch loops of correct clients.
     pub loops: usize,
-    /// Virtual time.
+    /// Virtual duration.
     pub time: Duration,
-    /// One loop more, under a name of its own, that makes this mistake.
+    /// Adds a loop, with a separate User-Agent, that makes this mistake.
     pub mistaken: Option<Mistake>,
 }
 
-/// What came of it.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Everything that was held against anybody, with what was seen of that collection.
+    /// All violations reported, with the records of their collection.
     pub violations: Vec<Violation>,
     /// The verdict at the end.
     pub verdict: WireVerdict,
-    /// Faults that were done.
+    /// Number of faults injected.
     pub faults: u64,
 }
 
@@ -58,14 +58,14 @@ pub struct Outcome {
 pub const MISTAKEN: &str = "mistaken/v1";
 
 impl Crowd {
-    /// Plays it in the calling thread. The same crowd has the same outcome.
+    /// Runs the crowd in the calling thread. Equal parameters give equal outcomes.
     ///
     /// Must not be called inside a tokio runtime.
     ///
     /// # Panics
-    /// When the server or the runtime breaks.
+    /// If the server or the runtime fails.
     pub fn play(&self) -> Outcome {
-        // Some libraries draw their jitter from the thread's own generator.
+        // Some libraries draw jitter from the thread-local generator.
         fastrand::seed(self.seed);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -91,7 +91,7 @@ impl Crowd {
 
         let mut processes: Vec<Arc<Process>> = Vec::new();
         for number in 0..self.loops {
-            // Informers of one program share its pool; replicas share its name alone.
+            // Informers of one program share its connection pool; replicas share only its User-Agent.
             let process = match processes.last() {
                 Some(process) if rng.u32(0..3) > 0 => process.clone(),
                 Some(_) | None => {
@@ -124,7 +124,7 @@ impl Crowd {
     }
 }
 
-/// The judge, as it stands beside a running server.
+/// The wire judge, fed like in a running server.
 struct Ear {
     judge: WireJudge,
     heard: u64,

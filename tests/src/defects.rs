@@ -1,7 +1,7 @@
-//! What is known to be wrong with kube-runtime's watcher, shown: each defect with the scenarios and stories that tell, and
-//! how both clients come out of them, now. It knows no outcome beforehand.
+//! Known defects of kube-runtime's watcher: each with the scenarios and stories that show it, and the current results
+//! of both clients. Contains no expected results.
 //!
-//! The list is `adapters/kube-runtime/defects.yaml`; the page made of it is `docs/kube-runtime-defects.md`.
+//! The list is `adapters/kube-runtime/defects.yaml`; the page generated from it is `docs/kube-runtime-defects.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,55 +22,55 @@ mod tasks;
 
 use self::stories::{STORIES, Told};
 
-/// One defect, as the file lists it.
+/// A defect in the list.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defect {
-    /// `B7`, `S0-a`.
+    /// Id, e.g. `B7`, `S0-a`.
     pub id: String,
-    /// What goes wrong, in one line.
+    /// Description in one line.
     pub what: String,
     /// The scenarios that show it.
     #[serde(default)]
     pub scenarios: Vec<String>,
-    /// The stories that do: what is not on the wire.
+    /// The stories that show it, for behaviour that is not on the wire.
     #[serde(default)]
     pub stories: Vec<String>,
-    /// 5.0.0 does not have it any more: since when.
+    /// Version in which it was fixed, if 5.0.0 does not have it.
     pub gone: Option<String>,
-    /// 5.0.0 has another in its place, which the same scenario shows.
+    /// The defect that replaced it in 5.0.0, shown by the same scenario.
     pub became: Option<String>,
 }
 
-/// A defect and what was seen.
+/// A defect with its results.
 #[derive(Debug)]
 pub struct Seen {
-    /// Which.
+    /// The defect.
     pub defect: Defect,
-    /// Each scenario and story.
+    /// Results per scenario and story.
     pub shown: Vec<Shown>,
 }
 
-/// What one scenario or story came to.
+/// Result of a scenario or story.
 #[derive(Debug, Clone)]
 pub struct Shown {
-    /// The scenario's id, or the story's.
+    /// Id of the scenario or story.
     pub by: String,
-    /// Is it a scenario?
+    /// Whether it is a scenario.
     pub is_scenario: bool,
-    /// What is wrong with kube-runtime in it; `None`: it passes.
+    /// Failure of kube-runtime; `None`: it passes.
     pub kube_runtime: Option<String>,
-    /// What is wrong with our watcher in it.
+    /// Failure of our watcher; `None`: it passes.
     pub ours: Option<String>,
 }
 
-/// Where the page is, below the repository's root.
+/// Path of the page in the repository.
 pub const PAGE: &str = "docs/kube-runtime-defects.md";
 
-/// Plays whatever shows a defect.
+/// Runs all scenarios and stories of the list.
 ///
 /// # Panics
-/// When the list, or a scenario in it, cannot be read.
+/// If the list, or a scenario in it, cannot be read.
 pub fn see() -> Vec<Seen> {
     let defects = listed();
     let mut names: Vec<(bool, &String)> = defects
@@ -103,7 +103,8 @@ pub fn see() -> Vec<Seen> {
     seen.collect()
 }
 
-/// What is not as the list says: ours has to pass everything, and kube-runtime to fail something of each defect it has.
+/// Returns deviations from the list: ours must pass everything, and kube-runtime must fail something for each defect
+/// it has.
 pub fn wrong(seen: &[Seen]) -> Vec<String> {
     let mut wrong = Vec::new();
     for Seen { defect, shown } in seen {
@@ -124,7 +125,7 @@ pub fn wrong(seen: &[Seen]) -> Vec<String> {
     wrong
 }
 
-/// The page.
+/// Returns the page.
 pub fn page(seen: &[Seen]) -> String {
     let mut page = String::from(HEAD);
     for Seen { defect, shown } in seen {
@@ -178,10 +179,10 @@ fn outcome(wrong: Option<&str>) -> String {
     }
 }
 
-/// The list.
+/// Returns the list.
 ///
 /// # Panics
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn listed() -> Vec<Defect> {
     let path: PathBuf = repository::root().join("adapters/kube-runtime/defects.yaml");
     let text = std::fs::read_to_string(&path).expect("the list of defects is part of the repository");

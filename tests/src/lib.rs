@@ -1,8 +1,8 @@
-//! Where the fake apiserver and its clients meet: every scenario in `sim`, parity with `live`, determinism, and mutant
-//! clients that prove each check can fail.
+//! Integration tests of the fake apiserver and its clients: every scenario in `sim`, parity with `live`, determinism,
+//! and mutant clients which prove that each check can fail.
 //!
-//! The library part is the [`mod@reference`] client (small, slow, right, and wrong on request), the known
-//! [`defects`] of kube-runtime, and what tests share.
+//! The library contains the [`mod@reference`] client (small, slow, correct, with optional mistakes), the known
+//! [`defects`] of kube-runtime, and helpers shared by tests.
 
 pub mod attacks;
 pub mod crowd;

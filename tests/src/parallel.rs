@@ -1,9 +1,9 @@
-//! Many short runs on all processors. A run in `sim` has its own runtime and stays in its thread.
+//! Runs many short tasks on all cores. A run in `sim` has its own runtime and stays in its thread.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What `work` makes of each of `items`, in their order.
+/// Maps `items` with `work`, preserving their order.
 pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(items.len()));

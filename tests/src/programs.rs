@@ -1,4 +1,4 @@
-//! The programs of other packages, as tests run them.
+//! Programs of other packages, as run by tests.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,13 +9,14 @@ use serde_json::Value;
 
 use crate::repository;
 
-/// Where a program is, built the first time it is asked for. It belongs to another package, so Cargo builds it for no test.
+/// Returns the path of a program, building it on first use. It belongs to another package, so Cargo does not build it
+/// for tests.
 ///
 /// # Panics
-/// If Cargo does not build it; Cargo has said why.
+/// If the build fails; Cargo has printed the error.
 pub fn path(name: &str) -> PathBuf {
     static BUILT: LazyLock<Mutex<BTreeMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
-    // The lock is held over the build: tests that run at once do not build at once.
+    // Locked during the build, so that concurrent tests do not build at the same time.
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     built
         .entry(name.to_owned())
@@ -23,17 +24,17 @@ pub fn path(name: &str) -> PathBuf {
         .clone()
 }
 
-/// A program, to be run in the repository.
+/// Returns a command for a program, run in the repository.
 pub fn program(name: &str) -> Command {
     let mut command = Command::new(path(name));
     command.current_dir(repository::root()).env_remove("RUST_LOG");
     command
 }
 
-/// Cargo, without what makes it build otherwise here than in a shell.
+/// Returns a Cargo command without the variables that make it build differently than in a shell.
 ///
-/// A program that Cargo runs inherits variables of its package, and the build scripts of some dependencies look at those
-/// (ring's does): a Cargo that inherits them compiles such a dependency, and all that depends on it, again.
+/// A program run by Cargo inherits the variables of its package, and the build scripts of some dependencies read them
+/// (ring's does): a Cargo that inherits them recompiles such a dependency, and everything that depends on it.
 pub fn cargo() -> Command {
     let mut cargo = Command::new("cargo");
     for (name, _) in std::env::vars_os() {
@@ -42,12 +43,12 @@ pub fn cargo() -> Command {
             cargo.env_remove(&name);
         }
     }
-    // Compilers stand still under a shifted clock, for which a library is preloaded.
+    // Compilers hang under a shifted clock, for which a library is preloaded.
     cargo.env_remove("LD_PRELOAD");
     cargo
 }
 
-/// Beginnings of the variables that Cargo sets for a package.
+/// Prefixes of the variables that Cargo sets for a package.
 const OF_A_PACKAGE: [&str; 7] = [
     "CARGO_MANIFEST_",
     "CARGO_PKG_",
@@ -58,7 +59,7 @@ const OF_A_PACKAGE: [&str; 7] = [
     "OUT_DIR",
 ];
 
-/// Builds it with the features the whole workspace selects: alone it would have its dependencies compiled again.
+/// Builds the program with the features of the whole workspace: otherwise its dependencies would be recompiled.
 fn build(name: &str) -> PathBuf {
     let mut build = cargo();
     build

@@ -1,7 +1,7 @@
-//! A watch client that is right in the plainest way, and can be told to make one mistake.
+//! Reference client: a simple, correct watch client that can be configured to make one mistake.
 //!
-//! It shares nothing with our watcher: if both pass a scenario and a mutant of this one fails it, the scenario tells right
-//! from wrong and not ours from others. It must not know the fake, only HTTP as `kube_client::Client` gives it.
+//! Shares no code with our watcher: if both pass a scenario and a mutant of this client fails it, the scenario tests
+//! correctness rather than one implementation. Independent of the fake; uses only HTTP through `kube_client::Client`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,10 +24,10 @@ mod wire;
 pub use self::mistake::Mistake;
 use self::wire::{Trouble, escaped, text, version_of};
 
-/// The reference client, right or with one mistake.
+/// The reference client, correct or with one mistake.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reference {
-    /// What it gets wrong; `None`: nothing.
+    /// The mistake; `None`: correct.
     pub mistake: Option<Mistake>,
 }
 
@@ -65,7 +65,7 @@ impl Client for Reference {
     }
 }
 
-/// Starts without progress after which a resourceVersion, a token or a streaming list is not trusted any more.
+/// Failed starts after which a resourceVersion, a token or a streaming list is abandoned.
 const DISTRUST: u32 = 3;
 
 type Chunks = BoxStream<'static, Vec<u8>>;
@@ -73,7 +73,7 @@ type Chunks = BoxStream<'static, Vec<u8>>;
 enum Phase {
     /// Read a page.
     List(Listing),
-    /// Open a watch. `initial`: a streaming list.
+    /// Open a watch. `initial`: as streaming list.
     Open { initial: bool },
     /// Read a watch.
     Read(Box<Reading>),
@@ -83,7 +83,7 @@ enum Phase {
 struct Listing {
     continue_token: Option<String>,
     found: Vec<Value>,
-    /// Of page 1.
+    /// resourceVersion of page 1.
     resource_version: Option<String>,
     paged: bool,
 }
@@ -91,10 +91,10 @@ struct Listing {
 struct Reading {
     chunks: Chunks,
     buffer: Vec<u8>,
-    /// `Some`: before the end of the initial events.
+    /// Initial events so far; `None` after their end.
     initial: Option<Vec<Value>>,
     opened: tokio::time::Instant,
-    /// Events and bookmarks it brought.
+    /// Number of events and bookmarks received.
     brought: u32,
 }
 
@@ -105,21 +105,21 @@ struct Run {
     phase: Phase,
     reports: VecDeque<Report>,
     resource_version: String,
-    /// Something was listed: from now on a list never goes back to `0`.
+    /// Something was listed: later lists never use `0`.
     seen_any: bool,
     streaming: bool,
-    /// Troubles since a watch last lived: what the pauses grow by.
+    /// Failures since the last working watch, from which delays are computed.
     failures: u32,
-    /// Starts from the same place that led nowhere.
+    /// Consecutive starts from the same version that failed.
     starts: u32,
-    /// Lists given up since the last complete one.
+    /// Lists aborted since the last complete one.
     aborted: u32,
-    /// When a list, an event or a bookmark last said that the server is where this client is.
+    /// When a list, an event or a bookmark last confirmed the server's version.
     heard: tokio::time::Instant,
-    /// How long to wait before the next step, once everything is told.
+    /// Delay before the next step, after all reports are delivered.
     pause: Option<Duration>,
     over: bool,
-    // What only mistakes need.
+    // State used only by mistakes.
     known: BTreeMap<String, ReportedObject>,
     leftovers: Vec<Value>,
     kept: Vec<Chunks>,
@@ -163,7 +163,7 @@ impl Run {
         }
     }
 
-    /// Begins a new snapshot.
+    /// Starts a new snapshot.
     fn start_over(&mut self) {
         if self.is(Mistake::EmptiesOnRelist) {
             for object in std::mem::take(&mut self.known).into_values() {
@@ -187,7 +187,7 @@ impl Run {
         });
     }
 
-    /// The same place again, or a new snapshot if it led nowhere too often.
+    /// Retries from the same version, or starts a new snapshot after too many failures.
     fn try_again(&mut self) {
         self.starts += 1;
         if self.starts < DISTRUST {
@@ -215,7 +215,7 @@ impl Run {
     }
 
     async fn ask(&mut self, query: Vec<(&'static str, String)>, list: bool) -> Result<Body, Trouble> {
-        // Decoders of HTTP clients read one gzip member, and a watch has one for each event.
+        // HTTP clients decode only the first gzip member, and a watch has one per event.
         let plain = !list && !self.is(Mistake::OffersGzipForWatches);
         let encoding = plain.then_some("identity");
         let mut answer = wire::get(&self.kube, &self.start, &self.written(query), list, encoding).await;
@@ -228,7 +228,7 @@ impl Run {
         answer
     }
 
-    /// A query as it goes into the URL.
+    /// Formats a query for the URL.
     fn written(&self, query: Vec<(&'static str, String)>) -> String {
         let pairs = query.into_iter().map(|(name, value)| match name {
             "resourceVersion" if self.is(Mistake::ForgetsEscaping) => {
@@ -243,7 +243,7 @@ impl Run {
         Duration::from_secs(u64::from(self.start.settings.timeout_s.unwrap_or(290)))
     }
 
-    /// Tells of a trouble and goes on.
+    /// Reports an error and continues.
     fn surface(&mut self, message: &str, code: Option<u16>) {
         self.reports.push_back(Report::Error {
             message: message.to_owned(),
@@ -252,7 +252,7 @@ impl Run {
         self.over = self.is(Mistake::GivesUp);
     }
 
-    /// Waits before the next request: at least as long as the server asked.
+    /// Waits before the next request: at least as long as the server's `Retry-After`.
     fn back_off(&mut self, retry_after: Option<Duration>) {
         if self.is(Mistake::NeverBacksOff) {
             return;
@@ -272,7 +272,7 @@ impl Run {
             && items.is_none_or(|items| items.iter().all(|item| self.is_sound(item)))
     }
 
-    /// Would a typed client decode it? Only what the scenarios break is looked at.
+    /// Returns whether a typed client would decode the object. Checks only what scenarios break.
     fn is_sound(&self, object: &Value) -> bool {
         let map = |field: &str| {
             object
@@ -286,7 +286,7 @@ impl Run {
             && (kind.is_empty() || self.is_our_kind(&kind) || self.is(Mistake::StoresOtherKinds))
     }
 
-    /// Who follows one object is sent others only by a server that ignores selectors.
+    /// Only a server that ignores selectors sends other objects to a client that follows one.
     fn is_wanted(&self, object: &Value) -> bool {
         let name = self.start.settings.object.as_deref();
         name.is_none_or(|name| text(object, "/metadata/name") == name) || self.is(Mistake::TakesOtherNames)
@@ -317,11 +317,11 @@ impl Run {
     }
 }
 
-/// The object as a program reads it that knows one kind of number.
+/// Returns the object as read by a program with floating-point numbers only.
 fn rounded(value: &Value) -> Value {
     match value {
         Value::Number(number) => match number.as_f64() {
-            // What is beyond 2^53 was rounded by now; what is not is written as it came.
+            // Numbers beyond 2^53 were rounded; others are written as received.
             Some(float) if float.abs() > 9_007_199_254_740_992.0 => Value::from(float as i64),
             Some(_) | None => value.clone(),
         },
@@ -341,12 +341,12 @@ fn newest_of(objects: &[Value]) -> Option<u64> {
         .max()
 }
 
-/// The same client in a task that nobody stops.
+/// Runs the same client in a task that is never stopped.
 fn apart(mut reports: BoxStream<'static, Report>) -> BoxStream<'static, Report> {
     let (sender, receiver) = mpsc::unbounded();
     tokio::spawn(async move {
         while let Some(report) = reports.next().await {
-            // The reader may be gone; this goes on.
+            // The receiver may be gone; the client continues.
             drop(sender.unbounded_send(report));
         }
     });

@@ -1,5 +1,5 @@
-//! Where the scenario files are, and how tests come by them. A file that does not load ends the test with every mistake
-//! in it.
+//! Location of scenario files, and functions to load them. A file that does not load fails the test with all its
+//! errors.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use conformance::baseline::{self, Baseline};
 use conformance::suite;
 use fake_apiserver::scenario::{self, Contract, SharedScenario, Style};
 
-/// The repository's root.
+/// Returns the repository's root.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -16,10 +16,14 @@ pub fn root() -> PathBuf {
         .to_owned()
 }
 
+<<<<<<< HEAD
 /// Every scenario that starts an informer, in order of its path.
+=======
+/// Returns all scenarios, in the order of their paths.
+>>>>>>> 0a3e32b (tests: describe fixtures and mutants in plain terms)
 ///
 /// # Panics
-/// When a file cannot be read or has mistakes.
+/// If a file cannot be read or has errors.
 pub fn scenarios() -> Vec<SharedScenario> {
     let mut all = all_contracts();
     all.retain(|scenario| scenario.client.contract == Contract::Informer);
@@ -35,20 +39,20 @@ pub fn all_contracts() -> Vec<SharedScenario> {
     files.iter().map(|file| load(file)).collect()
 }
 
-/// The scenario with this id.
+/// Returns the scenario with this id.
 ///
 /// # Panics
-/// When there is none, or its file has mistakes.
+/// If there is none, or its file has errors.
 pub fn scenario(id: &str) -> SharedScenario {
     load(&root().join("scenarios").join(id).with_extension("yaml"))
 }
 
-/// The scenario in this file.
+/// Returns the scenario in this file.
 ///
 /// # Panics
-/// When it cannot be read or has mistakes.
+/// If it cannot be read or has errors.
 pub fn load(file: &Path) -> SharedScenario {
-    // Ids are paths below the scenarios folder; the group is the one folder between.
+    // Ids are paths below the scenarios folder; the group is the folder in between.
     let folder = file.parent().and_then(Path::parent).unwrap_or(Path::new("."));
     match scenario::load(file, folder) {
         Ok(scenario) => Arc::new(scenario),
@@ -56,10 +60,10 @@ pub fn load(file: &Path) -> SharedScenario {
     }
 }
 
-/// What the client of this name is known to fail.
+/// Returns the known failures of a client.
 ///
 /// # Panics
-/// When its file has mistakes.
+/// If the file has errors.
 pub fn known_failures(client: &str) -> Baseline {
     match Baseline::read(&baseline::path_of(&root(), client)) {
         Ok(baseline) => baseline,
@@ -67,7 +71,7 @@ pub fn known_failures(client: &str) -> Baseline {
     }
 }
 
-/// Does this file of the repository have this word in it?
+/// Returns true if this file of the repository contains this word.
 pub fn says(file: &str, word: &str) -> bool {
     std::fs::read_to_string(root().join(file)).is_ok_and(|text| text.contains(word))
 }

@@ -1,8 +1,8 @@
-//! A trace without what differs between two runs of the same story: times, connections, how bytes were cut, and the
-//! order of things that do not follow from each other.
+//! Normalises a trace to compare runs: removes times, connections, chunk boundaries, and the order of unrelated
+//! events.
 //!
-//! A story has lanes. Within a lane the order counts; between lanes it does not, because a real socket may deliver later
-//! what the simulation delivers at once.
+//! A story has lanes. The order counts within a lane, but not between lanes, because a real socket may deliver later
+//! what the simulation delivers immediately.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{Frame, FrameType, ObjectRef, Record, RunEnd, Side, What};
 use fake_apiserver::report::Report;
 
-/// The story of a trace, as text to compare.
+/// Returns the story of a trace, as text to compare.
 pub fn story(records: &[Record]) -> String {
     let mut lanes: BTreeMap<Lane, Vec<String>> = BTreeMap::new();
     let mut tokens = Tokens::default();
@@ -78,7 +78,7 @@ pub fn story(records: &[Record]) -> String {
     }
     let mut story = String::new();
     for (lane, lines) in lanes {
-        // Writing to a String cannot fail.
+        // Writing to a String does not fail.
         let _ = writeln!(story, "{lane:?}");
         for line in lines {
             let _ = writeln!(story, "  {line}");
@@ -92,11 +92,11 @@ enum Lane {
     Script,
     Truth,
     Reports,
-    /// A request and its answer, in order of arrival.
+    /// A request and its response, in order of arrival.
     Answer(u64),
 }
 
-/// Continue tokens by number: they hold the time of the list.
+/// Numbers of continue tokens, which contain the time of the list.
 #[derive(Default)]
 struct Tokens(Vec<String>);
 
@@ -138,7 +138,7 @@ fn line(frame: &Frame) -> String {
     format!("{kind} {object}{torn}")
 }
 
-/// How an answer ended, as far as both sides can agree on it.
+/// Describes how a response ended, as far as both sides agree on it.
 fn end(how: Ending, by: Side) -> String {
     match by {
         Side::Server => format!("server: {}", how.word()),
@@ -146,7 +146,7 @@ fn end(how: Ending, by: Side) -> String {
     }
 }
 
-/// Texts of errors are the transport's own, and a simulated transport has others.
+/// Formats a report without its error message, which depends on the transport.
 fn said(report: &Report) -> String {
     match report {
         Report::Init | Report::InitDone | Report::Ended | Report::Crashed { .. } => report.word().to_owned(),

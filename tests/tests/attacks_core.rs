@@ -1,5 +1,5 @@
-//! Single requests that once cost a server its process or all its time, each by the name of what was found. They are
-//! played in the process, at the sizes they were found with: where a cost is more than linear again, a test does not end.
+//! Single requests that once stopped a server or took all its time, named by finding. Run in-process, at the sizes of
+//! the findings: if a cost is superlinear again, a test does not terminate.
 
 use fake_apiserver::api::BODY_BYTES_MAX;
 use rstest::rstest;
@@ -12,7 +12,7 @@ fn answered(name: &str) -> Answer {
     world.send((attack.request)(attack.size))
 }
 
-/// S1: whatever is authorized as discovery is answered as discovery.
+/// S1: paths authorized as discovery are served as discovery.
 #[test]
 fn s1_no_path_leads_past_authorization() {
     let mut world = World::default();
@@ -35,7 +35,7 @@ fn s1_no_path_leads_past_authorization() {
     }
 }
 
-/// S2: each of these ended the process.
+/// S2: each of these stopped the process.
 #[rstest]
 #[case::protobuf("protobuf schema within schemas", 400)]
 #[case::json("JSON within lists", 400)]
@@ -50,7 +50,7 @@ fn s2_depth_and_growth_are_refused(#[case] name: &str, #[case] status: u16) {
     assert_eq!(answer.status, status, "{told}");
 }
 
-/// S2: a body is read to its limit and no further.
+/// S2: a body is read only up to its limit.
 #[test]
 fn s2_a_body_beyond_the_limit_is_too_large() {
     let mut world = World::default();
@@ -66,7 +66,7 @@ fn s2_a_body_beyond_the_limit_is_too_large() {
     );
 }
 
-/// S5: what these cost grew with the square of their size, or faster.
+/// S5: the cost of these was quadratic or worse.
 #[rstest]
 #[case("containers of a pod", 201)]
 #[case("init containers beside containers", 201)]
@@ -98,7 +98,7 @@ fn s5_costs_are_linear(#[case] name: &str, #[case] status: u16) {
     );
 }
 
-/// S14: clients refuse answers with too many headers.
+/// S14: clients reject responses with too many headers.
 #[test]
 fn s14_warnings_are_few() {
     let answer = answered("fields nobody knows");

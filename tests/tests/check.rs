@@ -1,4 +1,5 @@
-//! Scenario files of any kind and place, given to every program that reads them: `check`, `run`, `cargo xtask scenarios`.
+//! Scenario files of any kind and location, passed to every program that reads them: `check`, `run`, `cargo xtask
+//! scenarios`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::{Path, PathBuf};
@@ -12,10 +13,10 @@ const GOOD: &str = "scenario: v1\ntitle: The first set is read\nwhy: w\ncovers: 
 const WARNED: &str = "expect: {events: [{delete: a}]}\n";
 const BAD: &str = "scenario: v1\ntitle: t\nwhy: w\ncovers: [LIST-01]\nsteps:\n  - wenn: {list: 1}\n";
 
-/// A folder with these files, outside the repository's scenarios.
+/// Returns a folder with these files, outside the repository's scenarios.
 fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // It may not be there.
+    // It may not exist.
     let _ = std::fs::remove_dir_all(&folder);
     for (file, text) in files {
         let file = folder.join(file);

@@ -1,5 +1,5 @@
-//! The recipes of `docs/ci.md` and the action in `action/`, run as far as that goes without the services: every command of
-//! theirs, in a shell as the service starts it, with the variables that the service sets.
+//! The recipes of `docs/ci.md` and the action in `action/`, run as far as possible without the services: every
+//! command, in the shell and with the variables of the service.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,12 +9,12 @@ use serde_json::Value;
 use tests::programs::path;
 use tests::repository;
 
-/// What stands for the scenarios of a recipe: one that takes less than a second with our watcher.
+/// Replaces the scenarios of a recipe: takes our watcher less than a second.
 const SHORT: &str = "watch/clean-eof-resumes-from-the-last-event";
-/// One that kube-runtime fails.
+/// A scenario that kube-runtime fails.
 const FAILED: &str = "bookmark/older-bookmark-does-not-rewind";
 
-/// A repository as its author has it: an adapter, and a file of known failures.
+/// A repository of an adapter's author: an adapter and a file of known failures.
 struct Author {
     folder: PathBuf,
 }
@@ -54,7 +54,7 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(repository::root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The first code block of `language` below the heading.
+/// Returns the first code block of `language` after the heading.
 fn block(heading: &str, language: &str) -> String {
     let page = text("docs/ci.md");
     let (_, below) = page
@@ -70,13 +70,13 @@ fn yaml(text: &str) -> Value {
     serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// With one scenario in place of the groups that the recipes select.
+/// Replaces the groups that a recipe selects by one scenario.
 fn shortened(script: &str, scenario: &str) -> String {
     assert!(script.contains("gone/ watch/"), "{script}");
     script.replace("gone/ watch/", scenario)
 }
 
-/// The name of a scenario's test case in JUnit.
+/// Returns the name of a scenario's test case in JUnit.
 fn name_of(scenario: &str) -> &str {
     scenario.rsplit('/').next().unwrap_or(scenario)
 }
@@ -106,7 +106,7 @@ fn gitlab() {
     let script = job["script"].as_array().expect("the recipe has a script");
     let script: Vec<&str> = script.iter().map(|line| line.as_str().expect("text")).collect();
     let script = shortened(&script.join("\n"), SHORT);
-    // The scenario is in one of the parts, and in the others no test is selected.
+    // The scenario is in one shard; no test is selected in the others.
     let mut codes: Vec<Option<i32>> = (1..=all)
         .map(|part| {
             let author = Author::new(&format!("gitlab-{part}"), "adapter-watcher");
@@ -128,7 +128,7 @@ fn gitlab() {
     assert_eq!(codes, [Some(0), Some(4)]);
 }
 
-/// A step of the action, with the values of its expressions.
+/// Evaluates the expressions of a step of the action.
 fn evaluated(text: &str, inputs: &Value) -> String {
     let mut done = String::new();
     let mut rest = text;
@@ -151,7 +151,7 @@ fn evaluated(text: &str, inputs: &Value) -> String {
     done + rest
 }
 
-/// Runs the steps of the action as a workflow does that uses it with `with`. Stops at the first that fails.
+/// Runs the steps of the action like a workflow with these `with` inputs. Stops at the first failure.
 fn act(author: &Author, with: &Value) -> Output {
     let action = yaml(&text("action/action.yml"));
     let inputs: serde_json::Map<String, Value> = action["inputs"]
@@ -208,7 +208,7 @@ fn act(author: &Author, with: &Value) -> Output {
     last.expect("the action runs something")
 }
 
-/// The step of the workflow in `docs/ci.md` that uses the action: its `with`.
+/// Returns `with` of the step in `docs/ci.md` that uses the action.
 fn used_with(scenario: &str) -> Value {
     let workflow = yaml(&block("GitHub Actions", "yaml"));
     let steps = workflow
@@ -268,7 +268,7 @@ fn github(#[case] adapter: &str, #[case] scenario: &str, #[case] code: Option<i3
     );
 }
 
-/// Is there a folder of an attempt? A list of results is there in any case.
+/// Returns whether there is a folder of an attempt. A list of results always exists.
 fn has_attempts(folder: &Path) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| entry.path().is_dir())

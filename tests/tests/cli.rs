@@ -1,4 +1,4 @@
-//! Both command lines, as programs: what they print, what they leave, and the codes they end with.
+//! Both command lines as programs: output, files, and exit codes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,19 +12,19 @@ use tests::repository;
 
 // ---- fake-apiserver play
 
-/// A running `fake-apiserver play`, ended with the test.
+/// A running `fake-apiserver play`, stopped at the end of the test.
 struct Playing(Child);
 
 impl Drop for Playing {
     fn drop(&mut self) {
-        // It may be over already.
+        // It may have exited already.
         drop(self.0.kill());
         drop(self.0.wait());
     }
 }
 
 #[test]
-fn play_serves_a_scenario_to_whoever_reads_the_kubeconfig() {
+fn play_serves_a_scenario_through_its_kubeconfig() {
     let file = "scenarios/watch/clean-ends-cost-no-list.yaml";
     let child = program("fake-apiserver")
         .args(["play", file])
@@ -57,7 +57,7 @@ fn play_serves_a_scenario_to_whoever_reads_the_kubeconfig() {
         .collect();
     assert_eq!(names, ["a", "b"]);
 
-    // As `kill` and an interrupt do.
+    // As sent by `kill` and an interrupt.
     let pid = playing.0.id().to_string();
     assert!(
         Command::new("kill")
@@ -88,7 +88,7 @@ fn play_says_where_a_file_is_broken() {
     assert!(said.contains(&place), "no {place} in\n{said}");
 }
 
-/// A scenario with a mistake in line 6, column 5.
+/// Writes a scenario with an error in line 6, column 5.
 fn broken_file(name: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let text = "scenario: v1\ntitle: t\nwhy: w\ncovers: [LIST-01]\nsteps:\n  - wenn: {list: 1}\n";
@@ -161,7 +161,7 @@ fn json_is_a_record_a_scenario_and_a_footer() {
 #[case::nothing_selected(&["no-such-group/"], 4, "no scenario matches no-such-group/")]
 #[case::nothing_to_show(&["--show", "no/such"], 4, "there is no scenario no/such")]
 #[case::unknown_driver(&["--driver", "dream"], 2, "[possible values: sim, live]")]
-fn what_cannot_be_done_is_said_with_a_code(
+fn failures_have_a_message_and_an_exit_code(
     #[case] arguments: &[&str],
     #[case] code: i32,
     #[case] said: &str,
@@ -196,7 +196,7 @@ fn nothing_is_coloured_in_a_pipe() {
     assert!(!printed.is_empty() && !printed.contains('\x1b'), "{printed:?}");
 }
 
-// ---- Both on a terminal
+// ---- Both in a terminal
 
 #[cfg(target_os = "linux")]
 #[rstest]
@@ -217,7 +217,7 @@ fn mistakes_are_drawn_in_colour(#[case] no_color: Option<&str>, #[case] coloured
 #[cfg(target_os = "linux")]
 #[test]
 fn results_are_not_coloured_when_unwanted() {
-    // The line that moves is drawn on standard error, and has nothing to do with colours.
+    // The progress line is drawn on standard error, and is independent of colours.
     let command = format!(
         "{} scenarios --client kube-runtime wlist/ 2>/dev/null",
         programs::path("xtask").display()
@@ -227,7 +227,7 @@ fn results_are_not_coloured_when_unwanted() {
     assert!(!printed.contains('\x1b'), "{printed:?}");
 }
 
-/// What a command prints on a terminal. That comes from `script`, which every Linux with util-linux has.
+/// Returns the output of a command in a terminal, provided by `script` of util-linux.
 #[cfg(target_os = "linux")]
 fn on_a_terminal(command: &str, no_color: Option<&str>) -> String {
     let mut terminal = Command::new("script");
@@ -243,7 +243,7 @@ fn on_a_terminal(command: &str, no_color: Option<&str>) -> String {
     text_of(&terminal.output().expect("`script` is installed").stdout)
 }
 
-// ---- What the tests share
+// ---- Helpers
 
 fn scenarios(arguments: &[&str]) -> Output {
     program("xtask")

@@ -1,5 +1,5 @@
-//! The program `fake-apiserver` among other programs: files that are not its own, readers that leave or stall, signals,
-//! and bytes that a terminal would obey.
+//! The program `fake-apiserver` in its environment: existing files, readers that close or stall, signals, and
+//! terminal control characters.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,19 +14,19 @@ use serde_json::Value;
 use tests::programs::{self, program};
 use tests::repository;
 
-/// Waits for a list; nothing in it needs reports.
+/// A scenario that waits for a list and needs no reports.
 const PLAYABLE: &str = "scenarios/auth/a-forbidden-list-is-surfaced-and-retried.yaml";
 
-/// A folder of one test, empty at first.
+/// Returns an empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // It may not be there.
+    // It may not exist.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// A running server, ended with the test.
+/// A running server, stopped at the end of the test.
 struct Serving {
     child: Child,
     kubeconfig: PathBuf,
@@ -80,7 +80,7 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // It may be over already.
+        // It may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -101,7 +101,7 @@ fn stderr_of(ended: &Output) -> String {
     String::from_utf8_lossy(&ended.stderr).into_owned()
 }
 
-// ---- Files that are not its own
+// ---- Existing files
 
 #[test]
 fn a_kubeconfig_that_exists_is_refused_and_stays_as_it_was() {
@@ -196,7 +196,7 @@ fn the_state_is_its_users_alone() {
     assert!(!files[0].exists() && !serving.kubeconfig.exists());
 }
 
-// ---- Readers that leave or stall
+// ---- Readers that close or stall
 
 #[test]
 fn a_reader_of_the_log_that_leaves_does_not_end_the_server() {
@@ -211,7 +211,7 @@ fn a_reader_of_the_log_that_leaves_does_not_end_the_server() {
 #[test]
 fn a_log_that_nobody_reads_neither_stops_the_server_nor_its_end() {
     let mut serving = Serving::start(&mut serve());
-    // A pipe takes 64 KiB; a request logs some 200 bytes or more.
+    // A pipe takes 64 KiB; a request logs at least about 200 bytes.
     let path = format!("/api/v1/configmaps?labelSelector={}", "x".repeat(60));
     for _ in 0..1000 {
         assert!(serving.get(&path, "").starts_with("HTTP/1.1 200"));
@@ -237,7 +237,7 @@ fn a_closed_standard_output_does_not_end_the_server() {
     assert!(child.wait().unwrap().success());
 }
 
-// ---- What comes from clients
+// ---- Data from clients
 
 #[test]
 fn requests_cannot_forge_lines_of_the_log() {
@@ -317,7 +317,7 @@ fn a_hangup_ends_the_command_too() {
         "echo $$ $KUBECONFIG > '{0}.new'; mv '{0}.new' '{0}'; exec sleep 1000",
         facts.display()
     );
-    // Tests may themselves have been started by `nohup`, and what is ignored stays so in children.
+    // Tests may have been started by `nohup`, and ignored signals stay ignored in children.
     let mut running = Command::new("env")
         .arg("--default-signal=HUP")
         .arg(programs::path("fake-apiserver"))

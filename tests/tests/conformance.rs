@@ -1,5 +1,5 @@
-//! `fake-apiserver conformance`: clients behind the adapter protocol are judged as clients in this process are, and an adapter
-//! that breaks the protocol gets an error that names its mistake, and costs its client nothing.
+//! `fake-apiserver conformance`: clients behind the adapter protocol get the verdicts of in-process clients, and an
+//! adapter that violates the protocol gets an error that describes the violation, without effect on its client.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use tests::repository;
 /// A scenario that takes our watcher less than a second.
 const SHORT: &str = "watch/clean-eof-resumes-from-the-last-event";
 
-/// What an adapter of shell scripts says first.
+/// Hello message of shell-script adapters.
 const HELLO: &str = r#"{"ev":"hello","protocol":1,"client":{"name":"broken","lang":"sh","version":"1"},"contracts":["informer"],"caps":[CAPS],"recovers":"none"}"#;
 
 fn conformance(arguments: &[&str], adapter: &[&str]) -> Output {
@@ -35,7 +35,7 @@ fn printed(output: &Output) -> String {
     )
 }
 
-/// The lines of `--format json`, the footer last.
+/// Returns the lines of `--format json`; the footer is the last.
 fn lines(output: &Output) -> Vec<Value> {
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines()
@@ -43,7 +43,7 @@ fn lines(output: &Output) -> Vec<Value> {
         .collect()
 }
 
-/// A new folder for the files of one test.
+/// Returns a new folder for the files of one test.
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -53,7 +53,7 @@ fn folder(name: &str) -> PathBuf {
 
 #[test]
 fn our_watcher_passes_what_is_played() {
-    // A third of them: `cargo xtask conformance --client watcher` plays all.
+    // A third of the scenarios: `cargo xtask conformance --client watcher` runs all.
     let arguments = [
         "--shard",
         "1/3",
@@ -79,7 +79,7 @@ fn our_watcher_passes_what_is_played() {
     );
 }
 
-/// What the other client fails in this process in virtual time, it fails as a process in real time, and nothing else.
+/// kube-runtime fails as a process in real time what it fails in-process in virtual time, and nothing else.
 #[test]
 fn kube_runtime_fails_what_it_is_known_to_fail() {
     let adapter = path("adapter-kube-runtime");
@@ -88,7 +88,7 @@ fn kube_runtime_fails_what_it_is_known_to_fail() {
     arguments.extend(["--jobs", "64", "--timeout", "20s", "--format", "json"]);
     let tests = lines(&conformance(&arguments, &[&adapter.display().to_string()]));
     let known = repository::known_failures("kube-runtime");
-    // In virtual time its watch ends by itself after five minutes, and the test goes on.
+    // In virtual time its watch ends after five minutes, and the test continues.
     let idles = "decode/an-error-event-without-a-code-is-not-an-object";
     let mut seen = BTreeMap::new();
     for test in &tests[..tests.len() - 1] {
@@ -115,7 +115,7 @@ fn kube_runtime_fails_what_it_is_known_to_fail() {
     assert!(seen[&true] > 5 && seen[&false] > 5, "{seen:?}");
 }
 
-/// It ignores `Retry-After`, and draws its first delay from 0.8 to 1.6 s: whether it waits for a second is chance.
+/// Returns true for the test whose result is random: it ignores `Retry-After`, and its first delay is 0.8 to 1.6 s.
 fn is_by_chance(test: &Value) -> bool {
     let found = test["attempts"][0]["contradictions"].as_array();
     found.is_some_and(|found| !found.is_empty() && found.iter().all(|found| found["check"] == "INV-16"))
@@ -177,7 +177,7 @@ fn is_by_chance(test: &Value) -> bool {
     3,
     "closed its standard output before `stop`"
 )]
-fn an_adapter_that_is_broken_is_told_how(#[case] script: &str, #[case] code: i32, #[case] said: &str) {
+fn a_broken_adapter_gets_a_specific_error(#[case] script: &str, #[case] code: i32, #[case] said: &str) {
     let hello = format!("hello() {{ echo '{}'; }}; ", HELLO.replace("CAPS", "'\"$1\"'"));
     let arguments = [
         SHORT,
@@ -194,7 +194,7 @@ fn an_adapter_that_is_broken_is_told_how(#[case] script: &str, #[case] code: i32
     let printed = printed(&output);
     assert_eq!(output.status.code(), Some(code), "{printed}");
     assert!(printed.contains(said), "no {said:?} in\n{printed}");
-    // Only what a client does is charged to it.
+    // Only the client's own behaviour is attributed to it.
     assert_eq!(
         printed.contains("adapter-error"),
         code == 3 && printed.contains("tests:"),
@@ -214,9 +214,9 @@ fn a_library_that_prints_costs_a_note() {
     );
 }
 
-/// A cache that the adapter declares and does not have.
+/// The adapter declares a cache that it does not have.
 #[test]
-fn a_capability_that_is_not_there_is_the_adapters_fault() {
+fn a_missing_capability_is_the_adapters_fault() {
     let script = format!(r#"{} | sed -u 's/"caps":\[/"caps":["cache",/'"#, watcher());
     let output = conformance(&[SHORT], &["sh", "-c", &script]);
     assert_eq!(output.status.code(), Some(3), "{}", printed(&output));
@@ -238,13 +238,13 @@ fn check_adapter(adapter: &[&str]) -> Output {
 #[rstest]
 #[case::watcher("adapter-watcher")]
 #[case::kube_runtime("adapter-kube-runtime")]
-fn an_adapter_without_mistakes_is_told_so(#[case] adapter: &str) {
+fn a_correct_adapter_passes_the_check(#[case] adapter: &str) {
     let output = check_adapter(&[path(adapter).to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     assert!(printed(&output).contains("no mistakes"), "{}", printed(&output));
 }
 
-/// Each is our watcher's adapter, `W`, with one mistake around it.
+/// Each is our watcher's adapter, `W`, wrapped with one mistake.
 #[rstest]
 #[case::no_hello("exit 1", "the adapter exited with status 1 before it printed `hello`")]
 #[case::prints(
@@ -274,7 +274,7 @@ fn an_adapter_without_mistakes_is_told_so(#[case] adapter: &str) {
 )]
 #[case::goes_on_in_a_pause(r#"sed -u 's/"events":1/"events":9/' | W"#, "an event was printed in a pause")]
 #[case::ends_at_once(r#"W | sed -u '/"ev":"init-done"/a {"ev":"end"}'"#, "`end`")]
-fn a_mistake_of_an_adapter_is_named(#[case] script: &str, #[case] said: &str) {
+fn adapter_errors_are_specific(#[case] script: &str, #[case] said: &str) {
     let output = check_adapter(&["sh", "-c", &script.replace('W', &watcher())]);
     assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
     assert!(
@@ -293,7 +293,7 @@ fn nothing_selected_is_not_green() {
         "{}",
         printed(&output)
     );
-    // All selected, and none played.
+    // All selected, and none run.
     let idle = format!("echo '{}'; cat >/dev/null", HELLO.replace("CAPS", ""));
     let output = conformance(&["meta/metadata"], &["sh", "-c", &idle]);
     assert_eq!(output.status.code(), Some(4), "{}", printed(&output));
@@ -345,12 +345,12 @@ fn known_failures_are_expected_and_stale_ones_are_not() {
 #[test]
 fn a_flaky_test_shows_all_of_its_attempts() {
     let folder = folder("flaky");
-    // Every other start dies, and so does no probe.
+    // Every other start fails, but no probe does.
     let script = format!(
         "n={0}/n; if [ -e $n.2 ]; then rm $n.1 $n.2; exec {1}; elif [ -e $n.1 ]; then touch $n.2; echo '{2}'; read start; exit 3; else touch $n.1; exec {1}; fi",
         folder.display(),
         watcher(),
-        // The introduction must not change.
+        // The hello message must not change.
         hello_of_watcher()
     );
     let adapter = ["sh", "-c", &script];
@@ -386,9 +386,9 @@ fn a_flaky_test_shows_all_of_its_attempts() {
     assert!(std::fs::read_to_string(junit).unwrap().contains("type=\"flaky\""));
 }
 
-/// The verdict on old evidence is the one that was given; a verdict that was changed since is not.
+/// Judging old evidence again gives the same verdict; a modified verdict is detected.
 #[test]
-fn evidence_is_judged_again_as_it_was() {
+fn rejudged_evidence_gives_the_same_verdict() {
     let folder = folder("evidence");
     let kept = folder.join("kept");
     let scenarios = [
@@ -444,7 +444,7 @@ fn evidence_is_judged_again_as_it_was() {
         "{}",
         printed(&output)
     );
-    // What is there is never mixed with what is new.
+    // Existing evidence is never mixed with new evidence.
     assert_eq!(conformance(&arguments, &[&watcher()]).status.code(), Some(2));
 }
 

@@ -1,7 +1,7 @@
-//! kube-runtime's `Controller` driven by this workspace's streams against the fake: each way its "Streams" chapter shows
-//! of making a stream and of giving it to a controller.
+//! kube-runtime's `Controller` driven by this workspace's streams against the fake: every way of creating a stream
+//! and passing it to a controller in its "Streams" chapter.
 //!
-//! Real sockets and real time, and no sleep: a test waits for what the controller or the stream says.
+//! Real sockets and real time, without sleeps: tests wait for reports of the controller or the stream.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use watcher::{
     Config, Event, Predicate as _, WatchStreamExt as _, metadata_watcher, predicates, reflector, watcher,
 };
 
-/// Longer than anything here takes. Whoever waits in vain says for what.
+/// Longer than any step takes. On timeout the test reports what it waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server with nothing in it, and a client of it.
+/// An empty server and a client.
 struct World {
     server: Standalone,
     client: Client,
@@ -53,7 +53,7 @@ impl World {
         Api::namespaced(self.client.clone(), "default")
     }
 
-    /// A ConfigMap, as the server made it.
+    /// Creates a ConfigMap; returns it as stored.
     async fn create_map(&self, name: &str) -> ConfigMap {
         let map = serde_json::from_value(json!({"metadata": {"name": name}})).expect("a ConfigMap");
         self.maps()
@@ -62,7 +62,7 @@ impl World {
             .expect("it is created")
     }
 
-    /// A Secret that a ConfigMap owns.
+    /// Creates a Secret owned by a ConfigMap.
     async fn create_owned(&self, name: &str, owner: &ConfigMap) -> Secret {
         let owner = json!({
             "apiVersion": "v1",
@@ -87,7 +87,7 @@ impl World {
             .expect("it is patched");
     }
 
-    /// Every watch ends and its version is gone: whoever follows must read the set anew.
+    /// Ends every watch and expires its version, so that clients must relist.
     fn expire(&self) {
         self.server.edge().control(Control::Compact);
         self.server.edge().control(Control::RestartWatchCaches);
@@ -98,13 +98,13 @@ impl World {
 #[error("a reconciler here never fails")]
 struct Never;
 
-/// Names, as they are said.
-struct Said {
+/// Reported names.
+struct Names {
     sender: UnboundedSender<String>,
     receiver: UnboundedReceiver<String>,
 }
 
-impl Said {
+impl Names {
     fn new() -> Self {
         let (sender, receiver) = unbounded();
         Self { sender, receiver }
@@ -112,20 +112,20 @@ impl Said {
 
     async fn wait_for(&mut self, name: &str) {
         let found = async {
-            while let Some(said) = self.receiver.next().await {
-                if said == name {
+            while let Some(name_reported) = self.receiver.next().await {
+                if name_reported == name {
                     return;
                 }
             }
         };
         let found = tokio::time::timeout(PATIENCE, found).await;
-        assert!(found.is_ok(), "{name:?} was never said");
+        assert!(found.is_ok(), "{name:?} was never reported");
     }
 }
 
-/// Runs a controller whose reconciler says the names it is given.
-fn run(controller: Controller<ConfigMap>, said: &Said) {
-    let sender = said.sender.clone();
+/// Runs a controller whose reconciler reports names.
+fn run(controller: Controller<ConfigMap>, names: &Names) {
+    let sender = names.sender.clone();
     let running = controller.run(
         move |map: Arc<ConfigMap>, _| {
             let sent = sender.unbounded_send(map.metadata.name.clone().unwrap_or_default());
@@ -140,11 +140,11 @@ fn run(controller: Controller<ConfigMap>, said: &Said) {
     tokio::spawn(running.for_each(|_| async {}));
 }
 
-fn spawn_names<K>(stream: impl Stream<Item = Result<K, watcher::Error>> + Send + 'static, said: &Said)
+fn spawn_names<K>(stream: impl Stream<Item = Result<K, watcher::Error>> + Send + 'static, names: &Names)
 where
     K: kube_core::Resource + Send + 'static,
 {
-    let sender = said.sender.clone();
+    let sender = names.sender.clone();
     tokio::spawn(stream.for_each(move |object| {
         if let Ok(object) = object {
             drop(sender.unbounded_send(object.meta().name.clone().unwrap_or_default()));
@@ -163,16 +163,16 @@ fn a_stream_is_observed_directly() {
     block_on(async {
         let world = World::new().await;
         world.create_map("first").await;
-        let mut said = Said::new();
+        let mut names = Names::new();
         spawn_names(
             watcher(world.maps(), Config::default())
                 .applied_objects()
                 .default_backoff(),
-            &said,
+            &names,
         );
-        said.wait_for("first").await;
+        names.wait_for("first").await;
         world.create_map("second").await;
-        said.wait_for("second").await;
+        names.wait_for("second").await;
     });
 }
 
@@ -180,7 +180,7 @@ fn a_stream_is_observed_directly() {
 fn metadata_is_observed_modified_and_filtered() {
     block_on(async {
         let world = World::new().await;
-        let mut said = Said::new();
+        let mut names = Names::new();
         let metadata = metadata_watcher(world.maps(), Config::default())
             .modify(|map: &mut PartialObjectMeta<ConfigMap>| map.metadata.managed_fields = None)
             .touched_objects()
@@ -188,15 +188,15 @@ fn metadata_is_observed_modified_and_filtered() {
                 predicates::labels.combine(predicates::annotations),
                 PredicateConfig::default(),
             );
-        spawn_names(metadata, &said);
+        spawn_names(metadata, &names);
         world.create_map("map").await;
-        said.wait_for("map").await;
+        names.wait_for("map").await;
         world
             .maps()
             .delete("map", &DeleteParams::default())
             .await
             .expect("it is deleted");
-        said.wait_for("map").await;
+        names.wait_for("map").await;
     });
 }
 
@@ -210,15 +210,15 @@ fn a_controller_runs_for_a_stream() {
             .kube_runtime_reflect(writer)
             .applied_objects()
             .kube_runtime_objects();
-        let mut said = Said::new();
-        run(Controller::for_stream(maps, reader), &said);
+        let mut names = Names::new();
+        run(Controller::for_stream(maps, reader), &names);
         world.create_map("first").await;
-        said.wait_for("first").await;
+        names.wait_for("first").await;
 
-        // What a controller lives through, and kube-runtime's own watcher does not always.
+        // kube-runtime's own watcher does not always survive this.
         world.expire();
         world.create_map("second").await;
-        said.wait_for("second").await;
+        names.wait_for("second").await;
     });
 }
 
@@ -228,34 +228,35 @@ fn a_controller_owns_a_stream_of_metadata() {
         let world = World::new().await;
         let owner = world.create_map("owner").await;
         let owned = metadata_watcher(world.secrets(), Config::default()).touched_objects();
-        let mut said = Said::new();
+        let mut names = Names::new();
         let maps = Controller::new(world.maps(), kube_runtime::watcher::Config::default());
-        run(maps.owns_stream(owned.kube_runtime_objects()), &said);
-        said.wait_for("owner").await;
+        run(maps.owns_stream(owned.kube_runtime_objects()), &names);
+        names.wait_for("owner").await;
         world.create_owned("child", &owner).await;
-        said.wait_for("owner").await;
+        names.wait_for("owner").await;
         world
             .secrets()
             .delete("child", &DeleteParams::default())
             .await
             .expect("it is deleted");
-        said.wait_for("owner").await;
+        names.wait_for("owner").await;
     });
 }
 
-/// kube-runtime's `owns` never hears of a child that was deleted while nobody watched (its docs say: use finalizers).
+/// kube-runtime's `owns` does not report a child that was deleted between two watches (its docs recommend
+/// finalizers).
 #[test]
-fn a_controller_hears_of_a_child_that_was_deleted_in_a_gap() {
+fn a_controller_reconciles_after_a_child_was_deleted_between_watches() {
     block_on(async {
         let world = World::new().await;
         let owner = world.create_map("owner").await;
         let child = world.create_owned("child", &owner).await;
         let (children, writer) = reflector::store();
-        // What a watcher says whose watch expired: the deletion fell between two of them.
+        // Errors reported by a watcher whose watch expired: the deletion was between two watches.
         let (events, heard) = unbounded();
         let owned = heard.map(Ok).deltas(writer).touched_objects();
-        let mut said = Said::new();
-        // The owner itself is not watched: only the child can be why it is reconciled.
+        let mut names = Names::new();
+        // The owner itself is not watched: only the child can trigger its reconciliation.
         let (reader, mut owners) = kube_reflector::store();
         for event in [KubeEvent::Init, KubeEvent::InitApply(owner), KubeEvent::InitDone] {
             owners.apply_watcher_event(&event);
@@ -263,18 +264,18 @@ fn a_controller_hears_of_a_child_that_was_deleted_in_a_gap() {
         let silent = futures::stream::pending::<Result<ConfigMap, kube_runtime::watcher::Error>>();
         run(
             Controller::for_stream(silent, reader).owns_stream(owned.kube_runtime_objects()),
-            &said,
+            &names,
         );
 
         for event in [Event::Init, Event::InitApply(child), Event::InitDone] {
             events.unbounded_send(event).expect("it is heard");
         }
-        said.wait_for("owner").await;
+        names.wait_for("owner").await;
         assert_eq!(children.len(), 1);
         for event in [Event::Init, Event::InitDone] {
             events.unbounded_send(event).expect("it is heard");
         }
-        said.wait_for("owner").await;
+        names.wait_for("owner").await;
         assert_eq!(children.len(), 0);
     });
 }
@@ -285,7 +286,7 @@ fn a_controller_watches_a_stream() {
         let world = World::new().await;
         world.create_map("child-of").await;
         let secrets = watcher(world.secrets(), Config::default()).applied_objects();
-        let mut said = Said::new();
+        let mut names = Names::new();
         let maps = Controller::new(world.maps(), kube_runtime::watcher::Config::default());
         let mapped = maps.watches_stream(secrets.kube_runtime_objects(), |secret: Secret| {
             secret
@@ -295,8 +296,8 @@ fn a_controller_watches_a_stream() {
                 .remove("for")
                 .map(|name| ObjectRef::new(&name).within("default"))
         });
-        run(mapped, &said);
-        said.wait_for("child-of").await;
+        run(mapped, &names);
+        names.wait_for("child-of").await;
         let secret = json!({"metadata": {"name": "s", "labels": {"for": "child-of"}}});
         let secret = serde_json::from_value(secret).expect("a Secret");
         world
@@ -304,7 +305,7 @@ fn a_controller_watches_a_stream() {
             .create(&PostParams::default(), &secret)
             .await
             .expect("it is created");
-        said.wait_for("child-of").await;
+        names.wait_for("child-of").await;
     });
 }
 
@@ -318,7 +319,7 @@ fn two_controllers_share_a_stream() {
         let events = watcher(world.maps(), Config::default()).reflect_shared(writer);
         let events = events.kube_runtime_reflect(kube_writer);
         tokio::spawn(events.for_each(|_| async {}));
-        let (mut here, mut there) = (Said::new(), Said::new());
+        let (mut here, mut there) = (Names::new(), Names::new());
         run(
             Controller::for_shared_stream(one.touched_objects(), reader.clone()),
             &here,
@@ -350,7 +351,7 @@ fn a_store_says_up_to_where_it_is_synced() {
         world.touch("map").await;
         assert!(events.try_next().await.expect("no error").is_some());
         let (mut synced, version) = (None, maps.state()[0].metadata.resource_version.clone());
-        // It says so when it is asked for what comes after.
+        // Progress is published on the next poll.
         while synced.is_none() {
             let _ = futures::poll!(events.next());
             synced = maps

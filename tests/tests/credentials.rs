@@ -1,5 +1,5 @@
-//! AUTH-01, which is kube_client's part as much as ours: after a 401 the credentials are asked for again, and a rotated
-//! token is used without a restart.
+//! AUTH-01, which depends on kube_client too: after a 401 the credentials are loaded again, and a rotated token is
+//! used without a restart.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use kube_client::{Api, Client};
 use serde_json::{Value, json};
 use watcher::{Config, Event};
 
-/// Refusals after which a client is taken for one that will not learn of the new token.
+/// Number of rejections after which a client is considered unable to load the new token.
 const REFUSALS_MAX: usize = 3;
 
 const OURS: &str = "the folder is there for tests to write to";
 
-/// A plugin that says its credential is old by now is asked before every request.
+/// A plugin that returns an expired credential is called before every request.
 #[tokio::test(flavor = "current_thread")]
 async fn a_rotated_credential_is_used_without_a_restart() {
     let file = token_file("asked-again");
@@ -32,14 +32,15 @@ async fn a_rotated_credential_is_used_without_a_restart() {
     assert!(recovers(plugin, &file).await);
 }
 
-/// If this did not hold, the test above would say nothing.
+/// Without this, the test above would prove nothing.
 #[tokio::test(flavor = "current_thread")]
-async fn a_credential_that_is_read_once_is_refused_for_ever() {
+async fn a_credential_that_is_read_once_stays_rejected() {
     let file = token_file("read-once");
     assert!(!recovers(json!({"token": "old"}), &file).await);
 }
 
-/// Does a watcher that was refused with the old token come to its set after the new one was written to `file`?
+/// Returns whether a watcher rejected with the old token completes its snapshot after the new one is written to
+/// `file`.
 async fn recovers(credentials: Value, file: &Path) -> bool {
     let options = ServeOptions {
         access: Some(Access {
@@ -61,7 +62,7 @@ async fn recovers(credentials: Value, file: &Path) -> bool {
     is_ready(&mut events, REFUSALS_MAX).await
 }
 
-/// Reads on until the set is there, or until so many refusals.
+/// Reads until the snapshot is complete, or until this many rejections.
 async fn is_ready(
     events: &mut (impl Stream<Item = Result<Event<ConfigMap>, watcher::Error>> + Unpin),
     refusals: usize,

@@ -1,7 +1,8 @@
-//! Crowds of right clients in virtual time: the wire judge accuses nobody. A crowd with one wrong client: it is accused.
+//! Crowds of correct clients in virtual time: the wire judge reports none. A crowd with one incorrect client: it is
+//! reported.
 //!
-//! `CROWD_SEEDS=500 cargo test --release -p tests --test crowds` plays more of them; `CROWD_FROM` is the first seed, and
-//! `CROWD_MINUTES` how long each is.
+//! `CROWD_SEEDS=500 cargo test --release -p tests --test crowds` runs more of them; `CROWD_FROM` is the first seed,
+//! and `CROWD_MINUTES` the duration of each.
 
 use std::time::Duration;
 
@@ -11,12 +12,12 @@ use tests::crowd::{Crowd, KUBE_RUNTIME, MISTAKEN, Outcome};
 use tests::parallel;
 use tests::reference::Mistake;
 
-/// Virtual minutes of a crowd.
+/// Virtual minutes per crowd.
 const MINUTES: u64 = 5;
-/// The same of one with a wrong client: what it does wrong must come about.
+/// Virtual minutes of a crowd with an incorrect client, whose mistake has to occur.
 const MINUTES_WITH_A_WRONG_CLIENT: u64 = 20;
 
-/// What kube-runtime is rightly accused of (docs/kube-runtime-defects.md).
+/// Violations correctly reported for kube-runtime (docs/kube-runtime-defects.md).
 const KNOWN: [(&str, &str); 2] = [
     ("INV-04", "it watches from the same version again after HTTP 410"),
     ("INV-16", "it does not read Retry-After"),
@@ -50,7 +51,7 @@ fn a_crowd_of_right_clients_is_not_accused(#[case] loops: usize, #[case] seeds: 
     );
 }
 
-/// If nobody were ever accused in a crowd, the test above would prove nothing.
+/// If no client were ever reported, the test above would prove nothing.
 #[rstest]
 #[case(Mistake::IgnoresGoneEvent)]
 #[case(Mistake::PinsLaterPages)]
@@ -60,11 +61,11 @@ fn a_wrong_client_in_a_crowd_is_accused(#[case] mistake: Mistake) {
     let outcome = crowd(1, 10, MINUTES_WITH_A_WRONG_CLIENT, Some(mistake)).play();
     let accused: Vec<String> = accusations(1, &outcome);
     assert!(
-        accused.iter().any(|told| told.contains(MISTAKEN)),
+        accused.iter().any(|line| line.contains(MISTAKEN)),
         "{mistake:?} went unnoticed: {:#?}",
         outcome.verdict.clients
     );
-    assert!(accused.iter().all(|told| told.contains(MISTAKEN)), "{accused:#?}");
+    assert!(accused.iter().all(|line| line.contains(MISTAKEN)), "{accused:#?}");
 }
 
 fn crowd(seed: u64, loops: usize, minutes: u64, mistaken: Option<Mistake>) -> Crowd {
@@ -76,17 +77,17 @@ fn crowd(seed: u64, loops: usize, minutes: u64, mistaken: Option<Mistake>) -> Cr
     }
 }
 
-/// What was held against anybody, but for what is wrong indeed.
+/// Returns the violations reported, except correct ones.
 fn accusations(seed: u64, outcome: &Outcome) -> Vec<String> {
     let violations = outcome.violations.iter();
     let false_ones = violations.filter(|violation| {
         let is_known = KNOWN.iter().any(|(check, _)| *check == violation.found.check);
         !(is_known && violation.client == KUBE_RUNTIME)
     });
-    false_ones.map(|violation| told(seed, violation)).collect()
+    false_ones.map(|violation| describe(seed, violation)).collect()
 }
 
-fn told(seed: u64, violation: &Violation) -> String {
+fn describe(seed: u64, violation: &Violation) -> String {
     format!(
         "seed {seed}: {} {} reading {}: {}\n    {}",
         violation.found.check, violation.client, violation.reading, violation.found.sentence, violation.proof

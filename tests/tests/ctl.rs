@@ -1,4 +1,4 @@
-//! A running server, steered: by `ctl` from another shell, and over its control API by a test in any language.
+//! Controls a running server: by `ctl` from another shell, and over its control API as from any language.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use tests::programs::program;
 
-/// A running `fake-apiserver serve`, ended with the test.
+/// A running `fake-apiserver serve`, stopped at the end of the test.
 struct Serving {
     child: Child,
     server: String,
@@ -41,7 +41,7 @@ impl Serving {
             let end = rest.find([',', ';']).unwrap();
             rest[..end].trim().to_owned()
         };
-        // Nobody reads on: what it says later must not fill the pipe.
+        // Drains the pipe, so that later output does not fill it.
         std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
         Self {
             child,
@@ -60,14 +60,14 @@ impl Serving {
             .unwrap()
     }
 
-    /// What `ctl` prints, when all is well.
+    /// Runs `ctl` successfully; returns its output.
     fn steer(&self, arguments: &[&str]) -> String {
         let done = self.ctl(arguments);
         assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
         text(&done.stdout)
     }
 
-    /// Asks the control API as a test in another language would.
+    /// Sends a control request like a test in another language.
     fn control(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -87,7 +87,7 @@ impl Serving {
         exchange(&self.server, &request)
     }
 
-    /// An open watch: its lines, once the head came.
+    /// Opens a watch; returns its lines once the response head arrived.
     fn watch(&self, path: &str) -> impl Iterator<Item = String> + use<> {
         let mut stream = TcpStream::connect(&self.server).unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: watcher/1\r\n\r\n");
@@ -100,7 +100,7 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // It may be over already.
+        // It may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -351,7 +351,7 @@ fn a_reset_brings_back_the_objects_the_server_began_with() {
     "method PUT is not allowed; allowed: GET, POST, DELETE"
 )]
 #[case::a_wait_for_nothing("POST", "/v1/wait", "timeout: 1s", 400, "1:1: this waits for nothing")]
-fn bad_input_is_told_what_is_wrong(
+fn invalid_input_gets_a_specific_error(
     #[case] method: &str,
     #[case] path: &str,
     #[case] body: &str,
@@ -381,7 +381,7 @@ fn nobody_steers_without_the_token() {
 }
 
 #[test]
-fn every_mistake_in_the_objects_is_told_with_its_place() {
+fn every_error_in_the_objects_has_a_position() {
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("objects.yaml");
     let wrong = "kind: ConfigMap\nmetadata: {name: a\n---\napiVersion: v1\nkind: Nothing\n---\napiVersion: v1\nkind: Pod\n";
     std::fs::write(&file, wrong).unwrap();

@@ -1,4 +1,4 @@
-//! Every known defect of kube-runtime is shown, ours has none of them, and the page that says so is current.
+//! Every known defect of kube-runtime is shown, our watcher has none of them, and the generated page is current.
 
 use tests::{defects, repository};
 
@@ -15,9 +15,9 @@ fn the_list_is_true_and_the_page_is_current() {
     }
 }
 
-/// B1 to B30 in order, then what older versions had.
+/// B1 to B30 in order, then those of older versions.
 #[test]
-fn none_is_left_out() {
+fn the_list_is_complete() {
     let ids: Vec<String> = defects::listed().into_iter().map(|defect| defect.id).collect();
     let current = (1..=30).map(|number| format!("B{number}"));
     let older = ('a'..='h').map(|letter| format!("S0-{letter}"));

@@ -1,4 +1,4 @@
-//! The same scenario, client and seed give the same records, byte for byte: what a failure's rerun command promises.
+//! The same scenario, client and seed give byte-identical records, as required to rerun a failure.
 
 use adapter_kube_runtime::KubeRuntime;
 use adapter_watcher::WatcherClient;
@@ -31,9 +31,9 @@ fn same_seed_same_bytes(#[case] client: &dyn Client) {
     assert!(different.is_empty(), "{different}");
 }
 
-/// Chance reaches the run: were the seed ignored, equal runs would prove little.
+/// Randomness affects the run: if the seed were ignored, equal runs would prove little.
 #[test]
-fn another_seed_is_another_run() {
+fn another_seed_gives_another_run() {
     let scenario = repository::scenario("retry/failing-lists-are-retried-ever-more-slowly");
     let run = |seed| drive::sim(&scenario, &WatcherClient, seed);
     assert_ne!(run(1), run(2));

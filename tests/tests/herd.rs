@@ -1,4 +1,4 @@
-//! RETRY-02, which no single run can show: watchers that lost their server together do not come back together.
+//! RETRY-02, which no single run can show: watchers that lose their server together do not reconnect together.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use tests::reference::Reference;
 use tests::{parallel, repository};
 
 const WATCHERS: u64 = 50;
-/// Which request is looked at: late enough for delays to have grown.
+/// The request examined: late enough for delays to have grown.
 const NTH: usize = 3;
-/// What comes within this time comes at once.
+/// Requests within this time count as simultaneous.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 #[test]
@@ -20,13 +20,14 @@ fn our_watchers_spread() {
     assert_eq!(herd(&WatcherClient), None);
 }
 
-/// The reference client has no jitter: were it not told, the test would tell nothing.
+/// The reference client has no jitter: if it were not detected, the test would prove nothing.
 #[test]
-fn watchers_without_jitter_are_told() {
+fn watchers_without_jitter_are_detected() {
     assert!(herd(&Reference { mistake: None }).is_some());
 }
 
-/// What is wrong with when so many clients, each with its own seed, sent their n-th LIST to a server that is down.
+/// Returns the failure, if any, of many clients with different seeds, judged by the times of their n-th LIST to a
+/// server that is down.
 fn herd(client: &dyn Client) -> Option<String> {
     let scenario = repository::scenario("retry/failing-lists-are-retried-ever-more-slowly");
     let seeds: Vec<u64> = (0..WATCHERS).collect();

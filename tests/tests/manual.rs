@@ -1,4 +1,4 @@
-//! The defaults that docs/scenario-language.md and the JSON Schema state are those of the code. It knows nothing of scenarios.
+//! The defaults in docs/scenario-language.md and in the JSON Schema are those of the code. Independent of scenarios.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use fake_apiserver::scenario::{ClientSettings, ServerSettings, json_schema};
 use fake_apiserver::server::Limits;
 use tests::repository;
 
-/// A duration as scenario files have it.
+/// Formats a duration as in scenario files.
 fn time(time: Duration) -> String {
     match (time.as_millis(), time.as_secs()) {
         (millis, seconds) if millis % 1000 != 0 || seconds == 0 => format!("{millis}ms"),
@@ -15,7 +15,7 @@ fn time(time: Duration) -> String {
     }
 }
 
-/// The column `default` of the manual's table row for `key`.
+/// Returns the column `default` of the manual's table row for `key`.
 fn stated(manual: &str, key: &str) -> String {
     let row = manual
         .lines()

@@ -1,7 +1,7 @@
-//! Every check can fail, and for the right reason: the reference client passes every scenario, and each mistake it can be
-//! told to make is caught by one.
+//! Every check can fail, and for the right reason: the reference client passes every scenario, and each of its
+//! mistakes is caught by one.
 //!
-//! A new check without a mistake that breaks it, or a new mistake that no scenario catches, ends here.
+//! Fails for a new check that no mistake breaks, and for a new mistake that no scenario catches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,33 +23,33 @@ use fake_apiserver::scenario::catalogue;
 use tests::reference::{Mistake, Reference};
 use tests::{parallel, repository};
 
-/// Scenarios that ask for more than a client owes, with what it is.
+/// Scenarios that require more than clients owe, with reasons.
 const NOT_FOR_THE_REFERENCE: [(&str, &str); 0] = [];
 
-/// Invariants that no mistake breaks, with the reason.
+/// Invariants that no mistake breaks, with reasons.
 const UNBROKEN: [(&str, &str); 0] = [];
 
-/// Scenarios of a mutant's hot loop after which nothing more is learnt from it; each costs a thousand others.
+/// Number of hot-loop scenarios per mutant after which no more are run; each costs as much as a thousand others.
 const SPINS_MAX: usize = 3;
 
-/// Runs with more records, or with more bytes of events, are only played when no lighter one catches a mutant.
+/// Runs with more records or more bytes of events are used only if no lighter one catches a mutant.
 const RECORDS_MAX: usize = 300;
 const BYTES_MAX: u64 = 64 * 1024;
 
-/// After a run the wire judge is given so long to see what was left open, as `run` gives it.
+/// Time that the wire judge gets after a run to detect open watches, as in `run`.
 const AFTERWARDS: Duration = Duration::from_secs(3);
 
-/// Scenarios named for each mistake.
+/// Number of scenarios listed per mistake.
 const NAMED: usize = 3;
 
-/// The right client in every scenario.
+/// The correct client in every scenario.
 static RIGHT: LazyLock<Vec<Judged>> = LazyLock::new(|| {
     parallel::map(&repository::scenarios(), |scenario| {
         play(scenario, Reference { mistake: None })
     })
 });
 
-/// What caught each mistake, in order of the scenarios, and what the wire judge alone makes of the light ones.
+/// What caught each mistake, in the order of scenarios, and what the wire judge alone finds in the light ones.
 static CAUGHT: LazyLock<BTreeMap<Mistake, (Vec<Catch>, CaughtOnTheWire)>> = LazyLock::new(|| {
     let passed = || RIGHT.iter().filter(|judged| judged.verdict.passed());
     let scenario = |judged: &Judged| judged.scenario.clone();
@@ -68,14 +68,14 @@ static CAUGHT: LazyLock<BTreeMap<Mistake, (Vec<Catch>, CaughtOnTheWire)>> = Lazy
     caught.into_iter().collect()
 });
 
-/// Where a mistake is caught by requests alone: how the judge was used, and the check; with the first such scenario.
+/// Mistakes caught by requests alone: how the judge was used, and the check; with the first such scenario.
 type CaughtOnTheWire = BTreeMap<(&'static str, String), String>;
 
 struct Catch {
     scenario: String,
-    /// The most telling first.
+    /// Checks, most important first.
     checks: Vec<String>,
-    /// The requirements this says are broken, of those the scenario covers.
+    /// Requirements shown to be broken, of those that the scenario covers.
     broken: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ fn every_mistake_is_caught() {
     insta::assert_snapshot!("caught", told);
 }
 
-/// A client that does right is accused of nothing by a judge that has nothing but its requests.
+/// The wire judge, which has only the requests, reports no correct client.
 #[test]
 fn the_wire_judge_accuses_no_right_client() {
     let ours = parallel::map(&repository::scenarios(), |scenario| play(scenario, WatcherClient));
@@ -166,7 +166,7 @@ fn every_invariant_is_broken_by_a_mistake() {
     insta::assert_snapshot!("broken", told);
 }
 
-/// A requirement that no wrong client of ours breaks may be broken by a client of the world.
+/// Requirements that no mutant breaks may be broken by other clients.
 #[test]
 fn every_requirement_can_be_broken_or_says_why_not() {
     let known = repository::known_failures(KubeRuntime.name());
@@ -187,7 +187,7 @@ fn every_requirement_can_be_broken_or_says_why_not() {
     let mut unbroken = Vec::new();
     for requirement in catalogue::requirements() {
         let id = &requirement.id;
-        // The mistake that the fewest scenarios catch is the most telling.
+        // The mistake caught by the fewest scenarios is the most specific.
         let breaking = CAUGHT.iter().filter_map(|(mistake, (caught, _))| {
             let by = caught.iter().find(|caught| caught.broken.contains(id))?;
             Some((caught.len(), mistake, &by.scenario))
@@ -274,7 +274,7 @@ fn catches(mistake: Mistake, scenarios: &[SharedScenario]) -> (Vec<Catch>, Caugh
     (caught, wire)
 }
 
-/// What the wire judge finds in a run: in which company, by which check, in words.
+/// Returns the violations found by the wire judge in a run: mode of the judge, check and text.
 fn on_the_wire(judged: &Judged) -> Vec<(&'static str, String, String)> {
     let excused = judged.scenario.expect.excused.iter();
     let excused: Vec<String> = excused.map(|excuse| excuse.invariant.clone()).collect();

@@ -1,8 +1,8 @@
-//! What `tests/tests/mutants.rs` shows in virtual time holds for adapters too: a wrong client behind the adapter protocol, in
-//! its own process and in real time, fails the scenario that catches its mistake.
+//! The results of `tests/tests/mutants.rs` in virtual time hold for adapters too: an incorrect client behind the
+//! adapter protocol, in its own process and in real time, fails the scenario that catches its mistake.
 //!
-//! `cargo test -p tests --test mutants_as_adapters -- --include-ignored` plays every pair of mistake and scenario; it takes four
-//! minutes, nearly all of them waiting for clients that do nothing.
+//! `cargo test -p tests --test mutants_as_adapters -- --include-ignored` runs every pair of mistake and scenario; it
+//! takes four minutes, mostly waiting for idle clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,10 @@ const QUICK: [Mistake; 8] = [
     Mistake::WatchesFromLastPage,
 ];
 
-/// Tests in parallel: they wait, and need no core for it.
+/// Number of parallel tests: they mostly wait, and need no core for that.
 const JOBS: &str = "8";
 
-/// Requirements whose scenario is played and says nothing here, with the reason.
+/// Requirements whose scenario runs here without a result, with reasons.
 const NOT_SHOWN: [(&str, &str); 7] = [
     (
         "CLOSE-01",
@@ -46,7 +46,8 @@ const NOT_SHOWN: [(&str, &str); 7] = [
     ("WLIST-09", "as META-01"),
 ];
 
-/// By mistake, the scenarios that catch it with the requirements each is named for: what `mutants.rs` accepted.
+/// Returns by mistake the scenarios that catch it, with the requirements each is named for, as accepted in
+/// `mutants.rs`.
 fn pairs() -> BTreeMap<Mistake, BTreeMap<String, BTreeSet<String>>> {
     let file = repository::root().join("tests/tests/snapshots/mutants__requirements.snap");
     let text = std::fs::read_to_string(file).expect("the snapshot of mutants.rs");
@@ -71,9 +72,9 @@ fn pairs() -> BTreeMap<Mistake, BTreeMap<String, BTreeSet<String>>> {
     pairs
 }
 
-/// The requirements that were shown, and those that were not: a line each.
+/// Returns the requirements that were shown, and a line for each of the others.
 fn play(mistake: Mistake, scenarios: &BTreeMap<String, BTreeSet<String>>) -> (BTreeSet<String>, Vec<String>) {
-    // An id that is whole selects a scenario that takes minutes, too; its beginning does not.
+    // A complete id also selects scenarios that take minutes; a prefix does not.
     let beginnings = scenarios.keys().map(|id| &id[..id.len() - 1]);
     let output = program("fake-apiserver")
         .args(["conformance", "--format", "json", "--jobs", JOBS])
@@ -107,11 +108,11 @@ fn is_listed(id: &str) -> bool {
     NOT_SHOWN.iter().any(|(listed, _)| *listed == id)
 }
 
-/// All of them at once, for they wait most of the time. By mistake, the requirements that were shown.
+/// Runs all pairs concurrently, because they mostly wait. Returns the requirements shown, by mistake.
 fn play_all(
     pairs: &BTreeMap<Mistake, BTreeMap<String, BTreeSet<String>>>,
 ) -> BTreeMap<Mistake, BTreeSet<String>> {
-    // Built before the threads wait for it.
+    // Built before the threads need it.
     path("adapter-reference");
     let played: Vec<_> = std::thread::scope(|scope| {
         let running: Vec<_> = pairs

@@ -1,10 +1,10 @@
-//! `sim` and `live` tell the same story: what passes in memory under virtual time passes over sockets in real time, and
-//! request by request, frame by frame, report by report it is the same.
+//! `sim` and `live` give the same story: a run in memory under virtual time equals the run over sockets in real time,
+//! request by request, frame by frame, report by report.
 //!
-//! The set is chosen by hand: for each way the two drivers differ in (how an answer ends, how bytes are cut, who waits
-//! for whom, what a refusal looks like) a few scenarios that take less than 3 s. Not in it are scenarios that last longer
-//! (back-off, outages, quiet hours, silence, windows of the watch cache: real time would make the test slow and prove
-//! nothing that the short ones do not), and short ones that differ from one in the set only in what the server says.
+//! The scenarios are chosen manually: a few that take less than 3 s for each way in which the two drivers differ (how
+//! a response ends, how bytes are split, which side waits, what an error response looks like). Excluded are longer
+//! scenarios (back-off, outages, quiet hours, silence, windows of the watch cache: real time would make the test slow
+//! and prove nothing more), and short ones that differ from an included one only in the server's content.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tests::repository;
 use tests::story::story;
 
 #[rstest]
-// How an answer ends.
+// How a response ends.
 #[case::clean_end("watch/clean-end-after-one-event-resumes-there")]
 #[case::clean_ends("watch/clean-eof-resumes-from-the-last-event")]
 #[case::fin("conn/a-body-without-its-last-chunk-is-a-plain-disconnect")]
@@ -30,7 +30,7 @@ use tests::story::story;
 #[case::goaway("conn/a-graceful-goaway-lets-the-watch-run-on")]
 #[case::unclean_tls("conn/an-unclean-tls-close-is-a-plain-disconnect")]
 #[case::no_newline("stream/a-last-line-without-its-newline-is-not-lost")]
-// How bytes are cut.
+// How bytes are split.
 #[case::many_chunks("stream/an-event-in-many-chunks-is-one-event")]
 #[case::one_chunk("stream/events-in-one-chunk-are-all-read")]
 #[case::split_characters("stream/characters-split-across-chunks-stay-whole")]
@@ -38,7 +38,7 @@ use tests::story::story;
 #[case::gzip_members("conn/a-watch-in-gzip-members-is-read-to-its-end")]
 #[case::gzip("conn/compressed-lists-and-refusals-are-read")]
 #[case::two_lines("stream/an-event-over-two-lines-is-not-lost")]
-// What is refused, and what is nonsense.
+// Error responses and invalid data.
 #[case::gone_in_stream("gone/error-event-in-mid-stream-forces-a-relist")]
 #[case::dead_token("page/expired-token-on-page-2-restarts-the-list")]
 #[case::inconsistent_token("page/inconsistent-token-is-no-snapshot")]
@@ -46,7 +46,7 @@ use tests::story::story;
 #[case::error_event("retry/an-error-event-ends-the-stream-though-the-server-goes-on")]
 #[case::garbage("decode/garbage-in-the-stream-loses-nothing")]
 #[case::status("decode/a-status-without-an-envelope-is-a-fault")]
-// Every way of reading.
+// All ways of reading.
 #[case::pages("page/token-comes-back-verbatim")]
 #[case::many_pages("scale/a-long-list-in-pages-is-one-snapshot")]
 #[case::streaming_list("wlist/one-request-syncs-and-goes-on")]
@@ -57,7 +57,7 @@ use tests::story::story;
 #[case::all_namespaces("event/a-name-in-one-namespace-is-not-that-name-in-another")]
 #[case::bookmark("bookmark/empty-version-is-no-place-to-resume")]
 #[case::reordered("order/an-older-event-does-not-stay-in-the-cache")]
-fn both_drivers_tell_the_same_story(#[case] id: &str) {
+fn both_drivers_give_the_same_story(#[case] id: &str) {
     let simulated = passed(id, Driver::Sim);
     let live = passed(id, Driver::Live);
     let (simulated, live) = (story(&simulated.records), story(&live.records));
@@ -70,9 +70,9 @@ fn both_drivers_tell_the_same_story(#[case] id: &str) {
     }
 }
 
-/// What a story leaves out, and what it must not.
+/// What a story omits, and what it must not omit.
 #[test]
-fn a_story_is_told_by_what_happened_and_not_when() {
+fn a_story_ignores_times_but_not_events() {
     let records = passed("event/a-change-to-an-unknown-object-adds-it", Driver::Sim).records;
     let mut later = records.clone();
     for record in &mut later {

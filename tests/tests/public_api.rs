@@ -1,7 +1,7 @@
-//! What programs can use of the watcher, as one text: a change of it is a decision, seen in a review.
+//! The public API of the watcher, as one text, so that changes are visible in a review.
 //!
-//! It is read from the sources, with what a caller cannot see left out: every `pub` item there can be reached, since
-//! `unreachable_pub` is a warning, and warnings are errors in the gate. Tools that ask rustdoc need a nightly compiler.
+//! Read from the sources, without private items: every `pub` item is reachable, because `unreachable_pub` is a
+//! warning, and warnings are errors in the gate. Tools based on rustdoc need a nightly compiler.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -62,7 +62,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The name of a type that no caller sees.
+/// Returns the name of a private type.
 fn hidden(item: &Item) -> Option<String> {
     match item {
         Item::Struct(item) if !is_public(&item.vis) => Some(item.ident.to_string()),
@@ -71,7 +71,7 @@ fn hidden(item: &Item) -> Option<String> {
     }
 }
 
-/// The item as a caller sees it; `None`: not at all.
+/// Returns the public part of an item; `None` if it is private.
 fn seen(mut item: Item, hidden: &BTreeSet<String>) -> Option<Item> {
     match &mut item {
         Item::Fn(function) => {
@@ -124,7 +124,7 @@ fn seen(mut item: Item, hidden: &BTreeSet<String>) -> Option<Item> {
     Some(item)
 }
 
-/// Leaves of an impl what a caller sees.
+/// Keeps the public part of an impl; returns false if it has none.
 fn is_seen_impl(block: &mut ItemImpl, hidden: &BTreeSet<String>) -> bool {
     let of = match &*block.self_ty {
         Type::Reference(reference) => &*reference.elem,
@@ -154,7 +154,7 @@ fn is_seen_impl(block: &mut ItemImpl, hidden: &BTreeSet<String>) -> bool {
     !is_inherent || !block.items.is_empty()
 }
 
-/// A struct with fields nobody sees cannot be made by a caller, which a last field says.
+/// Marks a struct with private fields, which callers cannot construct, by a last field.
 fn hide(fields: &mut Fields) {
     let named = match fields {
         Fields::Named(named) => named,
@@ -180,7 +180,7 @@ fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// What is written above an item and matters to a caller.
+/// Returns true for attributes that matter to callers.
 fn is_shown(attribute: &Attribute) -> bool {
     ["cfg", "derive", "must_use", "non_exhaustive"]
         .iter()

@@ -1,5 +1,5 @@
-//! A client that lists again after every watch, however it ended, breaks one SHOULD, WATCH-02, and keeps every MUST: it
-//! fails what covers WATCH-02 alone, and no other scenario.
+//! A client that relists after every watch breaks one SHOULD, WATCH-02, and meets every MUST: it fails the scenarios
+//! that cover WATCH-02, and no others.
 
 use conformance::baseline::Baseline;
 use conformance::suite::{self, Driver, Plan};

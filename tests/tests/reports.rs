@@ -1,4 +1,4 @@
-//! The reports of one run as files, and the comparison of two: what the command writes, read by others.
+//! Report files of a run, and the comparison of two: reads what the command writes.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::Value;
 use tests::programs::{path, program};
 
-/// A scenario of a requirement at MUST that takes our watcher less than a second.
+/// A scenario of a MUST requirement that takes our watcher less than a second.
 const SHORT: &str = "page/token-comes-back-verbatim";
 
 fn printed(output: &Output) -> String {
@@ -35,7 +35,7 @@ fn run(arguments: &[&str]) -> Output {
     output.expect("it was just built")
 }
 
-/// Compares two runs: the exit code, and what is printed.
+/// Compares two runs; returns the exit code and the output.
 fn diff(a: &Path, b: &Path) -> (Option<i32>, String) {
     let output = program("fake-apiserver").arg("diff").args([a, b]).output();
     let output = output.expect("it was just built");
@@ -90,7 +90,7 @@ fn a_run_leaves_every_report() {
     assert_eq!(read(&file("step")), format!("before\n{summary}"));
     assert!(read(&file("junit.xml")).contains("<testcase"));
 
-    // The page of the command is that of the evidence, and has the trace.
+    // The page of the command equals that generated from the evidence, and contains the trace.
     let again = file("again.html");
     let output = run(&[
         "report",
@@ -133,7 +133,7 @@ fn a_run_leaves_every_report() {
         (Some(4), true),
         "{text}"
     );
-    // Without results, evidence alone is judged and compared.
+    // Without results, the evidence alone is judged and compared.
     std::fs::remove_file(&a).unwrap();
     let (code, text) = diff(&evidence, &b);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `fake-apiserver run`: what it prints about a command, and the codes it ends with.
+//! `fake-apiserver run`: its output about a command, and its exit codes.
 
 use std::path::Path;
 use std::process::Output;
@@ -6,10 +6,10 @@ use std::process::Output;
 use rstest::rstest;
 use tests::programs::program;
 
-/// Waits for a list; nothing in it needs reports.
+/// A scenario that waits for a list and needs no reports.
 const PLAYABLE: &str = "scenarios/auth/a-forbidden-list-is-surfaced-and-retried.yaml";
-/// A client has to be told how long its watches may live.
-const NEEDS_TELLING: &str = "scenarios/watch/server-timeout-is-no-error.yaml";
+/// A scenario that needs a configured `timeoutSeconds`.
+const NEEDS_CONFIGURATION: &str = "scenarios/watch/server-timeout-is-no-error.yaml";
 
 fn run(arguments: &[&str]) -> Output {
     let mut command = program("fake-apiserver");
@@ -18,12 +18,16 @@ fn run(arguments: &[&str]) -> Output {
 }
 
 #[rstest]
-#[case::needs_telling(&[NEEDS_TELLING, "--", "true"], 4, "needs a client configured with `timeout: 10s`")]
+#[case::needs_configuration(&[NEEDS_CONFIGURATION, "--", "true"], 4, "needs a client configured with `timeout: 10s`")]
 #[case::needs_time(&["scenarios/bookmark", "--timeout", "2ms", "--", "false"], 1, "needs 71 s of real time: name its file to play it")]
 #[case::ends_by_itself(&[PLAYABLE, "--", "false"], 1, "the command exited with code 1 before the scenario was over")]
 #[case::as_junit(&[PLAYABLE, "--format", "junit", "--", "false"], 1, "type=\"crash\"")]
 #[case::as_json(&[PLAYABLE, "--format", "json", "--", "false"], 1, "\"outcome\":\"crash\"")]
-fn what_came_of_it_is_said_with_a_code(#[case] arguments: &[&str], #[case] code: i32, #[case] said: &str) {
+fn outcomes_have_a_message_and_an_exit_code(
+    #[case] arguments: &[&str],
+    #[case] code: i32,
+    #[case] said: &str,
+) {
     let ended = run(arguments);
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(code), "{printed}");
@@ -33,7 +37,7 @@ fn what_came_of_it_is_said_with_a_code(#[case] arguments: &[&str], #[case] code:
 #[rstest]
 #[case::no_such_command(&[PLAYABLE, "--", "/no/such/command"], 3, "cannot start /no/such/command")]
 #[case::no_such_scenario(&["no-such.yaml", "--", "true"], 2, "no-such.yaml")]
-fn what_cannot_be_done_is_said_with_a_code(
+fn failures_have_a_message_and_an_exit_code(
     #[case] arguments: &[&str],
     #[case] code: i32,
     #[case] said: &str,
@@ -44,9 +48,9 @@ fn what_cannot_be_done_is_said_with_a_code(
     assert!(printed.contains(said), "no {said:?} in\n{printed}");
 }
 
-/// Scripts that wait for reports, speak HTTP/2 over TLS and refuse connections, played to a command that reports nothing.
+/// Scripts that wait for reports, use HTTP/2 over TLS and refuse connections, for a command without reports.
 #[test]
-fn a_command_nobody_adapted_passes_what_it_does_right() {
+fn a_command_without_an_adapter_passes_what_it_does_right() {
     let scenarios = [
         "bookmark/empty-version-is-no-place-to-resume",
         "conn/a-graceful-goaway-lets-the-watch-run-on",
@@ -67,7 +71,7 @@ fn a_command_nobody_adapted_passes_what_it_does_right() {
     }
 }
 
-/// A server that is down does not listen, and comes back to the same place.
+/// A server that is down does not listen, and returns on the same port.
 #[test]
 fn a_command_outlives_a_server_that_is_down() {
     let ended = run(&[
@@ -79,7 +83,7 @@ fn a_command_outlives_a_server_that_is_down() {
     assert_eq!(ended.status.code(), Some(0), "{printed}");
 }
 
-/// What a scenario file of a test does and expects.
+/// Writes a scenario file with these steps and expectations.
 fn scenario(name: &str, text: &str) -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scenarios/run");
     std::fs::create_dir_all(&folder).expect("the folder of tests can be written");
@@ -89,7 +93,7 @@ fn scenario(name: &str, text: &str) -> String {
     file.display().to_string()
 }
 
-/// Where the server did not lie, or its lie changed nothing, a client that takes another way may be right.
+/// If no fault took effect, a client that deviates from the script may be correct.
 #[rstest]
 #[case::a_cut_behind_the_end(
     "cut-behind-the-end",
@@ -101,7 +105,7 @@ fn scenario(name: &str, text: &str) -> String {
     "steps:\n  - when: {watch: 1, query: {limit: \"3\"}}\n    within: 1s\n    do: eof\n",
     "the server had injected no fault by then: the client took another way: step 1 (line 6)"
 )]
-fn a_lie_without_effect_proves_nothing(#[case] name: &str, #[case] text: &str, #[case] said: &str) {
+fn a_fault_without_effect_proves_nothing(#[case] name: &str, #[case] text: &str, #[case] said: &str) {
     let ended = run(&[&scenario(name, text), "--", env!("CARGO_BIN_EXE_follow")]);
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(4), "{printed}");
@@ -121,7 +125,7 @@ fn a_lie_without_effect_proves_nothing(#[case] name: &str, #[case] text: &str, #
     4,
     "the command read configmaps in all namespaces, but the scenario is about deployments.apps in namespace default: make it read that, or move the scenario: --resource configmaps"
 )]
-fn scenarios_are_moved(#[case] to: &[&str], #[case] code: i32, #[case] said: &str) {
+fn scenarios_are_retargeted(#[case] to: &[&str], #[case] code: i32, #[case] said: &str) {
     let mut arguments = vec!["scenarios/gone/error-event-in-mid-stream-forces-a-relist.yaml"];
     arguments.extend(to);
     arguments.extend(["--", env!("CARGO_BIN_EXE_follow")]);
@@ -137,7 +141,11 @@ fn scenarios_are_moved(#[case] to: &[&str], #[case] code: i32, #[case] said: &st
     "steps:\n  - when: {watch: 1}\n    do: {send: '{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\"}}'}\n",
     "not judged: it cannot be moved: a `send` sends a ConfigMap as it is written"
 )]
-fn what_cannot_be_moved_is_not_judged(#[case] name: &str, #[case] text: &str, #[case] said: &str) {
+fn scenarios_that_cannot_be_retargeted_are_not_judged(
+    #[case] name: &str,
+    #[case] text: &str,
+    #[case] said: &str,
+) {
     let ended = run(&[&scenario(name, text), "--resource", "pods", "--", "true"]);
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(4), "{printed}");

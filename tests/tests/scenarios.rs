@@ -1,5 +1,10 @@
+<<<<<<< HEAD
 //! Every scenario file, played in `sim` by our watcher, or by kube-client where it starts one watch or one list: the verdict is
 //! the expected one, and the transcript is the one accepted beside the file.
+=======
+//! Every scenario file, run in `sim` by our watcher: the verdict is the expected one, and the transcript equals the
+//! one accepted beside the file.
+>>>>>>> 0a3e32b (tests: describe fixtures and mutants in plain terms)
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -42,27 +47,33 @@ fn our_watcher_passes_as_accepted(#[files("../scenarios/**/*.yaml")] file: PathB
     }
 
     let trace = Trace::new(&judged.records);
+<<<<<<< HEAD
     let told = transcript::accepted(&scenario, &trace, &judged.verdict);
     let told = transcript::snapshot(&scenario, &told);
     let path = transcript::snapshot_path(&scenario, client.name());
+=======
+    let transcript = transcript::accepted(&scenario, &trace, &judged.verdict);
+    let transcript = transcript::snapshot(&scenario, &transcript);
+    let path = transcript::snapshot_path(&scenario, WatcherClient.name());
+>>>>>>> 0a3e32b (tests: describe fixtures and mutants in plain terms)
     let bless = format!("cargo xtask scenarios --bless {}", scenario.id);
     let Ok(accepted) = std::fs::read_to_string(&path) else {
         panic!(
-            "no transcript of {} is accepted yet; read this one, then accept it with\n  {bless}\n\n{told}",
+            "no transcript of {} is accepted yet; read this one, then accept it with\n  {bless}\n\n{transcript}",
             scenario.id
         );
     };
-    if told != accepted {
-        let diff = TextDiff::from_lines(accepted.as_str(), told.as_str());
+    if transcript != accepted {
+        let diff = TextDiff::from_lines(accepted.as_str(), transcript.as_str());
         panic!(
-            "{} is told otherwise than accepted; if every line of the difference can be explained, accept it with\n  {bless}\n\n{}",
+            "{} has a transcript that differs from the accepted one; if every line of the difference is intended, accept it with\n  {bless}\n\n{}",
             scenario.id,
             diff.unified_diff().header("accepted", "now")
         );
     }
 }
 
-/// A transcript whose scenario was renamed or removed would stay for ever.
+/// Otherwise the transcript of a renamed or removed scenario would remain.
 #[test]
 fn every_accepted_transcript_has_its_scenario() {
     let clients = [WatcherClient.name(), KubeRuntime.name(), KubeClient.name()];

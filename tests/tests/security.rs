@@ -1,11 +1,11 @@
-//! `SECURITY.md` states what the code has: the limits it names are those of the code, and the tests it names exist.
+//! `SECURITY.md` matches the code: the limits it states are those of the code, and the tests it names exist.
 //!
 //! A limit is a value before a link whose text is a constant or a field with a default, and whose target is its file.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use tests::repository;
 
-/// Rows of the table of promises: promise, limits, tests.
+/// Returns the rows of the table of promises: promise, limits, tests.
 fn promises(text: &str) -> Vec<[&str; 3]> {
     let (_, below) = text.split_once("| promise |").unwrap();
     let rows = below.lines().skip(2).take_while(|line| line.starts_with('|'));
@@ -19,7 +19,7 @@ fn promises(text: &str) -> Vec<[&str; 3]> {
     .collect()
 }
 
-/// The links of a cell: what is before each (after the one before it), its name, and the text of its file.
+/// Returns the links of a cell: the text before each, its name, and the content of its file.
 fn links(cell: &str) -> Vec<(&str, &str, String)> {
     let links = cell.split_inclusive(".rs)").filter(|link| !link.is_empty());
     links
@@ -33,7 +33,7 @@ fn links(cell: &str) -> Vec<(&str, &str, String)> {
         .collect()
 }
 
-/// A constant, or a field of a default value, in base units: bytes, seconds.
+/// Returns a constant, or a field of a default value, in base units: bytes, seconds.
 fn value(code: &str, name: &str) -> Option<u64> {
     let constant = format!("const {name}: ");
     let expression = match code.split_once(&constant) {
@@ -58,7 +58,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// The value that ends a text: `history 64 MiB`.
+/// Parses the value at the end of a text: `history 64 MiB`.
 fn stated(text: &str) -> Option<u64> {
     let words: Vec<&str> = text.split(' ').collect();
     let (number, unit) = match words.as_slice() {
@@ -99,7 +99,7 @@ fn every_promise_names_tests_that_exist() {
             let (before, _) = code
                 .split_once(&format!("fn {name}("))
                 .unwrap_or_else(|| panic!("{promise} No test {name}"));
-            // Attributes and their comments stand between a function and the end of the item before it.
+            // Attributes and their comments precede a function.
             let attributes = before
                 .rsplit_once("\n\n")
                 .map_or(before, |(_, attributes)| attributes);

@@ -1,5 +1,5 @@
-//! SCALE-01, which no scenario can show, for it starts one watcher: with more watches than a connection may carry, all
-//! of them go on.
+//! SCALE-01, which no scenario can show, because a scenario starts one watcher: with more watches than a connection
+//! allows, all of them continue.
 
 use std::time::Duration;
 
@@ -19,24 +19,24 @@ use watcher::{Config, Event};
 const STREAMS: u32 = 10;
 const WATCHERS: usize = 30;
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Who is not told by then waits for the watch of another to end, which takes minutes.
+/// A watcher that received nothing by then waits for another's watch to end, which takes minutes.
 const STARVED: Duration = Duration::from_secs(3);
 
-/// What a watcher had to say.
+/// Messages of a watcher.
 #[derive(Debug, PartialEq, Eq)]
 enum Word {
     Ready,
-    Told,
+    Received,
 }
 
-/// kube_client opens a connection for each watch: over TLS too it speaks HTTP/1.1.
+/// kube_client opens a connection per watch, because it uses HTTP/1.1 even over TLS.
 #[tokio::test(flavor = "current_thread")]
 async fn thirty_watchers_of_one_client_all_go_on() {
     let server = server().await;
     let mut config = kube_client::Config::new(server.url().parse().expect("an address is a URL"));
     config.root_cert = server.authority().map(|authority| vec![authority.to_vec()]);
     assert_eq!(
-        told(
+        count_received(
             Client::try_from(config).expect("an authority of ours is trusted"),
             PATIENCE
         )
@@ -45,7 +45,7 @@ async fn thirty_watchers_of_one_client_all_go_on() {
     );
 }
 
-/// If this did not hold, the test above would say nothing.
+/// Without this, the test above would prove nothing.
 #[tokio::test(flavor = "current_thread")]
 async fn on_one_http2_connection_most_of_them_starve() {
     let server = server().await;
@@ -54,8 +54,8 @@ async fn on_one_http2_connection_most_of_them_starve() {
     let authority = server.authority().expect("it has TLS").clone();
     let tls = stack::with_tls(tcp, authority, Transport::TlsHttp2);
     let client = stack::client(tls, server.url().parse().expect("an address is a URL"), false);
-    let told = told(client, STARVED).await;
-    assert!(told <= STREAMS as usize, "{told}");
+    let received = count_received(client, STARVED).await;
+    assert!(received <= STREAMS as usize, "{received}");
 }
 
 async fn server() -> Standalone {
@@ -74,33 +74,33 @@ async fn server() -> Standalone {
     started.expect("a port is free")
 }
 
-/// How many of the watchers hear of an object that was made when all were ready.
-async fn told(client: Client, within: Duration) -> usize {
+/// Returns how many watchers receive an object created after all were ready.
+async fn count_received(client: Client, within: Duration) -> usize {
     let (say, mut said) = mpsc::unbounded_channel();
     let api: Api<ConfigMap> = Api::namespaced(client, "default");
     let mut watchers = JoinSet::new();
     for _ in 0..WATCHERS {
         watchers.spawn(follow(api.clone(), say.clone()));
     }
-    let mut told = 0;
+    let mut received = 0;
     let all = async {
         for _ in 0..WATCHERS {
             assert_eq!(said.recv().await, Some(Word::Ready));
         }
-        // On a connection of its own the write would tell nothing of the watches' one.
+        // A write on a separate connection is not blocked by that of the watches.
         let mut object = ConfigMap::default();
         object.metadata.name = Some("b".to_owned());
         api.create(&PostParams::default(), &object)
             .await
-            .expect("it is made");
-        while told < WATCHERS {
-            assert_eq!(said.recv().await, Some(Word::Told));
-            told += 1;
+            .expect("the object is created");
+        while received < WATCHERS {
+            assert_eq!(said.recv().await, Some(Word::Received));
+            received += 1;
         }
     };
-    // Whoever was told by then was told.
+    // Counts the watchers that received it in time.
     let _starved = tokio::time::timeout(within, all).await;
-    told
+    received
 }
 
 async fn follow(api: Api<ConfigMap>, say: mpsc::UnboundedSender<Word>) {
@@ -108,7 +108,7 @@ async fn follow(api: Api<ConfigMap>, say: mpsc::UnboundedSender<Word>) {
     while let Some(event) = events.next().await {
         let word = match event {
             Ok(Event::InitDone) => Word::Ready,
-            Ok(Event::Apply(_)) => Word::Told,
+            Ok(Event::Apply(_)) => Word::Received,
             Ok(Event::Init | Event::InitApply(_) | Event::Delete(_)) | Err(_) => continue,
         };
         if say.send(word).is_err() {

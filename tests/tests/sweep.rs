@@ -1,6 +1,6 @@
-//! The sweep finds what clients get wrong and shrinks it, and flags nothing of clients that are right.
+//! The sweep finds and shrinks mistakes of clients, and reports no correct client.
 //!
-//! `cargo xtask sweep` plays more seeds.
+//! `cargo xtask sweep` runs more seeds.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use sweep::run::{Plan, Shard, run};
 use sweep::{Profile, play};
 use tests::reference::{Mistake, Reference};
 
-/// Seeds of each profile, for our watcher.
+/// Number of seeds per profile for our watcher.
 const SEEDS: u64 = 200;
 
 static RIGHT: Reference = Reference { mistake: None };
@@ -37,7 +37,7 @@ fn swept(plan: &Plan<'_>) -> Sweep {
     run(plan, &|| true, &|_| {})
 }
 
-/// Neither judge accuses a client that is right, of whatever fails and whatever lies.
+/// Neither judge reports a correct client, whatever fails and whichever contents are false.
 #[rstest]
 #[case::watcher_honest(&WatcherClient, Profile::Honest, SEEDS)]
 #[case::watcher_lies(&WatcherClient, Profile::Lies, SEEDS)]
@@ -50,8 +50,8 @@ fn a_right_client_is_never_flagged(
     assert_eq!((sweep.played, sweep.flagged), (seeds, 0), "{:#?}", sweep.causes);
 }
 
-/// Each of these mistakes is found within 60 seeds, and shrunk to a few lines that still fail for the same reason,
-/// while the client without the mistake passes them.
+/// Each of these mistakes is found within 60 seeds and shrunk to a few lines that still fail for the same reason,
+/// while the correct client passes them.
 #[rstest]
 #[case(Mistake::ResumesFromItem, Profile::Honest)]
 #[case(Mistake::IgnoresDeleted, Profile::Honest)]
@@ -84,9 +84,9 @@ fn a_mistake_is_found_and_shrunk(#[case] mistake: Mistake, #[case] profile: Prof
     assert!(play::play(&scenario, &RIGHT, seed).found.is_empty(), "{text}");
 }
 
-/// The same seeds give the same bytes, on one thread and on several.
+/// Equal seeds give equal bytes, on one thread and on several.
 #[test]
-fn a_sweep_is_its_seeds() {
+fn equal_seeds_give_equal_results() {
     let wrong = Reference {
         mistake: Some(Mistake::RelistsFromZero),
     };
@@ -104,7 +104,7 @@ fn a_sweep_is_its_seeds() {
     );
 }
 
-/// Shards together are the whole, in any order; one alone is not, and one twice is an error.
+/// Merged shards equal the whole, in any order; a single shard does not, and a duplicate is an error.
 #[test]
 fn shards_add_up_to_the_whole() {
     let wrong = Reference {
@@ -126,16 +126,16 @@ fn shards_add_up_to_the_whole() {
     assert_eq!(Sweep::merge(twice), Err(Mismatch::Twice(2)));
 }
 
-/// A sweep that is stopped has played the first seeds of its share, and no others.
+/// An interrupted sweep has run the first seeds of its share, and no others.
 #[test]
-fn a_limit_leaves_out_the_last_seeds() {
+fn a_limit_skips_the_last_seeds() {
     let stopped = run(&plan(&WatcherClient, Profile::Honest, 1_000), &|| false, &|_| {});
     assert_eq!((stopped.played, stopped.done), (0, BTreeSet::from([0])));
 }
 
-/// What the generator says of its seeds holds of what is played: the table of what was reached is filled.
+/// Counts match the generator: the coverage tables are filled.
 #[test]
-fn what_is_reached_is_counted() {
+fn coverage_is_counted() {
     let sweep = swept(&plan(&WatcherClient, Profile::Lies, 200));
     let coverage = &sweep.coverage;
     for (table, row, column) in [

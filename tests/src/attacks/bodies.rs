@@ -1,10 +1,10 @@
-//! Bodies in protobuf, which no JSON shows.
+//! Bodies in protobuf without a JSON equivalent.
 
 use fake_apiserver::api::HttpRequest;
 
 use super::{content_type, post};
 
-/// A definition whose schema has `not` within `not`, so many times.
+/// Returns a definition whose schema nests `not` this many times.
 pub fn protobuf_definition(depth: usize) -> HttpRequest {
     let schema = (0..depth).fold(Vec::new(), |below, _| field(28, &below));
     let version = [

@@ -1,6 +1,6 @@
-//! Paths that two readers could read in two ways.
+//! Ambiguous paths, which two parsers may read differently.
 
-/// Paths to secrets, written so that a reader may take them for something else.
+/// Paths to secrets, written so that a parser may not recognise them.
 pub const HOSTILE: &[&str] = &[
     "/apis//v1/secrets",
     "/apis//v1/secrets?watch=1",

@@ -1,4 +1,4 @@
-//! A server in the process, without sockets, and what it answers. Time stands still.
+//! An in-process server without sockets. Its time does not advance.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use http::HeaderValue;
 
 use super::Attack;
 
-/// The bearer token of somebody who may do everything, and of somebody who may do nothing.
+/// Bearer tokens of a user with all permissions, and of one with none.
 const TOKEN: &str = "admin";
 const LIMITED: &str = "limited";
 
-/// An answer, as far as it came.
+/// A response, as far as it was received.
 #[derive(Debug, Default, Clone)]
 pub struct Answer {
-    /// HTTP status; 0: no head came.
+    /// HTTP status; 0: no head was received.
     pub status: u16,
     /// Headers.
     pub headers: Vec<(String, String)>,
@@ -27,7 +27,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body as text.
+    /// Returns the body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -55,7 +55,7 @@ impl Default for World {
 }
 
 impl World {
-    /// One where what the attack needs was sent.
+    /// Creates a server on which the attack's preconditions were sent.
     pub fn prepared_for(attack: &Attack, size: usize) -> Self {
         let mut world = Self::default();
         for request in (attack.before)(size) {
@@ -64,12 +64,12 @@ impl World {
         world
     }
 
-    /// Sends a request as somebody who may do everything.
+    /// Sends a request as a user with all permissions.
     pub fn send(&mut self, request: HttpRequest) -> Answer {
         self.send_with(TOKEN, request)
     }
 
-    /// Sends a request as somebody who may do nothing.
+    /// Sends a request as a user without permissions.
     pub fn send_limited(&mut self, request: HttpRequest) -> Answer {
         self.send_with(LIMITED, request)
     }

@@ -1,6 +1,6 @@
-//! The reference client as an adapter process, right or with the mistake that its argument names.
+//! The reference client as an adapter process, correct or with the mistake named by its argument.
 //!
-//! It shows that the judge of adapters can fail: `tests/tests/mutants_as_adapters.rs`.
+//! Proves that the judge of adapters can fail: `tests/tests/mutants_as_adapters.rs`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What befalls a crowd: writes, reads by name, cuts, refusals, 410s, compactions, restarts, silence.
+//! Events in a crowd: writes, reads by name, cut connections, error responses, 410s, compactions, restarts, silence.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::member::{Process, wait};
 
-/// Objects: few, so that they are created, changed and deleted.
+/// Object names: few, so that they are created, changed and deleted repeatedly.
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
 pub(super) struct Disturber {
@@ -36,7 +36,7 @@ impl Disturber {
         }
     }
 
-    /// Some time passes, and something happens.
+    /// Waits for some time, then causes an event.
     pub(super) async fn disturb(&mut self) {
         let pause = [1, 10, 100, 1_000, 5_000, 20_000][self.rng.usize(0..6)];
         wait(Duration::from_millis(self.rng.u64(0..=pause))).await;
@@ -55,11 +55,11 @@ impl Disturber {
         self.processes[self.rng.usize(0..self.processes.len())].clone()
     }
 
-    /// One of them writes: controllers write what they watch.
+    /// Writes as one of the processes: controllers write what they watch.
     async fn write(&mut self) {
         let (process, name) = (self.process(), NAMES[self.rng.usize(0..NAMES.len())]);
         let maps = process.maps();
-        // It is refused where a rule says so, or it is lost; and what is not there cannot be deleted.
+        // The write may be rejected by a rule or lost, and the object to delete may not exist.
         let writing = async {
             if self.rng.u32(0..4) == 0 {
                 drop(maps.delete(name, &DeleteParams::default()).await);
@@ -83,7 +83,7 @@ impl Disturber {
         let _answered = tokio::time::timeout(Duration::from_secs(5), maps.get_opt(name)).await;
     }
 
-    /// Whom it concerns: everybody, all of one name, or one answer.
+    /// Returns the filter of a rule: all requests, those of one name, or one response.
     fn whose(&mut self) -> Whose {
         let mut whose = Whose {
             resource: Some((String::new(), "configmaps".to_owned())),
@@ -130,7 +130,7 @@ impl Disturber {
         self.rule(whose, RuleTrigger::Now, 1, actions);
     }
 
-    /// The next requests fail.
+    /// Makes the next requests fail.
     fn refuse(&mut self) {
         let mut whose = self.whose();
         whose.stream = None;
@@ -173,7 +173,7 @@ impl Disturber {
             actions,
         };
         let ruled = self.edge.steer(|server, now| server.add_rule(now, rule));
-        // There may be too many that wait: then no more are made.
+        // The limit of pending rules may be reached: then no more are added.
         drop(ruled);
     }
 }

@@ -1,4 +1,4 @@
-//! The members of a crowd: processes with a name and a pool of connections, and loops in them that come and go.
+//! Members of a crowd: processes with a User-Agent and a connection pool, and their loops, which come and go.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use tower::service_fn;
 
 use crate::reference::Reference;
 
-/// Names that processes have: few, so that they are shared. `None`: no User-Agent.
+/// User-Agents of processes: few, so that they are shared. `None`: no User-Agent.
 const NAMES: [Option<&str>; 4] = [Some("manager/v1"), Some("manager/v1"), Some("agent/v2"), None];
 
-/// The name of processes of kube-runtime, which has known defects that are no false accusations.
+/// User-Agent of kube-runtime processes, whose known defects are not false positives.
 pub const KUBE_RUNTIME: &str = "kube-runtime/5.0.0";
 
-/// A process: its name, its pool of connections, and the library it was written with.
+/// A process: its User-Agent, its connection pool, and its library.
 pub(super) struct Process {
     pub(super) library: Arc<dyn Client + Send>,
     pub(super) kube: kube_client::Client,
@@ -49,7 +49,7 @@ impl Process {
         })
     }
 
-    /// One of this name, of our own library.
+    /// Creates a process of this name that uses our library.
     pub(super) fn named(agent: &'static str, edge: &Edge, connections: &ConnectionSettings) -> Arc<Self> {
         Arc::new(Self {
             library: Arc::new(WatcherClient),
@@ -58,7 +58,7 @@ impl Process {
         })
     }
 
-    /// What it writes and reads by name.
+    /// Returns the API for its writes and reads by name.
     pub(super) fn maps(&self) -> Api<ConfigMap> {
         Api::namespaced(self.kube.clone(), "default")
     }
@@ -78,7 +78,7 @@ fn kube(agent: Option<&'static str>, edge: &Edge, connections: &ConnectionSettin
     kube_client::Client::new(named, "default")
 }
 
-/// A loop: it starts some time, stays for long or not, and may come back.
+/// A loop: starts at a random time, stays for a short or long time, and may return.
 pub(super) async fn follow(library: Arc<dyn Client + Send>, process: Arc<Process>, mut rng: Rng, seed: u64) {
     let settings = settings(&mut rng);
     let target = target(&mut rng);
@@ -104,12 +104,12 @@ pub(super) async fn follow(library: Arc<dyn Client + Send>, process: Arc<Process
                 }
             }
         };
-        // Members that left or gave up come back.
+        // Members that left or gave up return.
         let _left = tokio::time::timeout(stay, read).await;
     }
 }
 
-/// A loop with the default settings that stays.
+/// A loop with default settings that does not leave.
 pub(super) async fn stay(library: Arc<dyn Client + Send>, process: Arc<Process>, seed: u64) {
     let start = Start {
         target: maps(Some("default")),
@@ -132,7 +132,7 @@ fn settings(rng: &mut Rng) -> ClientSettings {
         ..ClientSettings::default()
     };
     if rng.u32(0..3) == 0 {
-        // Without bookmarks kube-runtime refuses its own configuration.
+        // Without bookmarks kube-runtime rejects its own configuration.
         settings.bookmarks = true;
         settings.initial_list = InitialList::StreamingList;
     }

@@ -1,5 +1,5 @@
-//! Stories of one client and the fake, under virtual time: what a verdict does not look at, such as the words of errors,
-//! log lines, and how long a controller takes.
+//! Stories of one client and the fake, in virtual time: aspects that a verdict does not cover, such as error
+//! messages, log lines, and the latency of a controller.
 
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -29,16 +29,16 @@ use crate::repository;
 
 const SEED: u64 = 0;
 
-/// How late a healthy event may be.
+/// Maximum latency of an event on a working watch.
 const LATE: Duration = Duration::from_millis(500);
 
-/// How long a refusal takes.
+/// Latency of an error response.
 const ON_THE_WAY: Duration = Duration::from_millis(20);
 
-/// How many changes there are.
+/// Number of changes.
 const CHANGES: usize = 40;
 
-/// What no log may hold.
+/// Content that must not be logged.
 const CONTENT: &str = "hunter2";
 
 fn story(text: &str) -> SharedScenario {
@@ -83,7 +83,7 @@ pub(super) fn an_error_names_its_object(client: &dyn Client) -> Result<(), Strin
 }
 
 pub(super) fn a_cut_is_a_cut(client: &dyn Client) -> Result<(), String> {
-    // Some of these fall between two characters of four bytes, and most do not.
+    // Some of these cuts are within four-byte characters, most are not.
     for percent in 60..70 {
         let [between, inside] = ["x", "🚢"].map(|letter| {
             let value = letter.repeat(400 / letter.len());
@@ -112,7 +112,7 @@ steps:
     Ok(())
 }
 
-/// The client under test over kube's own retries, which scenarios switch off.
+/// The client under test with kube's own retries, which scenarios disable.
 struct Retrying<'a>(&'a dyn Client);
 
 impl Client for Retrying<'_> {
@@ -159,7 +159,7 @@ expect: {within: 10m}
     }
 }
 
-/// A writer all copies of which write to one text.
+/// A writer whose clones append to one text.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -242,10 +242,10 @@ expect: {within: 10s}
     }
 }
 
-/// A controller of ConfigMaps that owns Secrets; it reports what it reconciles.
+/// A controller of ConfigMaps that owns Secrets and reports reconciled objects.
 struct Controlled {
     of: fn(Api<ConfigMap>, Api<Secret>, u64) -> Controller<ConfigMap>,
-    /// Can Secrets not be listed?
+    /// Listing Secrets fails.
     fails: bool,
 }
 
@@ -302,7 +302,7 @@ impl Client for Controlled {
     }
 }
 
-/// Runs a stream and says nothing of it.
+/// Runs a stream and reports nothing.
 fn silent<T: Debug>(running: impl Stream<Item = T>) -> impl Stream<Item = Report> {
     running.filter_map(|_| std::future::ready(None))
 }
@@ -319,7 +319,7 @@ fn a_failing_neighbour(
     }
 }
 
-/// How many changes, half a second apart, were not reconciled in time.
+/// Returns how many changes, half a second apart, were not reconciled in time.
 fn late(client: &dyn Client) -> usize {
     let mut text = "scenario: v1
 title: told
@@ -357,7 +357,7 @@ steps:
     late.count()
 }
 
-/// kube-runtime's controller of its own watches.
+/// kube-runtime's controller with kube-runtime's watches.
 pub(super) fn a_failing_neighbour_of_kube_runtime() -> Result<(), String> {
     a_failing_neighbour(|maps, secrets, _| {
         let config = kube_runtime::watcher::Config::default();
@@ -365,7 +365,7 @@ pub(super) fn a_failing_neighbour_of_kube_runtime() -> Result<(), String> {
     })
 }
 
-/// The same controller, of our streams.
+/// The same controller with our streams.
 pub(super) fn a_failing_neighbour_of_ours() -> Result<(), String> {
     a_failing_neighbour(|maps, secrets, seed| {
         let (reader, writer) = reflector::store();

@@ -1,4 +1,4 @@
-//! The stories by name: what each claims, and how it is told of either library.
+//! The stories by name: the claim of each, and how to run it for both libraries.
 
 use conformance::client::Client;
 
@@ -6,18 +6,18 @@ use super::{one_client, tasks};
 
 /// A claim about a watch library that no trace of requests can decide.
 pub(super) struct Story {
-    /// What it is called in the list of defects.
+    /// Name in the list of defects.
     pub(super) name: &'static str,
-    /// What a good library does.
+    /// Behaviour of a correct library.
     pub(super) claim: &'static str,
     pub(super) told: Told,
 }
 
-/// How it is told. The error says what went wrong.
+/// How to run a story. The error describes the failure.
 pub(super) enum Told {
-    /// Of any client.
+    /// For any client.
     OfClients(fn(&dyn Client) -> Result<(), String>),
-    /// Of each library by itself.
+    /// For each library separately.
     OfEach {
         kube_runtime: fn() -> Result<(), String>,
         ours: fn() -> Result<(), String>,

@@ -1,5 +1,5 @@
-//! Stories of stores and subscribers: real tasks, real wakers, and events from nowhere. A test that polls by hand would
-//! wake what nobody wakes.
+//! Stories of stores and subscribers, with real tasks and wakers, and prepared events. A test that polls manually
+//! would hide missing wake-ups.
 
 use std::future::Future;
 use std::pin::pin;
@@ -9,7 +9,7 @@ use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::task::JoinHandle;
 
-/// Turns a task gets to do what it was woken for.
+/// Scheduler turns that a task gets after it should have been woken.
 const TURNS: usize = 100;
 
 fn object(name: &str) -> ConfigMap {

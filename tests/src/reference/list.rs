@@ -1,4 +1,4 @@
-//! How the reference client lists: page by page, thrown away whole when it breaks.
+//! LIST of the reference client: page by page, discarded completely on failure.
 
 use fake_apiserver::report::{Report, ReportedObject};
 use fake_apiserver::scenario::ListSemantic;
@@ -109,7 +109,7 @@ impl Run {
         query
     }
 
-    /// Gives a list up and begins anew.
+    /// Aborts a list and starts again.
     fn abort(&mut self, listing: Listing) {
         if listing.continue_token.is_some() {
             self.aborted += 1;
@@ -118,7 +118,7 @@ impl Run {
         self.start_over();
     }
 
-    /// A snapshot is complete.
+    /// Reports a complete snapshot.
     pub(super) fn publish(&mut self, found: Vec<Value>, version: String) {
         let wanted = found.iter().filter(|object| self.is_wanted(object));
         let objects: Vec<ReportedObject> = wanted.map(|object| self.reported(object)).collect();

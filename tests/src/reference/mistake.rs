@@ -1,38 +1,38 @@
-//! The ways in which the reference client can be wrong, each seen in some client of the world. One at a time: a scenario
-//! that catches a mutant catches this mistake and no other.
+//! Mistakes of the reference client, each observed in a real client. One at a time: a scenario that catches a mutant
+//! catches this mistake and no other.
 
-/// One way to be wrong.
+/// A mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mistake {
     /// Watches from the newest item's resourceVersion instead of the list's.
     ResumesFromItem,
-    /// Keeps what page 1 of an aborted list brought when the list restarts.
+    /// Keeps the objects of page 1 of an aborted list when the list restarts.
     KeepsPageOneLeftovers,
-    /// Takes HTTP 410 on a watch for a passing trouble and asks for the same resourceVersion again.
+    /// Treats HTTP 410 on a watch as transient and retries at the same resourceVersion.
     IgnoresGoneStatus,
-    /// Takes an ERROR 410 event for a passing trouble and asks for the same resourceVersion again.
+    /// Treats an ERROR 410 event as transient and retries at the same resourceVersion.
     IgnoresGoneEvent,
-    /// Reports the object of a line that was cut off.
+    /// Reports the object of a truncated line.
     TrustsTornLine,
-    /// Resumes after the resourceVersion of a line that was cut off.
+    /// Resumes after the resourceVersion of a truncated line.
     ResumesPastTornLine,
-    /// Takes any bookmark for the end of the initial events.
+    /// Treats any bookmark as the end of the initial events.
     AnyBookmarkEnds,
-    /// Reports a relist as changes only, so that what is gone stays.
+    /// Reports a relist as changes only, so that deleted objects stay.
     DropsDeletesOnRelist,
-    /// Asks again at once, whatever happened.
+    /// Retries immediately after every failure.
     NeverBacksOff,
-    /// Asks again on its own schedule, whatever `Retry-After` says.
+    /// Ignores `Retry-After` and uses its own delays.
     IgnoresRetryAfter,
-    /// Resumes from the last change, though a bookmark brought a newer resourceVersion.
+    /// Resumes from the last change although a bookmark had a newer resourceVersion.
     IgnoresBookmarks,
-    /// Takes a page without items for the last one.
+    /// Treats a page without items as the last one.
     StopsAtEmptyPage,
-    /// Calls the list complete after its first page.
+    /// Reports the list as complete after its first page.
     SyncedAfterPageOne,
     /// Watches from the last page's resourceVersion instead of the first's.
     WatchesFromLastPage,
-    /// Sends the dead continue token again.
+    /// Sends an expired continue token again.
     ResendsDeadToken,
     /// Relists with `resourceVersion=0`.
     RelistsFromZero,
@@ -42,78 +42,78 @@ pub enum Mistake {
     IgnoresDeletedInInitialEvents,
     /// Reports every change twice.
     ReportsTwice,
-    /// Forgets the selectors on later pages and on watches.
+    /// Omits the selectors on later pages and on watches.
     ForgetsSelectors,
-    /// Decodes every chunk for itself, so that a character split across two is damaged.
+    /// Decodes every chunk separately, so that a character split across two is damaged.
     DecodesByChunk,
     /// Lets an empty or older bookmark move its resume point back.
     RewindsToBookmark,
-    /// Goes on reading after an ERROR event.
+    /// Continues reading after an ERROR event.
     ReadsPastError,
-    /// Never gives up a silent stream.
+    /// Never abandons a silent stream.
     WaitsForever,
-    /// Skips an event it cannot decode and goes on after it.
+    /// Skips an event that it cannot decode, and continues after it.
     SkipsPoison,
-    /// Stores objects of other kinds than the one it asked for.
+    /// Stores objects of other kinds than requested.
     StoresOtherKinds,
-    /// Ends for good at the first trouble.
+    /// Ends at the first error.
     GivesUp,
-    /// Reverses the changes that come in one piece of the stream.
+    /// Reverses the changes that arrive in one chunk.
     ReportsNewestFirst,
-    /// Keeps the uid it saw first under a name.
+    /// Keeps the first uid seen for a name.
     KeepsFirstUid,
-    /// Reports everything deleted before it lists again.
+    /// Reports all objects as deleted before a relist.
     EmptiesOnRelist,
-    /// Reports changes among the initial events as changes, before the set is whole.
+    /// Reports changes among the initial events as changes, before the snapshot is complete.
     LeaksInitialEvents,
-    /// After a cut among the initial events, watches from the newest it had.
+    /// After a cut among the initial events, watches from the newest one received.
     ResumesAmongInitialEvents,
-    /// Goes on to the watch after page 1 and reads the other pages never.
+    /// Starts the watch after page 1 and never reads the other pages.
     WatchesBeforeLastPage,
     /// Sends the list's resourceVersion with the continue token.
     PinsLaterPages,
-    /// Asks for later pages without the limit of the first.
+    /// Requests later pages without the limit of the first.
     ForgetsLimit,
-    /// Opens the next watch and keeps the one it gave up.
+    /// Opens the next watch without closing the abandoned one.
     KeepsGivenUpWatch,
-    /// Runs in a task of its own that nobody stops.
+    /// Runs in a separate task that is never stopped.
     OutlivesStop,
-    /// Keeps a line in memory however long it is.
+    /// Buffers a line of any length.
     ReadsWithoutLimit,
-    /// Takes a resourceVersion for a floating-point number where it can.
+    /// Treats a resourceVersion as a floating-point number if possible.
     ReadsVersionsAsNumbers,
     /// Puts a resourceVersion into the URL without escaping it.
     ForgetsEscaping,
-    /// Follows one object and takes whatever comes for it.
+    /// Follows one object and accepts objects of other names.
     TakesOtherNames,
-    /// Lists again after every watch, however it ended.
+    /// Relists after every watch, regardless of how it ended.
     ListsAfterEveryEnd,
-    /// Opens a new watch when one brought nothing for three seconds.
+    /// Opens a new watch if one received nothing for three seconds.
     DropsQuietWatches,
-    /// Reads lines of up to 64 KiB.
+    /// Rejects lines over 64 KiB.
     RefusesLongLines,
-    /// Takes U+0085 and U+2028 for the end of a line, wherever they stand.
+    /// Treats U+0085 and U+2028 as line ends everywhere.
     SplitsAtLineSeparators,
     /// Reads every number as a floating-point number.
     RoundsIntegers,
-    /// Ignores an ADDED of what it has.
+    /// Ignores an ADDED of a known object.
     IgnoresAdditionsOfKnown,
-    /// Ignores a MODIFIED of what it has not.
+    /// Ignores a MODIFIED of an unknown object.
     IgnoresChangesOfUnknown,
-    /// Takes an older event as it comes, and resumes behind the newest all the same.
+    /// Accepts an older event, and still resumes from the newest version.
     ResumesFromHighest,
-    /// Lets its HTTP client offer gzip for a watch too, which reads no further than the first member.
+    /// Lets its HTTP client offer gzip for a watch, which decodes only the first member.
     OffersGzipForWatches,
-    /// Takes nothing from the body of a refusal.
+    /// Ignores the body of an error response.
     IgnoresRefusalBodies,
-    /// Relists at exactly its last version, and takes whatever comes for that.
+    /// Relists at exactly its last version, and accepts any response to that.
     TrustsExactLists,
-    /// Takes a watch that brings nothing for one of a quiet collection, however long.
+    /// Treats a silent watch as that of a quiet collection, for any time.
     TrustsSilence,
 }
 
 impl Mistake {
-    /// All of them.
+    /// All mistakes.
     pub const ALL: [Self; 53] = [
         Self::ResumesFromItem,
         Self::KeepsPageOneLeftovers,
@@ -170,7 +170,7 @@ impl Mistake {
         Self::TrustsSilence,
     ];
 
-    /// The one whose variant has this name.
+    /// Returns the mistake whose variant has this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()

@@ -1,4 +1,4 @@
-//! How the reference client watches: value by value, from the last version it can vouch for.
+//! WATCH of the reference client: value by value, starting at the last certain version.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use serde_json::Value;
 use super::wire::{Trouble, between, key, text, version_of};
 use super::{Chunks, DISTRUST, Mistake, Phase, Reading, Run, newest_of};
 
-/// A watch that ended sooner ended at once.
+/// Minimum lifetime of a watch; shorter ones ended immediately.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// So long a version is trusted of which the server says nothing: it may have gone back behind it.
+/// How long a version is trusted without confirmation by the server, which may have gone back in time.
 const TRUST: Duration = Duration::from_secs(600);
 
-/// What is longer, as nothing is in a Kubernetes cluster, has no end.
+/// Maximum length of a line; nothing in a Kubernetes cluster is longer.
 const LINE_MAX: usize = 16 << 20;
 
 enum Flow {
@@ -71,11 +71,11 @@ impl Run {
         if trouble.expired() && !initial && !self.is(Mistake::IgnoresGoneStatus) {
             self.start_over();
         } else if initial {
-            // An older server knows no streaming lists; 410 only means that it is to begin anew.
+            // An older server does not support streaming lists; 410 only requires a new start.
             self.streaming = !rejected || trouble.expired();
             self.start_over();
         } else if trouble.code == Some(404) {
-            // The collection itself is gone, and its history with it.
+            // The collection itself was deleted, with its history.
             self.start_over();
         } else if (rejected || trouble.too_large()) && !trouble.expired() {
             self.try_again();
@@ -112,7 +112,7 @@ impl Run {
                 self.poisoned(reading.initial.is_some(), "a line without end");
                 return;
             }
-            // Only a brace can make a value whole; a large one is not parsed again with every chunk.
+            // Only a closing brace can complete a value; a large one is not parsed again with every chunk.
             if !bytes.contains(&b'}') {
                 continue;
             }
@@ -140,7 +140,7 @@ impl Run {
         }
     }
 
-    /// The stream is over, by whatever end.
+    /// Handles the end of a stream.
     fn ended(&mut self, reading: &Reading) {
         let short = now() - reading.opened < SHORT;
         if let Some(found) = &reading.initial {
@@ -151,14 +151,14 @@ impl Run {
                 self.phase = Phase::Open { initial: false };
                 return self.back_off(None);
             }
-            // One that was cut may come whole next time; one that lived and never came to its end will not.
+            // A stream that was cut may complete next time; one that lasted without reaching its end will not.
             self.starts += if short { 1 } else { DISTRUST };
             self.streaming = self.starts <= DISTRUST;
             self.start_over();
             return self.back_off(None);
         }
         if short {
-            // One that brought something is no reason for distrust, but none for haste either.
+            // A stream that received something does not count as failed, but must not cause a busy loop.
             if reading.brought == 0 {
                 self.try_again();
             } else {
@@ -176,7 +176,7 @@ impl Run {
         self.phase = Phase::Open { initial: false };
     }
 
-    /// What a careless client makes of a line that was cut off.
+    /// The handling of a truncated line by a careless client.
     fn torn(&mut self, reading: &Reading) {
         let rest = String::from_utf8_lossy(&reading.buffer);
         let Some(version) = between(&rest, "\"resourceVersion\":\"") else {
@@ -196,7 +196,7 @@ impl Run {
         }
     }
 
-    /// Takes every whole value from the buffer: lines do not matter, a value is whole when it parses.
+    /// Consumes every complete value in the buffer: a value is complete when it parses, regardless of lines.
     fn drain(&mut self, reading: &mut Reading) -> Flow {
         let mut buffer = std::mem::take(&mut reading.buffer);
         let told = self.reports.len();
@@ -360,7 +360,7 @@ impl Run {
         Flow::Leave
     }
 
-    /// Something in the stream is no event of ours: what it stood for must be found again.
+    /// The stream contains an invalid event: the change it stood for must be recovered.
     fn poisoned(&mut self, initial: bool, message: &str) -> Flow {
         self.surface(message, None);
         if self.is(Mistake::SkipsPoison) && !initial {
@@ -378,7 +378,7 @@ impl Run {
     }
 }
 
-/// What a body brings, bit by bit; it ends at its end or at the first fault.
+/// Returns the chunks of a body, up to its end or the first error.
 fn chunks(body: Body) -> Chunks {
     body.into_data_stream()
         .take_while(|chunk| std::future::ready(chunk.is_ok()))

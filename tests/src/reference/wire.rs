@@ -1,4 +1,4 @@
-//! What goes over the wire: one read and its answer, and looking into JSON without types. It decides nothing.
+//! HTTP of the reference client: sends a read and returns the response; untyped access to JSON. Makes no decisions.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use http_body_util::BodyExt as _;
 use kube_client::client::Body;
 use serde_json::Value;
 
-/// How long an answer may take to begin, and a body that is to be read whole to end.
+/// Timeout for a response head, and for a body that is read completely.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Sends one read and waits for the head of its answer.
+/// Sends a read and waits for the response head.
 pub(super) async fn get(
     kube: &kube_client::Client,
     start: &Start,

@@ -30,6 +30,13 @@ const CHECKED: &[&str] = &[
     "fake-apiserver/src/model/page.rs",
     "fake-apiserver/src/model/watch.rs",
     "sweep/",
+    "tests/src/attacks",
+    "tests/src/crowd",
+    "tests/src/lib.rs",
+    "tests/src/programs.rs",
+    "tests/src/reference",
+    "tests/src/story.rs",
+    "tests/tests/",
     "watcher/",
     "xtask/src/",
 ];
