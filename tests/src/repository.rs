@@ -16,11 +16,7 @@ pub fn root() -> PathBuf {
         .to_owned()
 }
 
-<<<<<<< HEAD
-/// Every scenario that starts an informer, in order of its path.
-=======
-/// Returns all scenarios, in the order of their paths.
->>>>>>> 0a3e32b (tests: describe fixtures and mutants in plain terms)
+/// Returns all scenarios that start an informer, in the order of their paths.
 ///
 /// # Panics
 /// If a file cannot be read or has errors.

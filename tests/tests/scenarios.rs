@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-//! Every scenario file, played in `sim` by our watcher, or by kube-client where it starts one watch or one list: the verdict is
-//! the expected one, and the transcript is the one accepted beside the file.
-=======
-//! Every scenario file, run in `sim` by our watcher: the verdict is the expected one, and the transcript equals the
-//! one accepted beside the file.
->>>>>>> 0a3e32b (tests: describe fixtures and mutants in plain terms)
+//! Every scenario file, run in `sim` by our watcher, or by kube-client if it starts one watch or one list: the verdict is the
+//! expected one, and the transcript equals the one accepted beside the file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -47,15 +42,9 @@ fn our_watcher_passes_as_accepted(#[files("../scenarios/**/*.yaml")] file: PathB
     }
 
     let trace = Trace::new(&judged.records);
-<<<<<<< HEAD
-    let told = transcript::accepted(&scenario, &trace, &judged.verdict);
-    let told = transcript::snapshot(&scenario, &told);
-    let path = transcript::snapshot_path(&scenario, client.name());
-=======
     let transcript = transcript::accepted(&scenario, &trace, &judged.verdict);
     let transcript = transcript::snapshot(&scenario, &transcript);
-    let path = transcript::snapshot_path(&scenario, WatcherClient.name());
->>>>>>> 0a3e32b (tests: describe fixtures and mutants in plain terms)
+    let path = transcript::snapshot_path(&scenario, client.name());
     let bless = format!("cargo xtask scenarios --bless {}", scenario.id);
     let Ok(accepted) = std::fs::read_to_string(&path) else {
         panic!(
