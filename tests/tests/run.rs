@@ -19,7 +19,7 @@ fn run(arguments: &[&str]) -> Output {
 
 #[rstest]
 #[case::needs_configuration(&[NEEDS_CONFIGURATION, "--", "true"], 4, "needs a client configured with `timeout: 10s`")]
-#[case::needs_time(&["scenarios/bookmark", "--timeout", "2ms", "--", "false"], 1, "needs 71 s of real time: name its file to play it")]
+#[case::needs_time(&["scenarios/bookmark", "--timeout", "60s", "--", "false"], 1, "needs 71 s of real time: name its file to play it")]
 #[case::ends_by_itself(&[PLAYABLE, "--", "false"], 1, "the command exited with code 1 before the scenario was over")]
 #[case::as_junit(&[PLAYABLE, "--format", "junit", "--", "false"], 1, "type=\"crash\"")]
 #[case::as_json(&[PLAYABLE, "--format", "json", "--", "false"], 1, "\"outcome\":\"crash\"")]
