@@ -2,7 +2,7 @@
 //! `fake-apiserver envtest-assets` links: unchanged, with a 410 that it does not know of, and two at a time.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -185,51 +185,88 @@ fn a_mistake_in_the_rules_is_reported_before_the_suite_starts() {
     assert!(printed(&output).contains("rules.yaml:1:"), "{}", printed(&output));
 }
 
-/// fabric8's kube-api-test kills its programs (`Process.destroyForcibly`), and envtest those that do not stop in time.
-#[test]
-fn a_killed_apiserver_leaves_its_verdict() {
-    let folder = folder("killed");
-    let file = folder.join("verdict.jsonl");
+/// A kube-apiserver without a suite, on a free port, with its files in `folder`: the program and its arguments.
+fn apiserver(folder: &Path) -> Vec<String> {
     let key = folder.join("key");
-    std::fs::write(&key, "-----BEGIN PRIVATE KEY-----\n").unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let mut apiserver = Command::new(Path::new(assets()).join("kube-apiserver"));
-    without_faults(&mut apiserver);
+    std::fs::write(&key, "-----BEGIN PRIVATE KEY-----\n").expect("the folder was just made");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = free.local_addr().expect("it is bound").port();
+    let program = Path::new(assets()).join("kube-apiserver");
     let flag = |name: &str, value: &Path| format!("--{name}={}", value.display());
-    apiserver
-        .args(["--bind-address=127.0.0.1", "--etcd-servers=http://127.0.0.1:1"])
-        .args(["--service-account-issuer=me", &format!("--secure-port={port}")])
-        .arg(flag("cert-dir", &folder.join("certificates")))
-        .arg(flag("service-account-key-file", &key))
-        .arg(flag("service-account-signing-key-file", &key))
-        .env("FAKE_APISERVER_VERDICT", &file)
+    vec![
+        program.display().to_string(),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={port}"),
+        "--etcd-servers=http://127.0.0.1:1".to_owned(),
+        "--service-account-issuer=me".to_owned(),
+        flag("cert-dir", &folder.join("certificates")),
+        flag("service-account-key-file", &key),
+        flag("service-account-signing-key-file", &key),
+    ]
+}
+
+/// Starts it, and waits until it listens.
+fn listening(mut command: Command, verdict: &Path) -> Child {
+    without_faults(&mut command);
+    command
+        .env("FAKE_APISERVER_VERDICT", verdict)
         .stderr(Stdio::piped());
-    let mut child = apiserver.spawn().expect("it is linked");
+    let mut child = command.spawn().expect("it is there");
     let log = Lines::of(child.stderr.take().expect("piped above"));
     let started = log.find(0, |line| {
         line.contains("as kube-apiserver at https://").then_some(())
     });
     started.unwrap_or_else(|instead| panic!("it listens: {instead:?}"));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    // Another process writes it, and nothing here hears of its end.
+    child
+}
+
+/// The only line of a verdict file. Another process writes it, and nothing here hears of its end.
+fn only_verdict(file: &Path) -> Value {
     let (_open, never) = std::sync::mpsc::channel::<()>();
     for _ in 0..LOOKS {
-        if std::fs::metadata(&file).is_ok_and(|metadata| metadata.len() > 0) {
+        if std::fs::metadata(file).is_ok_and(|metadata| metadata.len() > 0) {
             break;
         }
         let _timeout = never.recv_timeout(LOOK_EVERY);
     }
-    let verdicts = verdicts(&file);
-    let [verdict] = verdicts.as_slice() else {
-        panic!("{verdicts:#?}");
-    };
+    let mut verdicts = verdicts(file);
+    assert_eq!(verdicts.len(), 1, "{verdicts:#?}");
+    verdicts.remove(0)
+}
+
+/// fabric8's kube-api-test kills its programs (`Process.destroyForcibly`), and envtest those that do not stop in time.
+#[test]
+fn a_killed_apiserver_leaves_its_verdict() {
+    let folder = folder("killed");
+    let file = folder.join("verdict.jsonl");
+    let line = apiserver(&folder);
+    let mut command = Command::new(&line[0]);
+    command.args(&line[1..]);
+    let mut child = listening(command, &file);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let verdict = only_verdict(&file);
     assert_eq!(verdict["stopped"], false);
     assert_eq!(verdict["outcome"], "nothing", "no client came");
+}
+
+/// A suite that panics, or has no `Stop`, leaves its control plane running.
+#[test]
+fn an_abandoned_apiserver_writes_its_verdict_and_goes_on() {
+    let folder = folder("abandoned");
+    let file = folder.join("verdict.jsonl");
+    let mut suite = Command::new("sh");
+    suite
+        .args(["-c", r#""$0" "$@" & read line"#])
+        .args(apiserver(&folder));
+    suite.stdin(Stdio::piped());
+    let mut suite = listening(suite, &file);
+    drop(suite.stdin.take());
+    suite.wait().unwrap();
+    let verdict = only_verdict(&file);
+    assert_eq!(verdict["stopped"], false);
+    let stopped = Command::new("kill").arg(verdict["pid"].to_string()).status();
+    assert!(stopped.unwrap().success(), "it still ran");
 }
 
 /// Flags and exit codes that the libraries around envtest rely on.

@@ -10,6 +10,7 @@ use fake_apiserver::net::{Edge, ListenerLimits, ServeOptions};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, ServerSettings};
 use judge::wire::Loops;
+use rustix::process::{Pid, getppid};
 use serde_json::Value;
 
 use super::faults::{self, Faults};
@@ -172,6 +173,7 @@ fn help() -> String {
 
 /// Serves until it is stopped, and returns the line of its verdict.
 fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
+    let parent = getppid();
     state::forget_killed();
     let version = std::env::var(VERSION).ok().filter(|version| !version.is_empty());
     let options = options(given, version.as_deref()).map_err(Failure::Usage)?;
@@ -231,7 +233,7 @@ fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
                 Some(keeper) => {
                     tokio::select! {
                         () = stop.requested() => {}
-                        () = hold(keeper, &edge, &judge, &url) => {}
+                        () = hold(keeper, &edge, &judge, &url, parent) => {}
                     }
                 }
                 None => stop.requested().await,
@@ -244,9 +246,10 @@ fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
     })
 }
 
-/// Hands the verdict so far to the keeper whenever something has happened. Never ends by itself.
+/// Hands the verdict so far to the keeper whenever something has happened, and has it written when the suite has ended without
+/// stopping this apiserver. Never ends by itself.
 #[expect(clippy::disallowed_methods, reason = "the edge decides how often it reports")]
-async fn hold(keeper: &mut Keeper, edge: &Edge, judge: &Judge, url: &str) {
+async fn hold(keeper: &mut Keeper, edge: &Edge, judge: &Judge, url: &str, mut parent: Option<Pid>) {
     let (mut before, mut last) = (None, None);
     loop {
         let newest = edge.read_records(0, |records| records.last().map(|record| record.seq));
@@ -255,6 +258,11 @@ async fn hold(keeper: &mut Keeper, edge: &Edge, judge: &Judge, url: &str) {
             keeper.hold(&verdict::line(url, &judge.verdict(), &left(edge), false));
         }
         (before, last) = (last, newest);
+        // The system gives another parent to a process whose own has ended.
+        if parent != getppid() {
+            parent = getppid();
+            keeper.write_now();
+        }
         tokio::time::sleep(HELD_EVERY).await;
     }
 }

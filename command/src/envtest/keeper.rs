@@ -1,5 +1,6 @@
 //! The process that writes the verdict of an apiserver, also if the apiserver is killed: fabric8's kube-api-test always ends it
-//! so, envtest after a time limit. It reads lines from the apiserver and writes the last one when there are no more.
+//! so, envtest after a time limit. It reads lines from the apiserver, and writes the last one when there are no more, or when
+//! an empty one asks for it.
 //!
 //! It must not know what a line says.
 
@@ -29,22 +30,23 @@ const SUBCOMMAND: &str = "envtest-verdict";
 /// # Errors
 /// The file cannot be written.
 pub(crate) fn run(arguments: &EnvtestVerdict) -> Result<(), Failure> {
-    match last_line(io::stdin().lock()) {
-        Some(line) => VerdictFile::open(&arguments.path)?.append(&line),
-        None => Ok(()),
-    }
+    keep(io::stdin().lock(), |line| {
+        VerdictFile::open(&arguments.path)?.append(line)
+    })
 }
 
-/// Returns the last whole line: a process that is killed may leave a part of one.
-fn last_line(mut lines: impl BufRead) -> Option<String> {
+/// Writes the last whole line before every empty one and before the end: a process that is killed may leave a part of one.
+fn keep(mut lines: impl BufRead, mut write: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
     let (mut last, mut line) = (None, Vec::new());
     while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-        if line.ends_with(b"\n") {
+        if line == b"\n" {
+            last.take().map_or(Ok(()), |last: String| write(&last))?;
+        } else if line.ends_with(b"\n") {
             last = String::from_utf8(line).ok().or(last);
         }
         line = Vec::new();
     }
-    last
+    last.map_or(Ok(()), |last| write(&last))
 }
 
 /// A running keeper, and the pipe to it.
@@ -95,6 +97,11 @@ impl Keeper {
         let _gone = self.pipe.write_all(format!("{line}\n").as_bytes());
     }
 
+    /// Has the line that was handed over last written now.
+    pub(super) fn write_now(&mut self) {
+        let _gone = self.pipe.write_all(b"\n");
+    }
+
     /// Hands over the last line, and waits until it is written.
     ///
     /// # Errors
@@ -119,10 +126,22 @@ impl Keeper {
 mod tests {
     use super::*;
 
+    fn kept(lines: &[u8]) -> Vec<String> {
+        let mut kept = Vec::new();
+        let done = keep(lines, |line| {
+            kept.push(line.trim_end().to_owned());
+            Ok(())
+        });
+        done.expect("nothing is refused");
+        kept
+    }
+
     #[test]
-    fn the_last_whole_line_is_kept() {
-        assert_eq!(last_line(&b"1\n2\n{\"half"[..]).as_deref(), Some("2\n"));
-        assert_eq!(last_line(&b"1\n2\n3\n"[..]).as_deref(), Some("3\n"));
-        assert_eq!(last_line(&b""[..]), None);
+    fn the_last_whole_line_is_written() {
+        assert_eq!(kept(b"1\n2\n{\"half"), ["2"]);
+        assert_eq!(kept(b"1\n2\n3\n"), ["3"]);
+        assert!(kept(b"").is_empty());
+        assert_eq!(kept(b"1\n2\n\n"), ["2"], "asked for, and no other after it");
+        assert_eq!(kept(b"1\n\n\n2\n3\n"), ["1", "3"]);
     }
 }
