@@ -256,17 +256,42 @@ fn an_abandoned_apiserver_writes_its_verdict_and_goes_on() {
     let folder = folder("abandoned");
     let file = folder.join("verdict.jsonl");
     let mut suite = Command::new("sh");
-    suite
-        .args(["-c", r#""$0" "$@" & read line"#])
-        .args(apiserver(&folder));
-    suite.stdin(Stdio::piped());
+    suite.args(["-c", r#""$0" "$@" >/dev/null & echo $!; read line"#]);
+    suite.args(apiserver(&folder));
+    suite.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut suite = listening(suite, &file);
+    let printed = Lines::of(suite.stdout.take().expect("piped above"));
+    let (_, pid) = printed
+        .find(0, |line| Some(line.to_owned()))
+        .expect("it printed the process");
+    let mut left = Left(pid.clone());
     drop(suite.stdin.take());
     suite.wait().unwrap();
     let verdict = only_verdict(&file);
     assert_eq!(verdict["stopped"], false);
-    let stopped = Command::new("kill").arg(verdict["pid"].to_string()).status();
-    assert!(stopped.unwrap().success(), "it still ran");
+    assert_eq!(verdict["pid"].to_string(), pid);
+    assert!(left.stop(), "it still ran");
+}
+
+/// A process that nobody waits for; it ends with the test.
+struct Left(String);
+
+impl Left {
+    /// Asks it to stop. False: it is gone.
+    fn stop(&mut self) -> bool {
+        let pid = std::mem::take(&mut self.0);
+        !pid.is_empty()
+            && Command::new("kill")
+                .arg(pid)
+                .status()
+                .is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.stop();
+    }
 }
 
 /// Flags and exit codes that the libraries around envtest rely on.
