@@ -104,6 +104,7 @@ pub struct Model {
     /// Were the objects created that kube-apiserver creates when it starts?
     bootstrapped: bool,
     policy: PolicyCache,
+    admission: registry::policies::PolicyCache,
 }
 
 impl Model {
@@ -148,6 +149,7 @@ impl Model {
             beginning: Beginning::new(),
             bootstrapped: false,
             policy: PolicyCache::default(),
+            admission: registry::policies::PolicyCache::default(),
         };
         for kind in catalog.kinds() {
             model.make_room(kind);

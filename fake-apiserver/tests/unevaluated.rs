@@ -83,18 +83,6 @@ fn examples() -> Vec<(&'static str, &'static str, Value)> {
         ),
         (ADMISSION, "mutatingadmissionpolicybindings", bound(Value::Null)),
         (ADMISSION, "mutatingwebhookconfigurations", webhooks.clone()),
-        (
-            ADMISSION,
-            "validatingadmissionpolicies",
-            json!({ "metadata": { "name": "p" }, "spec": {
-                "matchConstraints": constraints, "validations": [{ "expression": "true" }],
-            }}),
-        ),
-        (
-            ADMISSION,
-            "validatingadmissionpolicybindings",
-            bound(json!(["Deny"])),
-        ),
         (ADMISSION, "validatingwebhookconfigurations", webhooks),
         (
             FLOW,

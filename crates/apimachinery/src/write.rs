@@ -28,6 +28,19 @@ pub enum Subresource {
     Resize,
 }
 
+impl Subresource {
+    /// As paths and rules name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Finalize => "finalize",
+            Self::Scale => "scale",
+            Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Resize => "resize",
+        }
+    }
+}
+
 /// `fieldValidation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldValidation {

@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 
 use cel::common::ast::SourceInfo;
 use cel::common::types::{CelBool, CelString};
-use cel::common::value::Val;
+use cel::common::value::{CowVal, Val};
 use cel::parser::Expression as Tree;
 use cel::{Context, Env, ExecutionError, Value};
 
@@ -37,6 +37,18 @@ pub const CALL_COST_MAX: u64 = 1_000_000;
 /// Cost that all evaluations for one object may have (`RuntimeCELCostBudget`).
 pub const OBJECT_COST_MAX: u64 = 10_000_000;
 
+/// Bytes of the stack that parsing needs: a grammar has many rules, and each is a call for each level of a text.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Longest text of an expression, in bytes.
+const SOURCE_MAX: usize = 32 << 10;
+
+/// Most levels of a tree.
+const LEVELS_MAX: usize = 250;
+
+/// Levels of a tree that are evaluated on the stack of the caller.
+const SHALLOW: usize = 16;
+
 /// The standard functions and those of Kubernetes.
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(library::environment()));
 
@@ -48,6 +60,9 @@ pub struct Expression {
     /// The same with guards.
     guarded: Tree,
     source: Source,
+    unsupported: Option<&'static str>,
+    /// Does its evaluation need a stack of its own?
+    deep: bool,
 }
 
 /// Result of an evaluation.
@@ -88,6 +103,14 @@ impl Expression {
     /// # Errors
     /// Syntax errors, one paragraph each, as cel-go prints them.
     pub fn parse(source: &str) -> Result<Self, String> {
+        if source.len() > SOURCE_MAX {
+            return Err(format!("expression is longer than {SOURCE_MAX} bytes"));
+        }
+        let parsed = with_room(|| Self::parsed(source));
+        parsed.unwrap_or_else(|| Err("internal error: the parser failed".to_owned()))
+    }
+
+    fn parsed(source: &str) -> Result<Self, String> {
         let program = ENVIRONMENT.compile(source).map_err(|errors| {
             let told = errors.errors.iter().map(|error| {
                 let message = match error.msg.as_str() {
@@ -98,10 +121,16 @@ impl Expression {
             });
             told.collect::<Vec<_>>().join("\n")
         })?;
+        let depth = check::depth(program.expression());
+        if depth > LEVELS_MAX {
+            return Err(format!("expression has more than {LEVELS_MAX} levels"));
+        }
         let parsed = program.expression().clone();
         Ok(Self {
             guarded: guard::guarded(parsed.clone()),
             source: Source::new(source, program.source_info(), &parsed),
+            unsupported: unsupported(&parsed),
+            deep: depth > SHALLOW,
             parsed,
         })
     }
@@ -109,6 +138,12 @@ impl Expression {
     /// Does it refer to this variable?
     pub fn uses(&self, variable: &str) -> bool {
         self.parsed.references().has_variable(variable)
+    }
+
+    /// Returns what of Kubernetes' functions it uses that is not there; such an expression is taken, and true whatever it is
+    /// about.
+    pub fn unsupported(&self) -> Option<&'static str> {
+        self.unsupported
     }
 
     /// Evaluates it. `spent` grows by what that cost; `size` is about how many bytes its variables have together.
@@ -121,26 +156,63 @@ impl Expression {
         size: usize,
         spent: &mut u64,
     ) -> Result<Answer, Failure> {
-        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-        for (name, value) in variables {
-            context.add_variable_as_val(name, value);
-        }
-        let cost = Arc::new(AtomicU64::new(1));
-        guard::install(&mut context, &cost, size).map_err(|error| Failure::Error(error.to_string()))?;
-        let result = Value::resolve_val(&self.guarded, &context);
-        let cost = cost.load(Ordering::Relaxed);
-        *spent = spent.saturating_add(cost);
-        // An operator that does not need the value that was too expensive hides the error.
-        if cost > CALL_COST_MAX {
-            return Err(Failure::Cost);
-        }
-        let value = result.map_err(|error| failure(&error))?;
+        let value = self.value(variables, size, spent)?;
         if let Some(answer) = value.downcast_ref::<CelBool>() {
             return Ok(Answer::Bool(*answer.inner()));
         }
         let text = value.downcast_ref::<CelString>();
         Ok(text.map_or(Answer::Other, |text| Answer::Text(text.inner().to_owned())))
     }
+
+    /// The same, with a result of any type.
+    ///
+    /// # Errors
+    /// A [`Failure`].
+    pub fn value(
+        &self,
+        variables: impl IntoIterator<Item = (&'static str, Object)>,
+        size: usize,
+        spent: &mut u64,
+    ) -> Result<Object, Failure> {
+        if self.unsupported.is_some() {
+            return Ok(Box::new(CelBool::from(true)));
+        }
+        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
+        for (name, value) in variables {
+            context.add_variable_as_val(name, value);
+        }
+        let cost = Arc::new(AtomicU64::new(1));
+        guard::install(&mut context, &cost, size).map_err(|error| Failure::Error(error.to_string()))?;
+        let resolve = || Value::resolve_val(&self.guarded, &context).map(CowVal::into_owned);
+        let result = match self.deep {
+            false => resolve(),
+            true => with_room(resolve)
+                .unwrap_or_else(|| Err(ExecutionError::InternalError("the interpreter failed".to_owned()))),
+        };
+        let cost = cost.load(Ordering::Relaxed);
+        *spent = spent.saturating_add(cost);
+        // An operator that does not need the value that was too expensive hides the error.
+        if cost > CALL_COST_MAX {
+            return Err(Failure::Cost);
+        }
+        result.map_err(|error| failure(&error))
+    }
+}
+
+/// Does work that may need a deep stack; `None`: it failed. Its result is as if the caller had done it.
+fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+        thread.spawn_scoped(scope, work).ok()?.join().ok()
+    })
+}
+
+fn unsupported(tree: &Tree) -> Option<&'static str> {
+    let references = tree.references();
+    let name = library::MISSING.iter().find(|name| references.has_variable(name));
+    let mut functions = library::MISSING_FUNCTIONS.iter();
+    let function = functions.find(|(name, _)| references.has_function(name));
+    name.copied().or(function.map(|(_, what)| *what))
 }
 
 /// The text of an expression, and where its parts are.

@@ -3,6 +3,7 @@
 //!
 //! Pure functions over JSON and over tables in `data/`. It must not know storage, LIST or WATCH, or HTTP.
 
+pub mod admission_policy;
 pub mod age;
 pub mod catalog;
 pub mod columns;

@@ -3,13 +3,18 @@
 //!
 //! It must not know of requests or of the store.
 
+use std::collections::BTreeSet;
+
 use apimachinery::kind::Kind;
+use serde_json::Value;
+
+use crate::expression::Expression;
 
 /// How every such warning begins. No warning of a real server does, so that it can be told apart.
 pub const PREFIX: &str = "fake-apiserver: ";
 
 /// What is stored and never evaluated: group, kind, and what does not happen.
-pub const KINDS: [(&str, &str, &str); 8] = [
+pub const KINDS: [(&str, &str, &str); 6] = [
     (
         "admissionregistration.k8s.io",
         "MutatingAdmissionPolicy",
@@ -24,16 +29,6 @@ pub const KINDS: [(&str, &str, &str); 8] = [
         "admissionregistration.k8s.io",
         "MutatingWebhookConfiguration",
         "the webhooks are not called",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "ValidatingAdmissionPolicy",
-        "the policy rejects no object",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "ValidatingAdmissionPolicyBinding",
-        "the policy rejects no object",
     ),
     (
         "admissionregistration.k8s.io",
@@ -52,9 +47,41 @@ pub const KINDS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// The warning for an object of this kind; `None`: a real server evaluates nothing of it that the fake does not.
-pub fn warning(kind: &Kind) -> Option<String> {
+/// The warnings for an object of this kind; none if a real server evaluates nothing of it that the fake does not.
+pub fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
     let is_of = |(group, name, _): &&(&str, &str, &str)| (*group, *name) == (kind.group, kind.kind);
-    let (_, name, effect) = KINDS.iter().find(is_of)?;
-    Some(format!("{PREFIX}{name} is stored and never evaluated: {effect}"))
+    let known = KINDS.iter().find(is_of);
+    let known =
+        known.map(|(_, name, effect)| format!("{PREFIX}{name} is stored and never evaluated: {effect}"));
+    let is_policy = (kind.group, kind.kind) == ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy");
+    let missing = match kind.defines || is_policy {
+        true => missing(&object["spec"]),
+        false => BTreeSet::new(),
+    };
+    let missing = missing
+        .into_iter()
+        .map(|what| format!("{PREFIX}expressions with {what} are not evaluated and hold for everything"));
+    known.into_iter().chain(missing).collect()
+}
+
+/// What the expressions of an object use of CEL that is not there.
+fn missing(spec: &Value) -> BTreeSet<&'static str> {
+    let (mut missing, mut rest) = (BTreeSet::new(), vec![spec]);
+    while let Some(value) = rest.pop() {
+        match value {
+            Value::Object(fields) => {
+                for (field, value) in fields {
+                    if matches!(field.as_str(), "rule" | "expression" | "messageExpression")
+                        && let Some(Ok(expression)) = value.as_str().map(Expression::parse)
+                    {
+                        missing.extend(expression.unsupported());
+                    }
+                    rest.push(value);
+                }
+            }
+            Value::Array(items) => rest.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    missing
 }

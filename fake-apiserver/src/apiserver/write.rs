@@ -14,11 +14,11 @@ impl ApiServer {
     pub(super) fn decide_write(&mut self, now: Duration, stream: StreamId, request: WriteRequest) {
         let kind = request.collection.kind;
         let seed = self.draw();
-        let limited = match self.limited_asker(stream) {
-            Ok(limited) => limited,
+        let asker = match self.asker_of(stream) {
+            Ok(asker) => asker,
             Err(refused) => return self.answer(stream, refused),
         };
-        let asker = limited
+        let asker = asker
             .as_ref()
             .map(|(user, authorizer)| Asker { user, authorizer });
         match self.model.write_as(now, request, seed, asker) {

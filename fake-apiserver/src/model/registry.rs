@@ -39,6 +39,7 @@ mod eviction;
 mod limits;
 mod nodes;
 mod parts;
+pub(super) mod policies;
 mod quotas;
 mod scale;
 mod update;

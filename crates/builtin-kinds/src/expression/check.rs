@@ -12,7 +12,7 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValu
 use cel::parser::Expression as Tree;
 use regex::Regex;
 
-use super::{Expression, problem};
+use super::{Expression, problem, with_room};
 
 /// The type of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum Type {
 
 impl Type {
     /// As messages name it.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::Dyn => "dyn".to_owned(),
             Self::Bool => "bool".to_owned(),
@@ -95,6 +95,9 @@ impl Expression {
     /// # Errors
     /// Problems, a paragraph each, as cel-go prints them.
     pub fn check(&self, variables: &[(&str, Type)]) -> Result<Type, String> {
+        if self.unsupported.is_some() {
+            return Ok(Type::Dyn);
+        }
         let mut checker = Checker {
             scopes: variables
                 .iter()
@@ -102,7 +105,10 @@ impl Expression {
                 .collect(),
             problems: Vec::new(),
         };
-        let kind = checker.infer(&self.parsed);
+        let kind = match self.deep {
+            false => checker.infer(&self.parsed),
+            true => with_room(|| checker.infer(&self.parsed)).unwrap_or(Type::Dyn),
+        };
         if checker.problems.is_empty() {
             return Ok(kind);
         }
@@ -123,6 +129,13 @@ impl Expression {
 pub(super) fn ids(tree: &Tree, into: &mut Vec<u64>) {
     into.push(tree.id);
     each_part(tree, &mut |part| ids(part, into));
+}
+
+/// Levels of a tree.
+pub(super) fn depth(tree: &Tree) -> usize {
+    let mut deepest = 0;
+    each_part(tree, &mut |part| deepest = deepest.max(depth(part)));
+    deepest + 1
 }
 
 fn each_part<'a>(tree: &'a Tree, see: &mut dyn FnMut(&'a Tree)) {

@@ -1,7 +1,7 @@
 //! The functions of Kubernetes' CEL environment beside the standard ones: lists, regular expressions, and, each in a file,
 //! quantities, addresses and URLs.
 //!
-//! Not there: `authorizer`, `semver`, `format`, `sets` and the two-variable comprehensions.
+//! What is not there is listed in [`MISSING`] and [`MISSING_FUNCTIONS`].
 //!
 //! Source: apiserver `pkg/cel/library`.
 
@@ -16,6 +16,24 @@ use regex::Regex;
 mod addresses;
 mod quantity;
 mod url;
+
+/// Names of libraries that a server has and this one has not.
+pub(super) const MISSING: [&str; 5] = ["authorizer", "format", "math", "semver", "sets"];
+
+/// Functions that a server has and this one has not, each with what it belongs to. A macro's name is left as a function where it
+/// has more arguments than the macros of one variable take.
+pub(super) const MISSING_FUNCTIONS: [(&str, &str); 10] = [
+    ("all", "comprehensions of two variables"),
+    ("exists", "comprehensions of two variables"),
+    ("existsOne", "comprehensions of two variables"),
+    ("filter", "comprehensions of two variables"),
+    ("isSemver", "semver"),
+    ("map", "comprehensions of two variables"),
+    ("semver", "semver"),
+    ("transformList", "comprehensions of two variables"),
+    ("transformMap", "comprehensions of two variables"),
+    ("transformMapEntry", "comprehensions of two variables"),
+];
 
 /// The environment of all expressions.
 ///

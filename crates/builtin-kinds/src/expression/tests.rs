@@ -194,3 +194,103 @@ fn a_problem_shows_its_line() {
         "ERROR: <input>:2:5: undefined field 'z'\n | self.z == 2\n | ....^"
     );
 }
+
+#[rstest]
+#[case("sets.contains(self.l, ['a'])", Some("sets"))]
+#[case("!format.dns1123Label().validate(self.s).hasValue()", Some("format"))]
+#[case("self.l.all(i, v, v != '' && i < 3)", Some("comprehensions of two variables"))]
+#[case("isSemver(self.s)", Some("semver"))]
+#[case("self.l.all(v, v != '') && '%s'.format([self.s]) == self.s", None)]
+fn what_is_not_there_is_taken(#[case] source: &str, #[case] missing: Option<&str>) {
+    let expression = Expression::parse(source).unwrap();
+    assert_eq!(expression.unsupported(), missing);
+    assert!(expression.check(&[("self", declared())]).is_ok());
+    assert_eq!(evaluated(source), "true");
+}
+
+proptest::proptest! {
+    /// Nothing that can be written ends the process, or takes for ever.
+    #[test]
+    fn any_text_has_an_answer(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..24)) {
+        evaluated(&pieces.concat());
+    }
+}
+
+const PIECES: &[&str] = &[
+    "self",
+    ".",
+    "n",
+    "l",
+    "m",
+    "s",
+    "many",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "'a'",
+    "1",
+    "0",
+    "-",
+    "+",
+    "*",
+    "/",
+    "%",
+    "==",
+    "<",
+    "&&",
+    "||",
+    "!",
+    "?",
+    ":",
+    ",",
+    ".all(x, ",
+    ".map(y, ",
+    ".exists(z, ",
+    "has(",
+    "x",
+    "y",
+    " in ",
+    ".size()",
+    ".format(",
+    ".replace('', ",
+    ".matches(",
+    "duration(",
+    "timestamp(",
+    "quantity(",
+    "9223372036854775807",
+    "1.5",
+    "b'x'",
+    "null",
+    "true",
+    ".?q",
+    "[?0]",
+    ".orValue(",
+    "optional.of(",
+    ".substring(",
+    ".charAt(",
+    ".split(",
+    ".getHours(",
+    "'Mars/Base'",
+    "\\",
+    "\"",
+    "\n",
+];
+
+#[test]
+fn a_deep_text_is_refused_or_evaluated() {
+    let nested = |levels: usize| format!("{}true{}", "(".repeat(levels), ")".repeat(levels));
+    assert_eq!(evaluated(&nested(20)), "true");
+    let deep = format!("{}self.n == 3", "!!".repeat(20));
+    assert_eq!(evaluated(&format!("{deep} || {deep}")), "true");
+    assert_eq!(evaluated(&format!("{}1 == 100", "1 + ".repeat(99))), "true");
+    assert!(Expression::parse(&format!("{}1 == 1", "1 + ".repeat(7000))).is_err());
+    assert!(Expression::parse(&format!("{}1 == 1", "1 + ".repeat(90_000))).is_err());
+    assert!(Expression::parse(&format!("{}true", "true && ".repeat(3000))).is_ok());
+    assert!(Expression::parse(&nested(5000)).is_err());
+    let broken =
+        "optional.of(+}quantity({1timestamp(.format(.map(y, {.map(y, .format(s?.matches(.exists(z, (,[?0]";
+    assert!(Expression::parse(broken).is_err());
+}

@@ -5,7 +5,7 @@
 use apimachinery::kind::Deletion;
 use apimachinery::status::Status;
 use builtin_kinds::crd::Definition;
-use builtin_kinds::{crd, naming, ownership, unevaluated, validation};
+use builtin_kinds::{admission_policy, crd, naming, ownership, unevaluated, validation};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ impl Writer<'_> {
     }
 
     /// The object as it is to be stored, with the uid it gets; its writer owns it. It came in the form of its kind.
-    fn prepared(&self, name: &str, mut object: Value) -> Result<(Value, String), Status> {
+    fn prepared(&mut self, name: &str, mut object: Value) -> Result<(Value, String), Status> {
         ownership::without(&mut object);
         let filled = self.filled(&mut object);
         if filled {
@@ -86,7 +86,7 @@ impl Writer<'_> {
 
     /// Adds what the server decides, and refuses what is not legal then. `complete`: nothing goes without saying, unless
     /// it comes with what is added.
-    fn admitted(&self, name: &str, mut object: Value, complete: bool) -> Result<(Value, String), Status> {
+    fn admitted(&mut self, name: &str, mut object: Value, complete: bool) -> Result<(Value, String), Status> {
         let kind = self.kind();
         self.check_escalation(&object, None, name)?;
         match kind.first_status {
@@ -111,13 +111,14 @@ impl Writer<'_> {
         }
         let object = self.identified(object, name, &uid);
         self.check_new(&object, name)?;
+        self.admit_by_policies((Some(&object), None), name, None)?;
         self.keep_to_limits(&object, name, None)?;
         Ok((object, uid))
     }
 
     fn store_new(&mut self, name: &str, mut object: Value, uid: String) -> Result<(u16, Bytes), Status> {
         let (kind, key) = (self.kind(), self.key(name));
-        self.warnings.extend(unevaluated::warning(kind));
+        self.warnings.extend(unevaluated::warnings(kind, &object));
         if let Some(definition) = Definition::of(kind) {
             definition.store(&mut object);
         }
@@ -142,6 +143,7 @@ impl Writer<'_> {
         let mut faults = validation::new_faults(kind, object, name, version);
         faults.extend(self.kind_fault(object));
         faults.extend(crd::new_faults(kind, object, version));
+        faults.extend(admission_policy::faults(kind, object));
         if faults.is_empty() {
             faults = crd::rule_faults(kind, object, None).causes;
         }

@@ -36,6 +36,7 @@ impl Writer<'_> {
         }
         let current = self.current(name)?;
         check_preconditions(kind, &current, options)?;
+        self.admit_by_policies((None, Some(&current.json())), name, None)?;
         let key = current.key.clone();
         let mut marked = current.json();
         let terminating = is_terminating(&marked);

@@ -10,7 +10,7 @@ use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
 use builtin_kinds::crd::Definition;
-use builtin_kinds::{crd, ownership, types, validation};
+use builtin_kinds::{admission_policy, crd, ownership, types, validation};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -208,6 +208,9 @@ impl Writer<'_> {
             subresource,
             self.model.version,
         ));
+        if subresource.is_none() {
+            faults.extend(admission_policy::faults(kind, &manifest));
+        }
         if faults.is_empty() {
             let found = crd::rule_faults(kind, &manifest, Some(&stored));
             self.warnings.extend(found.warnings);
@@ -233,6 +236,7 @@ impl Writer<'_> {
             };
             return Err(Status::invalid_object(kind, current.name(), &[fault]));
         }
+        self.admit_by_policies((Some(&manifest), Some(&stored)), current.name(), subresource)?;
         // An update of a pod cannot change what is limited.
         if (kind.plural, subresource) != ("pods", None) {
             self.keep_to_limits(&manifest, current.name(), subresource)?;

@@ -1,0 +1,459 @@
+//! Validating admission policies: what they find wrong with a request.
+//!
+//! A pure evaluator: policies, bindings and a request in, a refusal and warnings out. It must not know storage or HTTP.
+//!
+//! Not there: audit annotations, and types of `object` and `params` (`status.typeChecking`).
+//!
+//! Source: "Validating Admission Policy"; apiserver `pkg/admission/plugin/policy/validating`.
+
+use std::sync::Arc;
+
+use apimachinery::kind::Kind;
+use serde_json::{Value, json};
+
+use crate::expression::{self, Answer, Expression, Failure, Object};
+use crate::size;
+
+mod check;
+mod matching;
+mod variables;
+
+pub use check::faults;
+use matching::Matching;
+use variables::Variables;
+
+/// API group of policies and bindings. They are never held against policies themselves.
+pub const GROUP: &str = "admissionregistration.k8s.io";
+
+/// A request that is to be admitted.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// `CREATE`, `UPDATE` or `DELETE`.
+    pub operation: &'static str,
+    /// Kind of the object.
+    pub kind: &'a Kind,
+    /// `status`, or empty.
+    pub subresource: &'a str,
+    /// Name of the object.
+    pub name: &'a str,
+    /// Namespace of the request.
+    pub namespace: Option<&'a str>,
+    /// Is nothing to be stored?
+    pub dry_run: bool,
+    /// `userInfo`.
+    pub user: &'a Value,
+    /// The object as it is to be stored; `None` for a deletion.
+    pub object: Option<&'a Value>,
+    /// The object as it is stored; `None` for a creation.
+    pub old: Option<&'a Value>,
+    /// The Namespace itself.
+    pub namespace_object: Option<&'a Value>,
+}
+
+/// Which objects a policy takes as parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParamQuery<'a> {
+    /// `apiVersion` of the kind.
+    pub api_version: &'a str,
+    /// `kind`.
+    pub kind: &'a str,
+    /// Name; empty: those that `selector` selects.
+    pub name: &'a str,
+    /// Namespace; `None`: that of the request.
+    pub namespace: Option<&'a str>,
+    /// Label selector.
+    pub selector: &'a Value,
+}
+
+/// What policies say of a request.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// Why it is refused.
+    pub refusal: Option<Refusal>,
+    /// Warnings.
+    pub warnings: Vec<String>,
+}
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Message, with the names of policy and binding.
+    pub message: String,
+    /// Reason of the Status.
+    pub reason: String,
+    /// HTTP status.
+    pub code: u16,
+}
+
+/// All policies with their bindings.
+#[derive(Debug, Default)]
+pub struct Policies(Vec<Policy>);
+
+#[derive(Debug)]
+struct Policy {
+    name: String,
+    matching: Matching,
+    conditions: Vec<Compiled>,
+    variables: Arc<[(String, Compiled)]>,
+    validations: Vec<Validation>,
+    fails: bool,
+    param_kind: Option<(String, String)>,
+    bindings: Vec<Binding>,
+}
+
+#[derive(Debug)]
+struct Binding {
+    name: String,
+    matching: Matching,
+    actions: Vec<String>,
+    /// `spec.paramRef`.
+    params: Value,
+}
+
+#[derive(Debug)]
+struct Validation {
+    expression: Compiled,
+    message: String,
+    message_expression: Option<Compiled>,
+    reason: String,
+}
+
+/// An expression with its text.
+#[derive(Debug)]
+struct Compiled {
+    text: String,
+    expression: Option<Expression>,
+}
+
+impl Compiled {
+    fn new(text: &Value) -> Self {
+        let text = text.as_str().unwrap_or_default();
+        Self {
+            expression: Expression::parse(text).ok(),
+            text: text.to_owned(),
+        }
+    }
+}
+
+/// What is wrong with a request, by one validation.
+struct Fault {
+    message: String,
+    reason: String,
+}
+
+impl Policies {
+    /// Reads policies and bindings, in the order of their names.
+    pub fn new(policies: &[Value], bindings: &[Value]) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let read = policies.iter().map(|policy| {
+            let (name, spec) = (text(&policy["metadata"]["name"]), &policy["spec"]);
+            let list = |field: &str| spec[field].as_array().into_iter().flatten();
+            Policy {
+                matching: Matching::read(&spec["matchConstraints"]),
+                conditions: list("matchConditions")
+                    .map(|condition| Compiled::new(&condition["expression"]))
+                    .collect(),
+                variables: list("variables")
+                    .map(|variable| (text(&variable["name"]), Compiled::new(&variable["expression"])))
+                    .collect(),
+                validations: list("validations")
+                    .map(|validation| Validation {
+                        expression: Compiled::new(&validation["expression"]),
+                        message: text(&validation["message"]),
+                        message_expression: validation["messageExpression"]
+                            .is_string()
+                            .then(|| Compiled::new(&validation["messageExpression"])),
+                        reason: text(&validation["reason"]),
+                    })
+                    .collect(),
+                fails: spec["failurePolicy"] != "Ignore",
+                param_kind: spec["paramKind"].is_object().then(|| {
+                    let of = &spec["paramKind"];
+                    (text(&of["apiVersion"]), text(&of["kind"]))
+                }),
+                bindings: bindings
+                    .iter()
+                    .filter(|binding| binding["spec"]["policyName"] == *name)
+                    .map(Binding::read)
+                    .collect(),
+                name,
+            }
+        });
+        Self(read.filter(|policy| !policy.bindings.is_empty()).collect())
+    }
+
+    /// Are there none that apply to anything?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Judges a request. `params` finds objects.
+    pub fn judge(&self, request: &Request<'_>, params: &dyn Fn(&ParamQuery<'_>) -> Vec<Value>) -> Verdict {
+        let mut verdict = Verdict::default();
+        if request.kind.group == GROUP {
+            return verdict;
+        }
+        for policy in &self.0 {
+            if !policy.matching.matches(request) {
+                continue;
+            }
+            for binding in &policy.bindings {
+                if binding.matching.matches(request) {
+                    policy.judge(binding, request, params, &mut verdict);
+                }
+            }
+        }
+        verdict
+    }
+}
+
+impl Binding {
+    fn read(binding: &Value) -> Self {
+        let spec = &binding["spec"];
+        let actions = spec["validationActions"].as_array().into_iter().flatten();
+        Self {
+            name: binding["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            matching: Matching::read(&spec["matchResources"]),
+            actions: actions.filter_map(Value::as_str).map(str::to_owned).collect(),
+            params: spec["paramRef"].clone(),
+        }
+    }
+
+    fn has(&self, action: &str) -> bool {
+        self.actions.iter().any(|known| known == action)
+    }
+}
+
+impl Policy {
+    fn judge(
+        &self,
+        binding: &Binding,
+        request: &Request<'_>,
+        find: &dyn Fn(&ParamQuery<'_>) -> Vec<Value>,
+        verdict: &mut Verdict,
+    ) {
+        let all: Vec<Option<Value>> = match &self.param_kind {
+            Some((api_version, kind)) if binding.params.is_object() => {
+                let found = find(&ParamQuery {
+                    api_version,
+                    kind,
+                    name: binding.params["name"].as_str().unwrap_or_default(),
+                    namespace: binding.params["namespace"].as_str(),
+                    selector: &binding.params["selector"],
+                });
+                if found.is_empty() {
+                    if binding.params["parameterNotFoundAction"] == "Deny" && self.fails {
+                        let why = "failed to configure binding: no params found for policy binding with `Deny` \
+                                   parameterNotFoundAction";
+                        self.tell(binding, [Fault::unreasoned(why.to_owned())], verdict);
+                    }
+                    return;
+                }
+                found.into_iter().map(Some).collect()
+            }
+            Some(_) | None => vec![None],
+        };
+        for params in &all {
+            let scope = self.scope(request, params.as_ref());
+            let faults = self.faults(&scope);
+            self.tell(binding, faults, verdict);
+        }
+    }
+
+    fn scope(&self, request: &Request<'_>, params: Option<&Value>) -> Scope {
+        let value = |json: Option<&Value>| expression::untyped(json.unwrap_or(&Value::Null));
+        let mut known = vec![
+            ("object", value(request.object)),
+            ("oldObject", value(request.old)),
+            ("request", expression::untyped(&request.as_json())),
+            ("namespaceObject", value(request.namespace_object)),
+        ];
+        if self.param_kind.is_some() {
+            known.push(("params", value(params)));
+        }
+        let bytes = [request.object, request.old, params].into_iter().flatten();
+        let size = bytes.map(size::json_bytes).sum();
+        let known: Arc<[(&'static str, Object)]> = known.into();
+        Scope {
+            variables: Variables::new(Arc::clone(&self.variables), Arc::clone(&known), size),
+            known,
+            size,
+        }
+    }
+
+    /// What the validations find, unless a condition does not hold.
+    fn faults(&self, scope: &Scope) -> Vec<Fault> {
+        for condition in &self.conditions {
+            match scope.evaluate(condition) {
+                Ok(Answer::Bool(true)) => {}
+                Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => return Vec::new(),
+                Err(failure) => return self.failed(condition, &failure).into_iter().collect(),
+            }
+        }
+        let found =
+            self.validations
+                .iter()
+                .filter_map(|validation| match scope.evaluate(&validation.expression) {
+                    Ok(Answer::Bool(true)) => None,
+                    Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => {
+                        Some(validation.fault(scope))
+                    }
+                    Err(failure) => self.failed(&validation.expression, &failure),
+                });
+        found.collect()
+    }
+
+    fn failed(&self, expression: &Compiled, failure: &Failure) -> Option<Fault> {
+        self.fails.then(|| {
+            Fault::unreasoned(format!(
+                "expression '{}' resulted in error: {failure}",
+                expression.text
+            ))
+        })
+    }
+
+    fn tell(&self, binding: &Binding, faults: impl IntoIterator<Item = Fault>, verdict: &mut Verdict) {
+        for fault in faults {
+            let (policy, bound) = (&self.name, &binding.name);
+            if binding.has("Warn") {
+                verdict.warnings.push(format!(
+                    "Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{bound}': {}",
+                    fault.message
+                ));
+            }
+            if binding.has("Deny") && verdict.refusal.is_none() {
+                let message = format!(
+                    "ValidatingAdmissionPolicy '{policy}' with binding '{bound}' denied request: {}",
+                    fault.message
+                );
+                verdict.refusal = Some(Refusal {
+                    message,
+                    code: match fault.reason.as_str() {
+                        "Forbidden" => 403,
+                        "Unauthorized" => 401,
+                        "RequestEntityTooLarge" => 413,
+                        _ => 422,
+                    },
+                    reason: fault.reason,
+                });
+            }
+        }
+    }
+}
+
+impl Fault {
+    fn unreasoned(message: String) -> Self {
+        Self {
+            message,
+            reason: "Invalid".to_owned(),
+        }
+    }
+}
+
+impl Validation {
+    fn fault(&self, scope: &Scope) -> Fault {
+        let said = self
+            .message_expression
+            .as_ref()
+            .map(|message| scope.evaluate(message));
+        let said = match said {
+            Some(Ok(Answer::Text(text))) => text.trim().to_owned(),
+            Some(Ok(Answer::Bool(_) | Answer::Other) | Err(_)) | None => String::new(),
+        };
+        let message = match (said.as_str(), self.message.trim()) {
+            ("", "") => format!("failed expression: {}", self.expression.text.trim()),
+            ("", message) => message.to_owned(),
+            (_, _) => said,
+        };
+        Fault {
+            message,
+            reason: match self.reason.as_str() {
+                "" => "Invalid".to_owned(),
+                reason => reason.to_owned(),
+            },
+        }
+    }
+}
+
+/// The variables of a request.
+struct Scope {
+    known: Arc<[(&'static str, Object)]>,
+    variables: Variables,
+    size: usize,
+}
+
+impl Scope {
+    fn evaluate(&self, compiled: &Compiled) -> Result<Answer, Failure> {
+        let Some(expression) = &compiled.expression else {
+            return Err(Failure::Error("the expression does not compile".to_owned()));
+        };
+        let variables: Object = Box::new(self.variables.clone());
+        let all = self.known.iter().cloned().chain([("variables", variables)]);
+        expression.evaluate(all, self.size, &mut 0)
+    }
+}
+
+impl Request<'_> {
+    /// The attribute `request` (`AdmissionRequest`).
+    fn as_json(&self) -> Value {
+        let kind = json!({ "group": self.kind.group, "version": self.kind.version, "kind": self.kind.kind });
+        let resource =
+            json!({ "group": self.kind.group, "version": self.kind.version, "resource": self.kind.plural });
+        json!({
+            "kind": kind,
+            "resource": resource,
+            "subResource": self.subresource,
+            "requestKind": kind,
+            "requestResource": resource,
+            "requestSubResource": self.subresource,
+            "name": self.name,
+            "namespace": self.namespace.unwrap_or_default(),
+            "operation": self.operation,
+            "userInfo": self.user,
+            "dryRun": self.dry_run,
+        })
+    }
+}
+
+/// Fields of `request`, with those of its parts.
+fn request_type() -> crate::expression::check::Type {
+    use crate::expression::check::Type;
+    let object = |fields: &[(&str, Type)]| {
+        let fields = fields
+            .iter()
+            .map(|(name, kind)| ((*name).to_owned(), kind.clone()));
+        Type::Object(Arc::new(fields.collect()))
+    };
+    let texts = |names: &[&'static str]| -> Vec<(&'static str, Type)> {
+        names.iter().map(|name| (*name, Type::Text)).collect()
+    };
+    let kind = object(&texts(&["group", "version", "kind"]));
+    let resource = object(&texts(&["group", "version", "resource"]));
+    let list = Type::List(Arc::new(Type::Text));
+    let user = object(&[
+        ("username", Type::Text),
+        ("uid", Type::Text),
+        ("groups", list.clone()),
+        ("extra", Type::Map(Arc::new(list))),
+    ]);
+    let mut fields = texts(&[
+        "subResource",
+        "requestSubResource",
+        "name",
+        "namespace",
+        "operation",
+    ]);
+    fields.extend([
+        ("kind", kind.clone()),
+        ("resource", resource.clone()),
+        ("requestKind", kind),
+        ("requestResource", resource),
+        ("userInfo", user),
+        ("dryRun", Type::Bool),
+        ("options", Type::Dyn),
+    ]);
+    object(&fields)
+}
