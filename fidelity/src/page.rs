@@ -60,6 +60,14 @@ pub fn write(outcomes: &[Outcome]) -> String {
     for (group, kind, effect) in unevaluated::KINDS {
         let _ = writeln!(page, "| {group} | {kind} | {effect} |");
     }
+    let missing: Vec<&str> = unevaluated::missing_of_expressions().into_iter().collect();
+    let _ = writeln!(
+        page,
+        "\nExpressions in CEL are evaluated, except those with {}: they hold for everything, and whoever creates one is\n\
+         warned. Lists of type `set` and `map` are compared in order. What expressions would cost is not estimated. Admission\n\
+         policies judge creations, updates and deletions, not connections or scales.",
+        missing.join(", ")
+    );
     page.push_str("\n## Accepted differences\n\n");
     let mut reasons: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for outcome in outcomes {

@@ -199,6 +199,12 @@ impl Expression {
     }
 }
 
+/// What a server's expressions have and these have not.
+pub fn missing() -> std::collections::BTreeSet<&'static str> {
+    let functions = library::MISSING_FUNCTIONS.iter().map(|(_, what)| *what);
+    library::MISSING.into_iter().chain(functions).collect()
+}
+
 /// Does work that may need a deep stack; `None`: it failed. Its result is as if the caller had done it.
 fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {

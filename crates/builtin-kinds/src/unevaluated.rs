@@ -9,6 +9,7 @@ use apimachinery::kind::Kind;
 use serde_json::Value;
 
 use crate::expression::Expression;
+pub use crate::expression::missing as missing_of_expressions;
 
 /// How every such warning begins. No warning of a real server does, so that it can be told apart.
 pub const PREFIX: &str = "fake-apiserver: ";
