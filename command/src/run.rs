@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fake_apiserver::model::catalog::Kind;
+use fake_apiserver::model::catalog::ApiResource;
 use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::scenario::{
@@ -117,7 +117,7 @@ pub(crate) struct Run {
     ///
     /// The same writes and faults, on valid objects of that kind. A scenario that depends on its own kind is not judged.
     #[arg(long, value_parser = retarget::resource)]
-    resource: Option<&'static Kind>,
+    resource: Option<&'static ApiResource>,
     /// Run scenarios in this namespace instead.
     #[arg(long)]
     namespace: Option<String>,

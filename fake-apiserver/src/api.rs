@@ -3,7 +3,7 @@
 //!
 //! Nothing here looks at the store: what a request is refused for here, any server would refuse.
 
-use apimachinery::kind::{Deletion, Kind, Review};
+use apimachinery::kind::{ApiResource, Deletion, Review};
 use apimachinery::path::ResourcePath;
 use apimachinery::{Version, go_text};
 use builtin_kinds::catalog;
@@ -34,7 +34,7 @@ use accept::Shape;
 pub use access::{Access, User};
 pub use apimachinery::BODY_BYTES_MAX;
 pub use apimachinery::options::{
-    Collection, Form, GetRequest, ListRequest, MetaVersion, RequestedVersion, RowObject, TableForm,
+    Collection, GetRequest, ListRequest, MetaVersion, Representation, RequestedVersion, RowObject, TableForm,
     VersionMatch, WatchRequest,
 };
 pub use apimachinery::path::{decoded_path, query_pairs};
@@ -408,7 +408,7 @@ pub(crate) fn names_collection(path: &str) -> bool {
 ///
 /// # Errors
 /// 400 and 406, instead of the page.
-pub fn page_fits(request: &HttpRequest, kind: &Kind) -> Result<(), Status> {
+pub fn page_fits(request: &HttpRequest, kind: &ApiResource) -> Result<(), Status> {
     accept::fit(request, Shape::List, kind)
 }
 
@@ -416,7 +416,7 @@ pub fn page_fits(request: &HttpRequest, kind: &Kind) -> Result<(), Status> {
 ///
 /// # Errors
 /// 400 and 406, instead of the object; what was done to it is done.
-pub fn object_fits(request: &HttpRequest, kind: &Kind) -> Result<(), Status> {
+pub fn object_fits(request: &HttpRequest, kind: &ApiResource) -> Result<(), Status> {
     accept::fit(request, Shape::Object, kind)
 }
 

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use apimachinery::Version;
-use apimachinery::options::{Collection, Form, GetRequest, ListRequest};
+use apimachinery::options::{Collection, GetRequest, ListRequest, Representation};
 use asking::{collection_of, encode_query, form_of, verb};
 use compaction::Compaction;
 pub use control::{Control, StreamView};
@@ -87,7 +87,7 @@ struct Open {
 pub(crate) struct Asked {
     pub(crate) request: HttpRequest,
     pub(crate) conn: ConnId,
-    form: Form,
+    form: Representation,
     pub(crate) collection: Option<Collection>,
     /// The continue token of the request, with aliases resolved.
     continue_token: Option<String>,
@@ -328,7 +328,7 @@ impl ApiServer {
         self.query_bytes += request.query.len();
         self.touched.insert(stream);
         let asked = Asked {
-            form: parsed.as_ref().map_or(Form::Full, form_of),
+            form: parsed.as_ref().map_or(Representation::Full, form_of),
             collection: parsed.as_ref().ok().and_then(collection_of).cloned(),
             continue_token,
             at: now,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::Version;
-use apimachinery::options::{Collection, Form, WatchRequest};
+use apimachinery::options::{Collection, Representation, WatchRequest};
 use apimachinery::status::Status;
 use builtin_kinds::crd;
 use scenario::{Manifest, ObjectName, ServerSettings};
@@ -39,7 +39,7 @@ mod write;
 mod tests;
 
 pub use apimachinery::encode::encode_json;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 pub use apimachinery::object::Stored;
 use beginning::Beginning;
 use builtin_kinds::catalog::Catalog;
@@ -158,7 +158,7 @@ impl Model {
     }
 
     /// Registers the resource of this kind, if it is new.
-    fn make_room(&mut self, kind: &'static Kind) {
+    fn make_room(&mut self, kind: &'static ApiResource) {
         let storage = &mut self.storage;
         let place = self.places.entry(kind.storage());
         let place = place.or_insert_with(|| storage.add_resource(kind.plural, kind.watch_cached));
@@ -361,7 +361,7 @@ impl Model {
         collection: &Collection,
         resource_version: &str,
         initial_events_end: Option<&str>,
-        form: Form,
+        form: Representation,
     ) -> WatchFrame {
         watch::bookmark_frame(
             self.version,
@@ -373,22 +373,22 @@ impl Model {
         )
     }
 
-    fn kind(&self, group: &str, plural: &str) -> Result<&'static Kind, Status> {
+    fn kind(&self, group: &str, plural: &str) -> Result<&'static ApiResource, Status> {
         self.catalog.find(group, plural).ok_or_else(Status::unknown_path)
     }
 
-    fn place(&self, kind: &'static Kind) -> ResourceId {
+    fn place(&self, kind: &'static ApiResource) -> ResourceId {
         let place = self.places_of_kinds.get(&address(kind));
         let place = place.or_else(|| self.places.get(&kind.storage()));
         *place.expect("room is made for a kind before it is served, and never taken back")
     }
 
     /// Returns the current objects of this kind's resource, in key order.
-    fn objects(&self, kind: &'static Kind) -> &Objects {
+    fn objects(&self, kind: &'static ApiResource) -> &Objects {
         self.storage.current(self.place(kind))
     }
 
-    fn existing(&self, name: &ObjectName) -> Result<(&'static Kind, Arc<Stored>), Status> {
+    fn existing(&self, name: &ObjectName) -> Result<(&'static ApiResource, Arc<Stored>), Status> {
         let kind = self.kind(&name.group, &name.plural)?;
         let namespace = name.namespace.as_deref().or(kind.namespaced.then_some("default"));
         let key = kind.key(namespace, &name.name);
@@ -401,7 +401,7 @@ impl Model {
     fn replace(
         &mut self,
         now: Duration,
-        kind: &'static Kind,
+        kind: &'static ApiResource,
         key: String,
         manifest: &serde_json::Value,
     ) -> Written {
@@ -419,7 +419,7 @@ impl Model {
     fn carry_out(
         &mut self,
         now: Duration,
-        kind: &'static Kind,
+        kind: &'static ApiResource,
         key: String,
         previous: Option<Arc<Stored>>,
         outcome: Outcome,
@@ -459,7 +459,12 @@ impl Model {
     }
 
     /// Creates an object that `make` completes for the revision it gets.
-    fn create(&mut self, now: Duration, kind: &'static Kind, make: impl FnOnce(u64) -> Stored) -> Written {
+    fn create(
+        &mut self,
+        now: Duration,
+        kind: &'static ApiResource,
+        make: impl FnOnce(u64) -> Stored,
+    ) -> Written {
         let stored = self.storage.put(now, self.place(kind), make);
         self.note(WriteOp::Create, &stored);
         Written {
@@ -489,6 +494,6 @@ fn replica_id(replica: Replica) -> watchcache::Replica {
     }
 }
 
-fn address(kind: &'static Kind) -> usize {
+fn address(kind: &'static ApiResource) -> usize {
     std::ptr::from_ref(kind).addr()
 }

@@ -3,7 +3,7 @@
 //! What an object is about is kept in an annotation, so that whatever was a change still is one. It must not change what the
 //! scenario expects: a file that depends on its kind is left alone, with the reason.
 
-use fake_apiserver::model::catalog::{Catalog, Kind};
+use fake_apiserver::model::catalog::{ApiResource, Catalog};
 use fake_apiserver::scenario::{
     Action, Manifest, ObjectName, PageEdit, ReplyBody, SayAction, Scenario, SentObject, ShapeAction, Target,
     Trigger, TruthAction, Version,
@@ -21,7 +21,7 @@ const CONTENT_BYTES_MAX: usize = 200 << 10;
 /// Where scenarios are moved to; what is `None` stays.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Retarget {
-    pub(super) resource: Option<&'static Kind>,
+    pub(super) resource: Option<&'static ApiResource>,
     pub(super) namespace: Option<String>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Retarget {
 ///
 /// # Errors
 /// The fake serves none of that name, or no object of it is known that is valid.
-pub(super) fn resource(text: &str) -> Result<&'static Kind, String> {
+pub(super) fn resource(text: &str) -> Result<&'static ApiResource, String> {
     let catalog = Catalog::of_scenarios(Version::default());
     let mut served = catalog.kinds().iter().copied();
     let kind = served
@@ -111,7 +111,7 @@ struct Moving<'s> {
     from: &'s Target,
     to: Target,
     /// `None`: its own.
-    kind: Option<&'static Kind>,
+    kind: Option<&'static ApiResource>,
 }
 
 impl Moving<'_> {
@@ -322,7 +322,7 @@ impl Moving<'_> {
     }
 }
 
-fn names(kind: &Kind, group: &str, plural: &str) -> bool {
+fn names(kind: &ApiResource, group: &str, plural: &str) -> bool {
     (kind.group, kind.plural) == (group, plural)
 }
 

@@ -1,6 +1,6 @@
 //! A valid object of a kind, with nothing in it that need not be there.
 
-use fake_apiserver::model::catalog::Kind;
+use fake_apiserver::model::catalog::ApiResource;
 use serde_json::{Map, Value, json};
 
 /// What each kind has to have beside its metadata. A test creates them all.
@@ -82,7 +82,7 @@ pub(super) fn known() -> Vec<&'static str> {
 }
 
 /// An object of this kind without metadata; `None`: no valid one is known.
-pub(super) fn object(kind: &Kind) -> Option<Value> {
+pub(super) fn object(kind: &ApiResource) -> Option<Value> {
     let resource = kind.qualified();
     let (_, text) = SAMPLES.iter().find(|(known, _)| *known == resource)?;
     let text = text.replace("TEMPLATE", TEMPLATE).replace("SELECTOR", SELECTOR);

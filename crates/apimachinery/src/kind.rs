@@ -138,7 +138,7 @@ pub struct Part {
 ///
 /// Rows are compared by identity: there is one of each.
 #[derive(Debug)]
-pub struct Kind {
+pub struct ApiResource {
     /// API group, empty for core.
     pub group: &'static str,
     /// `v1`.
@@ -212,13 +212,13 @@ pub struct Kind {
     pub definition: Option<&'static (dyn Any + Send + Sync)>,
 }
 
-impl PartialEq for Kind {
+impl PartialEq for ApiResource {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
-impl Eq for Kind {}
+impl Eq for ApiResource {}
 
 /// The verbs of what can be read and written as a whole.
 pub const ALL_VERBS: &[&str] = &[
@@ -246,7 +246,7 @@ pub const CUSTOM_VERBS: &[&str] = &[
 
 const PART_VERBS: &[&str] = &["get", "patch", "update"];
 
-impl Kind {
+impl ApiResource {
     /// Group and plural under which its objects are stored: all versions of a resource show the same objects.
     pub fn storage(&self) -> (&'static str, &'static str) {
         (self.shows.map_or(self.group, |(group, _)| group), self.plural)

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use super::encode::{encode_json, encode_value};
 use super::texts::Texts;
 use crate::ObjectRef;
-use crate::kind::Kind;
-use crate::representation::{Form, MetaVersion, RowObject};
+use crate::kind::ApiResource;
+use crate::representation::{MetaVersion, Representation, RowObject};
 
 /// Order of `metadata`'s keys for built-in kinds (`ObjectMeta` in apimachinery `meta/v1/types.go`).
 pub const OBJECT_META: [&str; 15] = [
@@ -54,7 +54,7 @@ const MAPS: [&str; 10] = [
 #[derive(Debug)]
 pub struct Stored {
     /// Its kind.
-    pub kind: &'static Kind,
+    pub kind: &'static ApiResource,
     /// `namespace/name`, or `name`.
     pub key: String,
     /// `metadata.uid`.
@@ -74,7 +74,7 @@ pub struct Stored {
 impl Stored {
     /// The version that a write at `revision` makes of `json`, which has a `metadata.uid` and a
     /// `metadata.resourceVersion`; the latter's value is set here.
-    pub fn new(kind: &'static Kind, key: String, revision: u64, mut json: Value) -> Self {
+    pub fn new(kind: &'static ApiResource, key: String, revision: u64, mut json: Value) -> Self {
         if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".to_owned(), Value::String(revision.to_string()));
         }
@@ -83,7 +83,7 @@ impl Stored {
 
     /// `json` with whatever `metadata.resourceVersion` it has: what a write would have stored, had it not been a dry
     /// run.
-    pub fn as_is(kind: &'static Kind, key: String, revision: u64, json: Value) -> Self {
+    pub fn as_is(kind: &'static ApiResource, key: String, revision: u64, json: Value) -> Self {
         let json = canonical(kind, json);
         let metadata = json.get("metadata");
         let metadata = |field| metadata.and_then(|metadata| metadata.get(field));
@@ -108,7 +108,7 @@ impl Stored {
     /// A version whose bytes somebody else has put in the order of the wire: with this uid and revision, these labels,
     /// and nothing that marks it as deleted.
     pub fn recorded(
-        kind: &'static Kind,
+        kind: &'static ApiResource,
         key: String,
         uid: String,
         revision: u64,
@@ -209,7 +209,7 @@ impl Stored {
 
     /// The object with its type, as a GET or a watch event shows it, without newline. Of a table: what the row of the
     /// object carries.
-    pub fn encoded(&self, form: Form) -> Bytes {
+    pub fn encoded(&self, form: Representation) -> Bytes {
         match carried(form) {
             Carried::Nothing => Bytes::from_static(b"null"),
             Carried::Full => self.full.clone(),
@@ -225,9 +225,9 @@ impl Stored {
     }
 
     /// The object as an item of a list: built-in kinds leave their type out there.
-    pub fn write_item(&self, form: Form, out: &mut Vec<u8>) {
+    pub fn write_item(&self, form: Representation, out: &mut Vec<u8>) {
         let encoded = self.encoded(form);
-        if form == Form::Full && !self.kind.custom {
+        if form == Representation::Full && !self.kind.custom {
             out.push(b'{');
             out.extend_from_slice(&encoded[type_prefix(self.kind).len()..]);
         } else {
@@ -236,7 +236,7 @@ impl Stored {
     }
 
     /// The item as JSON value; [`Stored::write_item`] writes the same.
-    pub fn item_json(&self, form: Form) -> Value {
+    pub fn item_json(&self, form: Representation) -> Value {
         match carried(form) {
             Carried::Nothing => Value::Null,
             Carried::Full => {
@@ -292,11 +292,11 @@ enum Carried {
     Full,
 }
 
-fn carried(form: Form) -> Carried {
+fn carried(form: Representation) -> Carried {
     match form {
-        Form::Full => Carried::Full,
-        Form::Metadata(version) => Carried::Metadata(version),
-        Form::Table(table) => match table.object {
+        Representation::Full => Carried::Full,
+        Representation::Metadata(version) => Carried::Metadata(version),
+        Representation::Table(table) => match table.object {
             RowObject::None => Carried::Nothing,
             RowObject::Metadata => Carried::Metadata(table.version),
             RowObject::Full => Carried::Full,
@@ -305,7 +305,7 @@ fn carried(form: Form) -> Carried {
 }
 
 /// What the encoded form of a built-in kind starts with.
-fn type_prefix(kind: &Kind) -> String {
+fn type_prefix(kind: &ApiResource) -> String {
     format!(
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",",
         kind.kind,
@@ -320,7 +320,7 @@ fn pairs(labels: &Map<String, Value>) -> impl Iterator<Item = &str> {
 }
 
 /// What an object can be selected by, in the kind's order.
-fn selectable(kind: &Kind, json: &Value) -> Texts {
+fn selectable(kind: &ApiResource, json: &Value) -> Texts {
     let fields = kind.selectable.iter();
     fields
         .map(|field| match field.value(json) {
@@ -336,7 +336,7 @@ fn selectable(kind: &Kind, json: &Value) -> Texts {
 /// A custom resource is a map at every depth, hence sorted. A built-in kind is a struct; below its own fields the order
 /// is the manifest's, because the structs of pod specs and the like are not known here, only which of their fields are
 /// maps.
-pub fn canonical(kind: &Kind, json: Value) -> Value {
+pub fn canonical(kind: &ApiResource, json: Value) -> Value {
     let Value::Object(mut object) = json else {
         return json;
     };

@@ -3,15 +3,15 @@
 //! Sources: Kubernetes API docs ("API concepts"), apimachinery `meta/v1` `ListOptions` and `GetOptions`.
 
 use crate::continue_token::ContinueToken;
-use crate::kind::Kind;
-pub use crate::representation::{Form, MetaVersion, RowObject, TableForm};
+use crate::kind::ApiResource;
+pub use crate::representation::{MetaVersion, Representation, RowObject, TableForm};
 use crate::selector::Selector;
 
 /// A kind and perhaps a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collection {
     /// The kind.
-    pub kind: &'static Kind,
+    pub kind: &'static ApiResource,
     /// `None`: all namespaces, or a cluster-scoped kind.
     pub namespace: Option<String>,
 }
@@ -52,7 +52,7 @@ pub struct ListRequest {
     /// `continue`.
     pub continue_token: Option<ContinueToken>,
     /// How much of each object.
-    pub form: Form,
+    pub form: Representation,
 }
 
 /// A legal WATCH.
@@ -71,7 +71,7 @@ pub struct WatchRequest {
     /// `timeoutSeconds`.
     pub timeout_seconds: Option<i64>,
     /// How much of each object.
-    pub form: Form,
+    pub form: Representation,
 }
 
 /// A legal GET of one object.
@@ -86,5 +86,5 @@ pub struct GetRequest {
     /// `resourceVersion`.
     pub resource_version: RequestedVersion,
     /// How much of it.
-    pub form: Form,
+    pub form: Representation,
 }

@@ -2,7 +2,7 @@
 
 /// How much of each object is answered, from `Accept`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum Representation {
     /// All of it.
     Full,
     /// `as=PartialObjectMetadata` or `as=PartialObjectMetadataList`.

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::object::Stored;
-use crate::kind::{Kind, UnknownField};
+use crate::kind::{ApiResource, UnknownField};
 
 mod label_parser;
 
@@ -152,7 +152,7 @@ impl FieldSelector {
     }
 
     /// Are all fields selectable for this kind? The error is the server's message.
-    pub fn check(&self, kind: &Kind) -> Result<(), String> {
+    pub fn check(&self, kind: &ApiResource) -> Result<(), String> {
         for term in &self.terms {
             let known = matches!(term.field.as_str(), "metadata.name" | "metadata.namespace")
                 || kind.selectable.iter().any(|field| field.label == term.field);

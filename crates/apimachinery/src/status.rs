@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::Version;
 use crate::encode::encode_json;
-use crate::kind::Kind;
+use crate::kind::ApiResource;
 
 /// A Kubernetes Status with `status: Failure`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -131,7 +131,7 @@ impl Status {
     }
 
     /// 422: an object that does not validate, by its Kind.
-    pub fn invalid_object(kind: &Kind, name: &str, faults: &[Cause]) -> Self {
+    pub fn invalid_object(kind: &ApiResource, name: &str, faults: &[Cause]) -> Self {
         // Validation speaks of what is stored.
         let (group, _) = kind.storage();
         let what = if group.is_empty() {
@@ -143,7 +143,7 @@ impl Status {
     }
 
     /// 422: a review that does not say what it asks. It has neither Kind nor name.
-    pub fn invalid_review(kind: &Kind, faults: &[Cause]) -> Self {
+    pub fn invalid_review(kind: &ApiResource, faults: &[Cause]) -> Self {
         Self::invalid(
             &format!(".{}", kind.group),
             details_of("", kind.group, ""),
@@ -152,7 +152,7 @@ impl Status {
     }
 
     /// 422: an update without the version it is about, by its resource. Before 1.34 numbers are shown the Go way.
-    pub fn version_required(kind: &Kind, name: &str, version: Version) -> Self {
+    pub fn version_required(kind: &ApiResource, name: &str, version: Version) -> Self {
         let zero = if version == Version::V1_33 { "0x0" } else { "0" };
         Self::invalid(
             &kind.qualified(),
@@ -189,7 +189,7 @@ impl Status {
     }
 
     /// 403: something that is forbidden to everybody, for the reason given.
-    pub fn forbidden(kind: &Kind, name: &str, why: &str, causes: Vec<Cause>) -> Self {
+    pub fn forbidden(kind: &ApiResource, name: &str, why: &str, causes: Vec<Cause>) -> Self {
         Self::new(
             403,
             "Forbidden",
@@ -202,7 +202,7 @@ impl Status {
     }
 
     /// 403: nothing new comes into a namespace that ends.
-    pub fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) -> Self {
+    pub fn namespace_terminating(kind: &ApiResource, name: &str, namespace: &str) -> Self {
         let cause = Cause {
             reason: "NamespaceTerminating".to_owned(),
             message: format!("namespace {namespace} is being terminated"),
@@ -214,7 +214,7 @@ impl Status {
     }
 
     /// 409: the name is taken.
-    pub fn already_exists(kind: &Kind, name: &str) -> Self {
+    pub fn already_exists(kind: &ApiResource, name: &str) -> Self {
         Self::new(
             409,
             "AlreadyExists",
@@ -224,7 +224,7 @@ impl Status {
     }
 
     /// 409: every name made of the prefix was taken.
-    pub fn no_name_left(kind: &Kind, name: &str) -> Self {
+    pub fn no_name_left(kind: &ApiResource, name: &str) -> Self {
         Self::new(
             409,
             "AlreadyExists",
@@ -240,7 +240,7 @@ impl Status {
     }
 
     /// 409: the object is another one than the writer thinks; named by its resource.
-    pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+    pub fn conflict(kind: &ApiResource, name: &str, why: &str) -> Self {
         Self::new(
             409,
             "Conflict",
@@ -273,7 +273,7 @@ impl Status {
     }
 
     /// 409: the pod cannot be placed on a node.
-    pub fn not_bound(kind: &Kind, name: &str, why: &str) -> Self {
+    pub fn not_bound(kind: &ApiResource, name: &str, why: &str) -> Self {
         let part = format!("{}/binding", kind.plural);
         let message = format!("Operation cannot be fulfilled on {part} \"{name}\": pod {name} {why}");
         Self::new(409, "Conflict", message).with_details(details_of(name, kind.group, &part))
@@ -297,7 +297,7 @@ impl Status {
     }
 
     /// 409: a deletion means another object; named by its Kind.
-    pub fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Self {
+    pub fn precondition_failed(kind: &ApiResource, name: &str, why: &str) -> Self {
         let what = if kind.group.is_empty() {
             kind.kind.to_owned()
         } else {
@@ -362,7 +362,7 @@ impl Status {
     }
 
     /// The body that tells of a deletion: a Status with `status: Success`, without newline.
-    pub fn deleted(kind: &Kind, name: &str, uid: &str) -> Vec<u8> {
+    pub fn deleted(kind: &ApiResource, name: &str, uid: &str) -> Vec<u8> {
         encode_json(&serde_json::json!({
             "kind": "Status",
             "apiVersion": "v1",
@@ -373,7 +373,7 @@ impl Status {
     }
 
     /// 404: no such object. What is not stored is called by its singular.
-    pub fn not_found(kind: &Kind, name: &str) -> Self {
+    pub fn not_found(kind: &ApiResource, name: &str) -> Self {
         if !kind.is_stored() {
             let message = format!("{} \"{name}\" not found", kind.singular);
             return Self::new(404, "NotFound", message).with_details(details_of(
@@ -401,7 +401,7 @@ impl Status {
     }
 
     /// 405: a verb that the resource has not.
-    pub fn not_supported(kind: &Kind, verb: &str) -> Self {
+    pub fn not_supported(kind: &ApiResource, verb: &str) -> Self {
         let message = format!(
             "{verb} is not supported on resources of kind \"{}\"",
             kind.qualified()

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use serde_json::{Value, json};
 
 use crate::expression::{self, Answer, Expression, Failure, Object};
@@ -31,7 +31,7 @@ pub struct Request<'a> {
     /// `CREATE`, `UPDATE` or `DELETE`.
     pub operation: &'static str,
     /// Kind of the object.
-    pub kind: &'a Kind,
+    pub kind: &'a ApiResource,
     /// `status`, or empty.
     pub subresource: &'a str,
     /// Name of the object.

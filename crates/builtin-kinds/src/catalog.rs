@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::Version;
-pub use apimachinery::kind::Kind;
+pub use apimachinery::kind::ApiResource;
 
 /// Groups of a stock apiserver, in the order of `/apis`, with their versions, the preferred one first.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -38,31 +38,31 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// The Kind of `scale` subresources, whatever they belong to.
-pub fn scale() -> &'static Kind {
+pub fn scale() -> &'static ApiResource {
     &builtin::SCALE
 }
 
 /// The Kind of what is POSTed to a service account to get a token of it.
-pub fn token_request() -> &'static Kind {
+pub fn token_request() -> &'static ApiResource {
     &builtin::TOKEN_REQUEST
 }
 
 /// The Kind of what is POSTed to bind a pod to a node.
-pub fn binding() -> &'static Kind {
+pub fn binding() -> &'static ApiResource {
     builtin_core("bindings")
 }
 
 /// The Kind of what is POSTed to evict a pod.
-pub fn eviction() -> &'static Kind {
+pub fn eviction() -> &'static ApiResource {
     &builtin::EVICTION
 }
 
 /// The Kind of pods.
-pub fn pod() -> &'static Kind {
+pub fn pod() -> &'static ApiResource {
     builtin_core("pods")
 }
 
-fn builtin_core(plural: &str) -> &'static Kind {
+fn builtin_core(plural: &str) -> &'static ApiResource {
     builtin::rows()
         .find(|kind| kind.group.is_empty() && kind.plural == plural)
         .expect("the core group has the rows that are named here")
@@ -80,7 +80,7 @@ pub struct Group {
 /// The kinds that are served: those of the apiserver, and those that came with a definition.
 #[derive(Debug, Clone)]
 pub struct Catalog {
-    kinds: Vec<&'static Kind>,
+    kinds: Vec<&'static ApiResource>,
 }
 
 impl Catalog {
@@ -99,7 +99,7 @@ impl Catalog {
     }
 
     /// The kind of this group and plural, in the version that is stored.
-    pub fn find(&self, group: &str, plural: &str) -> Option<&'static Kind> {
+    pub fn find(&self, group: &str, plural: &str) -> Option<&'static ApiResource> {
         let mut kinds = self.kinds.iter().copied();
         kinds.find(|kind| {
             kind.group == group && kind.plural == plural && kind.shows.is_none_or(|(of, _)| of != group)
@@ -107,13 +107,13 @@ impl Catalog {
     }
 
     /// The kind of this group, version and plural.
-    pub fn find_version(&self, group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
+    pub fn find_version(&self, group: &str, version: &str, plural: &str) -> Option<&'static ApiResource> {
         let mut kinds = self.kinds.iter().copied();
         kinds.find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
     }
 
     /// The kind an object says it is.
-    pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+    pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<&'static ApiResource> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let mut kinds = self.kinds.iter().copied();
         kinds.find(|known| known.group == group && known.version == version && known.kind == kind)
@@ -125,7 +125,7 @@ impl Catalog {
     }
 
     /// All of them, those of the apiserver first.
-    pub fn kinds(&self) -> &[&'static Kind] {
+    pub fn kinds(&self) -> &[&'static ApiResource] {
         &self.kinds
     }
 
@@ -174,7 +174,7 @@ impl Catalog {
     }
 
     /// From now on these are the versions of a custom resource that are served; none: it is served no more.
-    pub fn define(&mut self, group: &str, plural: &str, versions: &[&'static Kind]) {
+    pub fn define(&mut self, group: &str, plural: &str, versions: &[&'static ApiResource]) {
         self.kinds
             .retain(|kind| !(kind.custom && kind.group == group && kind.plural == plural));
         self.kinds.extend_from_slice(versions);

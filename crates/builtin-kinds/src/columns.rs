@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -88,7 +88,7 @@ pub struct Row<'a> {
 
 impl Columns {
     /// Those a server of this version prints a kind with.
-    pub fn of(kind: &Kind, version: Version) -> Self {
+    pub fn of(kind: &ApiResource, version: Version) -> Self {
         if kind.custom {
             return Self::custom(kind, version);
         }
@@ -115,7 +115,7 @@ impl Columns {
         }
     }
 
-    fn custom(kind: &Kind, version: Version) -> Self {
+    fn custom(kind: &ApiResource, version: Version) -> Self {
         let default = recorded("probe.example.com", "widgets", version).unwrap_or_default();
         let columns = Definition::of(kind).map(|definition| definition.columns.as_slice());
         match columns {
@@ -179,7 +179,7 @@ impl Columns {
     }
 
     /// What is special about a row beside its cells, as JSON; most rows have nothing.
-    pub fn conditions(kind: &Kind, row: &Row<'_>) -> Option<Value> {
+    pub fn conditions(kind: &ApiResource, row: &Row<'_>) -> Option<Value> {
         ((kind.group, kind.plural) == ("", "pods")).then(|| pods::conditions(row))?
     }
 }

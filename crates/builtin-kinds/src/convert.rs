@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::object::{Stored, canonical};
 use serde_json::{Map, Value};
 
@@ -29,7 +29,7 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
 
 /// The object as this kind shows it. An object that was written under an earlier definition is read by the newer
 /// one, as from etcd.
-pub fn as_kind(object: &Arc<Stored>, kind: &'static Kind) -> Arc<Stored> {
+pub fn as_kind(object: &Arc<Stored>, kind: &'static ApiResource) -> Arc<Stored> {
     if object.kind == kind {
         return Arc::clone(object);
     }
@@ -37,7 +37,7 @@ pub fn as_kind(object: &Arc<Stored>, kind: &'static Kind) -> Arc<Stored> {
 }
 
 /// The same of a version that is not shared.
-pub fn converted(object: &Stored, kind: &'static Kind) -> Stored {
+pub fn converted(object: &Stored, kind: &'static ApiResource) -> Stored {
     let mut json = object.json();
     if object.kind.group != kind.group && kind.kind == "Event" {
         json = event(json, kind);
@@ -61,12 +61,12 @@ pub fn converted(object: &Stored, kind: &'static Kind) -> Stored {
 }
 
 /// Does this kind say what another version of its group stores in other words?
-fn is_other_words(kind: &Kind) -> bool {
+fn is_other_words(kind: &ApiResource) -> bool {
     !kind.custom && kind.shows.is_some_and(|(group, _)| group == kind.group)
 }
 
 /// The kind in whose words the objects of `kind` are stored.
-pub fn in_storage(kind: &'static Kind, catalog: &Catalog) -> &'static Kind {
+pub fn in_storage(kind: &'static ApiResource, catalog: &Catalog) -> &'static ApiResource {
     let stored = catalog
         .find(kind.group, kind.plural)
         .filter(|_| is_other_words(kind));
@@ -74,7 +74,7 @@ pub fn in_storage(kind: &'static Kind, catalog: &Catalog) -> &'static Kind {
 }
 
 /// An object of `kind` in the words in which it is stored, and read by tables.
-pub fn received(kind: &Kind, object: Value) -> Value {
+pub fn received(kind: &ApiResource, object: Value) -> Value {
     if is_other_words(kind) {
         autoscaler::to_v2(object)
     } else {
@@ -83,7 +83,7 @@ pub fn received(kind: &Kind, object: Value) -> Value {
 }
 
 /// An Event of one group in the words of the other.
-fn event(json: Value, kind: &Kind) -> Value {
+fn event(json: Value, kind: &ApiResource) -> Value {
     let Value::Object(fields) = json else { return json };
     let renamed = fields.into_iter().map(|(name, value)| {
         let known = EVENT_FIELDS

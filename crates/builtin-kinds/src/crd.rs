@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use apimachinery::Version;
-use apimachinery::kind::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
+use apimachinery::kind::{
+    ApiResource, Deletion, NameRule, Scale, ScaleSelector, SelectableField, UnknownField,
+};
 use apimachinery::status::Cause;
 use apimachinery::write::Subresource;
 use base64::Engine as _;
@@ -67,7 +69,7 @@ pub struct PrinterColumn {
 
 impl Definition {
     /// That of a custom resource; `None` for a built-in kind.
-    pub fn of(kind: &Kind) -> Option<&'static Self> {
+    pub fn of(kind: &ApiResource) -> Option<&'static Self> {
         kind.definition?.downcast_ref()
     }
 
@@ -127,7 +129,10 @@ impl Definition {
 ///
 /// # Errors
 /// What is wrong with it, each with its field, in the server's words.
-pub fn established(manifest: &Value, others: &[Value]) -> Result<(Value, Vec<&'static Kind>), Vec<String>> {
+pub fn established(
+    manifest: &Value,
+    others: &[Value],
+) -> Result<(Value, Vec<&'static ApiResource>), Vec<String>> {
     let mut definition = prepared(manifest.clone(), None);
     let faults = check::faults(&definition);
     if !faults.is_empty() {
@@ -146,7 +151,7 @@ pub fn established(manifest: &Value, others: &[Value]) -> Result<(Value, Vec<&'s
 
 /// Makes of a new object of a custom resource what is stored: sets what has a default. Gives what its schema does not know,
 /// and what is wrong with the rest, in the server's words.
-pub fn receive_new(kind: &Kind, object: &mut Value, version: Version) -> Vec<String> {
+pub fn receive_new(kind: &ApiResource, object: &mut Value, version: Version) -> Vec<String> {
     let Some(definition) = Definition::of(kind) else {
         return Vec::new();
     };
@@ -166,7 +171,7 @@ fn in_words(fault: &Cause) -> String {
 }
 
 /// What is wrong with a new object, by the definition of its kind, or as a definition.
-pub fn new_faults(kind: &Kind, object: &Value, version: Version) -> Vec<Cause> {
+pub fn new_faults(kind: &ApiResource, object: &Value, version: Version) -> Vec<Cause> {
     match Definition::of(kind) {
         Some(definition) => {
             let mut faults = definition.faults(object, None, version);
@@ -180,7 +185,7 @@ pub fn new_faults(kind: &Kind, object: &Value, version: Version) -> Vec<Cause> {
 
 /// What is wrong with what becomes of `old`.
 pub fn changed_faults(
-    kind: &Kind,
+    kind: &ApiResource,
     object: &Value,
     old: &Value,
     part: Option<Subresource>,
@@ -204,14 +209,14 @@ pub fn changed_faults(
 
 /// What the rules in CEL find wrong with an object that its schema allows; `old`: the object before an update. Also with a
 /// write of the status, the whole object is held against them.
-pub fn rule_faults(kind: &Kind, object: &Value, old: Option<&Value>) -> Found {
+pub fn rule_faults(kind: &ApiResource, object: &Value, old: Option<&Value>) -> Found {
     Definition::of(kind).map_or_else(Found::default, |definition| {
         rules::faults(&definition.structural, object, old)
     })
 }
 
 /// A scale needs numbers that are counts.
-fn replica_faults(kind: &Kind, object: &Value) -> Option<Cause> {
+fn replica_faults(kind: &ApiResource, object: &Value) -> Option<Cause> {
     let scale = kind.scale?;
     let value = object.pointer(scale.spec)?;
     let field = scale.spec.replace('/', ".");
@@ -261,7 +266,7 @@ pub fn terminating(definition: &Value) -> bool {
 
 /// The rows of a definition: one for each version that is served, none before its names are accepted and it is
 /// established. The same definition always gives the same rows.
-pub fn rows(definition: &Value) -> Vec<&'static Kind> {
+pub fn rows(definition: &Value) -> Vec<&'static ApiResource> {
     if !names::is_true(definition, "Established") {
         return Vec::new();
     }
@@ -309,19 +314,19 @@ impl Common {
 
 /// The one row of what a definition says of a version. Rows are for ever, so that requests and watches can hold them;
 /// there is one for each definition that was ever different.
-fn interned(common: &Common, version: &Value) -> &'static Kind {
-    static KNOWN: Mutex<BTreeMap<String, &'static Kind>> = Mutex::new(BTreeMap::new());
+fn interned(common: &Common, version: &Value) -> &'static ApiResource {
+    static KNOWN: Mutex<BTreeMap<String, &'static ApiResource>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let key = format!("{}{version}", common.digest);
     if let Some(kind) = known.get(&key) {
         return kind;
     }
-    let kind: &'static Kind = Box::leak(Box::new(row(common, version)));
+    let kind: &'static ApiResource = Box::leak(Box::new(row(common, version)));
     known.insert(key, kind);
     kind
 }
 
-fn row(common: &Common, version: &Value) -> Kind {
+fn row(common: &Common, version: &Value) -> ApiResource {
     let said = &common.said;
     let names = &said["names"];
     let (group, kind) = (lasting(&said["group"]), lasting(&names["kind"]));
@@ -345,7 +350,7 @@ fn row(common: &Common, version: &Value) -> Kind {
         structural: Schema::read(&schema),
         schema,
     };
-    Kind {
+    ApiResource {
         group,
         version: lasting(&version["name"]),
         plural: lasting(&names["plural"]),

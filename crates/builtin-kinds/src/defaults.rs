@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ mod aliases;
 
 /// Fills in what is left out. The object has the form of its struct ([`types::conform`]), and its order may be another
 /// one afterwards. False: nothing was left out, and nothing is changed.
-pub fn fill(kind: &Kind, object: &mut Value) -> bool {
+pub fn fill(kind: &ApiResource, object: &mut Value) -> bool {
     types::of(kind)
         .zip(object.as_object_mut())
         .is_some_and(|(known, object)| fill_struct(known, object))

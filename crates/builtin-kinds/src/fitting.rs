@@ -2,7 +2,7 @@
 //!
 //! It must not know requests.
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::object::OBJECT_META;
 use apimachinery::write::FieldValidation;
 use apimachinery::{Version, go_text};
@@ -16,7 +16,7 @@ use crate::types::Reading;
 /// # Errors
 /// Go's words for a value that does not fit, or for fields nobody knows or that come twice, where they are refused.
 pub fn fitting(
-    kind: &Kind,
+    kind: &ApiResource,
     read: Reading,
     validation: FieldValidation,
     version: Version,
@@ -69,7 +69,7 @@ fn drop_unknown_metadata(object: &mut Value) -> Vec<String> {
 ///
 /// # Errors
 /// Go's words for the first that has not.
-fn check_metadata(kind: &Kind, object: &Value) -> Result<(), String> {
+fn check_metadata(kind: &ApiResource, object: &Value) -> Result<(), String> {
     let wrong = |value: &Value, place: &str, go_type: &str| {
         format!(
             "json: cannot unmarshal {} into Go struct field {place} of type {go_type}",

@@ -7,7 +7,7 @@
 //! `util/managedfields`.
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::status::{Cause, Status};
 use serde_json::{Map, Value};
 
@@ -34,7 +34,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// One writer at one kind of objects.
 pub struct Ownership<'a> {
-    kind: &'a Kind,
+    kind: &'a ApiResource,
     schema: SchemaOf,
     manager: &'a str,
     /// `status`, `scale` …, or nothing.
@@ -53,7 +53,7 @@ enum SchemaOf {
 impl<'a> Ownership<'a> {
     /// Of what `manager` writes now.
     pub fn new(
-        kind: &'a Kind,
+        kind: &'a ApiResource,
         version: Version,
         manager: &'a str,
         subresource: &'a str,

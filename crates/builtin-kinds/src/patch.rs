@@ -1,7 +1,7 @@
 //! What a patch makes of an object. Whether the outcome may be stored is decided elsewhere.
 
 use apimachinery::encode::encode_json;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::{FieldValidation, Patch};
 use apimachinery::{Version, depth, go_text};
@@ -22,7 +22,7 @@ mod tree;
 /// 422 when an operation fails, or the outcome is no object of this kind; 400 and 500 for directives of a strategic
 /// merge patch that nobody knows.
 pub fn patched(
-    kind: &Kind,
+    kind: &ApiResource,
     current: &Value,
     patch: &Patch,
     duplicates: &[String],

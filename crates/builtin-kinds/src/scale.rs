@@ -4,7 +4,7 @@
 //! Source: kubernetes `pkg/registry/apps/deployment/storage/storage.go` (`scaleFromDeployment`), apiextensions
 //! `registry/customresource/etcd.go` (`scaleFromCustomResource`), apimachinery `meta/v1/helpers.go`.
 
-use apimachinery::kind::{Kind, Scale, ScaleSelector};
+use apimachinery::kind::{ApiResource, Scale, ScaleSelector};
 use apimachinery::object::Stored;
 use apimachinery::status::Status;
 use serde_json::{Map, Value, json};
@@ -26,7 +26,7 @@ pub fn of(object: &Stored) -> Result<Stored, Status> {
 }
 
 /// The same as JSON, in the order of the wire.
-pub fn shown(kind: &Kind, object: &Value) -> Result<Value, Status> {
+pub fn shown(kind: &ApiResource, object: &Value) -> Result<Value, Status> {
     let scale = kind.scale.ok_or_else(Status::unknown_path)?;
     let wanted = object.pointer(scale.spec).and_then(Value::as_i64);
     let Some(wanted) = wanted.or((!kind.custom).then_some(1)) else {

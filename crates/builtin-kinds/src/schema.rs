@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ pub enum Shape {
 
 impl Schema {
     /// Of the objects of a built-in kind; `None` for one that this version does not publish.
-    pub fn of_builtin(kind: &Kind, version: Version) -> Option<&'static Self> {
+    pub fn of_builtin(kind: &ApiResource, version: Version) -> Option<&'static Self> {
         let group = match kind.group {
             "" => "core",
             group => group.split('.').next().unwrap_or(group),

@@ -6,7 +6,7 @@
 //! Sources: etcd `server/embed/config.go` (`DefaultMaxRequestBytes`) and `client/v3/options.go`
 //! (`defaultMaxCallSendMsgSize`), which a kube-apiserver leaves as they are.
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use serde_json::Value;
 
 /// Bytes of an object that etcd takes.
@@ -20,7 +20,7 @@ pub(crate) const DEFAULT_BYTES_MAX: usize = 2 * MESSAGE_MAX;
 
 /// Why an object is too large to be stored, in a real server's words. Built-in kinds are stored in protobuf, which takes at
 /// least about three quarters of their JSON; above that the size is known well enough to be refused.
-pub fn refusal(kind: &Kind, object: &Value) -> Option<String> {
+pub fn refusal(kind: &ApiResource, object: &Value) -> Option<String> {
     let json = json_bytes(object);
     let bytes = if kind.custom { json } else { json / 4 * 3 };
     if bytes > MESSAGE_MAX {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use serde_json::{Map, Value};
 
 use crate::published;
@@ -118,13 +118,13 @@ pub enum Shape {
 }
 
 /// The struct of a built-in kind; `None` for custom resources.
-pub fn of(kind: &Kind) -> Option<&'static Struct> {
+pub fn of(kind: &ApiResource) -> Option<&'static Struct> {
     root(kind).map(|root| &types().structs[root.index])
 }
 
 /// An object of this kind that says nothing but that it has metadata, in the form of its struct; `None` for custom
 /// resources.
-pub fn zero(kind: &Kind, version: Version) -> Option<&'static Value> {
+pub fn zero(kind: &ApiResource, version: Version) -> Option<&'static Value> {
     let zero = || {
         let nothing = Value::Object(Map::from_iter([(
             "metadata".to_owned(),
@@ -135,7 +135,7 @@ pub fn zero(kind: &Kind, version: Version) -> Option<&'static Value> {
     root(kind).map(|root| root.zeros[published::nth(version)].get_or_init(zero))
 }
 
-fn root(kind: &Kind) -> Option<&'static Root> {
+fn root(kind: &ApiResource) -> Option<&'static Root> {
     if kind.custom {
         return None;
     }

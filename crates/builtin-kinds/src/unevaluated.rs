@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use serde_json::Value;
 
 use crate::expression::Expression;
@@ -49,7 +49,7 @@ pub const KINDS: [(&str, &str, &str); 6] = [
 ];
 
 /// The warnings for an object of this kind; none if a real server evaluates nothing of it that the fake does not.
-pub fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
+pub fn warnings(kind: &ApiResource, object: &Value) -> Vec<String> {
     let is_of = |(group, name, _): &&(&str, &str, &str)| (*group, *name) == (kind.group, kind.kind);
     let known = KINDS.iter().find(is_of);
     let known =

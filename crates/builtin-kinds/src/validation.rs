@@ -7,7 +7,7 @@
 //! Source: kubernetes `pkg/apis/*/validation`; apimachinery `api/validation`.
 
 use apimachinery::Version;
-use apimachinery::kind::{Kind, Review};
+use apimachinery::kind::{ApiResource, Review};
 use apimachinery::status::Cause;
 use apimachinery::write::Subresource;
 use serde_json::Value;
@@ -40,7 +40,7 @@ use indexes::Indexes;
 use place::Place;
 
 /// What is wrong with a new object of this name; empty: it can be stored.
-pub fn new_faults(kind: &Kind, object: &Value, name: &str, version: Version) -> Vec<Cause> {
+pub fn new_faults(kind: &ApiResource, object: &Value, name: &str, version: Version) -> Vec<Cause> {
     let mut found = ErrorList::default();
     metadata::new(kind, &object["metadata"], name, version, &mut found);
     if let Some(known) = types::of(kind) {
@@ -66,7 +66,7 @@ pub fn review_faults(review: Review, object: &Value, version: Version) -> Vec<Ca
 ///
 /// What was wrong already is nobody's fault now: only a script can have put it there.
 pub fn changed_faults(
-    kind: &Kind,
+    kind: &ApiResource,
     object: &Value,
     old: &Value,
     part: Option<Subresource>,

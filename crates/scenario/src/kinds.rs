@@ -2,7 +2,7 @@
 //! CustomResourceDefinitions. Defined by the model's catalog.
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::crd;
 use serde_json::Value;
@@ -62,18 +62,18 @@ impl Kinds {
     }
 
     /// Returns all kinds.
-    pub(crate) fn all(&self) -> &[&'static Kind] {
+    pub(crate) fn all(&self) -> &[&'static ApiResource] {
         self.catalog.kinds()
     }
 
     /// Returns the kind of this group and plural, in its storage version.
-    pub(crate) fn find(&self, group: &str, plural: &str) -> Option<&'static Kind> {
+    pub(crate) fn find(&self, group: &str, plural: &str) -> Option<&'static ApiResource> {
         self.catalog.find(group, plural)
     }
 
     /// Returns the kind of a target's resource (`configmaps`, `widgets.probe.example.com`); for a custom resource in
     /// its storage version.
-    pub(crate) fn by_resource(&self, resource: &str) -> Option<&'static Kind> {
+    pub(crate) fn by_resource(&self, resource: &str) -> Option<&'static ApiResource> {
         let mut named = self
             .all()
             .iter()
@@ -84,12 +84,12 @@ impl Kinds {
     }
 
     /// Returns the kind of a manifest.
-    pub(crate) fn by_api_version(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+    pub(crate) fn by_api_version(&self, api_version: &str, kind: &str) -> Option<&'static ApiResource> {
         self.catalog.find_kind(api_version, kind)
     }
 
     /// Returns the kind of a short form.
-    pub(crate) fn by_word(&self, word: &str) -> Option<&'static Kind> {
+    pub(crate) fn by_word(&self, word: &str) -> Option<&'static ApiResource> {
         let known = SHORT_WORDS.contains(&word);
         let mut kinds = self.all().iter().copied();
         kinds.find(|kind| known && kind.singular == word)

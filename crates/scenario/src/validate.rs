@@ -20,7 +20,7 @@ mod world;
 use std::path::Path;
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 
 use self::names::Names;
 use self::reach::Reach;
@@ -217,7 +217,10 @@ impl Validator<'_> {
         refs.into_iter().map(|reference| reference.value).collect()
     }
 
-    fn target(&mut self, target: Option<At<super::read::First<raw::Target>>>) -> (Target, &'static Kind) {
+    fn target(
+        &mut self,
+        target: Option<At<super::read::First<raw::Target>>>,
+    ) -> (Target, &'static ApiResource) {
         let target = target.map(|target| target.value.0);
         let resource = target.as_ref().and_then(|target| target.resource.as_ref());
         let info = match resource {
@@ -254,7 +257,7 @@ impl Validator<'_> {
     }
 
     /// Returns the kind of a resource name.
-    fn resource(&mut self, resource: &At<String>) -> Option<&'static Kind> {
+    fn resource(&mut self, resource: &At<String>) -> Option<&'static ApiResource> {
         let known = self.kinds.by_resource(&resource.value);
         if known.is_none() {
             let resources: Vec<String> = self.kinds.all().iter().map(|kind| kind.qualified()).collect();

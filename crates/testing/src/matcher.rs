@@ -61,13 +61,13 @@ pub(crate) enum Condition {
 /// The kinds of requests, as types: what a kind allows is a trait of it.
 pub mod kind {
     /// A kind of requests.
-    pub trait Kind {}
+    pub trait ApiResource {}
     /// A kind whose requests can be counted: all but later pages, which belong to their list.
-    pub trait Counted: Kind {}
+    pub trait Counted: ApiResource {}
     /// A kind whose requests have the name of an object in their path.
-    pub trait Named: Kind {}
+    pub trait Named: ApiResource {}
     /// A kind whose requests may be for a subresource.
-    pub trait WithSubresource: Kind {}
+    pub trait WithSubresource: ApiResource {}
 }
 
 macro_rules! kinds {
@@ -108,7 +108,7 @@ macro_rules! kinds {
             }
         }
 
-        impl kind::Kind for $name {}
+        impl kind::ApiResource for $name {}
         $(impl kind::$is for $name {})*
     )*};
 }
@@ -136,7 +136,7 @@ kinds! {
     Requests "REQUEST" "request" None, [Counted];
 }
 
-impl<K: kind::Kind> Matcher<K> {
+impl<K: kind::ApiResource> Matcher<K> {
     /// Only in this namespace. Requests for all namespaces are not in any.
     #[must_use]
     pub fn in_namespace(self, namespace: impl Into<String>) -> Self {

@@ -78,7 +78,7 @@ impl Ending {
     }
 }
 
-impl<K: kind::Kind> Rule<K> {
+impl<K: kind::ApiResource> Rule<K> {
     /// A rule on the next request that matches.
     pub fn on(matcher: Matcher<K>) -> Self {
         Self::new(When::Request(matcher.pattern))

@@ -7,8 +7,8 @@
 //! `endpoints/handlers/response.go`.
 
 use apimachinery::go_text;
-use apimachinery::kind::Kind;
-use apimachinery::options::{Form, MetaVersion, RowObject, TableForm};
+use apimachinery::kind::ApiResource;
+use apimachinery::options::{MetaVersion, Representation, RowObject, TableForm};
 use apimachinery::path::query_pairs;
 use apimachinery::status::Status;
 
@@ -42,7 +42,11 @@ pub(super) enum Writing {
 ///
 /// # Errors
 /// 406 when nothing asked for can be written.
-pub(super) fn form(request: &HttpRequest, shape: Shape, kind: &Kind) -> Result<Form, Status> {
+pub(super) fn form(
+    request: &HttpRequest,
+    shape: Shape,
+    kind: &ApiResource,
+) -> Result<Representation, Status> {
     let accept = request.header("accept").unwrap_or_default();
     if !kind.custom && !is_routed(accept) {
         return Err(Status::unrouted_answer(shape != Shape::Object));
@@ -57,14 +61,14 @@ pub(super) fn form(request: &HttpRequest, shape: Shape, kind: &Kind) -> Result<F
         ]));
     }
     Ok(match chosen.transform {
-        None => Form::Full,
-        Some((Transform::Table, version)) => Form::Table(TableForm {
+        None => Representation::Full,
+        Some((Transform::Table, version)) => Representation::Table(TableForm {
             version,
             object: included(request).unwrap_or(RowObject::Metadata),
         }),
         // An event whose object cannot be had in another form is sent as it is.
-        Some((Transform::List, _)) if shape == Shape::Watch => Form::Full,
-        Some((Transform::Object | Transform::List, version)) => Form::Metadata(version),
+        Some((Transform::List, _)) if shape == Shape::Watch => Representation::Full,
+        Some((Transform::Object | Transform::List, version)) => Representation::Metadata(version),
     })
 }
 
@@ -78,7 +82,7 @@ pub(super) fn no_table() -> Status {
 /// # Errors
 /// 406 when the form is one of a list and the answer is an object, or the other way round; 400 for an `includeObject`
 /// nobody knows.
-pub(super) fn fit(request: &HttpRequest, shape: Shape, kind: &Kind) -> Result<(), Status> {
+pub(super) fn fit(request: &HttpRequest, shape: Shape, kind: &ApiResource) -> Result<(), Status> {
     let chosen = choose(request.header("accept").unwrap_or_default());
     match (chosen.and_then(|chosen| chosen.transform), shape) {
         (Some((Transform::Table, _)), _) => included(request).map(|_| ()),
@@ -160,7 +164,7 @@ fn is_routed(accept: &str) -> bool {
 }
 
 /// Nobody lists protobuf as a type to ask for to someone who did, and is refused.
-fn not_acceptable(accept: &str, kind: &Kind, shape: Shape) -> Status {
+fn not_acceptable(accept: &str, kind: &ApiResource, shape: Shape) -> Status {
     let protobuf = clauses(accept).iter().any(Clause::is_protobuf);
     match (protobuf && !kind.custom, shape) {
         (true, Shape::Watch) => Status::not_acceptable(&["application/json;stream=watch"]),

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::status::Status;
 use apimachinery::write::FieldValidation;
 use apimachinery::{Version, depth, go_text};
@@ -38,7 +38,7 @@ pub(super) fn content_type(request: &HttpRequest) -> Option<String> {
 ///
 /// # Errors
 /// 415. Definitions of custom resources are not read from protobuf, as they are by real servers, and the list says so.
-pub(super) fn media_type(request: &HttpRequest, kind: &Kind) -> Result<MediaType, Status> {
+pub(super) fn media_type(request: &HttpRequest, kind: &ApiResource) -> Result<MediaType, Status> {
     match content_type(request).as_deref() {
         None | Some("" | "application/json") => Ok(MediaType::Json),
         Some("application/yaml") => Ok(MediaType::Yaml),
@@ -60,7 +60,7 @@ pub(super) fn media_type(request: &HttpRequest, kind: &Kind) -> Result<MediaType
 pub(super) fn object(
     body: &[u8],
     media_type: MediaType,
-    kind: &Kind,
+    kind: &ApiResource,
     validation: FieldValidation,
     version: Version,
 ) -> Result<(Value, Vec<String>), Status> {
@@ -152,7 +152,7 @@ fn json(body: &[u8]) -> Result<Value, String> {
 }
 
 /// The same, read as the object of a kind.
-fn typed_json(body: &[u8], kind: &Kind, version: Version) -> Result<Reading, String> {
+fn typed_json(body: &[u8], kind: &ApiResource, version: Version) -> Result<Reading, String> {
     let read = types::read_text(kind, body, version).map_err(|error| no_json(body, &error))?;
     check_tree(&read.object)?;
     Ok(read)
@@ -194,7 +194,7 @@ fn check_tree(value: &Value) -> Result<(), String> {
     if value.is_object() {
         return Ok(());
     }
-    let of_type = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+    let of_type = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; ApiResource string \
                    \"json:\\\"kind,omitempty\\\"\" }";
     Err(format!(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {of_type}",
@@ -203,7 +203,7 @@ fn check_tree(value: &Value) -> Result<(), String> {
 }
 
 /// Why an object of one kind is none of another: both known, or the sent one not.
-fn unknown_conversion(kind: &Kind, api_version: &str, sent: &str) -> String {
+fn unknown_conversion(kind: &ApiResource, api_version: &str, sent: &str) -> String {
     let sent_version = if api_version.is_empty() {
         kind.api_version()
     } else {

@@ -3,7 +3,7 @@
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::path::{ResourcePath, decoded_path};
 use builtin_kinds::catalog::Catalog;
 
@@ -14,14 +14,14 @@ use super::document::{Discovery, Document};
 pub(super) enum Route {
     /// To a collection.
     Collection {
-        kind: &'static Kind,
+        kind: &'static ApiResource,
         namespace: Option<String>,
         /// Below the deprecated `/watch/` prefix.
         watch: bool,
     },
     /// To one object, or to a subresource of it.
     Object {
-        kind: &'static Kind,
+        kind: &'static ApiResource,
         namespace: Option<String>,
         name: String,
         subresource: Option<String>,
@@ -30,7 +30,7 @@ pub(super) enum Route {
     },
     /// To something that discovery shows and nothing is stored of: reviews, bindings, component statuses.
     Unstored {
-        kind: &'static Kind,
+        kind: &'static ApiResource,
         namespace: Option<String>,
         /// `None`: the collection.
         name: Option<String>,
@@ -40,7 +40,7 @@ pub(super) enum Route {
     /// To one object of which the path leaves the name or the namespace empty: refused in these words.
     Incomplete(&'static str),
     /// To a subresource of a custom object whose name the path leaves empty.
-    Nameless(&'static Kind),
+    Nameless(&'static ApiResource),
     /// Nowhere, below a group that the apiserver itself serves: refused as a Status.
     Unknown,
     /// Nowhere at all: refused as plain text.
@@ -113,7 +113,7 @@ fn below_version(path: &ResourcePath<'_>, catalog: &Catalog) -> Route {
     let watch = path.verb == Some("watch");
     let plain = path.verb.is_none() || watch && path.subresource.is_none();
     let is_known = plain && path.subresource != Some("");
-    let ends = |kind: &Kind| {
+    let ends = |kind: &ApiResource| {
         let part = path.subresource.unwrap_or_default();
         let known = kind.subresources().iter().any(|known| known.name == part);
         // What is behind a proxied object is its own affair; of a custom object, anything is a part that is not there.

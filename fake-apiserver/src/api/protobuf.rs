@@ -4,7 +4,7 @@
 //!
 //! Source: apimachinery `runtime/serializer/protobuf`, `runtime/generated.proto`, `meta/v1/generated.proto`.
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use builtin_kinds::types;
 use prost::Message;
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ const MAGIC: &[u8] = b"k8s\0";
 ///
 /// # Errors
 /// Why it has none.
-pub(super) fn object(body: &[u8], kind: &Kind) -> Result<Value, String> {
+pub(super) fn object(body: &[u8], kind: &ApiResource) -> Result<Value, String> {
     let (mut object, message) = opened(body)?;
     if object
         .get("kind")

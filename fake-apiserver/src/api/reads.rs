@@ -3,7 +3,7 @@
 //! It must not know what a path leads to.
 
 use apimachinery::continue_token::ContinueToken;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::options::{
     Collection, GetRequest, ListRequest, RequestedVersion, VersionMatch, WatchRequest,
 };
@@ -101,7 +101,7 @@ pub(super) fn read_collection(
 }
 
 /// The selector with the name of a deprecated watch path, and only with fields the kind knows.
-fn restricted_to(mut selector: Selector, name: Option<&str>, kind: &Kind) -> Result<Selector, Status> {
+fn restricted_to(mut selector: Selector, name: Option<&str>, kind: &ApiResource) -> Result<Selector, Status> {
     selector.fields.check(kind).map_err(Status::bad_request)?;
     match name {
         Some(name) if selector.fields.is_empty() => selector.fields = FieldSelector::name(name),

@@ -1,7 +1,7 @@
 //! What was asked, once parsed: past this point nobody asks whether an option is legal.
 
 use apimachinery::kind::Review;
-use apimachinery::options::{Collection, Form, GetRequest, ListRequest, WatchRequest};
+use apimachinery::options::{Collection, GetRequest, ListRequest, Representation, WatchRequest};
 use serde_json::Value;
 
 use super::document::Document;
@@ -94,7 +94,7 @@ pub struct ReviewRequest {
     /// Who asks: `fieldManager`, or the program's name.
     pub manager: String,
     /// How much of it is answered; never a table.
-    pub form: Form,
+    pub form: Representation,
     /// Texts of `Warning` headers.
     pub warnings: Vec<String>,
 }

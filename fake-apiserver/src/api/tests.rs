@@ -360,41 +360,45 @@ const META: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1
 const META_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 #[rstest]
-#[case::nothing("", CM, Ok(Form::Full))]
-#[case::json("application/json, */*", CM, Ok(Form::Full))]
-#[case::protobuf_first("application/vnd.kubernetes.protobuf,application/json", CM, Ok(Form::Full))]
-#[case::metadata_list(META_LIST, CM, Ok(Form::Metadata(MetaVersion::V1)))]
+#[case::nothing("", CM, Ok(Representation::Full))]
+#[case::json("application/json, */*", CM, Ok(Representation::Full))]
+#[case::protobuf_first(
+    "application/vnd.kubernetes.protobuf,application/json",
+    CM,
+    Ok(Representation::Full)
+)]
+#[case::metadata_list(META_LIST, CM, Ok(Representation::Metadata(MetaVersion::V1)))]
 #[case::metadata_list_of_any_order(
     "application/json;v=v1;g=meta.k8s.io;as=PartialObjectMetadataList",
     CM,
-    Ok(Form::Metadata(MetaVersion::V1))
+    Ok(Representation::Metadata(MetaVersion::V1))
 )]
 #[case::metadata_protobuf_first(
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
     CM,
-    Ok(Form::Metadata(MetaVersion::V1))
+    Ok(Representation::Metadata(MetaVersion::V1))
 )]
-#[case::metadata_watch(META, &format!("{CM}?watch=1"), Ok(Form::Metadata(MetaVersion::V1)))]
-#[case::metadata_object(META, &format!("{CM}/cm-1"), Ok(Form::Metadata(MetaVersion::V1)))]
-#[case::heavier_clause(&format!("{META_LIST};q=0.5,application/json;q=0.9"), CM, Ok(Form::Full))]
+#[case::metadata_watch(META, &format!("{CM}?watch=1"), Ok(Representation::Metadata(MetaVersion::V1)))]
+#[case::metadata_object(META, &format!("{CM}/cm-1"), Ok(Representation::Metadata(MetaVersion::V1)))]
+#[case::heavier_clause(&format!("{META_LIST};q=0.5,application/json;q=0.9"), CM, Ok(Representation::Full))]
 #[case::table(
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
     CM,
-    Ok(Form::Table(TableForm { version: MetaVersion::V1, object: RowObject::Metadata }))
+    Ok(Representation::Table(TableForm { version: MetaVersion::V1, object: RowObject::Metadata }))
 )]
 #[case::old_table_with_objects(
     "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
     &format!("{CM}?includeObject=Object"),
-    Ok(Form::Table(TableForm { version: MetaVersion::V1beta1, object: RowObject::Full }))
+    Ok(Representation::Table(TableForm { version: MetaVersion::V1beta1, object: RowObject::Full }))
 )]
 #[case::unknown_table_then_json(
     "application/json;as=Table;v=v2;g=meta.k8s.io,application/json",
     CM,
-    Ok(Form::Full)
+    Ok(Representation::Full)
 )]
-#[case::version_without_kind("application/json;v=v1,application/yaml", CM, Ok(Form::Full))]
-#[case::list_form_of_a_watch(META_LIST, &format!("{CM}?watch=1"), Ok(Form::Full))]
-#[case::custom_wildcard("application/*", WD, Ok(Form::Full))]
+#[case::version_without_kind("application/json;v=v1,application/yaml", CM, Ok(Representation::Full))]
+#[case::list_form_of_a_watch(META_LIST, &format!("{CM}?watch=1"), Ok(Representation::Full))]
+#[case::custom_wildcard("application/*", WD, Ok(Representation::Full))]
 #[case::object_form_of_a_list(
     META,
     CM,
@@ -411,7 +415,7 @@ const META_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8
 fn accept_says_how_much_of_an_object_is_shown(
     #[case] accept: &str,
     #[case] target: &str,
-    #[case] expected: Result<Form, &str>,
+    #[case] expected: Result<Representation, &str>,
 ) {
     let request = request(Method::GET, target, &[("accept", accept)]);
     let parsed = parse(&request, &Catalog::of_scenarios(NEWEST), NEWEST);

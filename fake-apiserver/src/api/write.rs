@@ -5,8 +5,8 @@
 //! deletion" in the API concepts page; RFC 6902 and RFC 7386 for patches.
 
 use apimachinery::Version;
-use apimachinery::kind::{Deletion, Kind, Review};
-use apimachinery::options::{Collection, Form, ListRequest};
+use apimachinery::kind::{ApiResource, Deletion, Review};
+use apimachinery::options::{Collection, ListRequest, Representation};
 use apimachinery::status::Status;
 use apimachinery::write::{FieldValidation, Patch, Subresource};
 use builtin_kinds::catalog;
@@ -37,7 +37,7 @@ pub struct WriteRequest {
     /// `dryRun=All`: answer as if, and store nothing.
     pub dry_run: bool,
     /// How much of the object is answered.
-    pub form: Form,
+    pub form: Representation,
     /// Who writes: `fieldManager`, or the program's name.
     pub manager: String,
     /// Texts of `Warning` headers.
@@ -99,7 +99,7 @@ pub enum WriteAction {
         /// The body.
         binding: Box<Value>,
         /// What it was POSTed to: pods, or bindings.
-        resource: &'static Kind,
+        resource: &'static ApiResource,
     },
     /// POST of an eviction: a deletion that budgets can forbid.
     Evict {
@@ -211,7 +211,7 @@ pub(super) fn parse_review(
         version,
     };
     let (object, form, warnings) = asked.object("CreateOptions", asked.collection.kind)?;
-    if matches!(form, Form::Table(_)) {
+    if matches!(form, Representation::Table(_)) {
         return Err(accept::no_table());
     }
     Ok(ReviewRequest {
@@ -329,7 +329,11 @@ impl Asked<'_> {
 
     /// The object of a create or update, the form of the answer, and what is to be warned of. `options` is the kind of
     /// its options.
-    fn object(&self, options: &str, kind: &'static Kind) -> Result<(Value, Form, Vec<String>), Status> {
+    fn object(
+        &self,
+        options: &str,
+        kind: &'static ApiResource,
+    ) -> Result<(Value, Representation, Vec<String>), Status> {
         let form = self.form()?;
         bounded(self.request)?;
         let media_type = body::media_type(self.request, kind)?;
@@ -340,7 +344,7 @@ impl Asked<'_> {
         Ok((object, form, warnings))
     }
 
-    fn form(&self) -> Result<Form, Status> {
+    fn form(&self) -> Result<Representation, Status> {
         accept::form(self.request, Shape::Object, self.collection.kind)
     }
 
@@ -356,7 +360,7 @@ impl Asked<'_> {
         }
     }
 
-    fn into_write(self, action: WriteAction, form: Form, warnings: Vec<String>) -> WriteRequest {
+    fn into_write(self, action: WriteAction, form: Representation, warnings: Vec<String>) -> WriteRequest {
         WriteRequest {
             dry_run: self.options.dry_run(),
             manager: self.manager(),

@@ -1,6 +1,6 @@
 //! Classification of requests before they are answered: verb (also of rejected requests), collection, and re-encoded query.
 
-use apimachinery::options::{Collection, Form};
+use apimachinery::options::{Collection, Representation};
 use trace::record::Verb;
 
 use crate::api;
@@ -45,14 +45,14 @@ fn watch_verb(query: &[(String, String)]) -> Verb {
     }
 }
 
-pub(super) fn form_of(request: &Request) -> Form {
+pub(super) fn form_of(request: &Request) -> Representation {
     match request {
         Request::List(request) => request.form,
         Request::Watch(request) => request.form,
         Request::Get(request) => request.form,
         Request::Write(request) => request.form,
         Request::Review(request) => request.form,
-        Request::Connect(_) | Request::Document(_) => Form::Full,
+        Request::Connect(_) | Request::Document(_) => Representation::Full,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use apimachinery::kind::Kind;
-use apimachinery::options::{Collection, Form};
+use apimachinery::kind::ApiResource;
+use apimachinery::options::{Collection, Representation};
 use apimachinery::status::Status;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::types;
@@ -241,7 +241,7 @@ impl ApiServer {
     }
 
     /// Creates a cluster-scoped object as a client would.
-    fn create(&mut self, kind: &'static Kind, object: Value) -> Result<(), Status> {
+    fn create(&mut self, kind: &'static ApiResource, object: Value) -> Result<(), Status> {
         let version = self.settings.version;
         let object = types::conform(kind, &object, version)
             .map_err(Status::bad_request)?
@@ -253,7 +253,7 @@ impl ApiServer {
             },
             action: WriteAction::Create { object },
             dry_run: false,
-            form: Form::Full,
+            form: Representation::Full,
             manager: "kube-apiserver".to_owned(),
             warnings: Vec::new(),
         };

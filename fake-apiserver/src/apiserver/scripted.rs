@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use apimachinery::ObjectRef;
 use apimachinery::encode::encode_json;
-use apimachinery::options::Form;
+use apimachinery::options::Representation;
 use bytes::Bytes;
 use scenario::{Expected, ObjectName, RawFrame, SentObject};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::model::WatchFrame;
 
 impl ApiServer {
     /// Returns the object of a scripted event; `None` if it does not exist.
-    pub(super) fn sent_object(&self, object: &SentObject, form: Form) -> Option<Value> {
+    pub(super) fn sent_object(&self, object: &SentObject, form: Representation) -> Option<Value> {
         match object {
             SentObject::Stored(name) => {
                 let stored = self.model.object(name)?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::object::Stored;
-use apimachinery::options::Form;
+use apimachinery::options::Representation;
 
 use super::write::Outcome;
 use super::{Model, Objects, Written};
@@ -83,8 +83,8 @@ impl Model {
         let place = self.places.get(&then.kind.storage())?;
         let current = self.storage.current(*place).get(then.key.as_str()).cloned();
         let same = current.as_ref().is_some_and(|current| {
-            let at_its_revision = || then.at_revision(current.revision).encoded(Form::Full);
-            Arc::ptr_eq(current, then) || current.encoded(Form::Full) == at_its_revision()
+            let at_its_revision = || then.at_revision(current.revision).encoded(Representation::Full);
+            Arc::ptr_eq(current, then) || current.encoded(Representation::Full) == at_its_revision()
         });
         (!same).then(|| {
             self.carry_out(

@@ -113,7 +113,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use apimachinery::Version;
-    use apimachinery::options::Form;
+    use apimachinery::options::Representation;
     use rstest::rstest;
     use scenario::ServerSettings;
 
@@ -145,7 +145,8 @@ mod tests {
         assert_eq!(model.revision(), revision + written.len() as u64);
         for Written { stored, .. } in &written {
             let built = Stored::new(stored.kind, stored.key.clone(), stored.revision, stored.json());
-            let text = |stored: &Stored| String::from_utf8_lossy(&stored.encoded(Form::Full)).into_owned();
+            let text =
+                |stored: &Stored| String::from_utf8_lossy(&stored.encoded(Representation::Full)).into_owned();
             assert_eq!(text(stored), text(&built));
             assert_eq!(
                 stored.labels().collect::<Vec<_>>(),

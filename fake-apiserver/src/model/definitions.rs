@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::object::Stored;
 use apimachinery::time::timestamp;
 use builtin_kinds::crd::names::Taken;
@@ -56,7 +56,7 @@ impl Model {
     }
 
     /// Remembers that something changed which the controllers have to look at.
-    pub(in crate::model) fn unsettle(&mut self, kind: &Kind, key: &str) {
+    pub(in crate::model) fn unsettle(&mut self, kind: &ApiResource, key: &str) {
         if kind.defines {
             self.unsettled.insert(key.to_owned());
         } else if kind.custom && !kind.allows("create") {
@@ -79,14 +79,14 @@ impl Model {
         written
     }
 
-    fn current(&self, kind: &'static Kind, key: &str) -> Option<Arc<Stored>> {
+    fn current(&self, kind: &'static ApiResource, key: &str) -> Option<Arc<Stored>> {
         self.objects(kind).get(key).cloned()
     }
 
     fn settle_one(
         &mut self,
         now: Duration,
-        kind: &'static Kind,
+        kind: &'static ApiResource,
         stored: &Arc<Stored>,
         written: &mut Vec<Written>,
     ) {
@@ -116,7 +116,7 @@ impl Model {
     fn clean_up(
         &mut self,
         now: Duration,
-        kind: &'static Kind,
+        kind: &'static ApiResource,
         stored: &Arc<Stored>,
         mut definition: Value,
         written: &mut Vec<Written>,
@@ -161,7 +161,7 @@ impl Model {
             return;
         };
         let groups = self.catalog.groups();
-        let had: Vec<&'static Kind> = self.rows_of(&gone);
+        let had: Vec<&'static ApiResource> = self.rows_of(&gone);
         self.catalog.define(&gone.group, &gone.plural, &[]);
         if let Some(kind) = had.first() {
             self.storage.relist(self.place(kind));
@@ -213,7 +213,7 @@ impl Model {
         }
     }
 
-    fn rows_of(&self, of: &Installed) -> Vec<&'static Kind> {
+    fn rows_of(&self, of: &Installed) -> Vec<&'static ApiResource> {
         let kinds = self.catalog.kinds().iter().copied();
         kinds
             .filter(|kind| kind.custom && kind.group == of.group && kind.plural == of.plural)
@@ -230,7 +230,7 @@ impl Model {
     }
 
     /// The names the other definitions of its group hold.
-    fn taken(&self, kind: &'static Kind, definition: &Stored) -> Taken {
+    fn taken(&self, kind: &'static ApiResource, definition: &Stored) -> Taken {
         let group = definition.json()["spec"]["group"].clone();
         let others = self.objects(kind).values();
         let others: Vec<Value> = others
@@ -291,7 +291,7 @@ impl Model {
     fn put(
         &mut self,
         now: Duration,
-        kind: &'static Kind,
+        kind: &'static ApiResource,
         last: &Arc<Stored>,
         mut definition: Value,
         written: &mut Vec<Written>,

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use apimachinery::ObjectRef;
 use apimachinery::object::Stored;
-use apimachinery::options::{Form, MetaVersion};
+use apimachinery::options::{MetaVersion, Representation};
 use bytes::Bytes;
 use watchcache::Change;
 
@@ -22,11 +22,11 @@ impl Lines {
     }
 
     /// Returns the line that sends `shown` for `change`; `None` for a representation that differs from watch to watch.
-    pub(super) fn line(&self, change: Change, form: Form, shown: &Stored) -> Option<Bytes> {
+    pub(super) fn line(&self, change: Change, form: Representation, shown: &Stored) -> Option<Bytes> {
         let column = match form {
-            Form::Full => 0,
-            Form::Metadata(MetaVersion::V1) => 1,
-            Form::Metadata(MetaVersion::V1beta1) | Form::Table(_) => return None,
+            Representation::Full => 0,
+            Representation::Metadata(MetaVersion::V1) => 1,
+            Representation::Metadata(MetaVersion::V1beta1) | Representation::Table(_) => return None,
         };
         let made = self.lines[change as usize * 2 + column]
             .get_or_init(|| line(change.word(), &shown.encoded(form)));

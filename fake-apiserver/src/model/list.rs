@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::object::Stored;
 use apimachinery::options::{GetRequest, ListRequest};
 use apimachinery::selector::Selector;
@@ -158,7 +158,7 @@ impl Model {
         }
     }
 
-    fn read(&self, kind: &'static Kind, replica: Replica, arrived: Duration) -> Read {
+    fn read(&self, kind: &'static ApiResource, replica: Replica, arrived: Duration) -> Read {
         Read {
             resource: self.place(kind),
             replica: replica_id(replica),

@@ -41,7 +41,7 @@ impl Model {
 mod tests {
     use std::time::Duration;
 
-    use apimachinery::options::{Collection, Form};
+    use apimachinery::options::{Collection, Representation};
     use scenario::ServerSettings;
     use serde_json::Value;
 
@@ -77,7 +77,7 @@ mod tests {
                     object: json!({ "metadata": { "name": "n" } }),
                 },
                 dry_run: false,
-                form: Form::Full,
+                form: Representation::Full,
                 manager: "kube-apiserver".to_owned(),
                 warnings: Vec::new(),
             };

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::object::{Stored, decode};
-use apimachinery::options::Form;
+use apimachinery::options::Representation;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
@@ -26,9 +26,9 @@ const PIECE: usize = 64 * 1024;
 #[derive(Debug, Clone)]
 pub struct Page {
     /// Kind of the items.
-    pub kind: &'static Kind,
+    pub kind: &'static ApiResource,
     /// Representation of the items.
-    pub form: Form,
+    pub form: Representation,
     /// `metadata.resourceVersion`; 0: none, because the kind is not stored.
     pub resource_version: u64,
     /// `metadata.continue`.
@@ -46,7 +46,7 @@ pub struct Page {
 impl Page {
     /// Encodes the body, with its newline.
     pub fn encode(&self) -> Bytes {
-        if let Form::Table(table) = self.form {
+        if let Representation::Table(table) = self.form {
             let mut out = table::page(self, table, &self.metadata());
             out.push(b'\n');
             return out.into();
@@ -70,8 +70,10 @@ impl Page {
     /// Returns the bytes of [`Page::encode`] piecemeal.
     pub fn into_text(self) -> PageText {
         let printer = match self.form {
-            Form::Table(table) => Some(table::Printer::new(self.kind, table, self.version, self.read_at)),
-            Form::Full | Form::Metadata(_) => None,
+            Representation::Table(table) => {
+                Some(table::Printer::new(self.kind, table, self.version, self.read_at))
+            }
+            Representation::Full | Representation::Metadata(_) => None,
         };
         let (before, after) = match &printer {
             Some(printer) => (printer.begin(&self.metadata(), true), b"]}\n".to_vec()),
@@ -89,7 +91,7 @@ impl Page {
     /// Returns the list as JSON in the key order of the wire, for a script that edits it; [`encode_json`] and a newline make
     /// the body of it.
     pub fn to_json(&self) -> Value {
-        if let Form::Table(_) = self.form {
+        if let Representation::Table(_) = self.form {
             return decode(&self.encode());
         }
         let mut list = self.envelope();
@@ -101,7 +103,7 @@ impl Page {
     }
 
     fn metadata(&self) -> Map<String, Value> {
-        let custom = self.kind.custom && self.form == Form::Full;
+        let custom = self.kind.custom && self.form == Representation::Full;
         let mut metadata = Map::new();
         if self.resource_version > 0 {
             let version = self.resource_version.to_string();
@@ -121,11 +123,13 @@ impl Page {
 
     /// Returns the list with empty `items`.
     fn envelope(&self) -> Map<String, Value> {
-        let custom = self.kind.custom && self.form == Form::Full;
+        let custom = self.kind.custom && self.form == Representation::Full;
         let metadata = self.metadata();
         let (kind, api_version) = match self.form {
-            Form::Full | Form::Table(_) => (self.kind.list_kind.to_owned(), self.kind.api_version()),
-            Form::Metadata(version) => (
+            Representation::Full | Representation::Table(_) => {
+                (self.kind.list_kind.to_owned(), self.kind.api_version())
+            }
+            Representation::Metadata(version) => (
                 "PartialObjectMetadataList".to_owned(),
                 version.api_version().to_owned(),
             ),
@@ -154,7 +158,7 @@ impl Page {
                 out.extend_from_slice(&encode_json(value));
                 continue;
             }
-            if matches!(self.form, Form::Metadata(_)) && self.items.is_empty() {
+            if matches!(self.form, Representation::Metadata(_)) && self.items.is_empty() {
                 // A nil slice in Go.
                 out.extend_from_slice(b"null");
             } else {

@@ -11,9 +11,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::object::Stored;
-use apimachinery::options::{Collection, Form};
+use apimachinery::options::{Collection, Representation};
 use apimachinery::status::{Cause, Status};
 use apimachinery::time::timestamp;
 use apimachinery::write::Subresource;
@@ -72,9 +72,9 @@ struct Writer<'a> {
     /// `None`: the server itself.
     asker: Option<Asker<'a>>,
     /// In whose words the object is stored; the request may have others.
-    kind: &'static Kind,
+    kind: &'static ApiResource,
     dry_run: bool,
-    form: Form,
+    form: Representation,
     manager: String,
     warnings: Vec<String>,
     written: Vec<Written>,
@@ -183,12 +183,12 @@ impl Writer<'_> {
         }
     }
 
-    fn kind(&self) -> &'static Kind {
+    fn kind(&self) -> &'static ApiResource {
         self.kind
     }
 
     /// The kind in whose words the writer speaks.
-    fn asked(&self) -> &'static Kind {
+    fn asked(&self) -> &'static ApiResource {
         self.collection.kind
     }
 
@@ -272,7 +272,7 @@ impl Writer<'_> {
     }
 
     /// The same, of something that is called otherwise.
-    fn takes(&self, kind: &Kind, name: &str) -> Result<(), Status> {
+    fn takes(&self, kind: &ApiResource, name: &str) -> Result<(), Status> {
         match self.needs_namespace()? {
             Some(namespace) if namespace.is_terminating() => {
                 Err(Status::namespace_terminating(kind, name, namespace.name()))

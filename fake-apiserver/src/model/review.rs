@@ -10,7 +10,7 @@ use std::time::Duration;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Review;
 use apimachinery::object::Stored;
-use apimachinery::options::Form;
+use apimachinery::options::Representation;
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
 use builtin_kinds::ownership::Ownership;
@@ -92,8 +92,8 @@ impl Model {
             .expect("what was read as its kind fits it, and so does what is written here")
             .unwrap_or(answer);
         let mut body = match form {
-            Form::Full => encode_json(&answer),
-            Form::Metadata(_) | Form::Table(_) => {
+            Representation::Full => encode_json(&answer),
+            Representation::Metadata(_) | Representation::Table(_) => {
                 let stored = Stored::as_is(kind, String::new(), 0, answer);
                 stored.encoded(form).to_vec()
             }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::object::Stored;
-use apimachinery::options::{Form, TableForm};
+use apimachinery::options::{Representation, TableForm};
 use builtin_kinds::columns::{Columns, Row};
 use builtin_kinds::convert;
 use bytes::Bytes;
@@ -21,8 +21,14 @@ use super::page::Page;
 
 /// An object in the form asked for, without newline; a table if that is the form, with the names of its columns if
 /// `named`.
-pub(super) fn shown(stored: &Stored, form: Form, version: Version, now: Duration, named: bool) -> Bytes {
-    let Form::Table(table) = form else {
+pub(super) fn shown(
+    stored: &Stored,
+    form: Representation,
+    version: Version,
+    now: Duration,
+    named: bool,
+) -> Bytes {
+    let Representation::Table(table) = form else {
         return stored.encoded(form);
     };
     let printer = Printer::new(stored.kind, table, version, now);
@@ -65,7 +71,7 @@ fn printed(stored: &Stored) -> Value {
 
 /// The table of a bookmark: a row of an object that has nothing but a version, and `carried`, what the row carries of it.
 pub(super) fn bookmark(
-    kind: &Kind,
+    kind: &ApiResource,
     table: TableForm,
     version: Version,
     object: &Value,
@@ -84,7 +90,7 @@ pub(super) fn bookmark(
 /// Writes objects of one kind as rows.
 #[derive(Debug)]
 pub(super) struct Printer<'a> {
-    kind: &'a Kind,
+    kind: &'a ApiResource,
     table: TableForm,
     columns: Columns,
     version: Version,
@@ -92,7 +98,7 @@ pub(super) struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    pub(super) fn new(kind: &'a Kind, table: TableForm, version: Version, now: Duration) -> Self {
+    pub(super) fn new(kind: &'a ApiResource, table: TableForm, version: Version, now: Duration) -> Self {
         Self {
             kind,
             table,
@@ -120,7 +126,7 @@ impl<'a> Printer<'a> {
     }
 
     /// The row of a stored object.
-    pub(super) fn stored(&self, stored: &Stored, form: Form, out: &mut Vec<u8>) {
+    pub(super) fn stored(&self, stored: &Stored, form: Representation, out: &mut Vec<u8>) {
         self.row(&printed(stored), &stored.encoded(form), out);
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::go_text;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::object::Stored;
 use apimachinery::options::Collection;
 use apimachinery::status::Status;
@@ -239,7 +239,7 @@ impl Model {
 }
 
 /// Is it about this service account, and does it ask for a token as they are given out?
-fn check_request(kind: &Kind, account: &Stored, request: &Value) -> Result<(), Status> {
+fn check_request(kind: &ApiResource, account: &Stored, request: &Value) -> Result<(), Status> {
     let sent = |field: &str| request["metadata"][field].as_str().unwrap_or_default();
     let (name, uid) = (sent("name"), sent("uid"));
     let invalid = |of: &str, field: &str, value: &Value, why: &str| {

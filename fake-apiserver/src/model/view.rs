@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::object::Stored;
 use apimachinery::selector::Selector;
 use builtin_kinds::convert;
@@ -11,7 +11,7 @@ use builtin_kinds::convert;
 /// The view of one request.
 pub(super) struct View<'a> {
     /// The requested kind, which may be another version than the stored one.
-    pub(super) kind: &'static Kind,
+    pub(super) kind: &'static ApiResource,
     /// Selector, which reads the converted object.
     pub(super) selector: &'a Selector,
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::encode::encode_json;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::object::Stored;
-use apimachinery::options::{Collection, Form, MetaVersion, RowObject, WatchRequest};
+use apimachinery::options::{Collection, MetaVersion, Representation, RowObject, WatchRequest};
 use apimachinery::selector::Selector;
 use apimachinery::status::Status;
 use apimachinery::{ObjectRef, Version};
@@ -56,7 +56,7 @@ pub struct WatchSession {
     watch: Watch<Stored>,
     collection: Collection,
     selector: Selector,
-    form: Form,
+    form: Representation,
     /// Did an event of this watch already carry the column definitions of its table?
     named: bool,
 }
@@ -109,7 +109,7 @@ impl WatchSession {
     }
 
     /// Returns the representation of the objects.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> Representation {
         self.form
     }
 
@@ -212,10 +212,10 @@ pub fn error_frame(status: &Status) -> WatchFrame {
 /// if `named`.
 pub(super) fn bookmark_frame(
     version: Version,
-    kind: &Kind,
+    kind: &ApiResource,
     resource_version: &str,
     initial_events_end: Option<&str>,
-    form: Form,
+    form: Representation,
     named: bool,
 ) -> WatchFrame {
     let zero = Zero {
@@ -225,9 +225,9 @@ pub(super) fn bookmark_frame(
         initial_events_end,
     };
     let object = match form {
-        Form::Full => zero.full(),
-        Form::Metadata(meta) => zero.metadata_only(meta),
-        Form::Table(form) => {
+        Representation::Full => zero.full(),
+        Representation::Metadata(meta) => zero.metadata_only(meta),
+        Representation::Table(form) => {
             let object = serde_json::from_slice(&zero.full()).expect("a zero value is written as JSON");
             let carried = match form.object {
                 RowObject::Full => zero.full(),
@@ -255,7 +255,7 @@ pub(super) fn bookmark_frame(
 /// Returns a zero value of the kind with its version and the marker.
 struct Zero<'a> {
     version: Version,
-    kind: &'a Kind,
+    kind: &'a ApiResource,
     resource_version: &'a str,
     initial_events_end: Option<&'a str>,
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::kind::{Deletion, Kind};
+use apimachinery::kind::{ApiResource, Deletion};
 use apimachinery::object::{Stored, canonical, ordered_metadata};
 use apimachinery::time::timestamp;
 use serde_json::{Map, Value};
@@ -38,7 +38,7 @@ const SERVER_OWNED: [&str; 9] = [
 
 /// A create, or a replacement of `current`, by `manifest`, at a time since 1970. `uid` is the one a new object gets.
 pub(super) fn replace(
-    kind: &'static Kind,
+    kind: &'static ApiResource,
     key: &str,
     current: Option<&Arc<Stored>>,
     manifest: Value,
@@ -132,7 +132,7 @@ pub(super) fn mark_deleted(object: &mut Value, time: Duration, grace: Option<i64
 }
 
 /// Is there something an object that was told to go still waits for?
-fn is_held(kind: &Kind, object: &Value) -> bool {
+fn is_held(kind: &ApiResource, object: &Value) -> bool {
     let metadata = &object["metadata"];
     let grace = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64);
     metadata.get("finalizers").is_some()
@@ -159,7 +159,7 @@ pub(super) fn relabelled(current: &Stored, labels: &[(String, Option<String>)]) 
 }
 
 /// What counts for the generation: all but metadata and, where it is a subresource, the status.
-fn spec(kind: &Kind, object: &Value) -> Map<String, Value> {
+fn spec(kind: &ApiResource, object: &Value) -> Map<String, Value> {
     let counts = |key: &str| key != "metadata" && !(kind.status && key == "status");
     let fields = object.as_object().into_iter().flatten();
     fields

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::status::Cause;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ use crate::expression::check::Type;
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
 /// Checks a policy; objects of other kinds have no faults.
-pub fn faults(kind: &Kind, policy: &Value) -> Vec<Cause> {
+pub fn faults(kind: &ApiResource, policy: &Value) -> Vec<Cause> {
     if kind.group != GROUP || kind.kind != "ValidatingAdmissionPolicy" {
         return Vec::new();
     }

@@ -2,8 +2,8 @@
 
 use apimachinery::Version;
 use apimachinery::kind::{
-    ALL_VERBS, CUSTOM_VERBS, Deletion, Kind, NameRule, Part, Review, Scale, ScaleSelector, SelectableField,
-    UnknownField,
+    ALL_VERBS, ApiResource, CUSTOM_VERBS, Deletion, NameRule, Part, Review, Scale, ScaleSelector,
+    SelectableField, UnknownField,
 };
 
 mod access;
@@ -15,7 +15,7 @@ mod storage;
 mod workloads;
 
 /// All of them.
-pub(super) fn rows() -> impl Iterator<Item = &'static Kind> {
+pub(super) fn rows() -> impl Iterator<Item = &'static ApiResource> {
     let files = [
         core::ROWS,
         workloads::ROWS,
@@ -29,7 +29,7 @@ pub(super) fn rows() -> impl Iterator<Item = &'static Kind> {
 }
 
 /// A built-in, namespaced kind of the core group with nothing special: what the rows differ from.
-const CORE: Kind = Kind {
+const CORE: ApiResource = ApiResource {
     group: "",
     version: "v1",
     plural: "",
@@ -113,7 +113,7 @@ const fn part(
 }
 
 /// What `scale` subresources are shown as. It has no collection of its own.
-pub(super) static SCALE: Kind = Kind {
+pub(super) static SCALE: ApiResource = ApiResource {
     group: "autoscaling",
     plural: "scales",
     singular: "scale",
@@ -124,7 +124,7 @@ pub(super) static SCALE: Kind = Kind {
 };
 
 /// What is POSTed to a service account to get a token of it. It has no collection of its own.
-pub(super) static TOKEN_REQUEST: Kind = Kind {
+pub(super) static TOKEN_REQUEST: ApiResource = ApiResource {
     group: "authentication.k8s.io",
     plural: "tokenrequests",
     singular: "tokenrequest",
@@ -136,7 +136,7 @@ pub(super) static TOKEN_REQUEST: Kind = Kind {
 };
 
 /// What is POSTed to evict a pod. It has no collection of its own.
-pub(super) static EVICTION: Kind = Kind {
+pub(super) static EVICTION: ApiResource = ApiResource {
     group: "policy",
     plural: "evictions",
     singular: "eviction",
@@ -147,7 +147,7 @@ pub(super) static EVICTION: Kind = Kind {
 };
 
 /// The custom resource that scenarios speak of.
-pub(super) static WIDGET: Kind = Kind {
+pub(super) static WIDGET: ApiResource = ApiResource {
     group: "probe.example.com",
     plural: "widgets",
     singular: "widget",

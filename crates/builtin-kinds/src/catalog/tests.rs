@@ -9,7 +9,7 @@ fn newest() -> Catalog {
     Catalog::builtin(Version::V1_36)
 }
 
-fn json(kind: &Kind, text: &str) -> Value {
+fn json(kind: &ApiResource, text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{}: {error}: {text}", kind.qualified()))
 }
 

@@ -1,7 +1,7 @@
 //! Which cell stands under each column of each kind, from left to right.
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use serde_json::Value;
 
 use super::Cell::{self, Age, Computed, Count, CreatedAt, Flag, Name, Number, Text, TextOr};
@@ -533,7 +533,7 @@ pub(super) struct Older {
 }
 
 impl Older {
-    pub(super) fn applies_to(&self, kind: &Kind, version: Version) -> bool {
+    pub(super) fn applies_to(&self, kind: &ApiResource, version: Version) -> bool {
         (self.group, self.plural) == (kind.group, kind.plural) && version < self.before
     }
 }

@@ -1,7 +1,7 @@
 //! What can be read from the published types and from definitions.
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::catalog::Catalog;
 
 const VERSIONS: [Version; 4] = [Version::V1_33, Version::V1_34, Version::V1_35, Version::V1_36];
 
-fn kind(group: &str, plural: &str) -> &'static Kind {
+fn kind(group: &str, plural: &str) -> &'static ApiResource {
     Catalog::builtin(Version::V1_36).find(group, plural).unwrap()
 }
 

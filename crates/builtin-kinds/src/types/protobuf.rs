@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::time::timestamp_of_era;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,7 +22,7 @@ mod schema;
 ///
 /// # Errors
 /// Why it is none. Custom resources have no messages.
-pub fn from_protobuf(kind: &Kind, message: &[u8]) -> Result<Map<String, Value>, String> {
+pub fn from_protobuf(kind: &ApiResource, message: &[u8]) -> Result<Map<String, Value>, String> {
     let known = of(kind).ok_or_else(|| format!("{} has no protobuf", kind.kind))?;
     let mut object = Map::new();
     fields(known, "", message, &mut object)?;

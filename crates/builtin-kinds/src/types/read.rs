@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::{Version, go_text};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
@@ -34,7 +34,7 @@ pub struct Reading {
 ///
 /// # Errors
 /// What is wrong with a text that is no JSON.
-pub fn read_text(kind: &Kind, text: &[u8], version: Version) -> Result<Reading, serde_json::Error> {
+pub fn read_text(kind: &ApiResource, text: &[u8], version: Version) -> Result<Reading, serde_json::Error> {
     let mut text = serde_json::Deserializer::from_slice(text);
     let read = Reader::new(version, Words::Json).read(of(kind), &mut text)?;
     text.end()?;
@@ -42,7 +42,7 @@ pub fn read_text(kind: &Kind, text: &[u8], version: Version) -> Result<Reading, 
 }
 
 /// The same of a tree.
-pub fn read_tree(kind: &Kind, object: &Value, version: Version) -> Reading {
+pub fn read_tree(kind: &ApiResource, object: &Value, version: Version) -> Reading {
     let reader = Reader::new(version, Words::Json);
     reader.read(of(kind), object).expect(TREES_ARE_READ)
 }
@@ -57,7 +57,7 @@ pub fn read_named(name: &str, value: &Value, version: Version) -> Reading {
 ///
 /// # Errors
 /// Go's words for the first value that does not fit.
-pub fn conform(kind: &Kind, object: &Value, version: Version) -> Result<Option<Value>, String> {
+pub fn conform(kind: &ApiResource, object: &Value, version: Version) -> Result<Option<Value>, String> {
     if of(kind).is_none() {
         return Ok(None);
     }
@@ -70,7 +70,7 @@ pub fn conform(kind: &Kind, object: &Value, version: Version) -> Result<Option<V
 ///
 /// # Errors
 /// Those words: `cannot convert int64 to string`.
-pub fn restorable(kind: &Kind, object: &Value) -> Result<(), String> {
+pub fn restorable(kind: &ApiResource, object: &Value) -> Result<(), String> {
     let reader = Reader::new(Version::default(), Words::Unstructured);
     let read = reader.read(of(kind), object).expect(TREES_ARE_READ);
     read.misfit.map_or(Ok(()), Err)

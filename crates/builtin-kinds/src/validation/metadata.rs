@@ -3,7 +3,7 @@
 //! Source: apimachinery `api/validation/objectmeta.go`; kubernetes `pkg/apis/core/validation` for finalizers.
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use serde_json::Value;
 
 use super::formats::{annotations, labels, qualified_name};
@@ -15,7 +15,7 @@ use crate::naming;
 const SERVER_OWNED: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds"];
 
 /// Checks the metadata of a new object of this name.
-pub(super) fn new(kind: &Kind, metadata: &Value, name: &str, version: Version, found: &mut ErrorList) {
+pub(super) fn new(kind: &ApiResource, metadata: &Value, name: &str, version: Version, found: &mut ErrorList) {
     let prefix = metadata["generateName"].as_str().unwrap_or_default();
     if !prefix.is_empty() {
         // What is added to it begins with a letter.
@@ -46,7 +46,13 @@ pub(super) fn new(kind: &Kind, metadata: &Value, name: &str, version: Version, f
 }
 
 /// Checks metadata that replace others.
-pub(super) fn changed(kind: &Kind, metadata: &Value, old: &Value, version: Version, found: &mut ErrorList) {
+pub(super) fn changed(
+    kind: &ApiResource,
+    metadata: &Value,
+    old: &Value,
+    version: Version,
+    found: &mut ErrorList,
+) {
     let uid = &metadata["uid"];
     if uid.as_str().is_some_and(|uid| !uid.is_empty()) && uid != &old["uid"] {
         found.invalid("metadata.uid", uid, IMMUTABLE);
@@ -120,7 +126,7 @@ fn common(metadata: &Value, version: Version, found: &mut ErrorList) {
     }
 }
 
-fn finalizers(kind: &Kind, metadata: &Value, version: Version, found: &mut ErrorList) {
+fn finalizers(kind: &ApiResource, metadata: &Value, version: Version, found: &mut ErrorList) {
     let names: Vec<&str> = list(metadata, "finalizers")
         .iter()
         .filter_map(Value::as_str)

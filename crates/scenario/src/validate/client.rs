@@ -1,6 +1,6 @@
 //! Validates the client configuration.
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::selector::{FieldSelector, LabelSelector};
 
 use super::Validator;
@@ -10,7 +10,7 @@ use crate::words::suggest;
 use crate::{BackoffSettings, ClientMode, ClientSettings, Contract, InitialList, ListSemantic, raw};
 
 impl Validator<'_> {
-    pub(super) fn client(&mut self, client: &raw::Client, kind: &Kind) -> ClientSettings {
+    pub(super) fn client(&mut self, client: &raw::Client, kind: &ApiResource) -> ClientSettings {
         let default = ClientSettings::default();
         let mode = match client.mode.as_ref().map(|mode| mode.value) {
             Some(raw::Mode::Watcher) => ClientMode::Watcher,
@@ -169,7 +169,7 @@ impl Validator<'_> {
     }
 
     /// Validates a field selector: each kind supports only some fields; others fail with 400.
-    fn selectable(&mut self, fields: Option<&At<String>>, kind: &Kind) {
+    fn selectable(&mut self, fields: Option<&At<String>>, kind: &ApiResource) {
         let Some(fields) = fields else { return };
         let refusal = FieldSelector::parse(&fields.value).map(|parsed| parsed.check(kind).err());
         if let Ok(Some(refusal)) = refusal {

@@ -3,7 +3,7 @@
 
 use apimachinery::Version;
 use apimachinery::depth::{DEPTH_MAX, is_too_deep};
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use builtin_kinds::crd;
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ impl Validator<'_> {
         &mut self,
         world: &World,
         manifests: &mut [Manifest],
-        kind: &'static Kind,
+        kind: &'static ApiResource,
         span: Span,
     ) {
         if kind.definition.is_none() {

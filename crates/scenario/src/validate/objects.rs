@@ -1,6 +1,6 @@
 //! Converts short forms and manifests to JSON, and tracks which objects exist.
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use serde_json::{Map, Value, json};
 
 use super::Validator;
@@ -201,7 +201,7 @@ impl Validator<'_> {
         }
     }
 
-    pub(super) fn short(&mut self, short: &ShortObject, span: Span) -> Option<(&'static Kind, Value)> {
+    pub(super) fn short(&mut self, short: &ShortObject, span: Span) -> Option<(&'static ApiResource, Value)> {
         let bodies = short.bodies();
         let &[(word, body)] = bodies.as_slice() else {
             self.problem(
@@ -233,7 +233,7 @@ impl Validator<'_> {
         Some((info, self.body(info, body)))
     }
 
-    fn body(&mut self, info: &'static Kind, at: &At<ShortBody>) -> Value {
+    fn body(&mut self, info: &'static ApiResource, at: &At<ShortBody>) -> Value {
         let body = &at.value;
         let mut metadata = Map::new();
         if let Some(name) = &body.name {
@@ -351,7 +351,7 @@ impl Validator<'_> {
         }
     }
 
-    fn kind_of(&mut self, json: &Value, span: Span) -> Option<&'static Kind> {
+    fn kind_of(&mut self, json: &Value, span: Span) -> Option<&'static ApiResource> {
         let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
         let known = self.kinds.by_api_version(text("apiVersion"), text("kind"));
         if known.is_none() {
@@ -381,7 +381,7 @@ impl Validator<'_> {
         &mut self,
         world: &World,
         mut json: Value,
-        info: &'static Kind,
+        info: &'static ApiResource,
         span: Span,
     ) -> Option<Manifest> {
         let metadata = json.get_mut("metadata").and_then(Value::as_object_mut)?;

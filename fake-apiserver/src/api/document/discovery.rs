@@ -4,7 +4,7 @@
 //! Source: KEP-3352 (aggregated discovery), `apidiscovery.k8s.io/v2`; apiserver `endpoints/discovery`.
 
 use apimachinery::Version;
-use apimachinery::kind::{Kind, Part};
+use apimachinery::kind::{ApiResource, Part};
 use apimachinery::status::Status;
 use builtin_kinds::catalog::{Catalog, Group};
 use serde_json::{Map, Value, json};
@@ -176,8 +176,8 @@ fn resources(catalog: &Catalog, group: &str, group_version: &str, version: Versi
 }
 
 /// The kinds of a group version, by plural.
-fn kinds(catalog: &Catalog, group: &str, version: &str) -> Vec<&'static Kind> {
-    let mut kinds: Vec<&'static Kind> = catalog
+fn kinds(catalog: &Catalog, group: &str, version: &str) -> Vec<&'static ApiResource> {
+    let mut kinds: Vec<&'static ApiResource> = catalog
         .kinds()
         .iter()
         .copied()
@@ -187,7 +187,7 @@ fn kinds(catalog: &Catalog, group: &str, version: &str) -> Vec<&'static Kind> {
     kinds
 }
 
-fn resource(kind: &Kind, version: Version) -> Value {
+fn resource(kind: &ApiResource, version: Version) -> Value {
     let mut entry = json!({
         "name": kind.plural,
         "singularName": kind.singular,
@@ -207,7 +207,7 @@ fn resource(kind: &Kind, version: Version) -> Value {
     entry
 }
 
-fn subresource(kind: &Kind, part: &Part) -> Value {
+fn subresource(kind: &ApiResource, part: &Part) -> Value {
     let mut entry = json!({
         "name": format!("{}/{}", kind.plural, part.name),
         "singularName": "",
@@ -294,7 +294,7 @@ fn aggregated_group(catalog: &Catalog, group: &Group, version: Version) -> Value
     json!({ "metadata": metadata, "versions": versions })
 }
 
-fn aggregated_resource(kind: &'static Kind) -> Value {
+fn aggregated_resource(kind: &'static ApiResource) -> Value {
     let mut entry = json!({
         "resource": kind.plural,
         "responseKind": response_kind(kind, kind.kind, None),
@@ -326,7 +326,7 @@ fn aggregated_resource(kind: &'static Kind) -> Value {
 }
 
 /// A built-in kind leaves out what its group version says already.
-fn response_kind(of: &Kind, kind: &str, group_version: Option<(&str, &str)>) -> Value {
+fn response_kind(of: &ApiResource, kind: &str, group_version: Option<(&str, &str)>) -> Value {
     let (group, version) = match group_version {
         Some(other) => other,
         None if of.custom => (of.group, of.version),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::path::query_pairs;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::published;
@@ -156,7 +156,7 @@ fn tag(name: &str, paths: &Texts, catalog: &Catalog, version: Version) -> String
 }
 
 /// The custom kinds a document tells of.
-fn customs(name: &str, catalog: &Catalog) -> impl Iterator<Item = &'static Kind> {
+fn customs(name: &str, catalog: &Catalog) -> impl Iterator<Item = &'static ApiResource> {
     let kinds = catalog.kinds().iter().copied();
     kinds.filter(move |kind| kind.custom && custom::document_of(kind) == name)
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 6902, RFC 7386, apiserver `endpoints/handlers/patch.go`.
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::options::Collection;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::{FieldValidation, Patch};
@@ -35,7 +35,7 @@ pub(super) enum Format {
 ///
 /// # Errors
 /// 415, from the router for built-in kinds, from the handler for others.
-pub(super) fn format(request: &HttpRequest, kind: &Kind) -> Result<Format, Status> {
+pub(super) fn format(request: &HttpRequest, kind: &ApiResource) -> Result<Format, Status> {
     match body::content_type(request).as_deref() {
         Some(JSON_PATCH) => Ok(Format::Json),
         Some(MERGE_PATCH) => Ok(Format::Merge),

@@ -4,7 +4,7 @@
 //!
 //! Source: kubernetes `pkg/registry/core/pod/storage/{storage,eviction}.go`.
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use builtin_kinds::catalog;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::deletion::body_dry_run;
 use super::{DeleteOptions, WriteAction};
 
 /// The Kind of what is POSTed to this part of a pod; `None`: nothing can be POSTed there.
-pub(super) fn kind(part: &str) -> Option<&'static Kind> {
+pub(super) fn kind(part: &str) -> Option<&'static ApiResource> {
     match part {
         "binding" => Some(catalog::binding()),
         "eviction" => Some(catalog::eviction()),
@@ -22,10 +22,10 @@ pub(super) fn kind(part: &str) -> Option<&'static Kind> {
 
 /// What the POST of `object` to `resource` does to the pod of this name, and whether it is itself a dry run.
 pub(super) fn action(
-    kind: &Kind,
+    kind: &ApiResource,
     object: Value,
     name: String,
-    resource: &'static Kind,
+    resource: &'static ApiResource,
 ) -> (WriteAction, bool) {
     if kind.kind == "Binding" {
         let binding = Box::new(object);

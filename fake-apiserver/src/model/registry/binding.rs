@@ -3,7 +3,7 @@
 //! Source: kubernetes `pkg/registry/core/pod/storage/storage.go` (`BindingREST`).
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
 use builtin_kinds::error_list::ErrorList;
@@ -22,7 +22,7 @@ impl Writer<'_> {
     /// target that is no node.
     pub(super) fn bind(
         &mut self,
-        resource: &Kind,
+        resource: &ApiResource,
         name: &str,
         binding: &Value,
     ) -> Result<(u16, Bytes), Status> {

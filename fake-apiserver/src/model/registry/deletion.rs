@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use apimachinery::kind::{Deletion, Kind};
+use apimachinery::kind::{ApiResource, Deletion};
 use apimachinery::object::Stored;
 use apimachinery::options::ListRequest;
 use apimachinery::status::Status;
@@ -144,7 +144,7 @@ impl Writer<'_> {
 }
 
 pub(super) fn check_preconditions(
-    kind: &Kind,
+    kind: &ApiResource,
     current: &Stored,
     options: &DeleteOptions,
 ) -> Result<(), Status> {
@@ -173,7 +173,7 @@ pub(super) fn check_preconditions(
 }
 
 /// The finalizers that make a garbage collector see to the dependents.
-fn propagate(kind: &Kind, object: &mut Value, options: &DeleteOptions) {
+fn propagate(kind: &ApiResource, object: &mut Value, options: &DeleteOptions) {
     let said = finalizers(object).any(|name| matches!(name, "orphan" | "foregroundDeletion"));
     let by_itself = (kind.orphans && !said).then_some(Propagation::Orphan);
     let Some(propagation) = options.propagation.or(by_itself) else {
@@ -192,7 +192,7 @@ fn propagate(kind: &Kind, object: &mut Value, options: &DeleteOptions) {
 }
 
 /// Seconds between the deletion and the moment the object may go.
-fn grace_period(kind: &Kind, object: &Value, options: &DeleteOptions) -> i64 {
+fn grace_period(kind: &ApiResource, object: &Value, options: &DeleteOptions) -> i64 {
     if kind.deletion != Deletion::AfterGrace {
         return 0;
     }

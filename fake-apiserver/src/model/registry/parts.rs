@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use apimachinery::kind::{Deletion, Kind};
+use apimachinery::kind::{ApiResource, Deletion};
 use apimachinery::write::Subresource;
 use builtin_kinds::types;
 use serde_json::{Value, json};
@@ -12,7 +12,12 @@ use serde_json::{Value, json};
 use super::remove;
 
 /// The object that a write of `object` to this part makes of `current`.
-pub(super) fn written(kind: &Kind, part: Option<Subresource>, current: &Value, object: Value) -> Value {
+pub(super) fn written(
+    kind: &ApiResource,
+    part: Option<Subresource>,
+    current: &Value,
+    object: Value,
+) -> Value {
     match part {
         None | Some(Subresource::Scale) => main_part(kind, current, object),
         Some(Subresource::Status) => status_part(kind, current, object),
@@ -34,7 +39,7 @@ pub(super) fn written(kind: &Kind, part: Option<Subresource>, current: &Value, o
 }
 
 /// What an update of an object itself may change: not its status, where that is a subresource.
-fn main_part(kind: &Kind, current: &Value, mut object: Value) -> Value {
+fn main_part(kind: &ApiResource, current: &Value, mut object: Value) -> Value {
     if kind.status {
         match current.get("status") {
             Some(status) => object["status"] = status.clone(),
@@ -49,7 +54,7 @@ fn main_part(kind: &Kind, current: &Value, mut object: Value) -> Value {
 }
 
 /// What an update of the status may change: only that; of a built-in kind the metadata too.
-fn status_part(kind: &Kind, current: &Value, mut object: Value) -> Value {
+fn status_part(kind: &ApiResource, current: &Value, mut object: Value) -> Value {
     let mut changed = current.clone();
     match object.get_mut("status").map(Value::take) {
         Some(status) => changed["status"] = status,

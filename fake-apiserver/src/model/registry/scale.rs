@@ -5,7 +5,7 @@ use std::sync::Arc;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::Scale;
 use apimachinery::object::Stored;
-use apimachinery::options::Form;
+use apimachinery::options::Representation;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
 use builtin_kinds::ownership::Ownership;
@@ -94,12 +94,12 @@ impl Writer<'_> {
         let (status, body) = self.replace(current, None, object, owners)?;
         match self.form {
             // A scale has the metadata of its object.
-            Form::Metadata(_) => Ok((status, body)),
-            Form::Table(_) => {
+            Representation::Metadata(_) => Ok((status, body)),
+            Representation::Table(_) => {
                 let stored = self.current(current.name())?;
                 Ok((status, self.shown(&scale::of(&stored)?)))
             }
-            Form::Full => {
+            Representation::Full => {
                 let object = serde_json::from_slice(&body).unwrap_or_default();
                 Ok((status, encode_json(&scale::shown(kind, &object)?).into()))
             }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use apimachinery::write::Subresource;
 use builtin_kinds::fields::list;
 use builtin_kinds::types;
@@ -47,7 +47,7 @@ const REQUIRED: [&str; 6] = [
 const CLASS: &str = ".storageclass.storage.k8s.io/";
 
 impl Usage {
-    pub(super) fn of(kind: &Kind) -> Self {
+    pub(super) fn of(kind: &ApiResource) -> Self {
         match (kind.group, kind.plural) {
             ("", "pods") => Self::Pods,
             ("", "services") => Self::Services,

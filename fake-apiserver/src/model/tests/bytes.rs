@@ -1,7 +1,7 @@
 //! The bytes on the wire, whole.
 
 use apimachinery::encode::encode_json;
-use apimachinery::options::{Collection, Form, MetaVersion, RowObject, TableForm};
+use apimachinery::options::{Collection, MetaVersion, Representation, RowObject, TableForm};
 use rstest::rstest;
 
 use super::*;
@@ -83,7 +83,7 @@ fn a_page_has_token_and_count_behind_its_revision() {
 fn a_page_as_json_is_the_page_as_bytes(
     #[values(CM, WD, "/api/v1/namespaces")] path: &str,
     #[values("", "?limit=1")] query: &str,
-    #[values(Form::Full, Form::Metadata(MetaVersion::V1))] form: Form,
+    #[values(Representation::Full, Representation::Metadata(MetaVersion::V1))] form: Representation,
 ) {
     let mut page = World::fixture(Version::V1_36).page(&format!("{path}{query}"));
     page.form = form;
@@ -132,7 +132,7 @@ fn metadata_alone_is_a_typed_object_for_every_kind() {
          \"creationTimestamp\":\"2026-01-01T00:00:00Z\"}}}}"
     );
     let mut list = world.list_request(WD);
-    list.form = Form::Metadata(MetaVersion::V1);
+    list.form = Representation::Metadata(MetaVersion::V1);
     let ListOutcome::Page(page) = world.model.list(world.now, world.now, &list) else {
         panic!("no page")
     };
@@ -144,7 +144,7 @@ fn metadata_alone_is_a_typed_object_for_every_kind() {
         )
     );
     let mut watch = world.watch_request(&format!("{WD}?watch=1"));
-    watch.form = Form::Metadata(MetaVersion::V1);
+    watch.form = Representation::Metadata(MetaVersion::V1);
     let mut watch = world.model.open_watch(world.now, &watch, LIFETIME).unwrap();
     let WatchPoll::Frame(frame) = watch.poll(&world.model, world.now) else {
         panic!("no frame")
@@ -159,26 +159,26 @@ fn metadata_alone_is_a_typed_object_for_every_kind() {
 #[case::config_map(
     "",
     "configmaps",
-    Form::Full,
+    Representation::Full,
     false,
     r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9"}}"#
 )]
-#[case::the_end_of_initial_events("", "configmaps", Form::Full, true, r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}"#)]
-#[case::pod("", "pods", Form::Full, false, r#"{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9"},"spec":{"containers":null},"status":{}}"#)]
-#[case::service("", "services", Form::Full, false, r#"{"kind":"Service","apiVersion":"v1","metadata":{"resourceVersion":"9"},"spec":{},"status":{"loadBalancer":{}}}"#)]
-#[case::deployment("apps", "deployments", Form::Full, false, r#"{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"resourceVersion":"9"},"spec":{"replicas":0,"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}}"#)]
-#[case::custom_resource("probe.example.com", "widgets", Form::Full, true, r#"{"apiVersion":"probe.example.com/v1","kind":"Widget","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"9"}}"#)]
+#[case::the_end_of_initial_events("", "configmaps", Representation::Full, true, r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}"#)]
+#[case::pod("", "pods", Representation::Full, false, r#"{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9"},"spec":{"containers":null},"status":{}}"#)]
+#[case::service("", "services", Representation::Full, false, r#"{"kind":"Service","apiVersion":"v1","metadata":{"resourceVersion":"9"},"spec":{},"status":{"loadBalancer":{}}}"#)]
+#[case::deployment("apps", "deployments", Representation::Full, false, r#"{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"resourceVersion":"9"},"spec":{"replicas":0,"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}}"#)]
+#[case::custom_resource("probe.example.com", "widgets", Representation::Full, true, r#"{"apiVersion":"probe.example.com/v1","kind":"Widget","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"9"}}"#)]
 #[case::metadata_alone(
     "",
     "pods",
-    Form::Metadata(MetaVersion::V1),
+    Representation::Metadata(MetaVersion::V1),
     false,
     r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"}}"#
 )]
 fn a_bookmark_is_a_zero_value_with_a_revision(
     #[case] group: &str,
     #[case] plural: &str,
-    #[case] form: Form,
+    #[case] form: Representation,
     #[case] end: bool,
     #[case] object: &str,
 ) {
@@ -216,7 +216,7 @@ fn a_zero_time_is_null_before_1_34(#[case] group: &str, #[case] plural: &str, #[
     };
     let frame = world
         .model
-        .bookmark_frame(&collection, "9", Some("true"), Form::Full);
+        .bookmark_frame(&collection, "9", Some("true"), Representation::Full);
     let line = text(&frame.line);
     assert!(line.contains(&format!("\"metadata\":{metadata}")), "{line}");
     let in_template = r#""template":{"metadata":{"creationTimestamp":null},"#;
@@ -231,7 +231,9 @@ fn every_kind_s_bookmark_is_json_of_that_kind() {
             kind,
             namespace: None,
         };
-        let frame = world.model.bookmark_frame(&collection, "9", None, Form::Full);
+        let frame = world
+            .model
+            .bookmark_frame(&collection, "9", None, Representation::Full);
         let line: Value = serde_json::from_slice(&frame.line).unwrap();
         assert_eq!(line["object"]["kind"], kind.kind);
         assert_eq!(line["object"]["apiVersion"], kind.api_version());
@@ -261,8 +263,8 @@ fn the_bytes_of_a_version_are_made_once() {
     let world = World::fixture(Version::V1_36);
     let object = world.model.object(&cm("cm-1")).unwrap();
     assert_eq!(
-        object.encoded(Form::Full).as_ptr(),
-        object.encoded(Form::Full).as_ptr()
+        object.encoded(Representation::Full).as_ptr(),
+        object.encoded(Representation::Full).as_ptr()
     );
     let line = |world: &World| {
         let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1002"));
@@ -315,12 +317,12 @@ fn a_long_list_is_the_same_in_pieces(
     #[values("application/json", "application/yaml")] accept: &'static str,
     #[values("", "pretty=true")] query: &str,
     #[values(
-        Form::Full,
-        Form::Metadata(MetaVersion::V1),
-        Form::Table(TableForm { version: MetaVersion::V1, object: RowObject::Full }),
-        Form::Table(TableForm { version: MetaVersion::V1, object: RowObject::None })
+        Representation::Full,
+        Representation::Metadata(MetaVersion::V1),
+        Representation::Table(TableForm { version: MetaVersion::V1, object: RowObject::Full }),
+        Representation::Table(TableForm { version: MetaVersion::V1, object: RowObject::None })
     )]
-    form: Form,
+    form: Representation,
     #[values(CM, WD)] target: &str,
 ) {
     let mut world = World::fixture(Version::V1_36);

@@ -1,11 +1,11 @@
 //! Roles, reviews of access and certificates.
 
-use apimachinery::kind::{Kind, NameRule, Review, UnknownField};
+use apimachinery::kind::{ApiResource, NameRule, Review, UnknownField};
 
 use super::{CORE, field, part};
 
-pub(super) static ROWS: &[Kind] = &[
-    Kind {
+pub(super) static ROWS: &[ApiResource] = &[
+    ApiResource {
         group: "rbac.authorization.k8s.io",
         plural: "clusterrolebindings",
         singular: "clusterrolebinding",
@@ -18,7 +18,7 @@ pub(super) static ROWS: &[Kind] = &[
         names: NameRule::PathSegment,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "rbac.authorization.k8s.io",
         plural: "clusterroles",
         singular: "clusterrole",
@@ -31,7 +31,7 @@ pub(super) static ROWS: &[Kind] = &[
         names: NameRule::PathSegment,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "rbac.authorization.k8s.io",
         plural: "rolebindings",
         singular: "rolebinding",
@@ -43,7 +43,7 @@ pub(super) static ROWS: &[Kind] = &[
         names: NameRule::PathSegment,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "rbac.authorization.k8s.io",
         plural: "roles",
         singular: "role",
@@ -55,7 +55,7 @@ pub(super) static ROWS: &[Kind] = &[
         names: NameRule::PathSegment,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "authentication.k8s.io",
         plural: "selfsubjectreviews",
         singular: "selfsubjectreview",
@@ -66,7 +66,7 @@ pub(super) static ROWS: &[Kind] = &[
         namespaced: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "authentication.k8s.io",
         plural: "tokenreviews",
         singular: "tokenreview",
@@ -77,7 +77,7 @@ pub(super) static ROWS: &[Kind] = &[
         namespaced: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "authorization.k8s.io",
         plural: "localsubjectaccessreviews",
         singular: "localsubjectaccessreview",
@@ -87,7 +87,7 @@ pub(super) static ROWS: &[Kind] = &[
         review: Some(Review::LocalAccess),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "authorization.k8s.io",
         plural: "selfsubjectaccessreviews",
         singular: "selfsubjectaccessreview",
@@ -98,7 +98,7 @@ pub(super) static ROWS: &[Kind] = &[
         namespaced: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "authorization.k8s.io",
         plural: "selfsubjectrulesreviews",
         singular: "selfsubjectrulesreview",
@@ -109,7 +109,7 @@ pub(super) static ROWS: &[Kind] = &[
         namespaced: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "authorization.k8s.io",
         plural: "subjectaccessreviews",
         singular: "subjectaccessreview",
@@ -120,7 +120,7 @@ pub(super) static ROWS: &[Kind] = &[
         namespaced: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "certificates.k8s.io",
         plural: "certificatesigningrequests",
         singular: "certificatesigningrequest",

@@ -1,11 +1,11 @@
 //! Leases, events, priorities and what nodes run with.
 
-use apimachinery::kind::{Kind, UnknownField};
+use apimachinery::kind::{ApiResource, UnknownField};
 
 use super::{CORE, field};
 
-pub(super) static ROWS: &[Kind] = &[
-    Kind {
+pub(super) static ROWS: &[ApiResource] = &[
+    ApiResource {
         group: "coordination.k8s.io",
         plural: "leases",
         singular: "lease",
@@ -17,7 +17,7 @@ pub(super) static ROWS: &[Kind] = &[
         unconditional_update: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "events.k8s.io",
         plural: "events",
         singular: "event",
@@ -62,7 +62,7 @@ pub(super) static ROWS: &[Kind] = &[
         update_creates: true,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "flowcontrol.apiserver.k8s.io",
         plural: "flowschemas",
         singular: "flowschema",
@@ -75,7 +75,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some("{}"),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "flowcontrol.apiserver.k8s.io",
         plural: "prioritylevelconfigurations",
         singular: "prioritylevelconfiguration",
@@ -88,7 +88,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some("{}"),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "node.k8s.io",
         plural: "runtimeclasses",
         singular: "runtimeclass",
@@ -101,7 +101,7 @@ pub(super) static ROWS: &[Kind] = &[
         unconditional_update: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "scheduling.k8s.io",
         plural: "priorityclasses",
         singular: "priorityclass",

@@ -1,11 +1,13 @@
 //! The core group.
 
-use apimachinery::kind::{Deletion, Kind, NameRule, Scale, ScaleSelector, SelectableField, UnknownField};
+use apimachinery::kind::{
+    ApiResource, Deletion, NameRule, Scale, ScaleSelector, SelectableField, UnknownField,
+};
 
 use super::{CORE, REPLICAS, count, field, flag, part};
 
-pub(super) static ROWS: &[Kind] = &[
-    Kind {
+pub(super) static ROWS: &[ApiResource] = &[
+    ApiResource {
         plural: "configmaps",
         singular: "configmap",
         kind: "ConfigMap",
@@ -14,7 +16,7 @@ pub(super) static ROWS: &[Kind] = &[
         fields: &["immutable", "data", "binaryData"],
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "bindings",
         singular: "binding",
         kind: "Binding",
@@ -22,7 +24,7 @@ pub(super) static ROWS: &[Kind] = &[
         verbs: &["create"],
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "componentstatuses",
         singular: "componentstatus",
         kind: "ComponentStatus",
@@ -34,7 +36,7 @@ pub(super) static ROWS: &[Kind] = &[
         namespaced: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "endpoints",
         singular: "endpoints",
         kind: "Endpoints",
@@ -45,7 +47,7 @@ pub(super) static ROWS: &[Kind] = &[
         update_creates: true,
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "events",
         singular: "event",
         kind: "Event",
@@ -96,7 +98,7 @@ pub(super) static ROWS: &[Kind] = &[
         names: NameRule::PathSegment,
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "limitranges",
         singular: "limitrange",
         kind: "LimitRange",
@@ -107,7 +109,7 @@ pub(super) static ROWS: &[Kind] = &[
         update_creates: true,
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "namespaces",
         singular: "namespace",
         kind: "Namespace",
@@ -126,7 +128,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"phase":"Active"}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "nodes",
         singular: "node",
         kind: "Node",
@@ -150,7 +152,7 @@ pub(super) static ROWS: &[Kind] = &[
         unknown_field: UnknownField::NotSupported,
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "persistentvolumeclaims",
         singular: "persistentvolumeclaim",
         kind: "PersistentVolumeClaim",
@@ -162,7 +164,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"phase":"Pending"}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "persistentvolumes",
         singular: "persistentvolume",
         kind: "PersistentVolume",
@@ -175,7 +177,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"phase":"Pending"}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "pods",
         singular: "pod",
         kind: "Pod",
@@ -217,7 +219,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"phase":"Pending"}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "podtemplates",
         singular: "podtemplate",
         kind: "PodTemplate",
@@ -228,7 +230,7 @@ pub(super) static ROWS: &[Kind] = &[
         deletion_shows_object: true,
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "replicationcontrollers",
         singular: "replicationcontroller",
         kind: "ReplicationController",
@@ -248,7 +250,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"replicas":0}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "resourcequotas",
         singular: "resourcequota",
         kind: "ResourceQuota",
@@ -260,7 +262,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some("{}"),
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "secrets",
         singular: "secret",
         kind: "Secret",
@@ -270,7 +272,7 @@ pub(super) static ROWS: &[Kind] = &[
         unknown_field: UnknownField::NotSupported,
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "serviceaccounts",
         singular: "serviceaccount",
         kind: "ServiceAccount",
@@ -286,7 +288,7 @@ pub(super) static ROWS: &[Kind] = &[
         deletion_shows_object: true,
         ..CORE
     },
-    Kind {
+    ApiResource {
         plural: "services",
         singular: "service",
         kind: "Service",

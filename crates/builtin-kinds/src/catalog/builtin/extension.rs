@@ -1,12 +1,12 @@
 //! What extends the apiserver: admission, definitions of custom resources, other apiservers.
 
 use apimachinery::Version;
-use apimachinery::kind::{Kind, NameRule};
+use apimachinery::kind::{ApiResource, NameRule};
 
 use super::CORE;
 
-pub(super) static ROWS: &[Kind] = &[
-    Kind {
+pub(super) static ROWS: &[ApiResource] = &[
+    ApiResource {
         group: "admissionregistration.k8s.io",
         plural: "mutatingadmissionpolicies",
         singular: "mutatingadmissionpolicy",
@@ -22,7 +22,7 @@ pub(super) static ROWS: &[Kind] = &[
         unconditional_update: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "admissionregistration.k8s.io",
         plural: "mutatingadmissionpolicybindings",
         singular: "mutatingadmissionpolicybinding",
@@ -38,7 +38,7 @@ pub(super) static ROWS: &[Kind] = &[
         unconditional_update: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "admissionregistration.k8s.io",
         plural: "mutatingwebhookconfigurations",
         singular: "mutatingwebhookconfiguration",
@@ -51,7 +51,7 @@ pub(super) static ROWS: &[Kind] = &[
         unconditional_update: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "admissionregistration.k8s.io",
         plural: "validatingadmissionpolicies",
         singular: "validatingadmissionpolicy",
@@ -66,7 +66,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some("{}"),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "admissionregistration.k8s.io",
         plural: "validatingadmissionpolicybindings",
         singular: "validatingadmissionpolicybinding",
@@ -80,7 +80,7 @@ pub(super) static ROWS: &[Kind] = &[
         unconditional_update: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "admissionregistration.k8s.io",
         plural: "validatingwebhookconfigurations",
         singular: "validatingwebhookconfiguration",
@@ -93,7 +93,7 @@ pub(super) static ROWS: &[Kind] = &[
         unconditional_update: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "apiextensions.k8s.io",
         plural: "customresourcedefinitions",
         singular: "customresourcedefinition",
@@ -115,7 +115,7 @@ pub(super) static ROWS: &[Kind] = &[
         defines: true,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "apiregistration.k8s.io",
         plural: "apiservices",
         singular: "apiservice",

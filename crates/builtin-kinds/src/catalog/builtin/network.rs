@@ -1,12 +1,12 @@
 //! Networking and discovery of endpoints.
 
 use apimachinery::Version;
-use apimachinery::kind::{Kind, NameRule};
+use apimachinery::kind::{ApiResource, NameRule};
 
 use super::CORE;
 
-pub(super) static ROWS: &[Kind] = &[
-    Kind {
+pub(super) static ROWS: &[ApiResource] = &[
+    ApiResource {
         group: "networking.k8s.io",
         plural: "ingressclasses",
         singular: "ingressclass",
@@ -18,7 +18,7 @@ pub(super) static ROWS: &[Kind] = &[
         zero: r#","spec":{}"#,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "networking.k8s.io",
         plural: "ingresses",
         singular: "ingress",
@@ -31,7 +31,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"loadBalancer":{}}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "networking.k8s.io",
         plural: "ipaddresses",
         singular: "ipaddress",
@@ -45,7 +45,7 @@ pub(super) static ROWS: &[Kind] = &[
         names: NameRule::IpAddress,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "networking.k8s.io",
         plural: "networkpolicies",
         singular: "networkpolicy",
@@ -57,7 +57,7 @@ pub(super) static ROWS: &[Kind] = &[
         zero: r#","spec":{"podSelector":{}}"#,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "networking.k8s.io",
         plural: "servicecidrs",
         singular: "servicecidr",
@@ -70,7 +70,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some("{}"),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "discovery.k8s.io",
         plural: "endpointslices",
         singular: "endpointslice",

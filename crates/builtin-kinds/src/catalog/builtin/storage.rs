@@ -1,12 +1,12 @@
 //! Storage classes and devices.
 
 use apimachinery::Version;
-use apimachinery::kind::{Kind, UnknownField};
+use apimachinery::kind::{ApiResource, UnknownField};
 
 use super::{CORE, field};
 
-pub(super) static ROWS: &[Kind] = &[
-    Kind {
+pub(super) static ROWS: &[ApiResource] = &[
+    ApiResource {
         group: "storage.k8s.io",
         plural: "csidrivers",
         singular: "csidriver",
@@ -19,7 +19,7 @@ pub(super) static ROWS: &[Kind] = &[
         unconditional_update: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "storage.k8s.io",
         plural: "csinodes",
         singular: "csinode",
@@ -32,7 +32,7 @@ pub(super) static ROWS: &[Kind] = &[
         unconditional_update: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "storage.k8s.io",
         plural: "csistoragecapacities",
         singular: "csistoragecapacity",
@@ -48,7 +48,7 @@ pub(super) static ROWS: &[Kind] = &[
         unconditional_update: false,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "storage.k8s.io",
         plural: "storageclasses",
         singular: "storageclass",
@@ -69,7 +69,7 @@ pub(super) static ROWS: &[Kind] = &[
         deletion_shows_object: true,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "storage.k8s.io",
         plural: "volumeattachments",
         singular: "volumeattachment",
@@ -83,7 +83,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"attached":false}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "storage.k8s.io",
         plural: "volumeattributesclasses",
         singular: "volumeattributesclass",
@@ -98,7 +98,7 @@ pub(super) static ROWS: &[Kind] = &[
         deletion_shows_object: true,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "resource.k8s.io",
         plural: "deviceclasses",
         singular: "deviceclass",
@@ -113,7 +113,7 @@ pub(super) static ROWS: &[Kind] = &[
         deletion_shows_object: true,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "resource.k8s.io",
         plural: "resourceclaims",
         singular: "resourceclaim",
@@ -127,7 +127,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some("{}"),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "resource.k8s.io",
         plural: "resourceclaimtemplates",
         singular: "resourceclaimtemplate",
@@ -140,7 +140,7 @@ pub(super) static ROWS: &[Kind] = &[
         deletion_shows_object: true,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "resource.k8s.io",
         plural: "resourceslices",
         singular: "resourceslice",

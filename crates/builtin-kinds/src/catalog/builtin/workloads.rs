@@ -1,11 +1,11 @@
 //! What runs: apps, batch, autoscaling and policy.
 
-use apimachinery::kind::{Kind, NameRule, UnknownField};
+use apimachinery::kind::{ApiResource, NameRule, UnknownField};
 
 use super::{CORE, REPLICAS, count};
 
-pub(super) static ROWS: &[Kind] = &[
-    Kind {
+pub(super) static ROWS: &[ApiResource] = &[
+    ApiResource {
         group: "apps",
         plural: "controllerrevisions",
         singular: "controllerrevision",
@@ -15,7 +15,7 @@ pub(super) static ROWS: &[Kind] = &[
         zero: r#","data":null,"revision":0"#,
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "apps",
         plural: "daemonsets",
         singular: "daemonset",
@@ -37,7 +37,7 @@ pub(super) static ROWS: &[Kind] = &[
         )),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "apps",
         plural: "deployments",
         singular: "deployment",
@@ -55,7 +55,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some("{}"),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "apps",
         plural: "replicasets",
         singular: "replicaset",
@@ -73,7 +73,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"replicas":0}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "apps",
         plural: "statefulsets",
         singular: "statefulset",
@@ -93,7 +93,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"replicas":0,"availableReplicas":0}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "batch",
         plural: "cronjobs",
         singular: "cronjob",
@@ -111,7 +111,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some("{}"),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "batch",
         plural: "jobs",
         singular: "job",
@@ -127,7 +127,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some("{}"),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "autoscaling",
         version: "v2",
         plural: "horizontalpodautoscalers",
@@ -144,7 +144,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"desiredReplicas":0,"currentMetrics":null}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "autoscaling",
         plural: "horizontalpodautoscalers",
         singular: "horizontalpodautoscaler",
@@ -161,7 +161,7 @@ pub(super) static ROWS: &[Kind] = &[
         first_status: Some(r#"{"currentReplicas":0,"desiredReplicas":0}"#),
         ..CORE
     },
-    Kind {
+    ApiResource {
         group: "policy",
         plural: "poddisruptionbudgets",
         singular: "poddisruptionbudget",

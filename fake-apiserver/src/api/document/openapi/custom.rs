@@ -4,7 +4,7 @@
 //! Source: apiextensions-apiserver `controller/openapi/builder`.
 
 use apimachinery::Version;
-use apimachinery::kind::Kind;
+use apimachinery::kind::ApiResource;
 use builtin_kinds::crd::Definition;
 use builtin_kinds::published;
 use builtin_kinds::published::Sample;
@@ -13,12 +13,12 @@ use serde_json::{Map, Value, json};
 use super::Texts;
 
 /// `apis/example.com/v1`.
-pub(super) fn document_of(kind: &Kind) -> String {
+pub(super) fn document_of(kind: &ApiResource) -> String {
     format!("apis/{}/{}", kind.group, kind.version)
 }
 
 /// Its paths.
-pub(super) fn paths(kind: &Kind, version: Version) -> Texts {
+pub(super) fn paths(kind: &ApiResource, version: Version) -> Texts {
     let sample = Sample::scoped(kind.namespaced);
     let prefix = format!("/apis/{}/{}/", sample.group, sample.version);
     let parts = kind.subresources();
@@ -34,7 +34,7 @@ pub(super) fn paths(kind: &Kind, version: Version) -> Texts {
 }
 
 /// The schemas only it has: of its objects, and of its lists.
-pub(super) fn schemas(kind: &Kind, version: Version) -> Texts {
+pub(super) fn schemas(kind: &ApiResource, version: Version) -> Texts {
     let sample = Sample::scoped(kind.namespaced);
     let list = name_of(sample.group, sample.version, sample.list_kind);
     let mut schemas = Texts::new();
@@ -54,7 +54,7 @@ pub(super) fn schemas(kind: &Kind, version: Version) -> Texts {
 }
 
 /// The name of the schema of its objects.
-pub(super) fn name(kind: &Kind) -> String {
+pub(super) fn name(kind: &ApiResource) -> String {
     name_of(kind.group, kind.version, kind.kind)
 }
 
@@ -75,7 +75,7 @@ const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 
 /// The schema of its objects.
-pub(super) fn schema(kind: &Kind, version: Version, draft: Draft) -> Value {
+pub(super) fn schema(kind: &ApiResource, version: Version, draft: Draft) -> Value {
     let every = every_object(version);
     let own = Definition::of(kind).map(|definition| &definition.schema);
     let object = || ("type".to_owned(), "object".into());
@@ -104,7 +104,7 @@ fn is(schema: &Map<String, Value>, name: &str) -> bool {
     schema.get(name) == Some(&Value::Bool(true))
 }
 
-fn name_selectable(schema: &mut Map<String, Value>, kind: &Kind) {
+fn name_selectable(schema: &mut Map<String, Value>, kind: &ApiResource) {
     if kind.selectable.is_empty() {
         return;
     }
@@ -239,7 +239,7 @@ fn every_object(version: Version) -> Map<String, Value> {
 }
 
 /// A text of the sample with this kind's names.
-fn renamed(text: &str, sample: &Sample, kind: &Kind) -> String {
+fn renamed(text: &str, sample: &Sample, kind: &ApiResource) -> String {
     let names = [
         (sample.list_kind.to_owned(), kind.list_kind.to_owned()),
         (sample.kind.to_owned(), kind.kind.to_owned()),
