@@ -194,7 +194,7 @@ fn check_tree(value: &Value) -> Result<(), String> {
     if value.is_object() {
         return Ok(());
     }
-    let of_type = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; ApiResource string \
+    let of_type = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
                    \"json:\\\"kind,omitempty\\\"\" }";
     Err(format!(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {of_type}",
