@@ -21,6 +21,7 @@ mod beginning;
 mod bootstrap;
 mod components;
 mod definitions;
+mod derived;
 mod kubelet;
 mod lines;
 pub mod list;
@@ -42,13 +43,15 @@ pub use apimachinery::encode::encode_json;
 use apimachinery::kind::ApiResource;
 pub use apimachinery::object::Stored;
 use beginning::Beginning;
+use builtin_kinds::admission_policy::Policies;
 use builtin_kinds::catalog::Catalog;
+use builtin_kinds::rbac::Policy;
 pub use builtin_kinds::{catalog, unevaluated};
 use definitions::Installed;
+use derived::Derived;
 use lines::Lines;
 pub use list::{GetOutcome, ListOutcome};
 pub use page::{Page, PageText};
-use policy::PolicyCache;
 pub use registry::{Done, Refused};
 pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
 use watchcache::{ResourceId, Settings};
@@ -103,8 +106,8 @@ pub struct Model {
     beginning: Beginning,
     /// Were the objects created that kube-apiserver creates when it starts?
     bootstrapped: bool,
-    policy: PolicyCache,
-    admission: registry::policies::PolicyCache,
+    policy: Derived<Policy>,
+    admission: Derived<Policies>,
 }
 
 impl Model {
@@ -148,8 +151,8 @@ impl Model {
             places_of_kinds: BTreeMap::new(),
             beginning: Beginning::new(),
             bootstrapped: false,
-            policy: PolicyCache::default(),
-            admission: registry::policies::PolicyCache::default(),
+            policy: Derived::default(),
+            admission: Derived::default(),
         };
         for kind in catalog.kinds() {
             model.make_room(kind);

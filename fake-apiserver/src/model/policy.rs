@@ -4,7 +4,7 @@
 //! without bootstrap objects has the default roles and bindings of a kube-apiserver nevertheless: without them nobody could
 //! read discovery.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use apimachinery::Version;
 use builtin_kinds::rbac::{GROUP, Policy, RESOURCES};
@@ -13,49 +13,28 @@ use serde_json::Value;
 use super::bootstrap::recorded;
 use super::{Model, Objects};
 
-/// The policy of the last request, with what it was read from.
-#[derive(Debug, Default)]
-pub(super) struct PolicyCache(Mutex<Option<Read>>);
-
-#[derive(Debug)]
-struct Read {
-    from: Vec<Objects>,
-    policy: Arc<Policy>,
-}
-
 impl Model {
     /// Returns the roles and bindings of this moment.
     pub(crate) fn policy(&self) -> Arc<Policy> {
-        let from: Vec<Objects> = RESOURCES
+        let from: Vec<&Objects> = RESOURCES
             .iter()
             .filter_map(|resource| self.catalog.find(GROUP, resource))
-            .map(|kind| self.objects(kind).clone())
+            .map(|kind| self.objects(kind))
             .collect();
-        let mut cache = self.policy.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(read) = cache.as_ref().filter(|read| same(&read.from, &from)) {
-            return Arc::clone(&read.policy);
-        }
-        let defaults = match self.bootstrapped {
-            true => Vec::new(),
-            false => defaults(self.version),
-        };
-        let stored: Vec<(&str, Value)> = from
-            .iter()
-            .flat_map(|objects| objects.values())
-            .map(|object| (object.kind.plural, object.json()))
-            .collect();
-        let objects = defaults.iter().chain(&stored);
-        let policy = Arc::new(Policy::new(objects.map(|(resource, object)| (*resource, object))));
-        *cache = Some(Read {
-            from,
-            policy: Arc::clone(&policy),
-        });
-        policy
+        self.policy.of(&from, || {
+            let defaults = match self.bootstrapped {
+                true => Vec::new(),
+                false => defaults(self.version),
+            };
+            let stored: Vec<(&str, Value)> = from
+                .iter()
+                .flat_map(|objects| objects.values())
+                .map(|object| (object.kind.plural, object.json()))
+                .collect();
+            let objects = defaults.iter().chain(&stored);
+            Policy::new(objects.map(|(resource, object)| (*resource, object)))
+        })
     }
-}
-
-fn same(one: &[Objects], other: &[Objects]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.ptr_eq(other))
 }
 
 /// The recorded roles and bindings of a version, each after its resource.

@@ -1,7 +1,7 @@
 //! Admission by policies: each write of a client is held against the validating admission policies of this moment. It must not
 //! know how they are evaluated.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use apimachinery::selector::LabelSelector;
 use apimachinery::status::{Cause, Status};
@@ -13,17 +13,6 @@ use serde_json::{Value, json};
 use super::Writer;
 use crate::model::{Model, Objects};
 
-/// The policies of the last write, with what they were read from.
-#[derive(Debug, Default)]
-pub(in crate::model) struct PolicyCache(Mutex<Option<Read>>);
-
-#[derive(Debug)]
-struct Read {
-    policies: Objects,
-    bindings: Objects,
-    read: Arc<Policies>,
-}
-
 impl Model {
     /// Returns the policies of this moment; `None`: there are none.
     fn admission_policies(&self) -> Option<Arc<Policies>> {
@@ -33,26 +22,15 @@ impl Model {
         };
         let policies = objects("validatingadmissionpolicies")?;
         let bindings = objects("validatingadmissionpolicybindings")?;
-        let mut cache = self.admission.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = cache
-            .as_ref()
-            .filter(|known| known.policies.ptr_eq(policies) && known.bindings.ptr_eq(bindings));
-        if let Some(known) = known {
-            return Some(Arc::clone(&known.read));
-        }
         let json = |objects: &Objects| {
             objects
                 .values()
                 .map(|object| object.json())
                 .collect::<Vec<Value>>()
         };
-        let read = Arc::new(Policies::new(&json(policies), &json(bindings)));
-        *cache = Some(Read {
-            policies: policies.clone(),
-            bindings: bindings.clone(),
-            read: Arc::clone(&read),
-        });
-        Some(read)
+        Some(self.admission.of(&[policies, bindings], || {
+            Policies::new(&json(policies), &json(bindings))
+        }))
     }
 
     fn params(&self, query: &ParamQuery<'_>, namespace: Option<&str>) -> Vec<Value> {
