@@ -48,26 +48,14 @@ impl Client for KubeRuntime {
             group,
             version,
             plural,
-            kind,
-            namespace,
+            ..
         } = &start.target;
         match (group.as_str(), version.as_str(), plural.as_str()) {
             ("", "v1", "configmaps") => typed::<ConfigMap>(kube, &start),
             ("", "v1", "pods") => typed::<Pod>(kube, &start),
             _ => {
-                let resource = ApiResource {
-                    group: group.clone(),
-                    version: version.clone(),
-                    api_version: if group.is_empty() {
-                        version.clone()
-                    } else {
-                        format!("{group}/{version}")
-                    },
-                    kind: kind.clone(),
-                    plural: plural.clone(),
-                };
-                let whole: Api<DynamicObject> = api_with(kube.clone(), &resource, namespace.as_deref());
-                let partial = api_with(kube, &resource, namespace.as_deref());
+                let whole: Api<DynamicObject> = api_of(kube.clone(), &start.target);
+                let partial = api_of(kube, &start.target);
                 follow(whole, partial, &start)
             }
         }
@@ -88,14 +76,26 @@ where
     follow(whole, partial, start)
 }
 
-fn api_with<K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>>(
+/// The `Api` of a target, for objects of any kind.
+fn api_of<K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>>(
     kube: kube_client::Client,
-    resource: &ApiResource,
-    namespace: Option<&str>,
+    target: &Target,
 ) -> Api<K> {
-    match namespace {
-        Some(namespace) => Api::namespaced_with(kube, namespace, resource),
-        None => Api::all_with(kube, resource),
+    let (group, version) = (&target.group, &target.version);
+    let resource = ApiResource {
+        group: group.clone(),
+        version: version.clone(),
+        api_version: if group.is_empty() {
+            version.clone()
+        } else {
+            format!("{group}/{version}")
+        },
+        kind: target.kind.clone(),
+        plural: target.plural.clone(),
+    };
+    match &target.namespace {
+        Some(namespace) => Api::namespaced_with(kube, namespace, &resource),
+        None => Api::all_with(kube, &resource),
     }
 }
 

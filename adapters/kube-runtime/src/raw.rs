@@ -1,15 +1,15 @@
 //! `kube_client::Api` as a client under test: `watch` and `list` without anything around them, so that what fails is for the
 //! caller. It must not know the scenario.
 
-use std::sync::Arc;
-
 use conformance::client::{Client, Start};
 use fake_apiserver::report::{Report, ReportedObject};
 use fake_apiserver::scenario::{ClientSettings, Contract, ListSemantic};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use kube_client::Api;
 use kube_client::api::{ListParams, WatchEvent, WatchParams};
-use kube_core::{ApiResource, DynamicObject};
+use kube_core::DynamicObject;
+
+use crate::{api_of, api_status, content, reported};
 
 /// The client under test.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,21 +29,7 @@ impl Client for KubeClient {
     }
 
     fn start(&self, kube: kube_client::Client, start: Start) -> BoxStream<'static, Report> {
-        let target = &start.target;
-        let resource = ApiResource {
-            group: target.group.clone(),
-            version: target.version.clone(),
-            api_version: match target.group.as_str() {
-                "" => target.version.clone(),
-                group => format!("{group}/{}", target.version),
-            },
-            kind: target.kind.clone(),
-            plural: target.plural.clone(),
-        };
-        let api = match &target.namespace {
-            Some(namespace) => Api::namespaced_with(kube, namespace, &resource),
-            None => Api::all_with(kube, &resource),
-        };
+        let api = api_of(kube, &start.target);
         match start.settings.contract {
             Contract::Watch => watch(api, start.settings),
             Contract::List | Contract::Informer => list(api, start.settings),
@@ -68,9 +54,9 @@ fn watch(api: Api<DynamicObject>, settings: ClientSettings) -> BoxStream<'static
             Ok(events) => events
                 .filter_map(async |event| match event {
                     Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
-                        Some(Report::Apply(reported(&object)))
+                        Some(Report::Apply(whole(&object)))
                     }
-                    Ok(WatchEvent::Deleted(object)) => Some(Report::Delete(reported(&object))),
+                    Ok(WatchEvent::Deleted(object)) => Some(Report::Delete(whole(&object))),
                     Ok(WatchEvent::Bookmark(_)) => None,
                     Ok(WatchEvent::Error(status)) => Some(Report::Error {
                         message: status.message,
@@ -102,7 +88,7 @@ fn list(api: Api<DynamicObject>, settings: ClientSettings) -> BoxStream<'static,
             let mut params = params?;
             Some(match api.list(&params).await {
                 Ok(page) => {
-                    let items = page.items.iter().map(|item| Report::InitApply(reported(item)));
+                    let items = page.items.iter().map(|item| Report::InitApply(whole(item)));
                     let mut reports: Vec<Report> = items.collect();
                     let next = page.metadata.continue_.filter(|token| !token.is_empty());
                     if next.is_none() {
@@ -123,22 +109,11 @@ fn list(api: Api<DynamicObject>, settings: ClientSettings) -> BoxStream<'static,
 
 fn error(problem: &kube_client::Error) -> Report {
     Report::Error {
-        code: if let kube_client::Error::Api(status) = problem {
-            Some(status.code)
-        } else {
-            None
-        },
+        code: api_status(problem).map(|status| status.code),
         message: problem.to_string(),
     }
 }
 
-fn reported(object: &DynamicObject) -> ReportedObject {
-    let about = &object.metadata;
-    ReportedObject {
-        namespace: about.namespace.clone(),
-        name: about.name.clone().unwrap_or_default(),
-        uid: about.uid.clone(),
-        resource_version: about.resource_version.clone(),
-        content: serde_json::to_value(object).ok().map(Arc::new),
-    }
+fn whole(object: &DynamicObject) -> ReportedObject {
+    reported(object, content(object))
 }
