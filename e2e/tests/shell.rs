@@ -121,7 +121,7 @@ fn every_subcommand_has_a_manual_page_that_renders() {
     assert!(page.contains(".SH SUBCOMMANDS"), "{page}");
 }
 
-/// `doctor` in an environment of its own: its exit code, and its findings by check.
+/// Runs `doctor` in a clean environment. Returns its exit code, and its findings by check.
 fn doctor(arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, Value) {
     let mut command = Command::new(toolchain::fake_apiserver());
     for inherited in ["KUBECONFIG", "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"] {

@@ -61,7 +61,7 @@ pub struct Expression {
     guarded: Tree,
     source: Source,
     unsupported: Option<&'static str>,
-    /// Does its evaluation need a stack of its own?
+    /// Whether its evaluation needs a separate stack.
     deep: bool,
 }
 

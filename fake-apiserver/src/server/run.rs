@@ -89,35 +89,16 @@ impl Run {
     pub(super) fn observe(&mut self, records: &[Record], changed_at: Duration) {
         for record in records {
             self.next_record = record.seq + 1;
-            match &record.what {
-                What::Refused => {
-                    self.script.on_activity(record.at);
-                    self.count_request();
-                }
-                What::Request { .. } => self.count_request(),
-                What::Wrote(_) | What::Restored { .. } => self.script.on_activity(record.at),
-                What::End { stream, .. } => {
-                    self.to_name.remove(stream);
-                    self.marked.remove(stream);
-                }
-                What::Connected { .. }
-                | What::Goaway { .. }
-                | What::Disconnected { .. }
-                | What::Head { .. }
-                | What::Body { .. }
-                | What::Page { .. }
-                | What::Frame { .. }
-                | What::Torn { .. }
-                | What::Withheld { .. }
-                | What::Turned { .. }
-                | What::Step { .. }
-                | What::Rule { .. }
-                | What::Bound { .. }
-                | What::ScriptDone
-                | What::Reported(_)
-                | What::StopRequested
-                | What::LeftOpen { .. }
-                | What::RunEnded(_) => {}
+            let what = &record.what;
+            if matches!(what, What::Refused | What::Wrote(_) | What::Restored { .. }) {
+                self.script.on_activity(record.at);
+            }
+            if matches!(what, What::Refused | What::Request { .. }) {
+                self.count_request();
+            }
+            if let What::End { stream, .. } = what {
+                self.to_name.remove(stream);
+                self.marked.remove(stream);
             }
         }
         if changed_at > self.script.quiet_since() {

@@ -18,7 +18,7 @@ pub(super) struct Rule {
     pub(super) message: String,
     message_expression: String,
     pub(super) reason: String,
-    /// The field that a fault is told of, below that of the rule; empty: that of the rule.
+    /// Field of the error, relative to that of the rule; empty: that of the rule.
     pub(super) field_path: String,
     pub(super) optional_old_self: Option<bool>,
     compiled: OnceLock<Result<Expression, String>>,
