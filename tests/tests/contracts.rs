@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use adapter_kube_runtime::KubeClient;
 use conformance::client::{Client, Start};
+use conformance::coverage::{self, Said};
 use conformance::suite::{self, Driver, Plan};
 use fake_apiserver::report::{Report, ReportedObject};
 use fake_apiserver::scenario::Contract;
@@ -184,6 +185,9 @@ fn each_is_failed_by_its_mistake() {
         let verdict = &judged.verdict;
         assert!(!verdict.passed(), "{id} passes with {mistake:?}");
         assert!(verdict.breaks(requirement), "{id}: {verdict:?}");
+        let covered = coverage::of_caching_clients(std::slice::from_ref(&judged));
+        let charged = covered.iter().any(|one| matches!(one.said, Said::Broken(_)));
+        assert!(!charged, "{id}: a caching client is charged with it");
     }
 }
 
