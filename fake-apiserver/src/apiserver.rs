@@ -51,8 +51,8 @@ use crate::model::{Model, PageText, WatchSession};
 /// Source of a response.
 #[derive(Debug)]
 enum Source {
-    /// Not decided yet: deviations apply first.
-    Undecided(Request),
+    /// Not decided yet: deviations apply first. With the user it is decided for.
+    Undecided(Request, User),
     /// Rejected by the apiserver; deviations apply before the rejection is sent.
     Refused(Answer),
     /// A LIST that waits for the watch cache to reach a resourceVersion.
@@ -293,12 +293,13 @@ impl ApiServer {
     pub(crate) fn receive(&mut self, now: Duration, stream: StreamId, conn: ConnId, request: HttpRequest) {
         let query = api::query_pairs(&request.query);
         let (mut parsed, continue_token) = self.parse(conn, &request, &query);
-        let mut verb = verb(&parsed, &request, &query);
+        let mut verb = verb(parsed.as_ref().ok().map(|(parsed, _)| parsed), &request, &query);
         let only_probes = verb == Verb::WatchList && self.settings.streaming_lists == Some(false);
         if only_probes {
-            if parsed.is_ok() {
+            if let Ok((_, user)) = parsed {
                 // The last minor with the feature gate off by default: later minors reject it with the same words.
-                parsed = api::parse(&request, self.model.catalog(), Version::V1_33);
+                let earlier = api::parse(&request, self.model.catalog(), Version::V1_33);
+                parsed = earlier.map(|parsed| (parsed, user));
             }
             verb = Verb::Other;
         }
@@ -328,8 +329,14 @@ impl ApiServer {
         self.query_bytes += request.query.len();
         self.touched.insert(stream);
         let asked = Asked {
-            form: parsed.as_ref().map_or(Representation::Full, form_of),
-            collection: parsed.as_ref().ok().and_then(collection_of).cloned(),
+            form: parsed
+                .as_ref()
+                .map_or(Representation::Full, |(parsed, _)| form_of(parsed)),
+            collection: parsed
+                .as_ref()
+                .ok()
+                .and_then(|(parsed, _)| collection_of(parsed))
+                .cloned(),
             continue_token,
             at: now,
             verb,
@@ -338,7 +345,7 @@ impl ApiServer {
             request,
         };
         let source = match parsed {
-            Ok(request) => Source::Undecided(request),
+            Ok((request, user)) => Source::Undecided(request, user),
             Err(refusal) => Source::Refused(refusal),
         };
         self.open.insert(
@@ -411,24 +418,26 @@ impl ApiServer {
         }
     }
 
-    /// Parses the request, with invented continue tokens replaced by the real ones.
+    /// Admits the request, and parses it with invented continue tokens replaced by the real ones.
     fn parse(
         &self,
         conn: ConnId,
         request: &HttpRequest,
         query: &[(String, String)],
-    ) -> (Result<Request, Answer>, Option<String>) {
+    ) -> (Result<(Request, User), Answer>, Option<String>) {
         let sent = query
             .iter()
             .find(|(name, _)| name == "continue")
             .map(|(_, token)| token.clone());
         let admitted = self.admit(conn, request);
-        if let Err(refusal) = admitted.and_then(|()| self.takes_query(request)) {
-            return (Err(refusal), sent);
-        }
+        let user = match admitted.and_then(|user| self.takes_query(request).map(|()| user)) {
+            Ok(user) => user.into_owned(),
+            Err(refusal) => return (Err(refusal), sent),
+        };
+        let for_user = |parsed: Request| (parsed, user);
         let (catalog, version) = (self.model.catalog(), self.settings.version);
         match sent.as_ref().and_then(|token| self.aliases.get(token)) {
-            None => (api::parse(request, catalog, version), sent),
+            None => (api::parse(request, catalog, version).map(for_user), sent),
             Some(truthful) => {
                 let query: Vec<(String, String)> = query
                     .iter()
@@ -441,7 +450,8 @@ impl ApiServer {
                     query: encode_query(&query),
                     ..request.clone()
                 };
-                (api::parse(&request, catalog, version), Some(truthful.clone()))
+                let parsed = api::parse(&request, catalog, version);
+                (parsed.map(for_user), Some(truthful.clone()))
             }
         }
     }

@@ -33,8 +33,8 @@ impl ApiServer {
             Source::Decided => {}
             source @ (Source::Watch(_) | Source::Page { .. }) => open.source = source,
             Source::Refused(refusal) => self.answer(stream, refusal),
-            Source::Undecided(Request::Watch(_)) if self.refuses_upgrade(stream) => {}
-            Source::Undecided(Request::Watch(request)) => {
+            Source::Undecided(Request::Watch(_), _) if self.refuses_upgrade(stream) => {}
+            Source::Undecided(Request::Watch(request), _) => {
                 let lifetime = self.draw_lifetime();
                 let replica = self.replica_at(stream);
                 match self.model.open_watch_at(replica, now, &request, lifetime) {
@@ -45,17 +45,21 @@ impl ApiServer {
                     Err(status) => self.answer(stream, status.into()),
                 }
             }
-            Source::Undecided(Request::List(request)) => self.decide_list(now, stream, request, now),
+            Source::Undecided(Request::List(request), _) => self.decide_list(now, stream, request, now),
             Source::Waiting { request, arrived, .. } => self.decide_list(now, stream, request, arrived),
-            Source::Undecided(Request::Get(request)) => self.decide_get(now, stream, request, now),
+            Source::Undecided(Request::Get(request), _) => self.decide_get(now, stream, request, now),
             Source::WaitingGet { request, arrived, .. } => self.decide_get(now, stream, request, arrived),
-            Source::Undecided(Request::Write(request)) => self.decide_write(now, stream, request),
-            Source::Undecided(Request::Review(request)) => self.decide_review(now, stream, request),
-            Source::Undecided(Request::Connect(request)) => {
+            Source::Undecided(Request::Write(request), user) => {
+                self.decide_write(now, stream, request, &user)
+            }
+            Source::Undecided(Request::Review(request), user) => {
+                self.decide_review(now, stream, request, &user)
+            }
+            Source::Undecided(Request::Connect(request), _) => {
                 let told = self.model.connect(&request);
                 self.answer(stream, told.map_or_else(Answer::from, |()| Answer::nothing()));
             }
-            Source::Undecided(Request::Document(document)) => {
+            Source::Undecided(Request::Document(document), _) => {
                 self.answer_document(stream, &document);
             }
         }

@@ -4,17 +4,13 @@ use apimachinery::options::{Collection, Representation};
 use trace::record::Verb;
 
 use crate::api;
-use crate::api::{Answer, HttpRequest, Request};
+use crate::api::{HttpRequest, Request};
 
-pub(super) fn verb(
-    parsed: &Result<Request, Answer>,
-    request: &HttpRequest,
-    query: &[(String, String)],
-) -> Verb {
+pub(super) fn verb(parsed: Option<&Request>, request: &HttpRequest, query: &[(String, String)]) -> Verb {
     match parsed {
-        Ok(Request::List(_)) => Verb::List,
-        Ok(Request::Watch(_)) => watch_verb(query),
-        Ok(
+        Some(Request::List(_)) => Verb::List,
+        Some(Request::Watch(_)) => watch_verb(query),
+        Some(
             Request::Get(_)
             | Request::Write(_)
             | Request::Review(_)
@@ -22,14 +18,14 @@ pub(super) fn verb(
             | Request::Document(_),
         ) => Verb::Other,
         // Rejected for its options, and still counted as a read of a collection.
-        Err(_) if request.method == http::Method::GET && api::names_collection(&request.path) => {
+        None if request.method == http::Method::GET && api::names_collection(&request.path) => {
             if is_watch(query) {
                 watch_verb(query)
             } else {
                 Verb::List
             }
         }
-        Err(_) => Verb::Other,
+        None => Verb::Other,
     }
 }
 

@@ -170,11 +170,13 @@ impl ApiServer {
     /// Returns the body a real apiserver would send now, for a response with a scripted head.
     fn truthful_body(&self, source: &Source) -> Vec<u8> {
         match source {
-            Source::Undecided(Request::List(request)) => match self.model.list(self.now, self.now, request) {
-                ListOutcome::Page(page) => page.encode().to_vec(),
-                ListOutcome::Refused(status) => status.to_bytes().to_vec(),
-                ListOutcome::Wait { .. } => Vec::new(),
-            },
+            Source::Undecided(Request::List(request), _) => {
+                match self.model.list(self.now, self.now, request) {
+                    ListOutcome::Page(page) => page.encode().to_vec(),
+                    ListOutcome::Refused(status) => status.to_bytes().to_vec(),
+                    ListOutcome::Wait { .. } => Vec::new(),
+                }
+            }
             Source::Refused(refusal) => refusal.body.to_vec(),
             Source::Undecided(
                 Request::Watch(_)
@@ -183,6 +185,7 @@ impl ApiServer {
                 | Request::Review(_)
                 | Request::Connect(_)
                 | Request::Document(_),
+                _,
             )
             | Source::Waiting { .. }
             | Source::WaitingGet { .. }

@@ -7,7 +7,7 @@ use trace::record::StreamId;
 
 use super::ApiServer;
 use crate::api;
-use crate::api::access::API_AUDIENCE;
+use crate::api::access::{API_AUDIENCE, User};
 use crate::api::{Answer, ReviewRequest};
 use crate::model::review::{Known, Reviewer};
 
@@ -15,7 +15,14 @@ use crate::model::review::{Known, Reviewer};
 const NOBODY: &str = "invalid bearer token";
 
 impl ApiServer {
-    pub(super) fn decide_review(&mut self, now: Duration, stream: StreamId, request: ReviewRequest) {
+    /// Answers a review that `user` asked for.
+    pub(super) fn decide_review(
+        &mut self,
+        now: Duration,
+        stream: StreamId,
+        request: ReviewRequest,
+        user: &User,
+    ) {
         let chance = self.draw();
         let Some(open) = self.open.get(&stream) else {
             return;
@@ -31,17 +38,15 @@ impl ApiServer {
         let mut warnings = request.warnings.clone();
         warnings.extend(reason.map(str::to_owned));
         let warnings = api::warnings(&warnings);
-        let answered = self.asker(open.asked.conn, asked).and_then(|asker| {
-            let reviewer = Reviewer {
-                asker: &asker,
-                authorizer: &authorizer,
-                authenticate: &|token, audiences| self.user_of_token(token, audiences),
-                sign: &|claims| self.issuer.sign(claims),
-                chance,
-            };
-            let body = self.model.review(now, request, &reviewer)?;
-            api::object_fits(asked, kind).map(|()| body)
-        });
+        let reviewer = Reviewer {
+            asker: user,
+            authorizer: &authorizer,
+            authenticate: &|token, audiences| self.user_of_token(token, audiences),
+            sign: &|claims| self.issuer.sign(claims),
+            chance,
+        };
+        let answered = self.model.review(now, request, &reviewer);
+        let answered = answered.and_then(|body| api::object_fits(asked, kind).map(|()| body));
         let mut answer = answered.map_or_else(Answer::from, |body| Answer::json(201, body));
         answer.headers.extend(warnings);
         self.answer(stream, answer);

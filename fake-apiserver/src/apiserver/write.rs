@@ -5,23 +5,27 @@ use std::time::Duration;
 use trace::record::StreamId;
 
 use super::ApiServer;
-use crate::api::access::Asker;
+use crate::api::access::{Asker, Authorizer, User};
 use crate::api::{self, Answer, WriteRequest};
 use crate::model::Written;
 
 impl ApiServer {
-    /// Carries out a write and queues its response; waiting reads and watches are pumped in the same turn.
-    pub(super) fn decide_write(&mut self, now: Duration, stream: StreamId, request: WriteRequest) {
+    /// Carries out a write of `user` and queues its response; waiting reads and watches are pumped in the same turn.
+    pub(super) fn decide_write(
+        &mut self,
+        now: Duration,
+        stream: StreamId,
+        request: WriteRequest,
+        user: &User,
+    ) {
         let kind = request.collection.kind;
         let seed = self.draw();
-        let asker = match self.asker_of(stream) {
-            Ok(asker) => asker,
-            Err(refused) => return self.answer(stream, refused),
+        let authorizer = self.limits(user).unwrap_or(Authorizer::AlwaysAllow);
+        let asker = Asker {
+            user,
+            authorizer: &authorizer,
         };
-        let asker = asker
-            .as_ref()
-            .map(|(user, authorizer)| Asker { user, authorizer });
-        match self.model.write_as(now, request, seed, asker) {
+        match self.model.write_as(now, request, seed, Some(asker)) {
             Ok(done) => {
                 self.record_writes(now, done.written);
                 self.compact_if_due(now);
