@@ -2,43 +2,44 @@
 
 use std::time::Duration;
 
-/// A time since 1970 as RFC 3339 has it, in whole seconds.
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+
+/// When times count from.
+const UNIX_EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
+/// Returns a time since 1970 in RFC 3339, in whole seconds. Times after the year 9999 give its last second.
 pub fn timestamp(time: Duration) -> String {
-    // Days from the first of the year 1 to that of 1970.
-    timestamp_of_era(time + Duration::from_secs(719_162 * 86_400))
+    timestamp_at(time.as_secs().try_into().unwrap_or(i64::MAX))
 }
 
-/// The same of a time since the first of January of the year 1.
-pub fn timestamp_of_era(time: Duration) -> String {
-    let seconds = time.as_secs();
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01, in eras of 400 years: the leap day is the last of its year.
-    let days = days + 306;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let mut text = String::with_capacity(20);
-    for (number, digits, after) in [
-        (year, 4, '-'),
-        (month, 2, '-'),
-        (day, 2, 'T'),
-        (second / 3_600, 2, ':'),
-        (second / 60 % 60, 2, ':'),
-        (second % 60, 2, 'Z'),
-    ] {
-        for place in (0..digits).rev() {
-            let digit = number / 10_u64.pow(place) % 10;
-            text.push(char::from(b"0123456789"[digit as usize]));
+/// Returns a number of seconds since 1970, or before it, in RFC 3339. Times outside of the years -9999 to 9999 give the first or
+/// the last second of them.
+pub fn timestamp_at(seconds: i64) -> String {
+    let time = UNIX_EPOCH.saturating_add(SignedDuration::from_secs(seconds));
+    format!("{time:.0}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_in_whole_seconds() {
+        for (seconds, expected) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (1_709_208_000, "2024-02-29T12:00:00Z"),
+            (-62_135_596_800, "0001-01-01T00:00:00Z"),
+            (253_402_300_799, "9999-12-31T23:59:59Z"),
+            (i64::MAX, "9999-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(timestamp_at(seconds), expected);
         }
-        text.push(after);
     }
-    text
+
+    #[test]
+    fn fractions_are_cut_off() {
+        assert_eq!(timestamp(Duration::from_millis(1_999)), "1970-01-01T00:00:01Z");
+        assert_eq!(timestamp(Duration::MAX), "9999-12-31T23:59:59Z");
+    }
 }

@@ -4,6 +4,12 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+use jiff::fmt::temporal::Pieces;
+
+const UNIX_EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
 /// What stands for the age of what has no time.
 pub(crate) const UNKNOWN: &str = "<unknown>";
 
@@ -59,44 +65,22 @@ pub(crate) fn human(seconds: f64) -> String {
     }
 }
 
-/// Seconds since 1970 of a time as RFC 3339 writes it; `None` for what is none.
+/// Returns the seconds since 1970 of a time in RFC 3339; `None` for anything else.
 pub(crate) fn seconds(time: &str) -> Option<f64> {
-    let (date, clock) = time.split_once(['T', 't'])?;
-    let mut date = date.split('-').map(str::parse::<i64>);
-    let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
-    if date.next().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    // The parser reads all of ISO 8601: also basic formats, times without seconds, and names of time zones.
+    let separators: [(usize, &[u8]); 4] = [(4, b"-"), (10, b"Tt"), (13, b":"), (16, b":")];
+    let text = time.as_bytes();
+    let separated = separators
+        .iter()
+        .all(|(at, allowed)| text.get(*at).is_some_and(|byte| allowed.contains(byte)));
+    let pieces = Pieces::parse(time).ok().filter(|_| separated)?;
+    if pieces.time_zone_annotation().is_some() {
         return None;
     }
-    let zone_at = clock.find(['Z', 'z', '+', '-'])?;
-    let (clock, zone) = clock.split_at(zone_at);
-    let mut parts = clock.split(':');
-    let (hour, minute) = (
-        parts.next()?.parse::<i64>().ok()?,
-        parts.next()?.parse::<i64>().ok()?,
-    );
-    let second = parts.next()?.parse::<f64>().ok()?;
-    let fits = (0..24).contains(&hour) && (0..60).contains(&minute) && (0.0..61.0).contains(&second);
-    if !fits || parts.next().is_some() {
-        return None;
-    }
-    let offset = match zone.split_at(1) {
-        ("Z" | "z", "") => 0,
-        (sign, offset) => {
-            let (hours, minutes) = offset.split_once(':')?;
-            let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
-            if sign == "-" { -minutes } else { minutes }
-        }
-    };
-    // Days since 0000-03-01, in eras of 400 years: the leap day is the last of its year.
-    let march_year = if month > 2 { year } else { year - 1 };
-    let era = march_year.div_euclid(400);
-    let year_of_era = march_year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = era * 146_097 + day_of_era - 719_468;
-    let minutes = (days * 24 + hour) * 60 + minute - offset;
-    let whole = i32::try_from(minutes).map(f64::from).ok()?;
-    Some(whole * 60.0 + second)
+    let local = DateTime::from_parts(pieces.date(), pieces.time()?);
+    let utc = local.duration_since(UNIX_EPOCH)
+        - SignedDuration::from_secs(pieces.to_numeric_offset()?.seconds().into());
+    Some(utc.as_secs_f64())
 }
 
 #[cfg(test)]
@@ -134,7 +118,13 @@ mod tests {
     #[case::before_1970("1969-12-31T23:59:59Z", Some(-1.0))]
     #[case::no_zone("2026-01-01T00:00:00", None)]
     #[case::no_month("2026-13-01T00:00:00Z", None)]
+    #[case::last_of_four_digits("9999-12-31T23:59:59Z", Some(253_402_300_799.0))]
     #[case::no_time("yesterday", None)]
+    #[case::no_seconds("2026-01-01T00:00Z", None)]
+    #[case::blank("2026-01-01 00:00:00Z", None)]
+    #[case::basic("20260101T000000Z", None)]
+    #[case::named_zone("2026-01-01T00:00:00Z[UTC]", None)]
+    #[case::no_day("2026-02-30T00:00:00Z", None)]
     fn times_are_read(#[case] text: &str, #[case] expected: Option<f64>) {
         assert_eq!(seconds(text), expected);
     }

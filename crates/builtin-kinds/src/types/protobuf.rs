@@ -6,10 +6,10 @@
 //! Source: "Encoding" (Protocol Buffers documentation); the types that write themselves in apimachinery:
 //! `meta/v1/time_proto.go`, `util/intstr/generated.proto`, `api/resource/generated.proto`, `runtime/generated.proto`.
 
-use std::time::Duration;
+use std::ops::Range;
 
 use apimachinery::kind::ApiResource;
-use apimachinery::time::timestamp_of_era;
+use apimachinery::time::timestamp_at;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -144,9 +144,8 @@ fn value(of: &Type, wire: &Wire<'_>) -> Result<Value, String> {
     }
 }
 
-/// Seconds from the first of the year 1 to that of 1970, and to that of 10000.
-const YEAR_1_TO_1970: i64 = 62_135_596_800;
-const YEARS_OF_FOUR_DIGITS: u64 = 315_537_897_600;
+/// Seconds since 1970 of the years 1 to 9999, which RFC 3339 can write.
+const WRITABLE: Range<i64> = -62_135_596_800..253_402_300_800;
 
 /// `Timestamp{seconds=1, nanos=2}`; without content, no time at all.
 fn time(message: &[u8], micro: bool) -> Result<Value, String> {
@@ -161,13 +160,11 @@ fn time(message: &[u8], micro: bool) -> Result<Value, String> {
             (_, _) => {}
         }
     }
-    // Counted from the year 1, the first that can be written.
-    let since = seconds.cast_signed().checked_add(YEAR_1_TO_1970);
-    let since = since.and_then(|since| u64::try_from(since).ok());
-    let Some(since) = since.filter(|since| *since < YEARS_OF_FOUR_DIGITS) else {
+    let seconds = seconds.cast_signed();
+    if !WRITABLE.contains(&seconds) {
         return Err("a time that no year of four digits has".to_owned());
-    };
-    let whole = timestamp_of_era(Duration::from_secs(since));
+    }
+    let whole = timestamp_at(seconds);
     Ok(if micro {
         format!("{}.{:06}Z", whole.trim_end_matches('Z'), nanos / 1000).into()
     } else {
