@@ -300,7 +300,12 @@ impl ApiServer {
         }
     }
 
+    /// Queues a scripted event. Nothing follows the Status of a request that the server itself refuses.
     fn push_scripted(&mut self, stream: StreamId, frame: WatchFrame) {
+        let open = self.open.get(&stream);
+        if open.is_some_and(|open| matches!(open.source, Source::Refused(_)) || open.exchange.is_refused()) {
+            return self.turned(self.now, "no event sent: the request is refused".to_owned());
+        }
         self.with(stream, |open| open.exchange.push_line(frame, true));
     }
 }

@@ -239,6 +239,14 @@ impl Exchange {
         !matches!(self.state, State::Undecided(_))
     }
 
+    /// Whether the response, still to be sent, is an error that no scenario asked for.
+    pub(super) fn is_refused(&self) -> bool {
+        match &self.state {
+            State::HeadQueued { head, .. } => !head.scripted && head.status >= 400,
+            State::Undecided(_) | State::Streaming(_) | State::Refusing(_) | State::Ended => false,
+        }
+    }
+
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, State::Ended)
     }

@@ -419,6 +419,8 @@ impl Connections {
     fn left(&mut self, over: Result<ConnId, JoinError>, edge: &Edge) {
         match over {
             Ok(conn) => drop(self.open.remove(&conn)),
+            // Aborted to make room, and removed then: a look through all connections for each would be quadratic.
+            Err(error) if error.is_cancelled() => {}
             Err(error) => {
                 self.open.retain(|_, (task, _)| !task.is_finished());
                 if let Ok(panic) = error.try_into_panic() {
