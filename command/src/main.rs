@@ -30,6 +30,7 @@ mod stage;
 mod state;
 mod stop;
 mod token;
+mod webhooks;
 mod words;
 
 use std::fmt;

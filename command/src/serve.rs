@@ -15,6 +15,7 @@ use judge::wire::Loops;
 use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
 use crate::stage::{self, Announce, Running, Stage};
 use crate::token::Tokens;
+use crate::webhooks::Called;
 use crate::{Failure, objects};
 
 /// Events of a resource that can be replayed: enough for a client that was away for a while, as on a real server, whose
@@ -81,6 +82,11 @@ pub(crate) struct Serve {
     /// or --tls: without them every client is `system:anonymous`.
     #[arg(long, value_name = "MODE", value_enum, help_heading = "Access")]
     authorization_mode: Option<Mode>,
+    /// Webhooks to call: those of this machine, any, or none.
+    ///
+    /// With `any`, webhook configurations and definitions that clients store cause requests to other machines.
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Called::Local, help_heading = "Access")]
+    webhooks: Called,
     #[command(flatten)]
     judging: JudgeArguments,
 }
@@ -189,6 +195,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
                 ..TlsOptions::default()
             }),
             access,
+            webhooks: serve.webhooks.into(),
             ..ServeOptions::default()
         },
         control_port: listening.control_port,

@@ -136,7 +136,7 @@ impl Running {
             server.starts_at(wall_clock());
         }
         Ok(Self {
-            edge: Edge::new(server),
+            edge: Edge::with_webhooks(server, stage.serving.webhooks),
             listeners,
             about: About {
                 kubernetes: minor(stage.version).to_owned(),

@@ -13,6 +13,7 @@ mod control;
 mod deviate;
 mod exchange;
 mod flow;
+mod hooks;
 mod joined;
 mod log;
 mod memory;
@@ -32,6 +33,8 @@ use compaction::Compaction;
 pub use control::{Control, StreamView};
 use exchange::Exchange;
 pub(crate) use flow::Observer;
+pub use hooks::CallId;
+use hooks::{Calling, Waiting};
 use joined::Joined;
 use log::{Log, clipped, clipped_query};
 #[cfg(feature = "net")]
@@ -66,6 +69,8 @@ enum Source {
         text: Box<StyledText<PageText>>,
         record: What,
     },
+    /// A write that waits for webhooks.
+    Hooked(Box<Waiting>),
     /// The whole response is queued.
     Decided,
 }
@@ -151,6 +156,9 @@ pub(crate) struct ApiServer {
     users: BTreeMap<ConnId, User>,
     /// Automatic compaction; `None` for scenarios.
     compaction: Option<Compaction>,
+    /// Calls of webhooks that were begun, and those without an outcome.
+    calls: u64,
+    calling: BTreeMap<CallId, Calling>,
     chance: u64,
     now: Duration,
 }
@@ -181,6 +189,8 @@ impl ApiServer {
             issuer: Issuer::from_seed(seed),
             users: BTreeMap::new(),
             compaction: None,
+            calls: 0,
+            calling: BTreeMap::new(),
             chance: seed ^ 0x9E37_79B9_7F4A_7C15,
             now: Duration::ZERO,
         }

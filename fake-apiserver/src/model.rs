@@ -22,6 +22,7 @@ mod bootstrap;
 mod components;
 mod definitions;
 mod derived;
+pub(crate) mod hooks;
 mod kubelet;
 mod lines;
 pub mod list;
@@ -44,15 +45,17 @@ use apimachinery::kind::ApiResource;
 pub use apimachinery::object::Stored;
 use beginning::Beginning;
 use builtin_kinds::admission_policy::Policies;
+use builtin_kinds::admission_webhook::Hooks;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::rbac::Policy;
 pub use builtin_kinds::{catalog, unevaluated};
 use definitions::Installed;
 use derived::Derived;
+pub use hooks::{HookCall, Replies};
 use lines::Lines;
 pub use list::{GetOutcome, ListOutcome};
 pub use page::{Page, PageText};
-pub use registry::{Done, Refused};
+pub use registry::{Done, Refused, Undone};
 pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
 use watchcache::{ResourceId, Settings};
 pub use watchcache::{RestoreError, WatchCacheOp};
@@ -108,6 +111,8 @@ pub struct Model {
     bootstrapped: bool,
     policy: Derived<Policy>,
     admission: Derived<Policies>,
+    mutating_hooks: Derived<Hooks>,
+    validating_hooks: Derived<Hooks>,
 }
 
 impl Model {
@@ -153,6 +158,8 @@ impl Model {
             bootstrapped: false,
             policy: Derived::default(),
             admission: Derived::default(),
+            mutating_hooks: Derived::default(),
+            validating_hooks: Derived::default(),
         };
         for kind in catalog.kinds() {
             model.make_room(kind);
@@ -284,21 +291,27 @@ impl Model {
     /// # Errors
     /// The refusal of a real apiserver: 403, 404, 409, 422, 500.
     pub fn write(&mut self, now: Duration, request: WriteRequest, seed: u64) -> Result<Done, Refused> {
-        self.write_as(now, request, seed, None)
+        match self.write_as(now, request, seed, None, &mut Replies::default()) {
+            Ok(done) => Ok(done),
+            Err(Undone::Refused(refused)) => Err(refused),
+            Err(Undone::Waits) => unreachable!("the server itself asks no webhooks"),
+        }
     }
 
-    /// Like [`Model::write`], for a user: nobody grants rights that they do not hold. `None`: the server itself.
+    /// Like [`Model::write`], for a user: nobody grants rights that they do not hold, and webhooks are asked. `None`: the
+    /// server itself. An attempt that waits is made again, with the outcomes of its calls in `replies`.
     ///
     /// # Errors
-    /// As [`Model::write`].
+    /// As [`Model::write`]; or it waits.
     pub(crate) fn write_as(
         &mut self,
         now: Duration,
         request: WriteRequest,
         seed: u64,
         asker: Option<Asker<'_>>,
-    ) -> Result<Done, Refused> {
-        let mut done = registry::write(self, now, request, seed, asker)?;
+        replies: &mut Replies,
+    ) -> Result<Done, Undone> {
+        let mut done = registry::write(self, now, request, seed, asker, replies)?;
         done.written.extend(self.settle(now));
         Ok(done)
     }

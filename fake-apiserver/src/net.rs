@@ -4,7 +4,7 @@
 //! outputs are queued per response before the lock is released. Connections pull from these queues: `answer` makes a response
 //! body, `streamed` sends watches, `wire` writes every piece separately and carries out
 //! [`Ending`](trace::fault::Ending)s, [`serve`] accepts sockets, and `delivery` writes to idle connections without waking
-//! their tasks.
+//! their tasks. `hooks` calls webhooks.
 //!
 //! This module depends on neither scenarios nor the meaning of the bytes.
 
@@ -14,6 +14,7 @@ mod core;
 mod deadline;
 mod delivery;
 mod guard;
+mod hooks;
 mod http1;
 mod http2;
 mod kubeconfig;
@@ -48,6 +49,7 @@ pub use self::connection::{ConnectionSettings, serve_connection};
 pub use self::core::Core;
 use self::delivery::Deliveries;
 pub use self::guard::Guard;
+pub use self::hooks::Webhooks;
 pub use self::kubeconfig::{Credentials, Kubeconfig};
 use self::pending::{Answer, Waiting, lay_out};
 pub(crate) use self::pending::{Head, Piece};
@@ -59,7 +61,7 @@ use self::ticket::{Leaving, Next, Ticket};
 use self::wire::Flow;
 pub use self::wire::Transport;
 use crate::api::{HttpRequest, User};
-use crate::server::{ANSWER_BYTES_MAX, Control, Input, MemoryView, Server};
+use crate::server::{ANSWER_BYTES_MAX, CallId, Control, HookCall, Input, MemoryView, Output, Server};
 
 /// Most ticks at one instant: a server that requests more is broken.
 const TICKS_AT_ONE_INSTANT_MAX: u32 = 10_000;
@@ -82,6 +84,8 @@ struct Shared {
     milestone: Notify,
     /// An input was handled.
     stirred: Notify,
+    /// Which webhooks are called.
+    webhooks: Webhooks,
     /// Connections are refused from now on.
     refusing: Notify,
 }
@@ -108,8 +112,13 @@ struct State {
 
 impl Edge {
     /// Runs `server`, whose time starts now. Call inside a tokio runtime, and poll [`Edge::keep_time`] for as long as the server
-    /// runs.
+    /// runs. Calls of webhooks fail, as if nothing listened there.
     pub fn new(core: impl Core + 'static) -> Self {
+        Self::with_webhooks(core, Webhooks::None)
+    }
+
+    /// The same, with calls of webhooks. Their runtime must have I/O enabled.
+    pub fn with_webhooks(core: impl Core + 'static, webhooks: Webhooks) -> Self {
         let state = State {
             core: Some(Box::new(core)),
             broken: None,
@@ -132,6 +141,7 @@ impl Edge {
                 milestone: Notify::new(),
                 stirred: Notify::new(),
                 refusing: Notify::new(),
+                webhooks,
             }),
             replica: Replica::Primary,
         };
@@ -389,7 +399,7 @@ impl Edge {
 
     /// Numbers, times and handles an input, queues the outputs, and wakes the connections concerned.
     fn hand_in(&self, what: impl FnOnce(&mut State, Duration) -> Input) {
-        let mut woken = Vec::new();
+        let (mut woken, mut calls) = (Vec::new(), Vec::new());
         let (sooner, milestone, delivers) = {
             let mut state = self.lock();
             let before = (state.finished, state.conns_open, state.broken.is_some());
@@ -397,7 +407,7 @@ impl Edge {
             // Read under the lock, so that times never go back.
             let now = self.elapsed();
             match catch_unwind(AssertUnwindSafe(|| what(&mut state, now))) {
-                Ok(input) => state.handle(now, input, &mut woken),
+                Ok(input) => state.handle(now, input, &mut woken, &mut calls),
                 Err(panic) => state.broke("it was steered", &*panic),
             }
             let due = state.core.as_ref().and_then(|core| core.poll_timeout());
@@ -418,6 +428,7 @@ impl Edge {
         };
         // Outside of the lock: waking may drop a task and its ticket.
         woken.into_iter().for_each(Waker::wake);
+        self.call_hooks(calls);
         if delivers {
             let edge = self.clone();
             self.shared.runtime.spawn(async move {
@@ -435,6 +446,17 @@ impl Edge {
         self.shared.stirred.notify_waiters();
     }
 
+    /// Calls webhooks, each in a task.
+    fn call_hooks(&self, calls: Vec<(CallId, HookCall)>) {
+        for (id, call) in calls {
+            let edge = self.clone();
+            self.shared.runtime.spawn(async move {
+                let outcome = hooks::call(edge.shared.webhooks, &call).await;
+                edge.hand_in(|_, _| Input::HookAnswered { id, outcome });
+            });
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic of the server is caught and stored as `broken`; nothing else panics under the lock.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -450,7 +472,13 @@ impl std::fmt::Debug for Edge {
 }
 
 impl State {
-    fn handle(&mut self, now: Duration, input: Input, woken: &mut Vec<Waker>) {
+    fn handle(
+        &mut self,
+        now: Duration,
+        input: Input,
+        woken: &mut Vec<Waker>,
+        calls: &mut Vec<(CallId, HookCall)>,
+    ) {
         let (Some(core), None) = (&mut self.core, &self.broken) else {
             return;
         };
@@ -459,7 +487,9 @@ impl State {
         let handled = catch_unwind(AssertUnwindSafe(|| {
             core.handle(now, input);
             while let Some(output) = core.poll_output() {
-                if let Some(idle) = lay_out(answers, held, output, woken) {
+                if let Output::Call { id, call } = output {
+                    calls.push((id, call));
+                } else if let Some(idle) = lay_out(answers, held, output, woken) {
                     deliveries.push(idle);
                 }
             }
@@ -512,6 +542,7 @@ fn description(input: &Input) -> String {
         Input::Flushed(_) | Input::Abandoned(_) | Input::CutOff(_) => "an answer left".to_owned(),
         Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) => "the client reported".to_owned(),
         Input::Control(_) => "it was steered".to_owned(),
+        Input::HookAnswered { .. } => "a webhook answered".to_owned(),
         Input::Tick => "time passed".to_owned(),
     }
 }

@@ -23,6 +23,7 @@ mod run;
 
 use std::time::Duration;
 
+pub use builtin_kinds::webhook::Outcome;
 pub use door::Input;
 pub use goal::Limits;
 use rules::Rules;
@@ -36,7 +37,8 @@ use crate::api::HttpRequest;
 #[cfg(feature = "net")]
 pub(crate) use crate::apiserver::ANSWER_BYTES_MAX;
 use crate::apiserver::{ApiServer, Asked, Followed, Observer};
-pub use crate::apiserver::{Control, MemoryView, Output, StreamView};
+pub use crate::apiserver::{CallId, Control, MemoryView, Output, StreamView};
+pub use crate::model::HookCall;
 
 /// Fake apiserver without its sockets.
 #[derive(Debug)]
@@ -114,6 +116,7 @@ impl Server {
             Input::StopRequested => self.api.record(now, What::StopRequested),
             Input::LeftOpen(connections) => self.api.record(now, What::LeftOpen { connections }),
             Input::Control(control) => self.api.control(now, control),
+            Input::HookAnswered { id, outcome } => self.api.hook_answered(now, id, outcome),
             Input::Tick => {}
         }
         self.advance(now);

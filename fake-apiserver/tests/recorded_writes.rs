@@ -142,7 +142,10 @@ impl World {
                         std::str::from_utf8(&bytes).expect("what the test reads and writes is well-formed"),
                     );
                 }
-                Output::FlushBarrier { .. } | Output::Goaway { .. } | Output::End { .. } => {}
+                Output::FlushBarrier { .. }
+                | Output::Goaway { .. }
+                | Output::End { .. }
+                | Output::Call { .. } => {}
             }
         }
         stream

@@ -39,7 +39,10 @@ fn no_scripted_event_follows_a_refusal(#[case] action: &str) {
         match output {
             Output::Head { status, .. } => code = status,
             Output::Data { bytes, .. } => body.extend_from_slice(&bytes),
-            Output::FlushBarrier { .. } | Output::Goaway { .. } | Output::End { .. } => {}
+            Output::FlushBarrier { .. }
+            | Output::Goaway { .. }
+            | Output::End { .. }
+            | Output::Call { .. } => {}
         }
     }
     assert_eq!(

@@ -64,7 +64,10 @@ fn ask(
         match output {
             Output::Head { status, .. } => code = status,
             Output::Data { bytes, .. } => body.extend_from_slice(&bytes),
-            Output::FlushBarrier { .. } | Output::Goaway { .. } | Output::End { .. } => {}
+            Output::FlushBarrier { .. }
+            | Output::Goaway { .. }
+            | Output::End { .. }
+            | Output::Call { .. } => {}
         }
     }
     (code, serde_json::from_slice(&body).expect("answers are JSON"))

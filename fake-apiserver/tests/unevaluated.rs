@@ -49,10 +49,6 @@ fn server() -> Server {
     Server::standalone(ServerSettings::default(), 7)
 }
 
-fn client_config() -> Value {
-    json!({ "service": { "namespace": "n", "name": "s" } })
-}
-
 /// A collection, and an object that can be created in it.
 fn examples() -> Vec<(&'static str, &'static str, Value)> {
     const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
@@ -60,10 +56,6 @@ fn examples() -> Vec<(&'static str, &'static str, Value)> {
     let rule =
         json!({ "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"] });
     let constraints = json!({ "resourceRules": [rule] });
-    let webhooks = json!({ "metadata": { "name": "w" }, "webhooks": [{
-        "name": "a.example.com", "clientConfig": client_config(), "rules": [rule],
-        "admissionReviewVersions": ["v1"], "sideEffects": "None",
-    }]});
     let mutation =
         json!({ "patchType": "ApplyConfiguration", "applyConfiguration": { "expression": "Object{}" } });
     let bound = |actions: Value| {
@@ -82,8 +74,6 @@ fn examples() -> Vec<(&'static str, &'static str, Value)> {
             }}),
         ),
         (ADMISSION, "mutatingadmissionpolicybindings", bound(Value::Null)),
-        (ADMISSION, "mutatingwebhookconfigurations", webhooks.clone()),
-        (ADMISSION, "validatingwebhookconfigurations", webhooks),
         (
             FLOW,
             "flowschemas",

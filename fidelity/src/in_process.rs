@@ -96,6 +96,11 @@ impl InProcess {
                 }
                 Output::FlushBarrier { stream } => self.server.handle(self.now, Input::Flushed(stream)),
                 Output::Goaway { .. } => {}
+                // Nothing listens in this process.
+                Output::Call { id, call } => {
+                    let outcome = call.refused();
+                    self.server.handle(self.now, Input::HookAnswered { id, outcome });
+                }
                 Output::End { stream, how } => {
                     if let Some(incoming) = self.streams.get_mut(&stream.0) {
                         incoming.ended = Some(how);

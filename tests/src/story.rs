@@ -72,6 +72,7 @@ pub fn story(records: &[Record]) -> String {
             What::Connected { .. }
             | What::Disconnected { .. }
             | What::StopRequested
+            | What::Webhook { .. }
             | What::LeftOpen { .. } => continue,
         };
         lanes.entry(lane).or_default().push(line);

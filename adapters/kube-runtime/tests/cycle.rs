@@ -113,7 +113,11 @@ impl Core for OneRelist {
             }
             Input::StopRequested => self.push(now, What::StopRequested),
             Input::LeftOpen(connections) => self.push(now, What::LeftOpen { connections }),
-            Input::Flushed(_) | Input::Authenticated { .. } | Input::Control(_) | Input::Tick => {}
+            Input::Flushed(_)
+            | Input::Authenticated { .. }
+            | Input::Control(_)
+            | Input::HookAnswered { .. }
+            | Input::Tick => {}
         }
     }
 

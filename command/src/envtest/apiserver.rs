@@ -22,7 +22,7 @@ use super::verdict::{self, Left};
 use crate::judging::{Commentator, Judge};
 use crate::serve::{WATCH_CACHE_CAPACITY, wall_clock};
 use crate::stage::{self, Running, Stage};
-use crate::{Failure, output, random, state};
+use crate::{Failure, output, random, state, webhooks};
 
 pub(super) const FLAGS: &str = include_str!("kube-apiserver.flags");
 
@@ -207,6 +207,7 @@ fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
                 grace: GRACE,
                 ..ListenerLimits::default()
             },
+            webhooks: webhooks::from_environment()?,
         },
         control_port: 0,
         control_token: None,

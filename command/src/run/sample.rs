@@ -130,7 +130,10 @@ mod tests {
             match output {
                 Output::Head { status, .. } => code = status,
                 Output::Data { bytes, .. } => body.extend_from_slice(&bytes),
-                Output::FlushBarrier { .. } | Output::Goaway { .. } | Output::End { .. } => {}
+                Output::FlushBarrier { .. }
+                | Output::Goaway { .. }
+                | Output::End { .. }
+                | Output::Call { .. } => {}
             }
         }
         (code, String::from_utf8_lossy(&body).into_owned())

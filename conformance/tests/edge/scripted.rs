@@ -65,7 +65,11 @@ impl Core for Scripted {
             Input::Authenticated { conn, user } => {
                 format!("{} is {} of {:?}", conn.0, user.name, user.groups)
             }
-            Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) | Input::Control(_) => {
+            Input::Report(_)
+            | Input::StopRequested
+            | Input::LeftOpen(_)
+            | Input::Control(_)
+            | Input::HookAnswered { .. } => {
                 unreachable!("nobody reports here")
             }
             Input::Tick => return,

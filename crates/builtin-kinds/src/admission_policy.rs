@@ -19,7 +19,7 @@ mod matching;
 mod variables;
 
 pub use check::faults;
-use matching::Matching;
+pub(crate) use matching::Matching;
 use variables::Variables;
 
 /// API group of policies and bindings. They are never held against policies themselves.
@@ -30,8 +30,12 @@ pub const GROUP: &str = "admissionregistration.k8s.io";
 pub struct Request<'a> {
     /// `CREATE`, `UPDATE` or `DELETE`.
     pub operation: &'static str,
-    /// Kind of the object.
+    /// Kind in whose words the objects are shown.
     pub kind: &'a ApiResource,
+    /// Kind of the request; another one where the objects were converted.
+    pub asked: &'a ApiResource,
+    /// Kind of the objects, if it is that of a subresource: `Scale`.
+    pub part: Option<&'a ApiResource>,
     /// `status`, or empty.
     pub subresource: &'a str,
     /// Name of the object.
@@ -42,6 +46,8 @@ pub struct Request<'a> {
     pub dry_run: bool,
     /// `userInfo`.
     pub user: &'a Value,
+    /// `options`: `CreateOptions` and the like.
+    pub options: &'a Value,
     /// The object as it is to be stored; `None` for a deletion.
     pub object: Option<&'a Value>,
     /// The object as it is stored; `None` for a creation.
@@ -120,17 +126,34 @@ struct Validation {
 
 /// An expression with its text.
 #[derive(Debug)]
-struct Compiled {
+pub(crate) struct Compiled {
     text: String,
     expression: Option<Expression>,
 }
 
 impl Compiled {
-    fn new(text: &Value) -> Self {
+    pub(crate) fn new(text: &Value) -> Self {
         let text = text.as_str().unwrap_or_default();
         Self {
             expression: Expression::parse(text).ok(),
             text: text.to_owned(),
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// As [`Expression::evaluate`].
+    pub(crate) fn evaluate(
+        &self,
+        variables: impl IntoIterator<Item = (&'static str, Object)>,
+        size: usize,
+        spent: &mut u64,
+    ) -> Result<Answer, Failure> {
+        match &self.expression {
+            Some(expression) => expression.evaluate(variables, size, spent),
+            None => Err(Failure::Error("the expression does not compile".to_owned())),
         }
     }
 }
@@ -387,33 +410,31 @@ struct Scope {
 
 impl Scope {
     fn evaluate(&self, compiled: &Compiled) -> Result<Answer, Failure> {
-        let Some(expression) = &compiled.expression else {
-            return Err(Failure::Error("the expression does not compile".to_owned()));
-        };
         let variables: Object = Box::new(self.variables.clone());
         let all = self.known.iter().cloned().chain([("variables", variables)]);
-        expression.evaluate(all, self.size, &mut 0)
+        compiled.evaluate(all, self.size, &mut 0)
     }
 }
 
 impl Request<'_> {
     /// The attribute `request` (`AdmissionRequest`).
-    fn as_json(&self) -> Value {
-        let kind = json!({ "group": self.kind.group, "version": self.kind.version, "kind": self.kind.kind });
-        let resource =
-            json!({ "group": self.kind.group, "version": self.kind.version, "resource": self.kind.plural });
+    pub(crate) fn as_json(&self) -> Value {
+        let gvk = |of: &ApiResource| json!({ "group": of.group, "version": of.version, "kind": of.kind });
+        let gvr =
+            |of: &ApiResource| json!({ "group": of.group, "version": of.version, "resource": of.plural });
         json!({
-            "kind": kind,
-            "resource": resource,
+            "kind": gvk(self.part.unwrap_or(self.kind)),
+            "resource": gvr(self.kind),
             "subResource": self.subresource,
-            "requestKind": kind,
-            "requestResource": resource,
+            "requestKind": gvk(self.part.unwrap_or(self.asked)),
+            "requestResource": gvr(self.asked),
             "requestSubResource": self.subresource,
             "name": self.name,
             "namespace": self.namespace.unwrap_or_default(),
             "operation": self.operation,
             "userInfo": self.user,
             "dryRun": self.dry_run,
+            "options": self.options,
         })
     }
 }

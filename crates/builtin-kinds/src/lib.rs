@@ -4,6 +4,7 @@
 //! Pure functions over JSON and over tables in `data/`. It must not know storage, LIST or WATCH, or HTTP.
 
 pub mod admission_policy;
+pub mod admission_webhook;
 pub mod age;
 pub mod catalog;
 pub mod columns;
@@ -27,3 +28,4 @@ pub mod size;
 pub mod types;
 pub mod unevaluated;
 pub mod validation;
+pub mod webhook;

@@ -89,6 +89,18 @@ pub fn patched(
     Ok((object, warnings))
 }
 
+/// The object after the operations of a JSON Patch.
+///
+/// # Errors
+/// Why an operation fails, or why the outcome is no object.
+pub fn by_operations(object: Value, operations: &json_patch::Patch) -> Result<Value, String> {
+    let object = json::apply(object, operations)?;
+    match object.is_object() && !depth::is_too_deep(&object) {
+        true => Ok(object),
+        false => Err("the outcome is no object".to_owned()),
+    }
+}
+
 /// What a patch reaches is rewritten, and so sorted; the rest stays as it was.
 fn sort_touched(object: &mut Value, change: &Value) {
     if let Value::Object(fields) = object {

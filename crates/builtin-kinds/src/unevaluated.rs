@@ -15,7 +15,7 @@ pub use crate::expression::missing as missing_of_expressions;
 pub const PREFIX: &str = "fake-apiserver: ";
 
 /// What is stored and never evaluated: group, kind, and what does not happen.
-pub const KINDS: [(&str, &str, &str); 6] = [
+pub const KINDS: [(&str, &str, &str); 4] = [
     (
         "admissionregistration.k8s.io",
         "MutatingAdmissionPolicy",
@@ -25,16 +25,6 @@ pub const KINDS: [(&str, &str, &str); 6] = [
         "admissionregistration.k8s.io",
         "MutatingAdmissionPolicyBinding",
         "the policy changes no object",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "MutatingWebhookConfiguration",
-        "the webhooks are not called",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "ValidatingWebhookConfiguration",
-        "the webhooks are not called",
     ),
     (
         "flowcontrol.apiserver.k8s.io",

@@ -533,6 +533,7 @@ pub fn written(what: &What) -> Option<&Truth> {
         | What::ScriptDone
         | What::Reported(_)
         | What::StopRequested
+        | What::Webhook { .. }
         | What::LeftOpen { .. }
         | What::RunEnded(_) => None,
     }

@@ -98,6 +98,7 @@ impl<'t, 'a> Writer<'t, 'a> {
             | What::Rule { .. }
             | What::ScriptDone
             | What::StopRequested
+            | What::Webhook { .. }
             | What::LeftOpen { .. }
             | What::RunEnded(_) => self.line(record, line::text(&record.what)),
             What::Request { stream, path, .. } => {

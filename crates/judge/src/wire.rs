@@ -239,6 +239,7 @@ impl WireJudge {
             | What::Bound { .. }
             | What::ScriptDone
             | What::Reported(_)
+            | What::Webhook { .. }
             | What::LeftOpen { .. }
             | What::RunEnded(_) => {}
         }

@@ -292,6 +292,7 @@ impl Waiting {
             | What::ScriptDone
             | What::Reported(_)
             | What::StopRequested
+            | What::Webhook { .. }
             | What::LeftOpen { .. }
             | What::RunEnded(_) => false,
         }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use fake_apiserver::net::{Edge, ServeError, ServeOptions, TlsOptions};
+use fake_apiserver::net::{Edge, ServeError, ServeOptions, TlsOptions, Webhooks};
 use fake_apiserver::record::Replica;
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
@@ -234,7 +234,12 @@ impl Builder {
             };
             listeners.push((*replica, serving.bind().await?));
         }
-        let edge = Edge::new(server);
+        // In memory the runtime of the test may have no I/O.
+        let webhooks = match in_memory {
+            true => Webhooks::None,
+            false => Webhooks::default(),
+        };
+        let edge = Edge::with_webhooks(server, webhooks);
         let time = edge.clone();
         let mut tasks = vec![tokio::spawn(async move { time.keep_time().await })];
         let mut sockets = Vec::new();

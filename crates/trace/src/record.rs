@@ -345,6 +345,19 @@ pub enum What {
     },
     /// Every step is done.
     ScriptDone,
+    /// A webhook was called, and there is an outcome.
+    Webhook {
+        /// The request that waited for it.
+        stream: StreamId,
+        /// Name of the webhook.
+        webhook: String,
+        /// URL that was POSTed to.
+        url: String,
+        /// `allowed`, `denied`, `patched`, `converted`, `rejected`, the HTTP status of an error, or why there was no response.
+        verdict: String,
+        /// Time from call to outcome.
+        took: Duration,
+    },
     /// The client reported something.
     Reported(Report),
     /// The harness asked the client to stop.
@@ -369,6 +382,7 @@ impl What {
             | Self::Torn { stream, .. }
             | Self::Frame { stream, .. }
             | Self::Withheld { stream, .. }
+            | Self::Webhook { stream, .. }
             | Self::End { stream, .. } => Some(*stream),
             Self::Connected { .. }
             | Self::Goaway { .. }
@@ -410,6 +424,7 @@ impl What {
             Self::Rule { .. } => "rule",
             Self::Bound { .. } => "bound",
             Self::ScriptDone => "script_done",
+            Self::Webhook { .. } => "webhook",
             Self::Reported(_) => "reported",
             Self::StopRequested => "stop_requested",
             Self::LeftOpen { .. } => "left_open",

@@ -31,7 +31,7 @@ impl ApiServer {
         }
         match std::mem::replace(&mut open.source, Source::Decided) {
             Source::Decided => {}
-            source @ (Source::Watch(_) | Source::Page { .. }) => open.source = source,
+            source @ (Source::Watch(_) | Source::Page { .. } | Source::Hooked(_)) => open.source = source,
             Source::Refused(refusal) => self.answer(stream, refusal),
             Source::Undecided(Request::Watch(_), _) if self.refuses_upgrade(stream) => {}
             Source::Undecided(Request::Watch(request), _) => {
@@ -49,9 +49,7 @@ impl ApiServer {
             Source::Waiting { request, arrived, .. } => self.decide_list(now, stream, request, arrived),
             Source::Undecided(Request::Get(request), _) => self.decide_get(now, stream, request, now),
             Source::WaitingGet { request, arrived, .. } => self.decide_get(now, stream, request, arrived),
-            Source::Undecided(Request::Write(request), user) => {
-                self.decide_write(now, stream, request, &user)
-            }
+            Source::Undecided(Request::Write(request), user) => self.decide_write(now, stream, request, user),
             Source::Undecided(Request::Review(request), user) => {
                 self.decide_review(now, stream, request, &user)
             }

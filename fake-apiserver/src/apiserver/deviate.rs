@@ -191,6 +191,7 @@ impl ApiServer {
             | Source::WaitingGet { .. }
             | Source::Watch(_)
             | Source::Page { .. }
+            | Source::Hooked(_)
             | Source::Decided => Vec::new(),
         }
     }

@@ -174,7 +174,7 @@ impl Open {
         let stream = self.exchange.id;
         let mut room = self.exchange.room();
         let session = match &mut self.source {
-            Source::Undecided(..) | Source::Refused(_) | Source::Decided => return false,
+            Source::Undecided(..) | Source::Refused(_) | Source::Hooked(_) | Source::Decided => return false,
             Source::Waiting { .. } | Source::WaitingGet { .. } => return false,
             Source::Page { .. } => return self.refill_page(room),
             Source::Watch(session) => session,

@@ -76,6 +76,12 @@ fn bytes(what: &What) -> usize {
         What::Wrote(truth) => {
             object(&truth.object) + truth.content.as_ref().map_or(0, |content| content.len())
         }
+        What::Webhook {
+            webhook,
+            url,
+            verdict,
+            ..
+        } => webhook.len() + url.len() + verdict.len(),
         What::Turned { how, .. } | What::Step { how, .. } | What::Rule { how, .. } => how.len(),
         What::Connected { .. }
         | What::Goaway { .. }
@@ -123,6 +129,7 @@ fn weight(what: &What) -> usize {
         | What::ScriptDone
         | What::Reported(_)
         | What::StopRequested
+        | What::Webhook { .. }
         | What::LeftOpen { .. }
         | What::RunEnded(_) => 1,
     }

@@ -4,6 +4,9 @@ use bytes::Bytes;
 use trace::fault::Ending;
 use trace::record::StreamId;
 
+use super::hooks::CallId;
+use crate::model::HookCall;
+
 /// Output, to be carried out in order.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
@@ -44,5 +47,13 @@ pub enum Output {
         stream: StreamId,
         /// Kind of end.
         how: Ending,
+    },
+    /// Call a webhook, and report [`Input::HookAnswered`](crate::server::Input::HookAnswered) when its timeout is over at the
+    /// latest.
+    Call {
+        /// Number.
+        id: CallId,
+        /// What to send where.
+        call: HookCall,
     },
 }

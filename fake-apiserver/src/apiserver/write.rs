@@ -5,27 +5,41 @@ use std::time::Duration;
 use trace::record::StreamId;
 
 use super::ApiServer;
+use super::hooks::Waiting;
 use crate::api::access::{Asker, Authorizer, User};
 use crate::api::{self, Answer, WriteRequest};
-use crate::model::Written;
+use crate::model::{Undone, Written};
 
 impl ApiServer {
-    /// Carries out a write of `user` and queues its response; waiting reads and watches are pumped in the same turn.
+    /// Carries out a write of `user` and queues its response, or begins the calls of webhooks that it waits for; waiting reads
+    /// and watches are pumped in the same turn.
     pub(super) fn decide_write(
         &mut self,
         now: Duration,
         stream: StreamId,
         request: WriteRequest,
-        user: &User,
+        user: User,
     ) {
-        let kind = request.collection.kind;
         let seed = self.draw();
-        let authorizer = self.limits(user).unwrap_or(Authorizer::AlwaysAllow);
+        self.attempt_write(now, stream, Waiting::new(request, user, seed));
+    }
+
+    /// Makes an attempt at a write.
+    pub(super) fn attempt_write(&mut self, now: Duration, stream: StreamId, mut waiting: Box<Waiting>) {
+        let Some(request) = waiting.request.take() else {
+            return;
+        };
+        let kind = request.collection.kind;
+        waiting.request = self.model.has_hooks().then(|| request.clone());
+        let authorizer = self.limits(&waiting.user).unwrap_or(Authorizer::AlwaysAllow);
+        let Waiting {
+            user, replies, seed, ..
+        } = &mut *waiting;
         let asker = Asker {
             user,
             authorizer: &authorizer,
         };
-        match self.model.write_as(now, request, seed, Some(asker)) {
+        match self.model.write_as(now, request, *seed, Some(asker), replies) {
             Ok(done) => {
                 self.record_writes(now, done.written);
                 self.compact_if_due(now);
@@ -38,11 +52,12 @@ impl ApiServer {
                 answer.headers.extend(api::warnings(&done.warnings));
                 self.answer(stream, answer);
             }
-            Err(refused) => {
+            Err(Undone::Refused(refused)) => {
                 let mut answer = Answer::from(refused.status);
                 answer.headers.extend(api::warnings(&refused.warnings));
                 self.answer(stream, answer);
             }
+            Err(Undone::Waits) => self.call_hooks(now, stream, waiting),
         }
     }
 

@@ -24,6 +24,7 @@ use builtin_kinds::{convert, defaults, ownership, patch, size, types};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::hooks::Replies;
 use super::write::{self, Outcome};
 use super::{Model, Written, table};
 use crate::api::access::Asker;
@@ -44,6 +45,7 @@ mod quotas;
 mod scale;
 mod update;
 mod usage;
+mod webhooks;
 
 /// A write of a client, done.
 #[derive(Debug)]
@@ -78,9 +80,28 @@ struct Writer<'a> {
     manager: String,
     warnings: Vec<String>,
     written: Vec<Written>,
+    /// Calls of webhooks.
+    replies: &'a mut Replies,
+    /// Time of the first attempt.
+    began: Duration,
+    /// What makes its identifiers unique.
+    nonce: u64,
+    /// The subresource whose object another one is written for.
+    part: Option<Subresource>,
+    /// Whether webhooks let a deletion pass already.
+    admitted: bool,
 }
 
 /// A write that was not done.
+#[derive(Debug)]
+pub enum Undone {
+    /// It is refused.
+    Refused(Refused),
+    /// It waits for webhooks.
+    Waits,
+}
+
+/// A write that was refused.
 #[derive(Debug)]
 pub struct Refused {
     /// Why.
@@ -89,18 +110,26 @@ pub struct Refused {
     pub warnings: Vec<String>,
 }
 
-/// Does what `request` asks for, or refuses it. `seed` decides over generated names.
+/// Does what `request` asks for, or refuses it. `seed` decides over generated names; `replies` has what webhooks answered to an
+/// earlier attempt, and gets the calls that this one waits for.
 pub(super) fn write(
     model: &mut Model,
     now: Duration,
     request: WriteRequest,
     seed: u64,
     asker: Option<Asker<'_>>,
-) -> Result<Done, Refused> {
+    replies: &mut Replies,
+) -> Result<Done, Undone> {
+    let (began, nonce) = replies.begin(now, model);
     let mut writer = Writer {
         kind: convert::in_storage(request.collection.kind, &model.catalog),
         model,
         now,
+        replies,
+        began,
+        nonce,
+        part: None,
+        admitted: false,
         collection: request.collection,
         asker,
         dry_run: request.dry_run,
@@ -111,8 +140,19 @@ pub(super) fn write(
     };
     let done = writer.act(request.action, seed);
     let Writer {
-        warnings, written, ..
+        warnings,
+        written,
+        replies,
+        model,
+        ..
     } = writer;
+    if replies.waits() {
+        if replies.waits_first() {
+            // Nothing else gets the identifiers of this write.
+            model.dry_runs += 1;
+        }
+        return Err(Undone::Waits);
+    }
     match done {
         Ok((status, body)) => Ok(Done {
             status,
@@ -120,7 +160,7 @@ pub(super) fn write(
             warnings,
             written,
         }),
-        Err(status) => Err(Refused { status, warnings }),
+        Err(status) => Err(Undone::Refused(Refused { status, warnings })),
     }
 }
 
@@ -203,7 +243,7 @@ impl Writer<'_> {
 
     /// Since 1970.
     fn time(&self) -> Duration {
-        self.model.epoch + self.now
+        self.model.epoch + self.began
     }
 
     fn ownership(&self, subresource: Option<Subresource>) -> Ownership<'_> {

@@ -18,7 +18,7 @@ use trace::record::ConnId;
 use super::connection::serve_flow;
 use super::tls::{self, Authority, Identity, Protocols, TlsError};
 use super::wire::{Flow, Transport as _};
-use super::{ConnectionSettings, Credentials, Edge, Guard, Kubeconfig, panic_text};
+use super::{ConnectionSettings, Credentials, Edge, Guard, Kubeconfig, Webhooks, panic_text};
 use crate::api::Access;
 use crate::api::access::Authorization;
 
@@ -39,6 +39,8 @@ pub struct ServeOptions {
     pub authorization: Option<Authorization>,
     /// Limits.
     pub limits: ListenerLimits,
+    /// Webhooks that are called. Read by [`Standalone`](super::Standalone), which makes its edge itself.
+    pub webhooks: Webhooks,
 }
 
 impl Default for ServeOptions {
@@ -50,6 +52,7 @@ impl Default for ServeOptions {
             access: None,
             authorization: None,
             limits: ListenerLimits::default(),
+            webhooks: Webhooks::default(),
         }
     }
 }

@@ -70,11 +70,12 @@ impl Standalone {
         let credentials = options.access.as_ref().map_or(Credentials::None, |access| {
             Credentials::Token(access.token.clone())
         });
+        let webhooks = options.webhooks;
         let listening = options.bind().await?;
         let url = listening.url();
         let kubeconfig = listening.kubeconfig(credentials, None);
         let authority = listening.authority().map(Authority::certificate_der);
-        let edge = Edge::new(server);
+        let edge = Edge::with_webhooks(server, webhooks);
         let served = edge.clone();
         let serving = tokio::spawn(async move {
             let serve = listening.serve(served.clone(), std::future::pending());

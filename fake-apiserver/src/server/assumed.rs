@@ -59,6 +59,7 @@ pub(super) fn reports(what: &What, listing: bool) -> Vec<Report> {
         | What::ScriptDone
         | What::Reported(_)
         | What::StopRequested
+        | What::Webhook { .. }
         | What::LeftOpen { .. }
         | What::RunEnded(_) => Vec::new(),
     }

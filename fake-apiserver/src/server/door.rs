@@ -1,10 +1,11 @@
 //! Inputs of the sans-IO server, as values.
 
+use builtin_kinds::webhook::Outcome;
 use trace::record::{ConnId, Replica, Side, StreamId};
 use trace::report::Report;
 
 use crate::api::{HttpRequest, User};
-use crate::apiserver::Control;
+use crate::apiserver::{CallId, Control};
 
 /// Input.
 #[derive(Debug)]
@@ -55,6 +56,13 @@ pub enum Input {
     LeftOpen(u64),
     /// An operation outside of the Kubernetes API.
     Control(Control),
+    /// An [`Output::Call`](super::Output::Call) has an outcome.
+    HookAnswered {
+        /// Number of the call.
+        id: CallId,
+        /// How it ended.
+        outcome: Outcome,
+    },
     /// Time passed.
     Tick,
 }

@@ -122,6 +122,7 @@ impl Decisions {
             | What::ScriptDone
             | What::Reported(_)
             | What::StopRequested
+            | What::Webhook { .. }
             | What::LeftOpen { .. }
             | What::RunEnded(_) => return None,
         };

@@ -178,6 +178,7 @@ impl Life {
             | What::ScriptDone
             | What::Reported(_)
             | What::StopRequested
+            | What::Webhook { .. }
             | What::LeftOpen { .. }
             | What::RunEnded(_) => Vec::new(),
         };

@@ -104,7 +104,7 @@ impl World {
                         answers.entry(stream).or_default().body.extend_from_slice(&bytes);
                     }
                     Output::FlushBarrier { stream } => fenced.push(stream),
-                    Output::Goaway { .. } | Output::End { .. } => {}
+                    Output::Goaway { .. } | Output::End { .. } | Output::Call { .. } => {}
                 }
             }
             let Some(stream) = fenced.pop() else { break };

@@ -1,7 +1,8 @@
-//! Which requests a policy or a binding is about. It must not know expressions.
+//! Which requests a policy, a binding or a webhook is about. It must not know expressions.
 //!
 //! Source: apiserver `pkg/admission/plugin/policy/matching`.
 
+use apimachinery::kind::ApiResource;
 use apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::scale::label_selector;
 
 /// `MatchResources`.
 #[derive(Debug)]
-pub(super) struct Matching {
+pub(crate) struct Matching {
     /// Empty: all resources.
     rules: Vec<Rule>,
     excluded: Vec<Rule>,
@@ -33,6 +34,15 @@ struct Rule {
 
 impl Matching {
     pub(super) fn read(json: &Value) -> Self {
+        Self::with_rules(json, "resourceRules")
+    }
+
+    /// That of a webhook, whose rules have another name.
+    pub(crate) fn of_webhook(json: &Value) -> Self {
+        Self::with_rules(json, "rules")
+    }
+
+    fn with_rules(json: &Value, of: &str) -> Self {
         let rules = |field: &str| {
             let listed = json[field].as_array().into_iter().flatten();
             listed.map(Rule::read).collect()
@@ -40,7 +50,7 @@ impl Matching {
         // A selector that cannot be read was refused when it was written.
         let selector = |field: &str| LabelSelector::parse(&label_selector(&json[field])).unwrap_or_default();
         Self {
-            rules: rules("resourceRules"),
+            rules: rules(of),
             excluded: rules("excludeResourceRules"),
             exact: json["matchPolicy"] == "Exact",
             objects: selector("objectSelector"),
@@ -49,7 +59,32 @@ impl Matching {
     }
 
     pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        let any = |rules: &[Rule]| rules.iter().any(|rule| rule.matches(request, self.exact));
+        let any = |rules: &[Rule]| {
+            rules
+                .iter()
+                .any(|rule| rule.matches(request, request.kind, self.exact))
+        };
+        (self.rules.is_empty() || any(&self.rules)) && !any(&self.excluded) && self.matches_labels(request)
+    }
+
+    /// The kind that a rule names: that of the request, or else one of `equivalents`, unless only the former counts.
+    pub(crate) fn selected(
+        &self,
+        request: &Request<'_>,
+        equivalents: &[&'static ApiResource],
+    ) -> Option<&'static ApiResource> {
+        let names = |rule: &Rule, kind: &&&'static ApiResource| rule.matches(request, kind, true);
+        let own = equivalents.iter().find(|kind| **kind == request.asked);
+        let own = own.filter(|own| self.rules.iter().any(|rule| names(rule, own)));
+        let other = || {
+            let named = |rule: &Rule| equivalents.iter().find(|kind| names(rule, kind));
+            self.rules.iter().find_map(named)
+        };
+        let selected = own.or_else(|| if self.exact { None } else { other() });
+        selected.copied().filter(|_| self.matches_labels(request))
+    }
+
+    fn matches_labels(&self, request: &Request<'_>) -> bool {
         let labels = |object: &Value| self.objects.matches_labels(&object["metadata"]["labels"]);
         // A namespace is in itself.
         let itself = request.kind.group.is_empty() && request.kind.plural == "namespaces";
@@ -59,10 +94,7 @@ impl Matching {
         };
         let in_namespace = namespace
             .is_none_or(|namespace| self.namespaces.matches_labels(&namespace["metadata"]["labels"]));
-        (self.rules.is_empty() || any(&self.rules))
-            && !any(&self.excluded)
-            && in_namespace
-            && [request.object, request.old].into_iter().flatten().any(labels)
+        in_namespace && [request.object, request.old].into_iter().flatten().any(labels)
     }
 }
 
@@ -83,17 +115,17 @@ impl Rule {
     }
 
     /// `exact`: another version of the same resource is another resource.
-    fn matches(&self, request: &Request<'_>, exact: bool) -> bool {
+    fn matches(&self, request: &Request<'_>, kind: &ApiResource, exact: bool) -> bool {
         let has = |known: &[String], asked: &str| known.iter().any(|known| known == "*" || known == asked);
         let scope = match self.scope.as_str() {
-            "Namespaced" => request.kind.namespaced,
-            "Cluster" => !request.kind.namespaced,
+            "Namespaced" => kind.namespaced,
+            "Cluster" => !kind.namespaced,
             _ => true,
         };
-        has(&self.groups, request.kind.group)
-            && (!exact || has(&self.versions, request.kind.version))
+        has(&self.groups, kind.group)
+            && (!exact || has(&self.versions, kind.version))
             && has(&self.operations, request.operation)
-            && self.has_resource(request.kind.plural, request.subresource)
+            && self.has_resource(kind.plural, request.subresource)
             && (self.names.is_empty() || self.names.iter().any(|name| name == request.name))
             && scope
     }

@@ -248,7 +248,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
             What::StopRequested => {
                 trace.stop.get_or_insert(at);
             }
-            What::LeftOpen { .. } => {}
+            What::Webhook { .. } | What::LeftOpen { .. } => {}
             What::RunEnded(end) => {
                 trace.ended.get_or_insert((at, end));
             }

@@ -160,6 +160,7 @@ fn lane(what: &What) -> Lane {
         | What::Bound { .. }
         | What::ScriptDone
         | What::StopRequested
+        | What::Webhook { .. }
         | What::LeftOpen { .. }
         | What::RunEnded(_) => Lane::Server,
     }
@@ -197,6 +198,7 @@ fn is_scripted(what: &What) -> bool {
         | What::ScriptDone
         | What::Reported(_)
         | What::StopRequested
+        | What::Webhook { .. }
         | What::LeftOpen { .. }
         | What::RunEnded(_) => false,
     }
@@ -251,6 +253,7 @@ fn label(what: &What) -> String {
         | What::Turned { .. }
         | What::ScriptDone
         | What::StopRequested
+        | What::Webhook { .. }
         | What::LeftOpen { .. } => line::text(what),
     }
 }

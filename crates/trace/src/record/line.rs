@@ -70,7 +70,7 @@ pub fn who(what: &What) -> &'static str {
         What::Goaway { .. } | What::Refused | What::Torn { .. } | What::Withheld { .. } => "server ~",
         What::Head { scripted, .. } | What::Page { scripted, .. } => server(*scripted),
         What::Frame { frame, .. } => server(frame.scripted || !frame.whole()),
-        What::Body { .. } => "server <",
+        What::Body { .. } | What::Webhook { .. } => "server <",
         What::Wrote(_) | What::Restored { .. } | What::Turned { .. } => "truth  .",
         What::Step { .. } | What::Rule { .. } | What::Bound { .. } | What::ScriptDone => "script .",
         What::Reported(_) => "client *",
@@ -280,6 +280,17 @@ fn unescaped(what: &What) -> String {
             let object = report.object().map(|object| object.key()).unwrap_or_default();
             format!("{} {object}", report.word()).trim_end().to_owned()
         }
+        What::Webhook {
+            stream,
+            webhook,
+            url,
+            verdict,
+            took,
+        } => format!(
+            "#{} webhook {webhook} POST {url}: {verdict} ({} ms)",
+            stream.0,
+            took.as_millis()
+        ),
         What::StopRequested => "stop".to_owned(),
         What::LeftOpen { connections } => format!("{connections} connections still open, waited no longer"),
         What::RunEnded(end) => run_end(end),

@@ -78,6 +78,7 @@ fn play(exchange: &mut Exchange) -> (Vec<String>, Vec<String>) {
             Output::FlushBarrier { .. } => format!("{ms}:fence"),
             Output::Goaway { .. } => format!("{ms}:goaway"),
             Output::End { how, .. } => format!("{ms}:{}", how.word()),
+            Output::Call { call, .. } => format!("{ms}:call {}", call.url),
         }));
     }
     let records = log

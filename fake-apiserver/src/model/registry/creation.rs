@@ -88,6 +88,11 @@ impl Writer<'_> {
     /// it comes with what is added.
     fn admitted(&mut self, name: &str, mut object: Value, complete: bool) -> Result<(Value, String), Status> {
         let kind = self.kind();
+        let sent = text(&object, "name").to_owned();
+        let uid = write::uid(self.nonce, &self.key(name));
+        let before = self.mutating().then(|| object.clone());
+        self.mutate_new(&mut object, name, &uid)?;
+        let complete = complete && before.is_none_or(|before| before == object);
         self.check_escalation(&object, None, name)?;
         match kind.first_status {
             None => {}
@@ -100,7 +105,6 @@ impl Writer<'_> {
             object["spec"] = json!({ "finalizers": ["kubernetes"] });
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
         }
-        let uid = write::uid(self.model.writes + self.model.dry_runs, &self.key(name));
         let admitted = self.admit_new(&mut object, name, &uid)?;
         let decided = admitted || kind.first_status.is_some() || kind.deletion == Deletion::WhenEmpty;
         if decided || !complete || kind.defines {
@@ -112,6 +116,7 @@ impl Writer<'_> {
         let object = self.identified(object, name, &uid);
         self.check_new(&object, name)?;
         self.admit_by_policies((Some(&object), None), name, None)?;
+        self.validate_new_by_hooks(&object, &sent)?;
         self.keep_to_limits(&object, name, None)?;
         Ok((object, uid))
     }

@@ -37,6 +37,9 @@ impl Writer<'_> {
         let current = self.current(name)?;
         check_preconditions(kind, &current, options)?;
         self.admit_by_policies((None, Some(&current.json())), name, None)?;
+        if !self.admitted {
+            self.admit_deletion(&current)?;
+        }
         let key = current.key.clone();
         let mut marked = current.json();
         let terminating = is_terminating(&marked);
@@ -132,6 +135,13 @@ impl Writer<'_> {
             ListOutcome::Refused(status) => return Err(status),
             ListOutcome::Wait { .. } => unreachable!("the wait is over"),
         };
+        // Nothing is deleted before all of them are admitted.
+        for item in &page.items {
+            if let Some(current) = self.find(item.name()) {
+                self.admit_deletion(&current)?;
+            }
+        }
+        self.admitted = true;
         for item in &page.items {
             if self.find(item.name()).is_some() {
                 self.delete(item.name(), options)?;

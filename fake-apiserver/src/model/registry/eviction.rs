@@ -63,6 +63,8 @@ impl Writer<'_> {
             resource_version: options.resource_version.filter(|_| self.dry_run),
             ..options
         };
+        // An eviction is no request to delete.
+        self.admitted = true;
         self.delete(name, &options)?;
         Ok((201, Bytes::from_static(DONE)))
     }

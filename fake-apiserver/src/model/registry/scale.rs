@@ -91,6 +91,7 @@ impl Writer<'_> {
             version => version.to_owned(),
         };
         object["metadata"]["resourceVersion"] = version.into();
+        self.part = Some(Subresource::Scale);
         let (status, body) = self.replace(current, None, object, owners)?;
         match self.form {
             // A scale has the metadata of its object.

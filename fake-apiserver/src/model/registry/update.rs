@@ -14,6 +14,7 @@ use builtin_kinds::{admission_policy, crd, ownership, types, validation};
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::webhooks::Asked;
 use super::{Writer, finalizers, is_terminating, parts, text};
 use crate::api::write::check_namespace;
 use crate::model::write;
@@ -186,6 +187,9 @@ impl Writer<'_> {
             (None, _) if reset => ownership::without(&mut manifest),
             (None, _) => self.ownership(subresource).note_update(&stored, &mut manifest),
         }
+        if self.mutating() {
+            self.mutate_changed(&mut manifest, &stored, current.name(), subresource)?;
+        }
         let part_of_whole = matches!(
             subresource,
             None | Some(Subresource::EphemeralContainers | Subresource::Resize)
@@ -237,6 +241,12 @@ impl Writer<'_> {
             return Err(Status::invalid_object(kind, current.name(), &[fault]));
         }
         self.admit_by_policies((Some(&manifest), Some(&stored)), current.name(), subresource)?;
+        self.validate_by_hooks(Asked {
+            object: Some(&manifest),
+            old: Some(&stored),
+            name: current.name(),
+            subresource,
+        })?;
         // An update of a pod cannot change what is limited.
         if (kind.plural, subresource) != ("pods", None) {
             self.keep_to_limits(&manifest, current.name(), subresource)?;

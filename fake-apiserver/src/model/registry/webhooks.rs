@@ -1,0 +1,426 @@
+//! Admission by webhooks: each write of a client is shown to those that select it, mutating ones first. It must not know how
+//! they are called.
+//!
+//! Source: apiserver `pkg/admission/plugin/webhook`, `pkg/admission/reinvocation.go`, `endpoints/handlers/{create,update}.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use apimachinery::kind::ApiResource;
+use apimachinery::object::{Stored, canonical};
+use apimachinery::status::Status;
+use apimachinery::time::timestamp;
+use apimachinery::write::Subresource;
+use builtin_kinds::admission_policy::{GROUP, Request};
+use builtin_kinds::admission_webhook::{Hook, Hooks, Patch};
+use builtin_kinds::crd::Definition;
+use builtin_kinds::{catalog, convert, ownership, scale, types};
+use serde_json::{Value, json};
+
+use super::{Writer, parts, remove};
+use crate::model::Model;
+use crate::model::hooks::Reply;
+
+/// A write as webhooks are asked about it, in the words in which its object is stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) object: Option<&'a Value>,
+    pub(super) old: Option<&'a Value>,
+    pub(super) name: &'a str,
+    pub(super) subresource: Option<Subresource>,
+}
+
+impl Model {
+    /// The webhooks of this moment; `None`: there are none.
+    fn hooks(&self, mutating: bool) -> Option<Arc<Hooks>> {
+        let (plural, derived) = match mutating {
+            true => ("mutatingwebhookconfigurations", &self.mutating_hooks),
+            false => ("validatingwebhookconfigurations", &self.validating_hooks),
+        };
+        let kind = self.catalog.find(GROUP, plural)?;
+        let objects = Some(self.objects(kind)).filter(|objects| !objects.is_empty())?;
+        let json = || {
+            objects
+                .values()
+                .map(|object| object.json())
+                .collect::<Vec<Value>>()
+        };
+        Some(derived.of(&[objects], || Hooks::new(&json(), mutating)))
+    }
+
+    /// Whether a write of this kind may have to wait for webhooks.
+    pub(crate) fn has_hooks(&self) -> bool {
+        self.hooks(true).is_some() || self.hooks(false).is_some()
+    }
+}
+
+/// The Status of an attempt that waits for webhooks. It is never sent.
+fn suspended() -> Status {
+    Status::internal_error("waits for a webhook")
+}
+
+impl Writer<'_> {
+    /// Whether there are mutating webhooks.
+    pub(super) fn mutating(&self) -> bool {
+        self.asker.is_some() && self.model.hooks(true).is_some()
+    }
+
+    /// Shows a new object to the mutating webhooks, and changes it as they want.
+    ///
+    /// # Errors
+    /// Their refusal; a Status that is not sent, while one is waited for.
+    pub(super) fn mutate_new(&mut self, object: &mut Value, name: &str, uid: &str) -> Result<(), Status> {
+        if !self.mutating() {
+            return Ok(());
+        }
+        let sent = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        self.name_namespace(object);
+        // Admission of these kinds comes before the webhooks, what else the server adds after them.
+        let known = types::of(self.kind()).map(|known| known.name);
+        if let Some("core/v1.Pod" | "core/v1.PersistentVolumeClaim" | "networking/v1.Ingress") = known {
+            let status = object.get("status").cloned();
+            self.admit_new(object, name, uid)?;
+            match status {
+                Some(status) => object["status"] = status,
+                None => remove(object, "status"),
+            }
+        }
+        let asked = Asked {
+            object: Some(&object.clone()),
+            old: None,
+            name: &sent,
+            subresource: None,
+        };
+        if let Some(mutated) = self.mutated(asked)? {
+            *object = mutated;
+        }
+        Ok(())
+    }
+
+    /// Shows what becomes of `stored` to the mutating webhooks, and changes it as they want.
+    ///
+    /// # Errors
+    /// As [`Writer::mutate_new`].
+    pub(super) fn mutate_changed(
+        &mut self,
+        object: &mut Value,
+        stored: &Value,
+        name: &str,
+        subresource: Option<Subresource>,
+    ) -> Result<(), Status> {
+        if !self.mutating() {
+            return Ok(());
+        }
+        self.name_namespace(object);
+        let asked = Asked {
+            object: Some(&object.clone()),
+            old: Some(stored),
+            name,
+            subresource,
+        };
+        if let Some(mutated) = self.mutated(asked)? {
+            let owners = mutated.clone();
+            *object = parts::written(self.kind(), subresource, stored, mutated);
+            ownership::copy(&owners, object);
+        }
+        Ok(())
+    }
+
+    /// Shows a new object as it is to be stored to the validating webhooks; `sent`: the name that its writer gave it.
+    ///
+    /// # Errors
+    /// As [`Writer::mutate_new`].
+    pub(super) fn validate_new_by_hooks(&mut self, object: &Value, sent: &str) -> Result<(), Status> {
+        if self.asker.is_none() || self.model.hooks(false).is_none() {
+            return Ok(());
+        }
+        let mut object = object.clone();
+        object["metadata"]["creationTimestamp"] = timestamp(self.time()).into();
+        if self.kind().generation {
+            object["metadata"]["generation"] = 1.into();
+        }
+        self.validate_by_hooks(Asked {
+            object: Some(&object),
+            old: None,
+            name: sent,
+            subresource: None,
+        })
+    }
+
+    /// Shows a deletion to the mutating webhooks, then to the validating ones.
+    ///
+    /// # Errors
+    /// As [`Writer::mutate_new`].
+    pub(super) fn admit_deletion(&mut self, stored: &Stored) -> Result<(), Status> {
+        if self.asker.is_none() || !self.model.has_hooks() {
+            return Ok(());
+        }
+        let asked = Asked {
+            object: None,
+            old: Some(&stored.json()),
+            name: stored.name(),
+            subresource: None,
+        };
+        self.mutated(asked)?;
+        self.validate_by_hooks(asked)
+    }
+
+    /// The object as the mutating webhooks want it; `None`: it stays as it is.
+    fn mutated(&mut self, asked: Asked<'_>) -> Result<Option<Value>, Status> {
+        let Some(hooks) = self.model.hooks(true).filter(|_| self.asker.is_some()) else {
+            return Ok(None);
+        };
+        let mut object = asked.object.cloned();
+        let mut changed = false;
+        // Those to call again once an object changed, and those that it changed for.
+        let (mut waiting, mut due) = (BTreeSet::new(), BTreeSet::new());
+        for round in 0..2_u8 {
+            for (nth, hook) in hooks.of(self.kind()).iter().enumerate() {
+                if round > 0 && !due.contains(&nth) {
+                    continue;
+                }
+                let asked = Asked {
+                    object: object.as_ref(),
+                    ..asked
+                };
+                let Some(shown) = self.shown_to(hook, asked)? else {
+                    continue;
+                };
+                let Some(reply) = self.ask(hook, &shown, asked, round)? else {
+                    return Err(suspended());
+                };
+                let patch = self.heed(hook, &reply)?;
+                if !patch.is_empty() {
+                    let patched = hook.patched(shown.object.as_ref(), &patch)?;
+                    let read = self.read_back(&shown, patched, asked)?;
+                    if object.as_ref() != Some(&read) {
+                        (object, changed) = (Some(read), true);
+                        due.append(&mut waiting);
+                    }
+                }
+                if hook.reinvoked {
+                    waiting.insert(nth);
+                }
+            }
+        }
+        Ok(object.filter(|_| changed))
+    }
+
+    /// Shows a write to the validating webhooks, to all of them at once.
+    ///
+    /// # Errors
+    /// As [`Writer::mutate_new`].
+    pub(super) fn validate_by_hooks(&mut self, asked: Asked<'_>) -> Result<(), Status> {
+        let Some(hooks) = self.model.hooks(false).filter(|_| self.asker.is_some()) else {
+            return Ok(());
+        };
+        let hooks = hooks.of(self.kind());
+        let mut shown = Vec::new();
+        for hook in hooks {
+            if let Some(as_shown) = self.shown_to(hook, asked)? {
+                shown.push((hook, as_shown));
+            }
+        }
+        let mut replies = Vec::new();
+        for (hook, shown) in &shown {
+            replies.push((*hook, self.ask(hook, shown, asked, 0)?));
+        }
+        if self.replies.waits() {
+            return Err(suspended());
+        }
+        let mut refusal = Ok(());
+        for (hook, reply) in replies {
+            let Some(reply) = reply else { continue };
+            let heeded = self.heed(hook, &reply).map(drop);
+            refusal = refusal.and(heeded);
+        }
+        refusal
+    }
+
+    /// What a webhook makes of a write, with its warnings.
+    fn heed(&mut self, hook: &Hook, reply: &Reply) -> Result<Patch, Status> {
+        match hook.verdict(&reply.uid, &reply.url, &reply.outcome) {
+            Ok(verdict) => {
+                self.warnings.extend(verdict.warnings);
+                Ok(verdict.patch)
+            }
+            Err(refusal) => {
+                self.warnings.extend(refusal.warnings);
+                Err(refusal.status)
+            }
+        }
+    }
+
+    /// The objects in the words that the webhook selects; `None`: it is not asked.
+    fn shown_to(&self, hook: &Hook, asked: Asked<'_>) -> Result<Option<Shown>, Status> {
+        let scaled = self.part == Some(Subresource::Scale);
+        let mut shown = Shown {
+            kind: self.asked(),
+            asked: self.asked(),
+            part: scaled.then(catalog::scale),
+            object: asked.object.cloned(),
+            old: asked.old.cloned(),
+            namespace: self.collection.namespace.clone(),
+            namespace_object: self.namespace_object(),
+            user: self.user(),
+            options: self.options(asked),
+            dry_run: self.dry_run,
+        };
+        let storage = self.asked().storage();
+        let equivalents = self.model.catalog.kinds().iter().copied();
+        let mut equivalents: Vec<&'static ApiResource> =
+            equivalents.filter(|kind| kind.storage() == storage).collect();
+        if !equivalents.contains(&self.asked()) {
+            equivalents.push(self.asked());
+        }
+        let Some(kind) = hook.selects(&shown.request(asked), &equivalents) else {
+            return Ok(None);
+        };
+        for object in [&mut shown.object, &mut shown.old].into_iter().flatten() {
+            *object = match scaled {
+                true => scale::shown(self.kind(), object)?,
+                false => self.in_words_of(kind, object.take()),
+            };
+        }
+        shown.kind = kind;
+        if !hook.conditions_hold(&shown.request(asked))? {
+            return Ok(None);
+        }
+        hook.check_dry_run(self.dry_run)?;
+        Ok(Some(shown))
+    }
+
+    /// The outcome of a review; `None`: it is waited for.
+    fn ask(
+        &mut self,
+        hook: &Hook,
+        shown: &Shown,
+        asked: Asked<'_>,
+        round: u8,
+    ) -> Result<Option<Arc<Reply>>, Status> {
+        let called = (hook.name.as_str(), &hook.client, hook.timeout);
+        let review = |uid: &str| hook.review(&shown.request(asked), uid);
+        self.replies.ask(self.model, self.now, called, round, review)
+    }
+
+    /// A patched object in the words in which it is stored, with what goes without saying.
+    fn read_back(&self, shown: &Shown, patched: Value, asked: Asked<'_>) -> Result<Value, Status> {
+        let kind = self.kind();
+        let before = asked.object.cloned().unwrap_or_default();
+        if shown.part.is_some() {
+            let mut object = before;
+            let replicas = patched.pointer("/spec/replicas").and_then(Value::as_i64);
+            if let Some(at) = kind.scale {
+                scale::set(at, &mut object, replicas.unwrap_or(0));
+            }
+            return Ok(object);
+        }
+        let mut object = match shown.kind == kind {
+            true => patched,
+            false => self.out_of_words_of(shown.kind, patched),
+        };
+        if let Some(definition) = Definition::of(kind) {
+            definition.receive(&mut object);
+        }
+        self.filled(&mut object);
+        let conformed =
+            types::conform(kind, &object, self.model.version).map_err(|why| Status::internal_error(&why))?;
+        let mut object = conformed.unwrap_or(object);
+        // Who owns which field is the server's to say.
+        ownership::copy(&before, &mut object);
+        Ok(object)
+    }
+
+    fn in_words_of(&self, kind: &'static ApiResource, object: Value) -> Value {
+        if kind == self.kind() {
+            return canonical(kind, object);
+        }
+        let stored = Stored::as_is(self.kind(), String::new(), 0, object);
+        convert::converted(&stored, kind).json()
+    }
+
+    fn out_of_words_of(&self, kind: &'static ApiResource, object: Value) -> Value {
+        let object = convert::received(kind, object);
+        let stored = Stored::as_is(kind, String::new(), 0, object);
+        convert::converted(&stored, self.kind()).json()
+    }
+
+    /// The object names the namespace of its path.
+    fn name_namespace(&self, object: &mut Value) {
+        if let Some(namespace) = self.collection.namespace.as_deref() {
+            object["metadata"]["namespace"] = namespace.into();
+        }
+    }
+
+    fn namespace_object(&self) -> Option<Value> {
+        let kind = self.model.catalog.find("", "namespaces")?;
+        let objects = self.model.objects(kind);
+        objects
+            .get(self.collection.namespace.as_deref()?)
+            .map(|object| object.json())
+    }
+
+    fn user(&self) -> Value {
+        self.asker.map_or(Value::Null, |asker| {
+            let user = asker.user;
+            json!({ "username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra })
+        })
+    }
+
+    /// `options` of the request.
+    fn options(&self, asked: Asked<'_>) -> Value {
+        let kind = match (asked.object, asked.old) {
+            (Some(_), None) => "CreateOptions",
+            (Some(_), Some(_)) => "UpdateOptions",
+            (None, _) => "DeleteOptions",
+        };
+        let mut options = json!({ "kind": kind, "apiVersion": "meta.k8s.io/v1" });
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
+    }
+}
+
+/// A write in the words that a webhook is shown.
+struct Shown {
+    kind: &'static ApiResource,
+    /// Kind of the request.
+    asked: &'static ApiResource,
+    /// Kind of the objects, if they are those of a subresource.
+    part: Option<&'static ApiResource>,
+    object: Option<Value>,
+    old: Option<Value>,
+    namespace: Option<String>,
+    namespace_object: Option<Value>,
+    user: Value,
+    options: Value,
+    dry_run: bool,
+}
+
+impl Shown {
+    fn request<'a>(&'a self, asked: Asked<'a>) -> Request<'a> {
+        Request {
+            operation: match (asked.object, asked.old) {
+                (Some(_), None) => "CREATE",
+                (Some(_), Some(_)) => "UPDATE",
+                (None, _) => "DELETE",
+            },
+            kind: self.kind,
+            asked: self.asked,
+            part: self.part,
+            subresource: match self.part {
+                Some(_) => Subresource::Scale.name(),
+                None => asked.subresource.map_or("", Subresource::name),
+            },
+            name: asked.name,
+            namespace: self.namespace.as_deref(),
+            dry_run: self.dry_run,
+            user: &self.user,
+            options: &self.options,
+            object: self.object.as_ref(),
+            old: self.old.as_ref(),
+            namespace_object: self.namespace_object.as_ref(),
+        }
+    }
+}
