@@ -1,5 +1,5 @@
-//! Continue tokens: where a paged list goes on, in the format of a real server (apiserver
-//! `storage/continue.go`), so that a token may be read, kept and compared by anything that knows the format.
+//! Codec of continue tokens, in the format of kube-apiserver (`storage/continue.go`), so that clients and tools that decode
+//! tokens can read them.
 
 use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
@@ -8,10 +8,10 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::encode::encode_json;
 use crate::go_text;
 
-/// The only version there ever was.
+/// The only version of the format.
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// Go's decoder does not mind stray bits in the last character.
+/// Go's decoder ignores trailing bits in the last character.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new()
@@ -20,18 +20,18 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Where a list goes on.
+/// Position of the next page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContinueToken {
-    /// The revision all pages show; negative: the newest, inconsistently.
+    /// Revision of all pages; negative: the newest revision (inconsistent continuation).
     pub revision: i64,
-    /// The next page's keys are not before this; relative to the collection, with or without a leading `/`.
+    /// First possible key of the next page, relative to the collection, with or without a leading `/`.
     pub start: String,
 }
 
 impl ContinueToken {
-    /// The token for the rest of a list shown at `revision`, whose last key (relative to the collection) was
-    /// `last_key`. Pages that the watch cache served write a leading `/`, those from etcd do not.
+    /// Returns the token for the rest of a list at `revision` whose last key, relative to the collection, was `last_key`.
+    /// Tokens of pages served by the watch cache have a leading `/`, those from etcd do not.
     pub fn after(revision: u64, last_key: &str, cached: bool) -> Self {
         let slash = if cached { "/" } else { "" };
         let revision = i64::try_from(revision).expect("revisions count writes, from far below the limit");
@@ -41,7 +41,7 @@ impl ContinueToken {
         }
     }
 
-    /// The token that goes on from the same place at whatever is the newest revision by then.
+    /// Returns the token that continues at the same key, at the newest revision of that time.
     pub fn inconsistent(&self) -> Self {
         Self {
             revision: -1,
@@ -49,12 +49,12 @@ impl ContinueToken {
         }
     }
 
-    /// The first key of the next page is not before this, relative to the collection.
+    /// Returns the first possible key of the next page, relative to the collection.
     pub fn start_key(&self) -> &str {
         self.start.strip_prefix('/').unwrap_or(&self.start)
     }
 
-    /// The token's text.
+    /// Encodes the token.
     pub fn encode(&self) -> String {
         let start = encode_json(self.start.as_str());
         let mut json = format!("{{\"v\":\"{VERSION}\",\"rv\":{},\"start\":", self.revision).into_bytes();
@@ -63,7 +63,7 @@ impl ContinueToken {
         BASE64.encode(json)
     }
 
-    /// Reads a token's text. The error is the server's message, without `invalid continue token: `.
+    /// Decodes a token. The error is the message of kube-apiserver without `invalid continue token: `.
     pub fn decode(text: &str) -> Result<Self, String> {
         let broken = |what: String| format!("continue key is not valid: {what}");
         let bytes = BASE64.decode(text).map_err(|_| {
@@ -91,7 +91,7 @@ impl ContinueToken {
         if start.is_empty() {
             return Err(broken(format!("encoded start key empty (version {VERSION})")));
         }
-        // A start that would leave the collection is refused whole.
+        // A start key that would leave the collection is rejected.
         let rooted = if start.starts_with('/') {
             start.clone()
         } else {
@@ -104,7 +104,7 @@ impl ContinueToken {
     }
 }
 
-/// The position Go reports: the first byte outside the alphabet, or the single byte left over at the end.
+/// Returns the offset that Go reports: the first byte outside the alphabet, or a single byte left over at the end.
 fn illegal_byte(text: &str) -> usize {
     text.bytes()
         .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')))

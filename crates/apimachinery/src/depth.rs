@@ -1,23 +1,23 @@
-//! How deep an object may be. Trees are read, copied, compared, written and dropped by recursion, here and in clients, so
-//! the limit is asked for on every way in, and nothing behind it needs to ask again.
+//! Limit of the depth of an object. Trees are parsed, copied, compared, encoded and dropped by recursion, here and in
+//! clients, so every entry point checks the limit, and no later code has to.
 //!
-//! It must not know what a way in is.
+//! It must not know the entry points.
 //!
-//! Source: a real server reads 10,000 levels (`encoding/json`); clients in Rust 128 (`serde_json`), of which the list or
-//! table around an object takes some.
+//! Source: kube-apiserver reads 10,000 levels (`encoding/json`); clients in Rust 128 (`serde_json`), some of which the list
+//! or table around an object takes.
 
 use serde_json::Value;
 
-/// Levels of maps and lists that an object may have.
+/// Maximum nesting of maps and lists in an object.
 pub const DEPTH_MAX: usize = 100;
 
-/// What `metadata.managedFields` may have more: it repeats the levels of the object below its own four.
+/// Additional levels for `metadata.managedFields`, which repeats the levels of the object below four of its own.
 const OWNERS_DEPTH: usize = 8;
 
-/// Go's words for JSON that is too deep.
+/// Go's message for JSON that is too deep.
 pub const TOO_DEEP: &str = "exceeded max depth";
 
-/// Is an object deeper than it may be?
+/// Returns whether an object is deeper than [`DEPTH_MAX`], or its managed fields deeper than their limit.
 pub fn is_too_deep(object: &Value) -> bool {
     let below = |name: &str, value: &Value| match (name, value) {
         ("metadata", Value::Object(metadata)) => metadata.iter().any(|(name, value)| {
@@ -38,7 +38,7 @@ pub fn is_too_deep(object: &Value) -> bool {
     }
 }
 
-/// Has a value more levels than these? It looks no deeper than that.
+/// Returns whether a value has more than `levels` levels. The search stops at that depth.
 pub fn is_deeper_than(value: &Value, levels: usize) -> bool {
     let below = |value: &Value| levels == 0 || is_deeper_than(value, levels - 1);
     match value {

@@ -1,4 +1,4 @@
-//! JSON as the server spells it (Go `encoding/json`).
+//! JSON in the encoding of kube-apiserver (Go `encoding/json`).
 
 use std::io;
 
@@ -6,11 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::Formatter;
 
-/// Room for a small object, as allocators have at hand.
+/// Initial capacity of the buffer: enough for a small object.
 const SHORT_TEXT: usize = 1000;
 
-/// JSON in the server's own spelling (Go `encoding/json`): compact, `<`, `>`, `&`, U+2028 and U+2029 escaped, no
-/// newline at the end.
+/// Encodes a value as Go's `encoding/json` does: compact, `<`, `>`, `&`, U+2028 and U+2029 escaped, no newline at the end.
 pub fn encode_json<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     let mut out = Vec::with_capacity(SHORT_TEXT);
     write_json(value, &mut out);
@@ -24,7 +23,8 @@ fn write_json<T: Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
         .expect("a JSON value with string keys always serializes into memory");
 }
 
-/// The same of a tree, which is written often: text that needs no escape, and nearly none does, is copied.
+/// Encodes a tree as [`encode_json`] does. Trees are encoded often: text without characters to escape, the common case, is
+/// copied.
 pub(super) fn encode_value(value: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(SHORT_TEXT);
     write_value(value, &mut out);
@@ -75,21 +75,22 @@ fn write_text(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Does Go escape the character that begins so, where JSON need not? U+2028 and U+2029 begin with 0xE2, as others do.
+/// Returns whether Go escapes the character that begins with `byte` although JSON does not require it. U+2028 and U+2029
+/// begin with 0xE2, as other characters do.
 fn is_escaped_by_go(byte: u8) -> bool {
     matches!(byte, b'<' | b'>' | b'&' | 0xE2)
 }
 
-/// Is any of its bytes so? Nearly no text has any, and without an early end many bytes are looked at at once.
+/// Returns whether any byte of `text` matches. Without an early exit the compiler vectorises the loop, and a match is rare.
 fn has(text: &str, is_so: impl Fn(u8) -> bool) -> bool {
     text.bytes().fold(false, |any, byte| any | is_so(byte))
 }
 
-/// The same, indented by two spaces: what `pretty` asks for.
+/// Encodes a value as [`encode_json`] does, indented by two spaces (`pretty`).
 pub fn encode_json_indented<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     let text = serde_json::to_string_pretty(value)
         .expect("a JSON value with string keys always serializes into memory");
-    // Outside of strings none of these occur.
+    // These characters occur only inside strings.
     text.replace('<', "\\u003c")
         .replace('>', "\\u003e")
         .replace('&', "\\u0026")

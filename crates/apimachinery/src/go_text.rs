@@ -1,10 +1,10 @@
-//! The words of Go's standard library where they reach the wire inside a message: quoting, number parsing, durations.
+//! Texts of Go's standard library that reach the wire inside messages: quoting, errors of number parsing, durations.
 
 use serde_json::Value;
 
 use crate::depth::TOO_DEEP;
 
-/// Text as `%q` prints it (`strconv.Quote`).
+/// Quotes text as `%q` does (`strconv.Quote`).
 pub fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
@@ -30,7 +30,7 @@ pub fn quote(text: &str) -> String {
     quoted
 }
 
-/// A value as `%v` prints what JSON becomes in Go: `map[a:1 b:[x y]]`.
+/// Formats a JSON value as `%v` does after decoding in Go: `map[a:1 b:[x y]]`.
 pub fn value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -53,7 +53,7 @@ pub fn value(value: &Value) -> String {
     }
 }
 
-/// How messages name the type of a JSON value.
+/// Returns the type of a JSON value as messages name it.
 pub fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -65,7 +65,7 @@ pub fn json_kind(value: &Value) -> &'static str {
     }
 }
 
-/// `strconv.ParseUint(text, 10, 64)`.
+/// Parses an unsigned integer (`strconv.ParseUint(text, 10, 64)`). The error is Go's.
 pub fn parse_uint(text: &str) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
@@ -74,7 +74,7 @@ pub fn parse_uint(text: &str) -> Result<u64, String> {
     }
 }
 
-/// `strconv.ParseInt(text, 10, 64)`.
+/// Parses an integer (`strconv.ParseInt(text, 10, 64)`). The error is Go's.
 pub fn parse_int(text: &str) -> Result<i64, String> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit());
@@ -90,7 +90,7 @@ fn number_error(function: &str, text: &str, digits: bool) -> String {
     format!("strconv.{function}: parsing {}: {fault}", quote(text))
 }
 
-/// Is the text a duration (`time.ParseDuration`)? The error is Go's.
+/// Checks that the text is a duration (`time.ParseDuration`). The error is Go's.
 pub fn check_duration(text: &str) -> Result<(), String> {
     let invalid = || format!("time: invalid duration {}", quote(text));
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -129,7 +129,7 @@ pub fn check_duration(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What `encoding/json` says of a text that is no JSON; `error` is what serde_json found in it.
+/// Returns the error of `encoding/json` for text that is not JSON; `error` is the error of serde_json for the same text.
 pub fn json_error(text: &[u8], error: &serde_json::Error) -> String {
     let lines = text.split(|byte| *byte == b'\n');
     let before: usize = lines

@@ -1,6 +1,6 @@
-//! One resource of the API in one version: names, scope, verbs, and everything else that differs from kind to kind.
+//! One resource of the API in one version: names, scope, verbs, and all other properties that differ between kinds.
 //!
-//! The rows are elsewhere; nothing here knows a kind by its name.
+//! The rows of the catalog are in `builtin-kinds`. No kind is named here.
 
 use std::any::Any;
 
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Version;
 
-/// How a kind answers a field selector it does not support (the conversion functions of each API group).
+/// Error for a field selector that a kind does not support (conversion functions of each API group).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownField {
     /// `"x" is not a known field selector: only "metadata.name", "metadata.namespace"`.
@@ -24,21 +24,21 @@ pub enum UnknownField {
     NotSupportedForType,
 }
 
-/// A field selector beyond `metadata.name` and `metadata.namespace`.
+/// Field selector other than `metadata.name` and `metadata.namespace`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SelectableField {
-    /// The label a request uses.
+    /// Label in the request.
     pub label: &'static str,
-    /// Where the value is, as a JSON pointer.
+    /// JSON pointer to the value.
     pub pointer: &'static str,
-    /// Where the value is if `pointer` leads to none; empty: nowhere else.
+    /// JSON pointer to the value if there is none at `pointer`; empty: no fallback.
     pub fallback: &'static str,
-    /// The value where there is none.
+    /// Value if the object has none.
     pub default: &'static str,
 }
 
 impl SelectableField {
-    /// The value in `json`; `None`: there is none.
+    /// Returns the value in `json`; `None` if it has none.
     pub(crate) fn value<'v>(&self, json: &'v Value) -> Option<&'v Value> {
         let at = |pointer: &str| json.pointer(pointer).filter(|value| !value.is_null());
         let value = at(self.pointer);
@@ -50,18 +50,18 @@ impl SelectableField {
     }
 }
 
-/// What a deletion waits for, beside finalizers.
+/// What a deletion waits for, besides finalizers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
     /// Nothing.
     AtOnce,
-    /// Once it is placed on a node, the grace period: the kubelet deletes it for good.
+    /// The grace period, once the object is bound to a node: the kubelet then deletes it.
     AfterGrace,
-    /// `spec.finalizers`: it holds other objects, and is finalized when they are gone.
+    /// `spec.finalizers`: the object contains other objects, and is finalized when they are deleted.
     WhenEmpty,
 }
 
-/// What a name must look like.
+/// Format of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameRule {
     /// A DNS subdomain (RFC 1123).
@@ -70,73 +70,73 @@ pub enum NameRule {
     Label,
     /// A DNS label that begins with a letter (RFC 1035); from 1.36 on (`RelaxedServiceNameValidation`) any label.
     ServiceName,
-    /// A DNS subdomain short enough to have a number of eleven letters behind it.
+    /// A DNS subdomain with room for a suffix of eleven characters.
     Short,
-    /// What can stand in a path.
+    /// A path segment.
     PathSegment,
     /// An IP address in its canonical form.
     IpAddress,
 }
 
-/// Where the `scale` subresource finds its numbers, as JSON pointers.
+/// JSON pointers of the `scale` subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
-    /// How many there shall be.
+    /// Desired replicas.
     pub spec: &'static str,
-    /// How many there are.
+    /// Current replicas.
     pub status: &'static str,
-    /// Which objects these are.
+    /// Selector of the replicas.
     pub selector: ScaleSelector,
 }
 
-/// How a scaled object says what it selects.
+/// Format of the selector of a scaled object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScaleSelector {
-    /// A `LabelSelector` at this pointer.
+    /// `LabelSelector` at this pointer.
     Labels(&'static str),
-    /// A map of labels at this pointer.
+    /// Map of labels at this pointer.
     Map(&'static str),
-    /// A selector as text at this pointer.
+    /// Selector as text at this pointer.
     Text(&'static str),
-    /// It does not say.
+    /// No selector.
     None,
 }
 
-/// What a review asks. It is answered and never stored.
+/// Type of a review: a create that is answered and never stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Review {
-    /// May I do this?
+    /// SelfSubjectAccessReview.
     OwnAccess,
-    /// May this user do this?
+    /// SubjectAccessReview.
     Access,
-    /// May this user do this in the namespace of the review?
+    /// LocalSubjectAccessReview: the access of a user in the namespace of the review.
     LocalAccess,
-    /// What may I do?
+    /// SelfSubjectRulesReview.
     OwnRules,
-    /// Who am I?
+    /// SelfSubjectReview.
     Asker,
-    /// Whose token is this?
+    /// TokenReview.
     Token,
-    /// May I have a token of this service account?
+    /// TokenRequest of a service account.
     NewToken,
 }
 
-/// A subresource as discovery shows it.
+/// Subresource, as in discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// `status`.
     pub name: &'static str,
-    /// The Kind of its bodies.
+    /// Kind of its bodies.
     pub kind: &'static str,
-    /// Group and version of that Kind, where they are not those of the object.
+    /// Group and version of that kind, if they differ from those of the object.
     pub group_version: Option<(&'static str, &'static str)>,
-    /// What may be done with it.
+    /// Supported verbs.
     pub verbs: &'static [&'static str],
 }
 
-/// One kind, in one version.
+/// One kind in one version.
 ///
-/// Rows are compared by identity: there is one of each.
+/// Rows are compared by identity: each exists once.
 #[derive(Debug)]
 pub struct ApiResource {
     /// API group, empty for core.
@@ -153,62 +153,63 @@ pub struct ApiResource {
     pub list_kind: &'static str,
     /// `cm`.
     pub short_names: &'static [&'static str],
-    /// `all`: the groups of resources kubectl has names for.
+    /// Categories for kubectl, such as `all`.
     pub categories: &'static [&'static str],
-    /// What may be done with its collections and objects, in the order of discovery.
+    /// Verbs for collections and objects, in the order of discovery.
     pub verbs: &'static [&'static str],
-    /// What every answer warns of, because nobody should use it any more; empty: nothing.
+    /// Deprecation warning of every response; empty: none.
     pub deprecation: &'static str,
-    /// The first minor that serves it.
+    /// First minor version that serves it.
     pub since: Version,
-    /// Group and version of the row whose objects it shows in another form; `None`: its own.
+    /// Group and version of the row whose objects it shows in another representation; `None`: its own.
     pub shows: Option<(&'static str, &'static str)>,
-    /// The older version that is stored, up to and without a minor, or in all of them.
+    /// Older version used for storage, and the minor version that ends this; `None` as the latter: no end.
     pub stored_as: Option<(&'static str, Option<Version>)>,
-    /// Do its objects live in namespaces?
+    /// Whether objects are namespaced.
     pub namespaced: bool,
-    /// Is it a custom resource: keys sorted at all depths, items with their type, other texts for refusals?
+    /// Whether this is a custom resource: keys sorted at all depths, list items with their type, separate error texts.
     pub custom: bool,
-    /// Do its objects define kinds?
+    /// Whether its objects define kinds.
     pub defines: bool,
-    /// Is it served from a watch cache? Events are read from etcd.
+    /// Whether it is served from a watch cache. Events are read from etcd.
     pub watch_cached: bool,
-    /// Does it have a `status` subresource?
+    /// Whether it has a `status` subresource.
     pub status: bool,
-    /// Its `scale` subresource.
+    /// `scale` subresource.
     pub scale: Option<Scale>,
-    /// The subresources beside these two that discovery shows. Which of them are served, the router says.
+    /// Other subresources in discovery. The router decides which of them are served.
     pub parts: &'static [Part],
-    /// What is asked by creating one; `None`: nothing.
+    /// Type of review; `None`: not a review.
     pub review: Option<Review>,
-    /// Does `metadata.generation` count changes of its content?
+    /// Whether `metadata.generation` counts changes of the spec.
     pub generation: bool,
     /// Order of the keys after `metadata`.
     pub fields: &'static [&'static str],
-    /// What a zero value has after `metadata`, as JSON text with a leading comma: the body of a bookmark.
-    /// `{0}` stands for a zero `ObjectMeta`.
+    /// Zero value after `metadata`, as JSON text with a leading comma: the body of a bookmark. `{0}` stands for a zero
+    /// `ObjectMeta`.
     pub zero: &'static str,
-    /// Annotations a zero value has.
+    /// Annotations of a zero value.
     pub zero_annotations: &'static [(&'static str, &'static str)],
-    /// Fields that can be selected by, beside name and namespace.
+    /// Supported field selectors other than name and namespace.
     pub selectable: &'static [SelectableField],
-    /// What is said to the others.
+    /// Error for other field selectors.
     pub unknown_field: UnknownField,
     /// What its deletion waits for.
     pub deletion: Deletion,
-    /// Does a deletion that does not speak of dependents leave them behind?
+    /// Whether a deletion without a propagation policy orphans dependents.
     pub orphans: bool,
-    /// Is the answer to its deletion the object, not a Status?
+    /// Whether a deletion responds with the object instead of a Status.
     pub deletion_shows_object: bool,
-    /// Does an update of what is not there create it?
+    /// Whether an update of an object that does not exist creates it.
     pub update_creates: bool,
-    /// May an update leave `metadata.resourceVersion` out?
+    /// Whether an update may omit `metadata.resourceVersion`.
     pub unconditional_update: bool,
-    /// What its names must look like.
+    /// Format of its names.
     pub names: NameRule,
-    /// The status of a new object, as JSON text, whatever its creator says; empty: none. `None`: the creator's.
+    /// Status of a new object as JSON text, whatever the request contains; empty: no status. `None`: the status in the
+    /// request.
     pub first_status: Option<&'static str>,
-    /// What its definition says beside these columns; only of a custom resource. Who made the row knows its type.
+    /// Definition of a custom resource; its type is known to the code that made the row.
     pub definition: Option<&'static (dyn Any + Send + Sync)>,
 }
 
@@ -220,7 +221,7 @@ impl PartialEq for ApiResource {
 
 impl Eq for ApiResource {}
 
-/// The verbs of what can be read and written as a whole.
+/// Verbs of a resource whose objects are read and written as a whole.
 pub const ALL_VERBS: &[&str] = &[
     "create",
     "delete",
@@ -232,7 +233,7 @@ pub const ALL_VERBS: &[&str] = &[
     "watch",
 ];
 
-/// The verbs of a custom resource, in the order of apiextensions-apiserver's discovery.
+/// Verbs of a custom resource, in the order of apiextensions-apiserver's discovery.
 pub const CUSTOM_VERBS: &[&str] = &[
     "delete",
     "deletecollection",
@@ -247,22 +248,22 @@ pub const CUSTOM_VERBS: &[&str] = &[
 const PART_VERBS: &[&str] = &["get", "patch", "update"];
 
 impl ApiResource {
-    /// Group and plural under which its objects are stored: all versions of a resource show the same objects.
+    /// Returns the group and plural under which objects are stored: all versions of a resource share them.
     pub fn storage(&self) -> (&'static str, &'static str) {
         (self.shows.map_or(self.group, |(group, _)| group), self.plural)
     }
 
-    /// May this be done with its collections or objects?
+    /// Returns whether its collections or objects support `verb`.
     pub fn allows(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
     }
 
-    /// Are there objects of it? What has none is shown by discovery and never read: reviews, bindings.
+    /// Returns whether objects of it are stored. Reviews and bindings, for example, appear in discovery but cannot be read.
     pub fn is_stored(&self) -> bool {
         self.allows("delete") && self.allows("get")
     }
 
-    /// All subresources, in the order of discovery.
+    /// Returns all subresources, in the order of discovery.
     pub fn subresources(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         if self.status {
@@ -288,7 +289,7 @@ impl ApiResource {
         parts
     }
 
-    /// What discovery calls `storageVersionHash`; `None` for what is not stored.
+    /// Returns `storageVersionHash` of discovery; `None` for a resource that is not stored.
     ///
     /// Source: apiserver `endpoints/discovery/storageversionhash.go`.
     pub fn storage_version_hash(&self, version: Version) -> Option<String> {
@@ -304,7 +305,7 @@ impl ApiResource {
         Some(STANDARD.encode(&digest[..8]))
     }
 
-    /// `v1`, `apps/v1`.
+    /// Returns the API version: `v1`, `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()
@@ -313,13 +314,13 @@ impl ApiResource {
         }
     }
 
-    /// Are bodies of this `apiVersion` read as this kind? Evictions are those of policy/v1beta1 too, which is served no
-    /// more.
+    /// Returns whether bodies with this `apiVersion` are decoded as this kind. Evictions of policy/v1beta1 are accepted,
+    /// though that version is no longer served.
     pub fn is_read_from(&self, api_version: &str) -> bool {
         api_version == self.api_version() || self.kind == "Eviction" && api_version == "policy/v1beta1"
     }
 
-    /// `configmaps`, `deployments.apps`: how messages name the resource.
+    /// Returns the resource as messages name it: `configmaps`, `deployments.apps`.
     pub fn qualified(&self) -> String {
         if self.group.is_empty() {
             self.plural.to_owned()
@@ -328,7 +329,7 @@ impl ApiResource {
         }
     }
 
-    /// `namespace/name`, or `name` for cluster-scoped kinds: what lists are ordered by, bytewise.
+    /// Returns `namespace/name`, or `name` for cluster-scoped kinds: the key by which lists are sorted, bytewise.
     pub fn key(&self, namespace: Option<&str>, name: &str) -> String {
         match namespace {
             Some(namespace) if self.namespaced => [namespace, "/", name].concat(),
@@ -336,7 +337,7 @@ impl ApiResource {
         }
     }
 
-    /// The Go type of its list, as a 406 names it.
+    /// Returns the Go type of its list, as in the message of a 406.
     pub fn go_list_type(&self) -> String {
         if self.custom {
             return "*unstructured.UnstructuredList".to_owned();

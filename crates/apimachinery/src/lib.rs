@@ -1,4 +1,4 @@
-//! The vocabulary of the Kubernetes API, as a server sees it: versions, kinds, options of requests, selectors, statuses,
+//! Vocabulary of the Kubernetes API, on the side of the server: versions, resources, request options, selectors, statuses,
 //! and the bytes of objects.
 //!
 //! It must not know storage, HTTP or scripts, nor any kind by its name.

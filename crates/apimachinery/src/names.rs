@@ -1,51 +1,51 @@
-//! The forms of names: DNS labels and subdomains, and the words of label keys and values.
+//! Formats of names: DNS labels and subdomains, and the parts of label keys and values.
 //!
-//! Source: apimachinery `util/validation/validation.go`. The messages about a name that does not fit are elsewhere, because
-//! each place has its own.
+//! Source: apimachinery `util/validation/validation.go`. Error messages are elsewhere, because they differ by field.
 
-/// Longest DNS label, and longest word of a label key or value, in bytes.
+/// Maximum length in bytes of a DNS label, and of a part of a label key or value.
 pub const LABEL_MAX: usize = 63;
 
-/// Longest DNS subdomain in bytes. The apiserver bounds the whole name, and not the length of its labels.
+/// Maximum length in bytes of a DNS subdomain. The apiserver does not limit the length of its labels.
 pub const SUBDOMAIN_MAX: usize = 253;
 
-/// A DNS label (RFC 1123): [`has_label_form`], and not too long.
+/// Returns whether `text` is a DNS label (RFC 1123): [`has_label_form`], and not too long.
 pub fn is_label(text: &str) -> bool {
     text.len() <= LABEL_MAX && has_label_form(text)
 }
 
-/// A DNS subdomain (RFC 1123): [`has_subdomain_form`], and not too long.
+/// Returns whether `text` is a DNS subdomain (RFC 1123): [`has_subdomain_form`], and not too long.
 pub fn is_subdomain(text: &str) -> bool {
     text.len() <= SUBDOMAIN_MAX && has_subdomain_form(text)
 }
 
-/// A word of a label key or value: [`has_word_form`], and not too long.
+/// Returns whether `text` is valid in a label key or value: [`has_word_form`], and not too long.
 pub fn is_word(text: &str) -> bool {
     text.len() <= LABEL_MAX && has_word_form(text)
 }
 
-/// Lower-case letters, digits and inner dashes, of any length: `[a-z0-9]([-a-z0-9]*[a-z0-9])?`.
+/// Returns whether `text` has only lower-case letters, digits and inner dashes, at any length:
+/// `[a-z0-9]([-a-z0-9]*[a-z0-9])?`.
 pub fn has_label_form(text: &str) -> bool {
     let edge = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     is_bounded(text, edge, b"-")
 }
 
-/// The same, with a letter first (RFC 1035): `[a-z]([-a-z0-9]*[a-z0-9])?`.
+/// Returns whether `text` has the format of a label that begins with a letter (RFC 1035): `[a-z]([-a-z0-9]*[a-z0-9])?`.
 pub fn has_dns1035_label_form(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_lowercase()) && has_label_form(text)
 }
 
-/// Labels with dots between them.
+/// Returns whether `text` consists of labels separated by dots.
 pub fn has_subdomain_form(text: &str) -> bool {
     text.split('.').all(has_label_form)
 }
 
-/// Letters, digits and inner `-`, `_` and `.`: `([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]`.
+/// Returns whether `text` has only letters, digits and inner `-`, `_` and `.`: `([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]`.
 pub fn has_word_form(text: &str) -> bool {
     is_bounded(text, |byte| byte.is_ascii_alphanumeric(), b"-_.")
 }
 
-/// Does it begin and end with `edge`, and have nothing else but `inner` between?
+/// Returns whether the first and last bytes match `edge`, and all others match `edge` or are in `inner`.
 fn is_bounded(text: &str, edge: impl Fn(u8) -> bool, inner: &[u8]) -> bool {
     let bytes = text.as_bytes();
     let ends = [bytes.first(), bytes.last()];
@@ -57,7 +57,7 @@ fn is_bounded(text: &str, edge: impl Fn(u8) -> bool, inner: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Each row: the text, and whether it is a label, a label that begins with a letter, a subdomain, a word.
+    /// Each row: the text, and whether it is a label, an RFC 1035 label, a subdomain, a part of a label.
     #[test]
     fn names_have_forms() {
         let long = ["a".repeat(63), "a".repeat(64)];

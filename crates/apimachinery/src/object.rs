@@ -1,7 +1,7 @@
-//! One version of one object: its place in the order of keys and its bytes in the order of the wire, which are made
-//! once and shared by every list and watch that shows them.
+//! One version of one object: its key, and its bytes in the order of the wire, which are encoded once and shared by all lists
+//! and watches.
 //!
-//! It must not know who reads it: selectors, pages and watches are elsewhere.
+//! It must not know selectors, pages and watches.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -35,7 +35,8 @@ pub const OBJECT_META: [&str; 15] = [
     "managedFields",
 ];
 
-/// Keys whose values are maps in Go, which encodes them sorted; everything else is a struct in an order of its own.
+/// Keys whose values are maps in Go, which encodes them sorted; other values are structs, encoded in the order of their
+/// fields.
 const MAPS: [&str; 10] = [
     "annotations",
     "allocatable",
@@ -49,31 +50,31 @@ const MAPS: [&str; 10] = [
     "requests",
 ];
 
-/// One version of one object, as stored: its bytes and what is asked of it often. Everything else is read from the
-/// bytes when it is needed, because a tree of values is several times their size.
+/// One version of one object, as stored: its bytes and the fields that are read often. Other fields are decoded from the
+/// bytes when needed, because a tree of values takes several times the memory.
 #[derive(Debug)]
 pub struct Stored {
-    /// Its kind.
+    /// Kind of the object.
     pub kind: &'static ApiResource,
     /// `namespace/name`, or `name`.
     pub key: String,
     /// `metadata.uid`.
     pub uid: String,
-    /// The revision of the write that made it.
+    /// Revision of the write.
     pub revision: u64,
-    /// Asked of a namespace at every write into it.
+    /// Read from a namespace at every write into it.
     terminating: bool,
-    /// Names and values in turn.
+    /// Names and values, alternating.
     labels: Texts,
-    /// What its kind can be selected by, in the kind's order.
+    /// Values of the field selectors of the kind, in the order of the kind.
     selectable: Texts,
     full: Bytes,
     metadata: OnceLock<Bytes>,
 }
 
 impl Stored {
-    /// The version that a write at `revision` makes of `json`, which has a `metadata.uid` and a
-    /// `metadata.resourceVersion`; the latter's value is set here.
+    /// Returns the version that a write of `json` at `revision` stores. `json` has a `metadata.uid`, and a
+    /// `metadata.resourceVersion` whose value is set here.
     pub fn new(kind: &'static ApiResource, key: String, revision: u64, mut json: Value) -> Self {
         if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".to_owned(), Value::String(revision.to_string()));
@@ -81,8 +82,7 @@ impl Stored {
         Self::as_is(kind, key, revision, json)
     }
 
-    /// `json` with whatever `metadata.resourceVersion` it has: what a write would have stored, had it not been a dry
-    /// run.
+    /// Returns a version of `json` with its `metadata.resourceVersion` unchanged: the result of a dry run.
     pub fn as_is(kind: &'static ApiResource, key: String, revision: u64, json: Value) -> Self {
         let json = canonical(kind, json);
         let metadata = json.get("metadata");
@@ -105,8 +105,8 @@ impl Stored {
         }
     }
 
-    /// A version whose bytes somebody else has put in the order of the wire: with this uid and revision, these labels,
-    /// and nothing that marks it as deleted.
+    /// Returns a version from bytes that are already in the order of the wire, with this uid, revision and labels, and not
+    /// marked for deletion.
     pub fn recorded(
         kind: &'static ApiResource,
         key: String,
@@ -134,12 +134,12 @@ impl Stored {
         }
     }
 
-    /// The same content under another revision: what a DELETED event shows.
+    /// Returns the same content under another revision, as in a DELETED event.
     pub fn at_revision(&self, revision: u64) -> Self {
         Self::new(self.kind, self.key.clone(), revision, self.json())
     }
 
-    /// Its identity and version.
+    /// Returns the identity and version.
     pub fn object_ref(&self) -> ObjectRef {
         ObjectRef {
             key: self.key.clone(),
@@ -148,20 +148,20 @@ impl Stored {
         }
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub fn label(&self, name: &str) -> Option<&str> {
         self.labels()
             .find(|(other, _)| *other == name)
             .map(|(_, value)| value)
     }
 
-    /// `metadata.labels`, in order.
+    /// Returns `metadata.labels`, in order.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let names = self.labels.iter().step_by(2);
         names.zip(self.labels.iter().skip(1).step_by(2))
     }
 
-    /// The value of a field its kind can be selected by; empty where there is none.
+    /// Returns the value of a field selector of the kind; empty if the object has none.
     pub(super) fn selectable(&self, label: &str) -> &str {
         let place = self.kind.selectable.iter().position(|field| field.label == label);
         place
@@ -169,46 +169,44 @@ impl Stored {
             .unwrap_or_default()
     }
 
-    /// `metadata.name`.
+    /// Returns `metadata.name`.
     pub fn name(&self) -> &str {
         self.key
             .split_once('/')
             .map_or(self.key.as_str(), |(_, name)| name)
     }
 
-    /// `metadata.namespace`.
+    /// Returns `metadata.namespace`.
     pub fn namespace(&self) -> Option<&str> {
         self.key.split_once('/').map(|(namespace, _)| namespace)
     }
 
-    /// The object, in the order it is written on the wire: read from its bytes at every call, because trees are not
-    /// kept.
+    /// Decodes the object, in the order of the wire. Trees are not kept, so every call decodes again.
     pub fn json(&self) -> Value {
         decode(&self.full)
     }
 
-    /// Is it marked for deletion (`metadata.deletionTimestamp`)?
+    /// Returns whether it is marked for deletion (`metadata.deletionTimestamp`).
     pub fn is_terminating(&self) -> bool {
         self.terminating
     }
 
-    /// How many bytes the whole object is.
+    /// Returns the length of the encoded object in bytes.
     pub fn length(&self) -> usize {
         self.full.len()
     }
 
-    /// About how many bytes of memory it takes.
+    /// Returns the approximate memory it takes, in bytes.
     pub fn weight(&self) -> usize {
         self.full.len() + 512
     }
 
-    /// The encoded object. Cheap: the bytes are shared.
+    /// Returns the encoded object. Cheap: the bytes are shared.
     pub fn bytes(&self) -> Bytes {
         self.full.clone()
     }
 
-    /// The object with its type, as a GET or a watch event shows it, without newline. Of a table: what the row of the
-    /// object carries.
+    /// Returns the object with its type, as in a GET or a watch event, without newline. For a table: the `object` of its row.
     pub fn encoded(&self, form: Representation) -> Bytes {
         match carried(form) {
             Carried::Nothing => Bytes::from_static(b"null"),
@@ -217,14 +215,14 @@ impl Stored {
                 .metadata
                 .get_or_init(|| encode_json(&self.metadata_only(version)).into())
                 .clone(),
-            // Asked for by nobody but clients from before 2019: not worth keeping.
+            // Requested only by clients from before 2019: not worth caching.
             Carried::Metadata(version @ MetaVersion::V1beta1) => {
                 encode_json(&self.metadata_only(version)).into()
             }
         }
     }
 
-    /// The object as an item of a list: built-in kinds leave their type out there.
+    /// Writes the object as an item of a list, in which built-in kinds have no type.
     pub fn write_item(&self, form: Representation, out: &mut Vec<u8>) {
         let encoded = self.encoded(form);
         if form == Representation::Full && !self.kind.custom {
@@ -235,7 +233,7 @@ impl Stored {
         }
     }
 
-    /// The item as JSON value; [`Stored::write_item`] writes the same.
+    /// Returns the item as JSON value; [`Stored::write_item`] writes the same.
     pub fn item_json(&self, form: Representation) -> Value {
         match carried(form) {
             Carried::Nothing => Value::Null,
@@ -251,7 +249,7 @@ impl Stored {
         }
     }
 
-    /// `PartialObjectMetadata` of it: a typed object even where the object itself is not.
+    /// Returns its `PartialObjectMetadata`, which has a type even where the object has none.
     fn metadata_only(&self, version: MetaVersion) -> Value {
         let mut object = Map::new();
         object.insert("kind".to_owned(), "PartialObjectMetadata".into());
@@ -270,22 +268,23 @@ impl Stored {
     }
 }
 
-/// Reads what [`encode_json`] wrote, however deep it is.
+/// Decodes the output of [`encode_json`], without a limit of depth.
 pub fn decode(bytes: &[u8]) -> Value {
     read_back(bytes).expect("what was encoded can be decoded")
 }
 
-/// Reads JSON of our own, however deep it is: it was a value before.
+/// Decodes JSON that this process encoded, without a limit of depth.
 ///
 /// # Errors
-/// It is no JSON.
+///
+/// It is not JSON.
 pub fn read_back(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     reader.disable_recursion_limit();
     Value::deserialize(&mut reader)
 }
 
-/// What of an object is carried in a form.
+/// Part of an object that a representation shows.
 enum Carried {
     Nothing,
     Metadata(MetaVersion),
@@ -304,7 +303,7 @@ fn carried(form: Representation) -> Carried {
     }
 }
 
-/// What the encoded form of a built-in kind starts with.
+/// Returns the beginning of an encoded object of a built-in kind.
 fn type_prefix(kind: &ApiResource) -> String {
     format!(
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",",
@@ -313,13 +312,13 @@ fn type_prefix(kind: &ApiResource) -> String {
     )
 }
 
-/// Names and values of labels in turn.
+/// Returns names and values of labels, alternating.
 fn pairs(labels: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let pairs = labels.iter();
     pairs.flat_map(|(name, value)| [name.as_str(), value.as_str().unwrap_or_default()])
 }
 
-/// What an object can be selected by, in the kind's order.
+/// Returns the values of the field selectors of the kind, in the order of the kind.
 fn selectable(kind: &ApiResource, json: &Value) -> Texts {
     let fields = kind.selectable.iter();
     fields
@@ -331,11 +330,10 @@ fn selectable(kind: &ApiResource, json: &Value) -> Texts {
         .collect()
 }
 
-/// Puts an object into the order a real server writes it in.
+/// Sorts the keys of an object as kube-apiserver does.
 ///
-/// A custom resource is a map at every depth, hence sorted. A built-in kind is a struct; below its own fields the order
-/// is the manifest's, because the structs of pod specs and the like are not known here, only which of their fields are
-/// maps.
+/// A custom resource is a map at every depth, hence sorted. A built-in kind is a struct: its own fields are sorted as in Go;
+/// below them the order of the manifest is kept, because the structs are not known here, only which fields are maps.
 pub fn canonical(kind: &ApiResource, json: Value) -> Value {
     let Value::Object(mut object) = json else {
         return json;
@@ -362,13 +360,13 @@ pub fn canonical(kind: &ApiResource, json: Value) -> Value {
     json
 }
 
-/// The fields of metadata, each of them once, in the order of the struct.
+/// Returns the fields of metadata, each once, in the order of the struct.
 pub fn ordered_metadata(mut fields: Vec<(String, Value)>) -> Value {
     fields.sort_by_cached_key(|(field, _)| place_in(&OBJECT_META, field));
     Value::Object(fields.into_iter().collect())
 }
 
-/// Sets a field to a text.
+/// Sets a field to a string.
 fn say(object: &mut Map<String, Value>, field: &str, text: &str) {
     match object.get_mut(field) {
         Some(Value::String(said)) if said == text => {}
@@ -377,7 +375,7 @@ fn say(object: &mut Map<String, Value>, field: &str, text: &str) {
     }
 }
 
-/// Takes out of the metadata what says nothing.
+/// Removes empty fields from the metadata.
 pub fn without_empty_metadata(object: &mut Value) {
     drop_empty(object.get_mut("metadata"));
 }
@@ -388,7 +386,7 @@ fn drop_empty(fields: Option<&mut Value>) {
     }
 }
 
-/// Go leaves these out (`omitempty`).
+/// Returns whether Go omits the value (`omitempty`).
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -399,7 +397,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// In the order of the places.
+/// Sorts the keys of a map by `place`.
 fn struct_order(json: Value, place: impl Fn(&str) -> usize) -> Value {
     let Value::Object(object) = json else {
         return json;
@@ -412,7 +410,7 @@ fn struct_order(json: Value, place: impl Fn(&str) -> usize) -> Value {
     Value::Object(fields.into_iter().collect())
 }
 
-/// Where a key stands; behind all that are known, if it is none of them.
+/// Returns the index of a key in `order`; the length of `order` if it is not in it.
 fn place_in(order: &[&str], key: &str) -> usize {
     order
         .iter()

@@ -1,4 +1,4 @@
-//! Which object, in which version: what logs and traces name instead of its content.
+//! Identity and version of an object, which logs and traces contain instead of its content.
 
 use serde::{Deserialize, Serialize};
 

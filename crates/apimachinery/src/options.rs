@@ -1,4 +1,4 @@
-//! What LIST, WATCH and GET ask for, once it is known to be legal.
+//! Options of LIST, WATCH and GET after validation.
 //!
 //! Sources: Kubernetes API docs ("API concepts"), apimachinery `meta/v1` `ListOptions` and `GetOptions`.
 
@@ -7,10 +7,10 @@ use crate::kind::ApiResource;
 pub use crate::representation::{MetaVersion, Representation, RowObject, TableForm};
 use crate::selector::Selector;
 
-/// A kind and perhaps a namespace.
+/// Kind, and optionally a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collection {
-    /// The kind.
+    /// Kind of the objects.
     pub kind: &'static ApiResource,
     /// `None`: all namespaces, or a cluster-scoped kind.
     pub namespace: Option<String>,
@@ -19,11 +19,11 @@ pub struct Collection {
 /// `resourceVersion` of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestedVersion {
-    /// Absent or empty: the newest.
+    /// Absent or empty: the newest revision.
     Newest,
-    /// `0`: whatever is at hand.
+    /// `0`: any revision.
     Any,
-    /// A revision.
+    /// A certain revision.
     At(u64),
 }
 
@@ -36,12 +36,12 @@ pub enum VersionMatch {
     NotOlderThan,
 }
 
-/// A legal LIST.
+/// A valid LIST.
 #[derive(Debug, Clone)]
 pub struct ListRequest {
-    /// Of what.
+    /// Collection to list.
     pub collection: Collection,
-    /// Which objects of it.
+    /// Label and field selectors.
     pub selector: Selector,
     /// `resourceVersion`.
     pub resource_version: RequestedVersion,
@@ -51,16 +51,16 @@ pub struct ListRequest {
     pub limit: Option<usize>,
     /// `continue`.
     pub continue_token: Option<ContinueToken>,
-    /// How much of each object.
+    /// Representation of each object.
     pub form: Representation,
 }
 
-/// A legal WATCH.
+/// A valid WATCH.
 #[derive(Debug, Clone)]
 pub struct WatchRequest {
-    /// Of what.
+    /// Collection to watch.
     pub collection: Collection,
-    /// Which objects of it.
+    /// Label and field selectors.
     pub selector: Selector,
     /// `resourceVersion`.
     pub resource_version: RequestedVersion,
@@ -70,21 +70,21 @@ pub struct WatchRequest {
     pub bookmarks: bool,
     /// `timeoutSeconds`.
     pub timeout_seconds: Option<i64>,
-    /// How much of each object.
+    /// Representation of each object.
     pub form: Representation,
 }
 
-/// A legal GET of one object.
+/// A valid GET of one object.
 #[derive(Debug, Clone)]
 pub struct GetRequest {
-    /// Its scale, not itself.
+    /// Whether to get its `scale` subresource.
     pub scale: bool,
-    /// Where it is.
+    /// Collection of the object.
     pub collection: Collection,
     /// `metadata.name`.
     pub name: String,
     /// `resourceVersion`.
     pub resource_version: RequestedVersion,
-    /// How much of it.
+    /// Representation of the object.
     pub form: Representation,
 }

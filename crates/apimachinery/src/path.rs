@@ -1,35 +1,35 @@
-//! Paths and queries of requests, read from their text alone: authorization, routing, rules and checks share this parser.
+//! Parser of request paths and queries, shared by authorization, routing, rules and checks.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-/// A path to a resource, as far as its text alone tells: what is authorized and what is routed is read from this one
-/// value. An empty segment stays where it is, as on a real server, and is never another path's.
+/// Path of a resource, by its text alone. Authorization and routing use the same value. An empty segment keeps its position,
+/// as in kube-apiserver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourcePath<'p> {
-    /// Empty: the core group, or an empty segment below `/apis`.
+    /// API group. Empty: the core group, or an empty segment below `/apis`.
     pub group: &'p str,
-    /// `v1`.
+    /// API version: `v1`.
     pub version: &'p str,
     /// `watch` or `proxy` before the resource.
     pub verb: Option<&'p str>,
-    /// The namespace the resource is in.
+    /// Namespace of the resource.
     pub within: Option<&'p str>,
-    /// The plural.
+    /// Plural of the resource.
     pub resource: &'p str,
-    /// `None`: the path is that of a collection.
+    /// Name of the object; `None`: the path of a collection.
     pub name: Option<&'p str>,
-    /// The segment behind the name.
+    /// Segment after the name.
     pub subresource: Option<&'p str>,
-    /// Does the path name a group (`/apis`)?
+    /// Whether the path has a group (`/apis`).
     pub grouped: bool,
-    /// Are there segments behind the subresource?
+    /// Whether segments follow the subresource.
     pub continues: bool,
 }
 
 impl<'p> ResourcePath<'p> {
-    /// Reads a percent-decoded path; `None`: it names no resource.
+    /// Parses a percent-decoded path; `None` if it is not the path of a resource.
     pub fn read(decoded: &'p str) -> Option<Self> {
         let segments: Vec<&str> = decoded.trim_matches('/').split('/').collect();
         let (grouped, group, version, below) = match segments.as_slice() {
@@ -42,7 +42,7 @@ impl<'p> ResourcePath<'p> {
             _ => (None, below),
         };
         let (within, below) = match below {
-            // A namespace has subresources; anything else below it is an object in it.
+            // A namespace has subresources; any other segment below it is a resource in it.
             ["namespaces", _, "status" | "finalize", ..] => (None, below),
             ["namespaces", namespace, below @ ..] if !below.is_empty() => (Some(*namespace), below),
             _ => (None, below),
@@ -61,24 +61,24 @@ impl<'p> ResourcePath<'p> {
         })
     }
 
-    /// The namespace that rights are asked for: of a namespace, itself.
+    /// Returns the namespace for authorization; for the path of a namespace, its name.
     pub fn namespace(&self) -> &'p str {
         let itself = self.name.filter(|_| self.resource == "namespaces");
         self.within.or(itself).unwrap_or_default()
     }
 
-    /// Does it end where a collection does?
+    /// Returns whether this is the path of a collection.
     pub fn is_collection(&self) -> bool {
         self.name.is_none()
     }
 }
 
-/// A path as it is read, or a part of it: percent-decoded. What is no escape stays as it is.
+/// Percent-decodes a path or a part of it. Invalid escapes are left unchanged.
 pub fn decoded_path(path: &str) -> Cow<'_, str> {
     percent_decode_str(path).decode_utf8_lossy()
 }
 
-/// The query's parameters, decoded, in the order sent. `+` is a space.
+/// Decodes the parameters of a query, in the order sent. `+` is a space.
 pub fn query_pairs(query: &str) -> Vec<(String, String)> {
     form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }

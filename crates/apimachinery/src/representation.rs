@@ -1,17 +1,17 @@
-//! How much of an object an answer shows, as negotiated by `Accept`.
+//! Representation of objects in a response, as negotiated by `Accept`.
 
-/// How much of each object is answered, from `Accept`.
+/// Representation of each object, from `Accept`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Representation {
-    /// All of it.
+    /// The whole object.
     Full,
     /// `as=PartialObjectMetadata` or `as=PartialObjectMetadataList`.
     Metadata(MetaVersion),
-    /// `as=Table`: what is printed of it.
+    /// `as=Table`: printer columns.
     Table(TableForm),
 }
 
-/// A version of the group `meta.k8s.io`.
+/// Version of the group `meta.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetaVersion {
     /// `v1`.
@@ -21,7 +21,7 @@ pub enum MetaVersion {
 }
 
 impl MetaVersion {
-    /// `meta.k8s.io/v1`.
+    /// Returns the API version: `meta.k8s.io/v1`.
     pub fn api_version(self) -> &'static str {
         match self {
             Self::V1 => "meta.k8s.io/v1",
@@ -30,22 +30,22 @@ impl MetaVersion {
     }
 }
 
-/// A table, and what stands in it beside the cells.
+/// Options of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableForm {
-    /// Of the table itself.
+    /// Version of the table itself.
     pub version: MetaVersion,
     /// `includeObject`.
     pub object: RowObject,
 }
 
-/// What of its object a row of a table carries.
+/// `object` of a table row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowObject {
-    /// Nothing.
+    /// No object.
     None,
     /// `PartialObjectMetadata`.
     Metadata,
-    /// All of it.
+    /// The whole object.
     Full,
 }

@@ -1,8 +1,7 @@
-//! Which objects of a collection a request means: label selectors and field selectors, in the server's own grammar and
-//! with its own words for what it cannot read.
+//! Label selectors and field selectors, with the grammar and error messages of kube-apiserver.
 //!
-//! Sources: apimachinery `labels/selector.go` and `fields/selector.go`; "Labels and Selectors" and "Field Selectors" in
-//! the documentation.
+//! Sources: apimachinery `labels/selector.go` and `fields/selector.go`; "Labels and Selectors" and "Field Selectors" in the
+//! documentation.
 
 use serde_json::Value;
 
@@ -21,18 +20,18 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Selects everything.
+    /// Returns whether it selects everything.
     pub fn is_empty(&self) -> bool {
         self.labels.requirements.is_empty() && self.fields.is_empty()
     }
 
-    /// Does it select this version of an object?
+    /// Returns whether it selects this version of an object.
     pub fn matches(&self, object: &Stored) -> bool {
         self.labels.matches(object) && self.fields.matches(object)
     }
 }
 
-/// A label selector: requirements that must all hold.
+/// Label selector: requirements, all of which must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
@@ -47,9 +46,9 @@ struct Requirement {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Operator {
-    /// In order.
+    /// Sorted.
     In(Vec<String>),
-    /// In order.
+    /// Sorted.
     NotIn(Vec<String>),
     Exists,
     Absent,
@@ -58,19 +57,19 @@ enum Operator {
 }
 
 impl LabelSelector {
-    /// Reads a label selector. Empty text selects everything. The error is the server's message.
+    /// Parses a label selector. Empty text selects everything. The error is the message of kube-apiserver.
     pub fn parse(text: &str) -> Result<Self, String> {
         Ok(Self {
             requirements: label_parser::parse(text)?,
         })
     }
 
-    /// Do all requirements hold for the labels of this object?
+    /// Returns whether all requirements match the labels of an object.
     pub fn matches(&self, object: &Stored) -> bool {
         self.holds(|key| object.label(key))
     }
 
-    /// Do all requirements hold for these labels, as `metadata.labels` has them?
+    /// Returns whether all requirements match `metadata.labels` of an object.
     pub fn matches_labels(&self, labels: &Value) -> bool {
         self.holds(|key| labels.get(key).and_then(Value::as_str))
     }
@@ -94,13 +93,13 @@ impl LabelSelector {
     }
 }
 
-/// A field selector: comparisons that must all hold.
+/// Field selector: terms, all of which must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSelector {
     terms: Vec<Term>,
 }
 
-/// One comparison of a field selector.
+/// One term of a field selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Term {
     field: String,
@@ -109,7 +108,7 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Reads a field selector. Empty text selects everything. The error is the server's message.
+    /// Parses a field selector. Empty text selects everything. The error is the message of kube-apiserver.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut terms = Vec::new();
         for part in split_unescaped(text) {
@@ -127,12 +126,12 @@ impl FieldSelector {
         Ok(Self { terms })
     }
 
-    /// Selects everything.
+    /// Returns whether it selects everything.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Selects the one object of this name: the name in the path of a deprecated watch.
+    /// Returns the selector for the object of this name, as a deprecated watch path with a name has it.
     pub fn name(name: &str) -> Self {
         Self {
             terms: vec![Term {
@@ -143,7 +142,7 @@ impl FieldSelector {
         }
     }
 
-    /// The one name it selects by `metadata.name=`.
+    /// Returns the name if it selects by `metadata.name=`.
     pub fn exact_name(&self) -> Option<&str> {
         self.terms
             .iter()
@@ -151,7 +150,7 @@ impl FieldSelector {
             .map(|term| term.value.as_str())
     }
 
-    /// Are all fields selectable for this kind? The error is the server's message.
+    /// Checks that the kind supports all fields. The error is the message of kube-apiserver.
     pub fn check(&self, kind: &ApiResource) -> Result<(), String> {
         for term in &self.terms {
             let known = matches!(term.field.as_str(), "metadata.name" | "metadata.namespace")
@@ -193,7 +192,7 @@ fn field_value<'a>(object: &'a Stored, field: &str) -> &'a str {
     }
 }
 
-/// Splits at commas that no backslash precedes.
+/// Splits at commas without a backslash before them.
 fn split_unescaped(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut escaped) = (0, false);
@@ -224,7 +223,7 @@ fn split_term(part: &str) -> Option<(&str, bool, &str)> {
     })
 }
 
-/// Only backslash, comma and equals sign may be escaped, and the last two must be.
+/// Removes escapes. Only backslash, comma and equals sign can be escaped; the last two must be.
 fn unescape(value: &str) -> Result<String, String> {
     let mut plain = String::with_capacity(value.len());
     let mut characters = value.chars();

@@ -1,5 +1,4 @@
-//! The body of every refusal: a Kubernetes Status, with one constructor for every refusal the fake makes, so that each
-//! text stands once.
+//! Kubernetes Status, the body of every error response, with one constructor for each error, so that each text exists once.
 //!
 //! Source: apimachinery `api/errors` and `meta/v1/types.go` (order of the fields); KEP-365 for the texts of paging.
 
@@ -15,22 +14,22 @@ use crate::Version;
 use crate::encode::encode_json;
 use crate::kind::ApiResource;
 
-/// A Kubernetes Status with `status: Failure`.
+/// Kubernetes Status with `status: Failure`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
     /// `code`.
     pub code: u16,
-    /// `reason`; empty: left out.
+    /// `reason`; omitted if empty.
     pub reason: String,
     /// `message`.
     pub message: String,
-    /// `metadata.continue`; empty: left out.
+    /// `metadata.continue`; omitted if empty.
     pub continue_token: String,
-    /// `details`; `None`: left out, while empty details are written as `{}`.
+    /// `details`; `None`: omitted. Empty details are encoded as `{}`.
     pub details: Option<Box<Details>>,
 }
 
-/// `details` of a Status. What is empty is left out.
+/// `details` of a Status. Empty fields are omitted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Details {
     /// `name`.
@@ -53,7 +52,7 @@ pub struct Details {
     pub retry_after_seconds: u32,
 }
 
-/// One of `details.causes`. What is empty is left out.
+/// One of `details.causes`. Empty fields are omitted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct Cause {
     /// `reason`.
@@ -67,7 +66,7 @@ pub struct Cause {
     pub field: String,
 }
 
-/// The Status in the order of the wire.
+/// Status with its fields in the order of the wire.
 #[derive(Serialize)]
 struct Wire<'a> {
     kind: &'static str,
@@ -99,25 +98,24 @@ impl Status {
         }
     }
 
-    /// With these details.
+    /// Returns the Status with these details.
     #[must_use]
     pub fn with_details(mut self, details: Details) -> Self {
         self.details = Some(Box::new(details));
         self
     }
 
-    /// 400: something in the request cannot be read.
+    /// 400: part of the request cannot be parsed.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
 
-    /// 422: options of a read that contradict each other, one cause each; the same fault is named once.
+    /// 422: read options that contradict each other, one cause each, without duplicates.
     pub fn invalid_list_options(faults: &[Cause]) -> Self {
         Self::invalid_options("ListOptions", faults)
     }
 
-    /// 422: options that are wrong or contradict each other, one cause each; the same fault is named once. `options` is
-    /// their kind.
+    /// 422: options that are invalid or contradict each other, one cause each, without duplicates. `options` is their kind.
     pub fn invalid_options(options: &str, faults: &[Cause]) -> Self {
         Self::invalid(
             &format!("{options}.meta.k8s.io"),
@@ -130,9 +128,9 @@ impl Status {
         )
     }
 
-    /// 422: an object that does not validate, by its Kind.
+    /// 422: an object that fails validation, by its kind.
     pub fn invalid_object(kind: &ApiResource, name: &str, faults: &[Cause]) -> Self {
-        // Validation speaks of what is stored.
+        // Validation runs on the stored version.
         let (group, _) = kind.storage();
         let what = if group.is_empty() {
             kind.kind.to_owned()
@@ -142,7 +140,7 @@ impl Status {
         Self::invalid(&what, details_of(name, group, kind.kind), faults)
     }
 
-    /// 422: a review that does not say what it asks. It has neither Kind nor name.
+    /// 422: an incomplete review. The Status has neither kind nor name.
     pub fn invalid_review(kind: &ApiResource, faults: &[Cause]) -> Self {
         Self::invalid(
             &format!(".{}", kind.group),
@@ -151,7 +149,7 @@ impl Status {
         )
     }
 
-    /// 422: an update without the version it is about, by its resource. Before 1.34 numbers are shown the Go way.
+    /// 422: an update without `metadata.resourceVersion`, by its resource. Before 1.34 numbers are formatted as in Go.
     pub fn version_required(kind: &ApiResource, name: &str, version: Version) -> Self {
         let zero = if version == Version::V1_33 { "0x0" } else { "0" };
         Self::invalid(
@@ -165,7 +163,7 @@ impl Status {
         )
     }
 
-    /// 422: a patch whose outcome is no such object.
+    /// 422: a patch whose result is not a valid object.
     pub fn invalid_patch(fault: Cause) -> Self {
         Self::invalid("", Details::default(), &[fault])
     }
@@ -188,7 +186,7 @@ impl Status {
             .with_details(Details { causes, ..details })
     }
 
-    /// 403: something that is forbidden to everybody, for the reason given.
+    /// 403: an operation that is forbidden to every user; `why` is the reason.
     pub fn forbidden(kind: &ApiResource, name: &str, why: &str, causes: Vec<Cause>) -> Self {
         Self::new(
             403,
@@ -201,7 +199,7 @@ impl Status {
         })
     }
 
-    /// 403: nothing new comes into a namespace that ends.
+    /// 403: a create in a namespace that is terminating.
     pub fn namespace_terminating(kind: &ApiResource, name: &str, namespace: &str) -> Self {
         let cause = Cause {
             reason: "NamespaceTerminating".to_owned(),
@@ -213,7 +211,7 @@ impl Status {
         Self::forbidden(kind, name, &why, vec![cause])
     }
 
-    /// 409: the name is taken.
+    /// 409: the name exists.
     pub fn already_exists(kind: &ApiResource, name: &str) -> Self {
         Self::new(
             409,
@@ -223,7 +221,7 @@ impl Status {
         .with_details(details_of(name, kind.group, kind.plural))
     }
 
-    /// 409: every name made of the prefix was taken.
+    /// 409: all names generated from the prefix exist.
     pub fn no_name_left(kind: &ApiResource, name: &str) -> Self {
         Self::new(
             409,
@@ -239,7 +237,7 @@ impl Status {
         })
     }
 
-    /// 409: the object is another one than the writer thinks; named by its resource.
+    /// 409: the object has changed since it was read; named by its resource.
     pub fn conflict(kind: &ApiResource, name: &str, why: &str) -> Self {
         Self::new(
             409,
@@ -252,7 +250,7 @@ impl Status {
         .with_details(details_of(name, kind.group, kind.plural))
     }
 
-    /// 429: a budget protects the pod; to be asked again after so many seconds, 0: nobody knows when.
+    /// 429: an eviction would violate a PodDisruptionBudget. Retry after `retry_after_seconds`; 0: no such hint.
     pub fn disruption(why: &str, retry_after_seconds: u32) -> Self {
         let message = "Cannot evict pod as it would violate the pod's disruption budget.";
         Self::new(429, "TooManyRequests", message).with_details(Details {
@@ -266,20 +264,20 @@ impl Status {
         })
     }
 
-    /// 403: a budget that counts no more.
+    /// 403: the status of a PodDisruptionBudget is not up to date.
     pub fn budget_forbidden(name: &str, why: &str) -> Self {
         let message = format!("poddisruptionbudget.policy \"{name}\" is forbidden: {why}");
         Self::new(403, "Forbidden", message).with_details(details_of(name, "policy", "poddisruptionbudget"))
     }
 
-    /// 409: the pod cannot be placed on a node.
+    /// 409: the pod cannot be bound to a node.
     pub fn not_bound(kind: &ApiResource, name: &str, why: &str) -> Self {
         let part = format!("{}/binding", kind.plural);
         let message = format!("Operation cannot be fulfilled on {part} \"{name}\": pod {name} {why}");
         Self::new(409, "Conflict", message).with_details(details_of(name, kind.group, &part))
     }
 
-    /// 501: what a server lists, and this one has nothing to serve it with. `what` is the resource or part.
+    /// 501: a resource or subresource (`what`) in discovery that this server does not implement.
     pub fn not_served(what: &str) -> Self {
         let message = format!(
             "{what} is listed, as on every server, and not served here: it needs a kubelet or another \
@@ -288,7 +286,7 @@ impl Status {
         Self::new(501, "", message).with_details(Details::default())
     }
 
-    /// 409: server-side apply of what others own.
+    /// 409: conflicts with other field managers in a server-side apply.
     pub fn apply_conflict(message: &str, causes: Vec<Cause>) -> Self {
         Self::new(409, "Conflict", message).with_details(Details {
             causes,
@@ -296,7 +294,7 @@ impl Status {
         })
     }
 
-    /// 409: a deletion means another object; named by its Kind.
+    /// 409: a precondition of a deletion failed; named by its kind.
     pub fn precondition_failed(kind: &ApiResource, name: &str, why: &str) -> Self {
         let what = if kind.group.is_empty() {
             kind.kind.to_owned()
@@ -311,7 +309,7 @@ impl Status {
         .with_details(details_of(name, kind.group, kind.kind))
     }
 
-    /// 413: more than the server reads, or than a patch may have.
+    /// 413: a body or patch above its limit.
     pub fn too_large_entity(what: &str) -> Self {
         Self::new(
             413,
@@ -325,7 +323,7 @@ impl Status {
         Self::too_large_entity(&format!("limit is {}", super::BODY_BYTES_MAX))
     }
 
-    /// 415 of the handler: a body in a format that is not among `accepted`.
+    /// 415 of the handler: the format of the body is not in `accepted`.
     pub fn unknown_format(accepted: &[&str]) -> Self {
         Self::new(
             415,
@@ -337,12 +335,12 @@ impl Status {
         )
     }
 
-    /// 415 of the router, before any handler.
+    /// 415 of the router, before the handler.
     pub fn unrouted_format() -> Self {
         Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details(Details::default())
     }
 
-    /// 422: a JSON patch that cannot be carried out.
+    /// 422: a JSON patch that cannot be applied.
     pub fn patch_failed() -> Self {
         Self::new(
             422,
@@ -352,7 +350,7 @@ impl Status {
         .with_details(Details::default())
     }
 
-    /// 500: a new object cannot have a version.
+    /// 500: a create with a `resourceVersion`.
     pub fn version_of_new_object() -> Self {
         Self::new(
             500,
@@ -361,7 +359,7 @@ impl Status {
         )
     }
 
-    /// The body that tells of a deletion: a Status with `status: Success`, without newline.
+    /// Returns the body of a successful deletion: a Status with `status: Success`, without newline.
     pub fn deleted(kind: &ApiResource, name: &str, uid: &str) -> Vec<u8> {
         encode_json(&serde_json::json!({
             "kind": "Status",
@@ -372,7 +370,7 @@ impl Status {
         }))
     }
 
-    /// 404: no such object. What is not stored is called by its singular.
+    /// 404: no such object. A resource that is not stored is named by its singular.
     pub fn not_found(kind: &ApiResource, name: &str) -> Self {
         if !kind.is_stored() {
             let message = format!("{} \"{name}\" not found", kind.singular);
@@ -390,7 +388,7 @@ impl Status {
         .with_details(details_of(name, kind.group, kind.plural))
     }
 
-    /// 404: a path that leads nowhere, below a group the apiserver itself serves.
+    /// 404: an unknown path below a group that the apiserver serves itself.
     pub fn unknown_path() -> Self {
         Self::new(
             404,
@@ -400,7 +398,7 @@ impl Status {
         .with_details(Details::default())
     }
 
-    /// 405: a verb that the resource has not.
+    /// 405: a verb that the resource does not support.
     pub fn not_supported(kind: &ApiResource, verb: &str) -> Self {
         let message = format!(
             "{verb} is not supported on resources of kind \"{}\"",
@@ -419,8 +417,8 @@ impl Status {
         .with_details(Details::default())
     }
 
-    /// 406 of the router, before any handler: no type asked for is among those of the route. A route of a collection
-    /// has those of a watch too.
+    /// 406 of the router, before the handler: no requested media type is among those of the route. A collection also has
+    /// those of a watch.
     pub fn unrouted_answer(streams: bool) -> Self {
         let mut message =
             "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
@@ -434,7 +432,7 @@ impl Status {
         Self::wrong_form(message).with_details(Details::default())
     }
 
-    /// 406 of the handler: nothing asked for is among `accepted`.
+    /// 406 of the handler: no requested media type is in `accepted`.
     pub fn not_acceptable(accepted: &[&str]) -> Self {
         Self::wrong_form(format!(
             "only the following media types are accepted: {}",
@@ -442,22 +440,22 @@ impl Status {
         ))
     }
 
-    /// 406: a list was asked for in the form of one object (`go_type` is the list's), or the other way round.
+    /// 406: a list was requested as a single object (`go_type` is the type of the list), or the reverse.
     pub fn wrong_form(message: impl Into<String>) -> Self {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// 500: what no handler of a real server expects, and so says as it is.
+    /// 500: an unexpected error, whose message is sent unchanged.
     pub fn unexplained(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
 
-    /// 503: nothing is there to pass a request on to.
+    /// 503: no backend for the request.
     pub fn unavailable(message: String) -> Self {
         Self::new(503, "ServiceUnavailable", message)
     }
 
-    /// 500: something inside is not as it must be.
+    /// 500: an inconsistency inside the server.
     pub fn internal_error(why: &str) -> Self {
         Self::new(500, "InternalError", format!("Internal error occurred: {why}")).with_details(Details {
             causes: vec![Cause {
@@ -468,24 +466,24 @@ impl Status {
         })
     }
 
-    /// The JSON, without newline: what stands in an ERROR event.
+    /// Encodes the Status as JSON without newline, as in an ERROR event.
     pub fn encode(&self) -> Vec<u8> {
         encode_json(&self.wire())
     }
 
-    /// The body, with its newline.
+    /// Encodes the Status as a response body, with its newline.
     pub fn to_bytes(&self) -> Bytes {
         let mut body = self.encode();
         body.push(b'\n');
         body.into()
     }
 
-    /// As JSON value, in the order of the wire.
+    /// Returns the Status as JSON value, in the order of the wire.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self.wire()).expect("a struct of strings and numbers is a JSON value")
     }
 
-    /// 401: a user that is not known.
+    /// 401: an unknown user.
     pub fn unauthorized() -> Self {
         Self {
             code: 401,
@@ -495,7 +493,7 @@ impl Status {
         }
     }
 
-    /// 403: this user has no right to this. `resource` is empty for a path that names none.
+    /// 403: the user is not authorized. `resource` is empty for a path that is not that of a resource.
     pub fn forbidden_to(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let qualified = match (resource, group) {
             ("", _) => String::new(),

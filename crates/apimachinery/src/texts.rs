@@ -1,17 +1,17 @@
-//! A few short texts in one piece of memory: an object's labels, and the fields it can be selected by.
+//! Several short texts in one allocation: the labels of an object, or the values of its field selectors.
 //!
-//! A store holds hundreds of thousands of these, and a map of strings costs more than the strings.
+//! A store holds hundreds of thousands of these, and a map of strings takes more memory than the strings.
 
-/// Texts in the order they were given in.
+/// Texts in insertion order.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     joined: Box<str>,
-    /// Where each text ends.
+    /// End offset of each text.
     ends: Box<[u32]>,
 }
 
 impl Texts {
-    /// Text number `index`.
+    /// Returns text number `index`.
     pub(super) fn get(&self, index: usize) -> Option<&str> {
         let end = *self.ends.get(index)? as usize;
         let start = match index.checked_sub(1) {
@@ -21,7 +21,7 @@ impl Texts {
         Some(&self.joined[start..end])
     }
 
-    /// All of them.
+    /// Returns all texts.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.ends.len()).filter_map(|index| self.get(index))
     }

@@ -1,20 +1,20 @@
-//! Times as the API writes them.
+//! Timestamps of the API.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
-/// When times count from.
+/// Epoch of all times.
 const UNIX_EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Returns a time since 1970 in RFC 3339, in whole seconds. Times after the year 9999 give its last second.
+/// Formats a time since 1970 as RFC 3339, in whole seconds. Times after the year 9999 are clamped to its last second.
 pub fn timestamp(time: Duration) -> String {
     timestamp_at(time.as_secs().try_into().unwrap_or(i64::MAX))
 }
 
-/// Returns a number of seconds since 1970, or before it, in RFC 3339. Times outside of the years -9999 to 9999 give the first or
-/// the last second of them.
+/// Formats seconds since 1970, possibly negative, as RFC 3339. Times outside the years -9999 to 9999 are clamped to the first
+/// or last second.
 pub fn timestamp_at(seconds: i64) -> String {
     let time = UNIX_EPOCH.saturating_add(SignedDuration::from_secs(seconds));
     format!("{time:.0}Z")

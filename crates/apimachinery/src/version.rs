@@ -1,6 +1,6 @@
-//! Kubernetes minors, and nothing of what differs between them: each difference stands where it matters.
+//! Kubernetes minor versions. Differences between them are handled where they occur.
 
-/// Which Kubernetes minor the fake answers as.
+/// Kubernetes minor version of the fake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Version {
     /// 1.33: `WatchList` off, `creationTimestamp: null`, future exact lists are 500.
@@ -15,7 +15,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Its number: 36 of 1.36.
+    /// Returns the minor number: 36 for 1.36.
     pub fn minor(self) -> u8 {
         match self {
             Self::V1_33 => 33,

@@ -1,8 +1,8 @@
-//! The words of writes: subresources, patches, `fieldValidation`.
+//! Vocabulary of writes: subresources, patches, `fieldValidation`.
 
 use serde_json::{Map, Value};
 
-/// A patch.
+/// A patch, by its type.
 #[derive(Debug, Clone)]
 pub enum Patch {
     /// JSON Merge Patch (RFC 7386).
@@ -13,23 +13,23 @@ pub enum Patch {
     Strategic(Map<String, Value>),
 }
 
-/// A subresource that writes part of an object.
+/// Subresource that writes part of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subresource {
     /// `status`.
     Status,
-    /// `finalize`: what a namespace waits for before it goes.
+    /// `finalize` of a namespace: writes its finalizers.
     Finalize,
-    /// `scale`: how many replicas there shall be. Its bodies are of a Kind of their own.
+    /// `scale`: the desired replicas. Its bodies have a kind of their own.
     Scale,
-    /// `ephemeralcontainers` of a pod: what comes to look into it.
+    /// `ephemeralcontainers` of a pod.
     EphemeralContainers,
-    /// `resize` of a pod: what its containers may use.
+    /// `resize` of a pod: the resources of its containers.
     Resize,
 }
 
 impl Subresource {
-    /// As paths and rules name it.
+    /// Returns its name in paths and RBAC rules.
     pub fn name(self) -> &'static str {
         match self {
             Self::Status => "status",
@@ -46,8 +46,8 @@ impl Subresource {
 pub enum FieldValidation {
     /// Unknown fields are dropped.
     Ignore,
-    /// Dropped, and told in a `Warning` header.
+    /// Unknown fields are dropped, with a `Warning` header.
     Warn,
-    /// Refused.
+    /// Unknown fields are an error.
     Strict,
 }

@@ -1,5 +1,4 @@
-//! The grammar of label selectors (apimachinery `labels/selector.go`): a lexer and a parser that refuse in the
-//! server's own words.
+//! Lexer and parser of label selectors (apimachinery `labels/selector.go`), with the error messages of kube-apiserver.
 
 use super::{Operator, Requirement};
 use crate::go_text::quote;
@@ -21,7 +20,7 @@ enum Token {
     End,
 }
 
-/// Reads a selector into its requirements. The error is the server's message.
+/// Parses a selector into its requirements. The error is the message of kube-apiserver.
 pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     let mut parser = Parser {
         tokens: lex(text),
@@ -65,7 +64,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// The next token. Where a word is wanted (`values`), `in` and `notin` are words too.
+    /// Returns the next token. Where values are expected (`values`), `in` and `notin` are values too.
     fn peek(&self, values: bool) -> (Token, &'a str) {
         let (token, literal) = self.tokens.get(self.at).copied().unwrap_or((Token::End, ""));
         let word = values && matches!(token, Token::In | Token::NotIn);
@@ -125,7 +124,7 @@ impl<'a> Parser<'a> {
         Ok(Requirement { key, operator })
     }
 
-    /// The text after `=`: may be missing, which is the empty value.
+    /// Parses the value after `=`, which may be missing (empty).
     fn value(&mut self) -> Result<String, String> {
         if matches!(self.peek(true).0, Token::End | Token::Comma) {
             return Ok(String::new());
@@ -164,7 +163,7 @@ impl<'a> Parser<'a> {
         if token != Token::Close {
             return Err(format!("found '{literal}', expected: ')'"));
         }
-        // The server keeps them as a set, which it prints sorted.
+        // kube-apiserver keeps them as a set, which it prints sorted.
         values.sort();
         values.dedup();
         Ok(values)
@@ -241,7 +240,7 @@ fn lex(text: &str) -> Vec<(Token, &str)> {
     tokens
 }
 
-/// A qualified name: `name` or `dns.prefix/name` (apimachinery `validation.IsQualifiedName`).
+/// Checks a qualified name: `name` or `dns.prefix/name` (apimachinery `validation.IsQualifiedName`).
 fn check_key(key: &str) -> Result<(), String> {
     let mut faults = Vec::new();
     let name = match key.split_once('/') {

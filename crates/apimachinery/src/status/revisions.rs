@@ -1,4 +1,4 @@
-//! Refusals of reads by their revision: it is compacted, in the future, or no number.
+//! Errors for the `resourceVersion` of a read: compacted, in the future, or not a number.
 
 use super::{Cause, Details, Status};
 
@@ -12,7 +12,8 @@ impl Status {
         )
     }
 
-    /// 410 of a continue token below the compacted revision; `inconsistent` is the token that goes on regardless.
+    /// 410 of a continue token below the compacted revision; `inconsistent` is the token that continues at the newest
+    /// revision.
     pub fn expired_continue(inconsistent: Option<&str>) -> Self {
         let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
                        new list without the continue parameter";
@@ -52,12 +53,12 @@ impl Status {
         )
     }
 
-    /// 500: a `resourceVersion` that is no number, on a watch or a single object.
+    /// 500: a `resourceVersion` that is not a number, on a watch or a single object.
     pub fn unreadable_version(error: &str) -> Self {
         Self::new(500, "", error)
     }
 
-    /// 500: what an exact list of the future met before 1.34.
+    /// 500: an exact list at a future revision before 1.34.
     pub fn future_revision() -> Self {
         Self::new(
             500,
@@ -66,7 +67,7 @@ impl Status {
         )
     }
 
-    /// 504: the revision asked for is not reached. A watch cache says when to retry, etcd does not.
+    /// 504: the requested revision has not been reached. A watch cache sends a retry delay, etcd does not.
     pub fn too_large(requested: u64, current: u64, retry_after_seconds: u32) -> Self {
         Self::new(
             504,
