@@ -1,4 +1,4 @@
-//! How long ago, as tables say it: `5s`, `3m12s`, `4d5h`.
+//! Ages in table cells: `5s`, `3m12s`, `4d5h`.
 //!
 //! Source: apimachinery `util/duration`.
 
@@ -10,10 +10,10 @@ use jiff::fmt::temporal::Pieces;
 
 const UNIX_EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// What stands for the age of what has no time.
+/// Age of an object without a time.
 pub(crate) const UNKNOWN: &str = "<unknown>";
 
-/// The age of a time in an object (RFC 3339) at `now`, which counts from 1970.
+/// Returns the age of a time in RFC 3339 at `now`, which counts from 1970.
 pub(crate) fn since(time: Option<&str>, now: Duration) -> String {
     match time.and_then(seconds) {
         Some(then) => human(now.as_secs_f64() - then),
@@ -21,15 +21,15 @@ pub(crate) fn since(time: Option<&str>, now: Duration) -> String {
     }
 }
 
-/// The same for what is the time from one to another; an end that is not there is now.
+/// Returns the duration from one time to another; without an end, to `now`.
 pub(crate) fn between(start: &str, end: Option<&str>, now: Duration) -> String {
     let end = end.and_then(seconds).unwrap_or(now.as_secs_f64());
     seconds(start).map_or_else(|| UNKNOWN.to_owned(), |start| human(end - start))
 }
 
-/// A number of seconds, for people.
+/// Formats a number of seconds (`duration.HumanDuration`).
 pub(crate) fn human(seconds: f64) -> String {
-    // Go cuts off fractions, towards zero.
+    // Go truncates fractions towards zero.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "ages are far from the limits of i64"
@@ -67,7 +67,7 @@ pub(crate) fn human(seconds: f64) -> String {
 
 /// Returns the seconds since 1970 of a time in RFC 3339; `None` for anything else.
 pub(crate) fn seconds(time: &str) -> Option<f64> {
-    // The parser reads all of ISO 8601: also basic formats, times without seconds, and names of time zones.
+    // The parser accepts all of ISO 8601: also basic formats, times without seconds, and names of time zones.
     let separators: [(usize, &[u8]); 4] = [(4, b"-"), (10, b"Tt"), (13, b":"), (16, b":")];
     let text = time.as_bytes();
     let separated = separators

@@ -1,7 +1,7 @@
-//! The kinds that are served, as one table: everything that differs from kind to kind is a column here.
+//! Table of the served kinds; each difference between kinds is a column.
 //!
-//! The rows of a stock apiserver stand in the files below; rows of custom resources come from their definitions (`crd`).
-//! The rest of the server asks a row for what differs and need not know the kind.
+//! The rows of a stock apiserver are in the files below; rows of custom resources come from their definitions (`crd`). Other
+//! code reads the properties of a row and does not need to know the kind.
 
 mod builtin;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use apimachinery::Version;
 pub use apimachinery::kind::ApiResource;
 
-/// Groups of a stock apiserver, in the order of `/apis`, with their versions, the preferred one first.
+/// Groups of a stock apiserver, in the order of `/apis`, each with its versions, the preferred one first.
 const GROUPS: &[(&str, &[&str])] = &[
     ("apiregistration.k8s.io", &["v1"]),
     ("apps", &["v1"]),
@@ -37,27 +37,27 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("flowcontrol.apiserver.k8s.io", &["v1"]),
 ];
 
-/// The Kind of `scale` subresources, whatever they belong to.
+/// Returns the kind of `scale` subresources.
 pub fn scale() -> &'static ApiResource {
     &builtin::SCALE
 }
 
-/// The Kind of what is POSTed to a service account to get a token of it.
+/// Returns the kind of requests for a token of a service account.
 pub fn token_request() -> &'static ApiResource {
     &builtin::TOKEN_REQUEST
 }
 
-/// The Kind of what is POSTed to bind a pod to a node.
+/// Returns the kind of requests to bind a pod to a node.
 pub fn binding() -> &'static ApiResource {
     builtin_core("bindings")
 }
 
-/// The Kind of what is POSTed to evict a pod.
+/// Returns the kind of requests to evict a pod.
 pub fn eviction() -> &'static ApiResource {
     &builtin::EVICTION
 }
 
-/// The Kind of pods.
+/// Returns the kind of pods.
 pub fn pod() -> &'static ApiResource {
     builtin_core("pods")
 }
@@ -68,37 +68,37 @@ fn builtin_core(plural: &str) -> &'static ApiResource {
         .expect("the core group has the rows that are named here")
 }
 
-/// An API group with versions that are served, the preferred one first.
+/// API group and its served versions, the preferred one first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Its name.
+    /// Name of the group.
     pub name: &'static str,
-    /// Its versions.
+    /// Served versions.
     pub versions: Vec<&'static str>,
 }
 
-/// The kinds that are served: those of the apiserver, and those that came with a definition.
+/// The served kinds: built-in ones and custom resources.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     kinds: Vec<&'static ApiResource>,
 }
 
 impl Catalog {
-    /// What a stock apiserver of this minor serves.
+    /// Returns the kinds of a stock apiserver of this minor version.
     pub fn builtin(version: Version) -> Self {
         Self {
             kinds: builtin::rows().filter(|kind| kind.since <= version).collect(),
         }
     }
 
-    /// What scenarios speak of: the same, and `widgets.probe.example.com`, which need no definition there.
+    /// Returns the kinds in scenarios: the same, and `widgets.probe.example.com`, which need no definition there.
     pub fn of_scenarios(version: Version) -> Self {
         let mut catalog = Self::builtin(version);
         catalog.kinds.push(&builtin::WIDGET);
         catalog
     }
 
-    /// The kind of this group and plural, in the version that is stored.
+    /// Returns the kind of this group and plural, in the stored version.
     pub fn find(&self, group: &str, plural: &str) -> Option<&'static ApiResource> {
         let mut kinds = self.kinds.iter().copied();
         kinds.find(|kind| {
@@ -106,30 +106,30 @@ impl Catalog {
         })
     }
 
-    /// The kind of this group, version and plural.
+    /// Returns the kind of this group, version and plural.
     pub fn find_version(&self, group: &str, version: &str, plural: &str) -> Option<&'static ApiResource> {
         let mut kinds = self.kinds.iter().copied();
         kinds.find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
     }
 
-    /// The kind an object says it is.
+    /// Returns the kind by `apiVersion` and `kind` of an object.
     pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<&'static ApiResource> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let mut kinds = self.kinds.iter().copied();
         kinds.find(|known| known.group == group && known.version == version && known.kind == kind)
     }
 
-    /// Is this a group of the apiserver itself?
+    /// Returns whether this is a built-in group.
     pub fn has_builtin_group(&self, group: &str) -> bool {
         group.is_empty() || self.kinds.iter().any(|kind| kind.group == group && !kind.custom)
     }
 
-    /// All of them, those of the apiserver first.
+    /// Returns all kinds, built-in ones first.
     pub fn kinds(&self) -> &[&'static ApiResource] {
         &self.kinds
     }
 
-    /// The groups there are, but for the core one, in the order of `/apis`.
+    /// Returns all groups except the core group, in the order of `/apis`.
     pub fn groups(&self) -> Vec<Group> {
         let serves = |name: &str, version: &str| {
             let mut kinds = self.kinds.iter();
@@ -173,7 +173,7 @@ impl Catalog {
         groups
     }
 
-    /// From now on these are the versions of a custom resource that are served; none: it is served no more.
+    /// Replaces the served versions of a custom resource; without versions it is no longer served.
     pub fn define(&mut self, group: &str, plural: &str, versions: &[&'static ApiResource]) {
         self.kinds
             .retain(|kind| !(kind.custom && kind.group == group && kind.plural == plural));
@@ -181,7 +181,7 @@ impl Catalog {
     }
 }
 
-/// The order of versions: what is stable before beta before alpha, the newest first; then all else by name.
+/// Compares versions: stable before beta before alpha, the newest first; others after them by name.
 ///
 /// Source: apimachinery `version/helpers.go`, `CompareKubeAwareVersionStrings`.
 pub(crate) fn by_age(one: &str, other: &str) -> Ordering {
@@ -193,7 +193,7 @@ pub(crate) fn by_age(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// Stage, major and minor of `v1`, `v2beta3`; of nothing else.
+/// Parses stage, major and minor of `v1`, `v2beta3`; `None` for other names.
 fn age(version: &str) -> Option<(u8, u64, u64)> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = version.strip_prefix('v')?;

@@ -1,9 +1,9 @@
-//! The columns of tables: what each is called, as real servers say it (`data/columns.json`), and which cell stands under
-//! it, as rules where it is a field and as code where it is computed.
+//! Printer columns: their definitions, recorded from kube-apiserver (`data/columns.json`), and the cell under each, as a rule
+//! for a field or as code.
 //!
-//! It must not know how a table is written.
+//! It must not know how a table is encoded.
 //!
-//! Source: the tables real servers answered with (`oracle/probes/tables.yaml`, gathered by `cargo xtask oracle columns`); kubernetes
+//! Source: tables of kube-apiserver (`oracle/probes/tables.yaml`, recorded by `cargo xtask oracle columns`); kubernetes
 //! `pkg/printers/internalversion`; apiextensions-apiserver `tableconvertor`.
 
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ mod rules;
 mod selectors;
 mod workloads;
 
-/// The head of a column, in the order of the wire.
+/// Column definition, with its fields in the order of the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Column {
     name: String,
@@ -46,48 +46,48 @@ pub struct Columns {
 
 #[derive(Debug)]
 enum Cells {
-    /// Of a kind the server knows.
+    /// A built-in kind.
     Known(&'static [Cell]),
-    /// Of a custom resource, behind its name; `None`: a path nobody can read.
+    /// A custom resource: its columns after the name; `None`: an invalid path.
     Custom(Vec<Option<JsonPath>>),
 }
 
-/// What stands in a row's cell.
+/// Value of a cell.
 #[derive(Debug, Clone, Copy)]
 enum Cell {
     /// `metadata.name`.
     Name,
-    /// The time since the creation.
+    /// Time since the creation.
     Age,
-    /// When it was created.
+    /// Creation timestamp.
     CreatedAt,
-    /// A text; empty where there is none.
+    /// String field; empty if there is none.
     Text(&'static str),
-    /// A text, or what stands where there is none.
+    /// String field, or a replacement.
     TextOr(&'static str, &'static str),
-    /// A number; 0 where there is none.
+    /// Number field; 0 if there is none.
     Number(&'static str),
-    /// A flag, or what it is where nobody says.
+    /// Boolean field, and its default.
     Flag(&'static str, bool),
-    /// How many entries lists or maps have together.
+    /// Number of entries in several lists or maps together.
     Count(&'static [&'static str]),
-    /// More than a field.
+    /// Computed from several fields.
     Computed(fn(&Row<'_>) -> Value),
 }
 
-/// One object, to be printed.
+/// One object as a table row.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
-    /// The object, in the words in which it is stored.
+    /// The object in its stored version.
     pub object: &'a Value,
     /// Time since 1970, for ages.
     pub now: Duration,
-    /// The minor that prints.
+    /// Kubernetes minor version of the table.
     pub version: Version,
 }
 
 impl Columns {
-    /// Those a server of this version prints a kind with.
+    /// Returns the columns of a kind in a server of this version.
     pub fn of(kind: &ApiResource, version: Version) -> Self {
         if kind.custom {
             return Self::custom(kind, version);
@@ -98,7 +98,7 @@ impl Columns {
             .find(|(group, plural, _)| (*group, *plural) == (kind.group, kind.plural));
         match (heads, rule) {
             (Some(heads), Some((_, _, cells))) => {
-                // An older server may have had columns that are gone.
+                // Older versions had columns that were removed since.
                 let cells = match rules::OLDER.iter().find(|older| older.applies_to(kind, version)) {
                     Some(older) => older.cells,
                     None => cells,
@@ -152,17 +152,17 @@ impl Columns {
         }
     }
 
-    /// Does the server print this kind in the plainest way, which knows names and times only?
+    /// Returns whether the kind has the default columns, name and creation time only.
     pub fn is_plain(&self) -> bool {
         matches!(self.cells, Cells::Known(cells) if std::ptr::eq(cells, rules::FALLBACK))
     }
 
-    /// Their heads, from left to right.
+    /// Returns the column definitions, from left to right.
     pub fn heads(&self) -> &[Column] {
         &self.heads
     }
 
-    /// The cells of a row.
+    /// Returns the cells of a row.
     pub fn cells(&self, row: &Row<'_>) -> Vec<Value> {
         match &self.cells {
             Cells::Known(cells) => cells.iter().map(|cell| cell.of(row)).collect(),
@@ -178,7 +178,7 @@ impl Columns {
         }
     }
 
-    /// What is special about a row beside its cells, as JSON; most rows have nothing.
+    /// Returns the `conditions` of a row as JSON; `None`, as for most rows.
     pub fn conditions(kind: &ApiResource, row: &Row<'_>) -> Option<Value> {
         ((kind.group, kind.plural) == ("", "pods")).then(|| pods::conditions(row))?
     }
@@ -215,7 +215,7 @@ impl Cell {
 }
 
 impl<'a> Row<'a> {
-    /// A text field; empty where there is none.
+    /// Returns a string field; empty if there is none.
     fn text(&self, pointer: &str) -> &'a str {
         text(self.object, pointer)
     }
@@ -224,12 +224,12 @@ impl<'a> Row<'a> {
         number(self.object, pointer)
     }
 
-    /// A list; empty where there is none.
+    /// Returns a list; empty if there is none.
     fn list(&self, pointer: &str) -> &'a [Value] {
         list(self.object, pointer)
     }
 
-    /// The time since a field's.
+    /// Returns the age of the time in a field.
     fn age(&self, pointer: &str) -> String {
         let time = self.object.pointer(pointer).and_then(Value::as_str);
         age::since(time, self.now)
@@ -239,7 +239,7 @@ impl<'a> Row<'a> {
         !self.text("/metadata/deletionTimestamp").is_empty()
     }
 
-    /// The condition of this type.
+    /// Returns the condition of this type.
     fn condition(&self, kind: &str) -> Option<&'a Value> {
         self.list("/status/conditions")
             .iter()
@@ -260,13 +260,13 @@ fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     list.map_or(&[], Vec::as_slice)
 }
 
-/// One field of every item, one after the other.
+/// Joins one field of all items.
 fn joined(items: &[Value], pointer: &str, separator: &str) -> String {
     let fields: Vec<&str> = items.iter().map(|item| text(item, pointer)).collect();
     fields.join(separator)
 }
 
-/// The first few texts, and how many more there are; what stands for none is up to the caller.
+/// Joins the first `shown` texts, followed by the number of the others; empty for no texts.
 fn first_of(texts: &[String], shown: usize, separator: &str) -> String {
     let head = texts[..texts.len().min(shown)].join(separator);
     match texts.len().checked_sub(shown) {
@@ -275,7 +275,7 @@ fn first_of(texts: &[String], shown: usize, separator: &str) -> String {
     }
 }
 
-/// The heads as recorded, of the newest version that is not newer.
+/// Returns the recorded column definitions of the newest version that is not newer than `version`.
 fn recorded(group: &str, plural: &str, version: Version) -> Option<Vec<Column>> {
     static RECORDED: LazyLock<Recorded> = LazyLock::new(|| {
         serde_json::from_str(include_str!("../data/columns.json"))
@@ -314,9 +314,9 @@ struct Recorded {
 struct RecordedTable {
     group: String,
     resource: String,
-    /// The first minor version that has them.
+    /// First minor version with these columns.
     since: u8,
-    /// Name, type, format, priority, and which description.
+    /// Name, type, format, priority, and index of the description.
     columns: Vec<(String, String, String, i32, usize)>,
 }
 
@@ -324,12 +324,12 @@ struct RecordedTable {
 mod tests {
     use super::*;
 
-    /// What a rule has no cell for, or a cell too many, would shift all others.
+    /// A missing or an extra cell would shift all cells after it.
     #[test]
     fn every_recorded_column_has_a_cell() {
         for (group, plural, cells) in rules::RULES {
             let heads = recorded(group, plural, Version::V1_36).expect("a recorded table");
-            // A real server prints an age for addresses, and no column for it.
+            // kube-apiserver returns a cell with the age of an IPAddress, without a column for it.
             let extra = usize::from(*plural == "ipaddresses");
             assert_eq!(heads.len() + extra, cells.len(), "{group}/{plural}");
         }

@@ -1,7 +1,7 @@
-//! One object in several versions: what a request for another version than the stored one is shown.
+//! Conversion of an object between versions: from the stored version to the version of a request, and back.
 //!
-//! Source: kubernetes `pkg/apis/core/v1/conversion.go`, `pkg/apis/events/v1/conversion.go`; custom resources have the
-//! same fields in all their versions (`conversion.strategy: None`).
+//! Source: kubernetes `pkg/apis/core/v1/conversion.go`, `pkg/apis/events/v1/conversion.go`; custom resources have the same
+//! fields in all their versions (`conversion.strategy: None`).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::crd::Definition;
 
 mod autoscaler;
 
-/// The names of an Event's fields in the core group, and in `events.k8s.io`.
+/// Fields of an Event in the core group, and in `events.k8s.io`.
 const EVENT_FIELDS: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -27,8 +27,8 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// The object as this kind shows it. An object that was written under an earlier definition is read by the newer
-/// one, as from etcd.
+/// Returns the object as this kind. An object written under an earlier definition is decoded with the current one, as from
+/// etcd.
 pub fn as_kind(object: &Arc<Stored>, kind: &'static ApiResource) -> Arc<Stored> {
     if object.kind == kind {
         return Arc::clone(object);
@@ -36,19 +36,19 @@ pub fn as_kind(object: &Arc<Stored>, kind: &'static ApiResource) -> Arc<Stored> 
     Arc::new(converted(object, kind))
 }
 
-/// The same of a version that is not shared.
+/// Returns the object as this kind, unshared.
 pub fn converted(object: &Stored, kind: &'static ApiResource) -> Stored {
     let mut json = object.json();
     if object.kind.group != kind.group && kind.kind == "Event" {
         json = event(json, kind);
-        // Its fields are the same in all minors.
+        // The fields are the same in all minor versions.
         if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
             json = conformed;
         }
     }
     if is_other_words(kind) {
         json = autoscaler::to_v1(json);
-        // Its fields are the same in all minors.
+        // The fields are the same in all minor versions.
         if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
             json = conformed;
         }
@@ -60,12 +60,12 @@ pub fn converted(object: &Stored, kind: &'static ApiResource) -> Stored {
     Stored::as_is(kind, object.key.clone(), object.revision, json)
 }
 
-/// Does this kind say what another version of its group stores in other words?
+/// Returns whether another version of the group, with other fields, is the stored one.
 fn is_other_words(kind: &ApiResource) -> bool {
     !kind.custom && kind.shows.is_some_and(|(group, _)| group == kind.group)
 }
 
-/// The kind in whose words the objects of `kind` are stored.
+/// Returns the kind in whose version the objects of `kind` are stored.
 pub fn in_storage(kind: &'static ApiResource, catalog: &Catalog) -> &'static ApiResource {
     let stored = catalog
         .find(kind.group, kind.plural)
@@ -73,7 +73,7 @@ pub fn in_storage(kind: &'static ApiResource, catalog: &Catalog) -> &'static Api
     stored.unwrap_or(kind)
 }
 
-/// An object of `kind` in the words in which it is stored, and read by tables.
+/// Converts an object of `kind` to the stored version, from which tables are printed.
 pub fn received(kind: &ApiResource, object: Value) -> Value {
     if is_other_words(kind) {
         autoscaler::to_v2(object)
@@ -82,7 +82,7 @@ pub fn received(kind: &ApiResource, object: Value) -> Value {
     }
 }
 
-/// An Event of one group in the words of the other.
+/// Converts an Event from one group to the other.
 fn event(json: Value, kind: &ApiResource) -> Value {
     let Value::Object(fields) = json else { return json };
     let renamed = fields.into_iter().map(|(name, value)| {

@@ -1,7 +1,6 @@
-//! What a real server fills in where a writer says nothing. Nearly all of it is data (`data/defaults.yaml`); here is what
-//! has to be computed.
+//! Defaulting. Nearly all defaults are data (`data/defaults.yaml`); the functions are for computed ones.
 //!
-//! It must not know who writes, nor what is stored already.
+//! It must not know users or the store.
 //!
 //! Source: Kubernetes `pkg/apis/*/v1/defaults.go`.
 
@@ -17,8 +16,8 @@ use super::types::{self, Struct, Type};
 
 mod aliases;
 
-/// Fills in what is left out. The object has the form of its struct ([`types::conform`]), and its order may be another
-/// one afterwards. False: nothing was left out, and nothing is changed.
+/// Sets the defaults of an object in the form of its struct ([`types::conform`]); the order of its fields can change. Returns
+/// whether anything changed.
 pub fn fill(kind: &ApiResource, object: &mut Value) -> bool {
     types::of(kind)
         .zip(object.as_object_mut())
@@ -84,14 +83,14 @@ fn fill_below(of: &Type, value: &mut Value) -> bool {
     filled
 }
 
-/// Can there be anything to fill in, here or further down?
+/// Returns whether the struct or one below it has defaults.
 fn has_defaults(known: &'static Struct) -> bool {
     let reaches = || reaches_defaults(known, &mut BTreeSet::new());
     *known.has_defaults.get_or_init(reaches)
 }
 
 fn reaches_defaults(known: &'static Struct, seen: &mut BTreeSet<&'static str>) -> bool {
-    // What is on the way already is asked where it was met first.
+    // A struct that is being visited was counted at its first visit.
     seen.insert(known.name)
         && (rules().contains_key(known.name)
             || compute(known.name, &mut Map::new())
@@ -112,7 +111,7 @@ fn rules() -> &'static BTreeMap<String, Vec<Value>> {
     })
 }
 
-/// Are the fields as the condition has them?
+/// Returns whether the fields fulfil the condition.
 fn holds(object: &Map<String, Value>, when: &Value) -> bool {
     when.as_object().into_iter().flatten().all(|(name, wanted)| {
         let value = object.get(name);
@@ -148,7 +147,7 @@ fn is_absent(value: Option<&Value>) -> bool {
     }
 }
 
-/// What depends on other fields. False: nothing of this struct does.
+/// Sets defaults that depend on other fields. Returns false if the struct has none.
 fn compute(name: &str, object: &mut Map<String, Value>) -> bool {
     match name {
         "core/v1.Container" | "core/v1.EphemeralContainer" => pull_policy(object, "image", "imagePullPolicy"),
@@ -247,7 +246,7 @@ fn pull_policy(object: &mut Map<String, Value>, image: &str, policy: &str) {
     object.insert(policy.to_owned(), value.into());
 }
 
-/// Is the image's tag `latest`, said or not? An image named by its digest has none.
+/// Returns whether the tag of an image is `latest`, explicitly or by default. An image with a digest has no tag.
 fn is_latest(image: &str) -> bool {
     let last = image.rsplit('/').next().unwrap_or_default();
     match last
@@ -260,7 +259,7 @@ fn is_latest(image: &str) -> bool {
     }
 }
 
-/// What a LimitRange says of the resources of containers follows from what it says of others.
+/// Sets the defaults of a LimitRange item, which follow from its other fields.
 fn limits(item: &mut Map<String, Value>) {
     if item.get("type").and_then(Value::as_str) != Some("Container") {
         return;
@@ -275,7 +274,7 @@ fn limits(item: &mut Map<String, Value>) {
     }
 }
 
-/// The claims that a set makes are said with their kind.
+/// Sets kind and version of claim templates.
 fn claims(spec: &mut Map<String, Value>) {
     let claims = spec.get_mut("volumeClaimTemplates").and_then(Value::as_array_mut);
     for claim in claims.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -324,7 +323,7 @@ fn host_ports(spec: &mut Value) {
     }
 }
 
-/// An address that a load balancer has is the service's own, unless it says otherwise.
+/// Sets `ipMode` of load balancer addresses.
 fn virtual_addresses(service: &mut Map<String, Value>) {
     if service
         .get("spec")
@@ -342,7 +341,7 @@ fn virtual_addresses(service: &mut Map<String, Value>) {
     }
 }
 
-/// Numbers that are said even where they are 0, and must not be.
+/// Sets numbers that are encoded even if 0, and must not be 0.
 fn fill_zero(object: &mut Map<String, Value>, numbers: &[(&str, i64)]) {
     for (field, number) in numbers {
         if object.get(*field).is_none_or(|value| value == 0) {
@@ -351,7 +350,7 @@ fn fill_zero(object: &mut Map<String, Value>, numbers: &[(&str, i64)]) {
     }
 }
 
-/// `stringData` is only ever written: what it says goes to `data`.
+/// Moves the write-only `stringData` to `data`.
 fn string_data(secret: &mut Map<String, Value>) {
     let Some(Value::Object(texts)) = secret.shift_remove("stringData") else {
         return;

@@ -1,4 +1,4 @@
-//! What is found to be wrong with an object, in the words of the server: the constructors of its field errors.
+//! Validation errors of an object, with the texts of kube-apiserver.
 //!
 //! Source: apimachinery `util/validation/field/errors.go`.
 
@@ -9,28 +9,28 @@ use apimachinery::go_text;
 use apimachinery::status::Cause;
 use serde_json::Value;
 
-/// Faults, in the order they are found.
+/// Validation errors, in the order they are found (`field.ErrorList`).
 #[derive(Debug, Default)]
 pub struct ErrorList {
     causes: Vec<Cause>,
     bytes: usize,
 }
 
-/// Text that faults have together; what is found beyond it is not told. As much as a request can have.
+/// Maximum length of all errors together; further errors are dropped. Equal to the maximum length of a request.
 const TEXT_MAX: usize = apimachinery::BODY_BYTES_MAX;
 
 impl ErrorList {
-    /// All of them.
+    /// Returns all errors.
     pub fn into_causes(self) -> Vec<Cause> {
         self.causes
     }
 
-    /// How many there are.
+    /// Returns the number of errors.
     pub(crate) fn len(&self) -> usize {
         self.causes.len()
     }
 
-    /// The server could not find out. `why`: in its words.
+    /// Adds an internal error; `why` is its message.
     pub(crate) fn internal(&mut self, field: &str, why: &str) {
         self.push(Cause {
             reason: "InternalError".to_owned(),
@@ -39,30 +39,30 @@ impl ErrorList {
         });
     }
 
-    /// The field says nothing, and must. `why` may be empty.
+    /// Adds an error for a missing value. `why` may be empty.
     pub fn required(&mut self, field: &str, why: &str) {
         self.add("Required", field, with_reason("Required value", why));
     }
 
-    /// The field has a value it must not have. `why` may be empty.
+    /// Adds an error for an invalid value. `why` may be empty.
     pub fn invalid(&mut self, field: &str, value: &Value, why: &str) {
         if !self.is_full() {
             self.invalid_as(field, &shown(value), why);
         }
     }
 
-    /// The same, of a value that reads so.
+    /// Adds an error for an invalid value that is printed as `shown`.
     pub(crate) fn invalid_as(&mut self, field: &str, shown: &str, why: &str) {
         let what = format!("Invalid value: {shown}");
         self.add("Invalid", field, with_reason(&what, why));
     }
 
-    /// The field must not be there, or not change.
+    /// Adds an error for a field that must not be set, or must not change.
     pub(crate) fn forbidden(&mut self, field: &str, why: &str) {
         self.add("Forbidden", field, format!("Forbidden: {why}"));
     }
 
-    /// The field has none of the values there are.
+    /// Adds an error for a value that is not among `known`.
     pub fn unsupported(&mut self, field: &str, value: &Value, known: &[&str]) {
         if self.is_full() {
             return;
@@ -76,7 +76,7 @@ impl ErrorList {
         self.add("NotSupported", field, message);
     }
 
-    /// Another item has it already. `why` may be empty.
+    /// Adds an error for a value that another item has. `why` may be empty.
     pub(crate) fn duplicate(&mut self, field: &str, value: &Value, why: &str) {
         if self.is_full() {
             return;
@@ -85,12 +85,12 @@ impl ErrorList {
         self.add("Duplicate", field, with_reason(&what, why));
     }
 
-    /// The field names what is not there.
+    /// Adds an error for a reference to something that does not exist.
     pub(crate) fn not_found(&mut self, field: &str, value: &Value) {
         self.add("NotFound", field, format!("Not found: {}", shown(value)));
     }
 
-    /// The field has more than so many bytes.
+    /// Adds an error for a value of more than `longest` bytes.
     pub(crate) fn too_long(&mut self, field: &str, longest: usize) {
         self.add(
             "TooLong",
@@ -105,7 +105,7 @@ impl ErrorList {
         }
     }
 
-    /// The same for those that were not there before.
+    /// Adds those of `more` that are not in `before`.
     pub(crate) fn extend_with_new(&mut self, more: Vec<Cause>, before: &[Cause]) {
         let before: HashSet<&Cause> = before.iter().collect();
         let fresh = more.into_iter().filter(|cause| !before.contains(cause));

@@ -1,4 +1,4 @@
-//! Whether an object that was read fits its kind, and what becomes of fields that nobody knows.
+//! Decodes an object as its kind: types of fields, and unknown or duplicate fields by `fieldValidation`.
 //!
 //! It must not know requests.
 
@@ -11,10 +11,11 @@ use serde_json::Value;
 use crate::crd::Definition;
 use crate::types::Reading;
 
-/// The object that was read, and what is to be warned of.
+/// Returns the decoded object and its warnings.
 ///
 /// # Errors
-/// Go's words for a value that does not fit, or for fields nobody knows or that come twice, where they are refused.
+///
+/// Go's message for a value of the wrong type and, with strict validation, for unknown or duplicate fields.
 pub fn fitting(
     kind: &ApiResource,
     read: Reading,
@@ -50,7 +51,7 @@ pub fn fitting(
     }
 }
 
-/// Fields that no metadata has, taken out and named.
+/// Removes unknown fields of the metadata and returns their names.
 fn drop_unknown_metadata(object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -65,10 +66,11 @@ fn drop_unknown_metadata(object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// Does the metadata of a custom resource have the types it must? Null is the zero value of any type.
+/// Checks the types of the metadata of a custom resource. Null is the zero value of any type.
 ///
 /// # Errors
-/// Go's words for the first that has not.
+///
+/// Go's message for the first field of the wrong type.
 fn check_metadata(kind: &ApiResource, object: &Value) -> Result<(), String> {
     let wrong = |value: &Value, place: &str, go_type: &str| {
         format!(

@@ -1,8 +1,8 @@
-//! The JSONPath of printer columns: fields, indices, slices, unions, wildcards, descents and filters.
+//! JSONPath of printer columns: fields, indices, slices, unions, wildcards, recursive descent and filters.
 //!
-//! It must not know what the values are printed as.
+//! It must not know how values are printed.
 //!
-//! Source: client-go `util/jsonpath`, as `additionalPrinterColumns` may use it ("JSONPath support" in the kubectl
+//! Source: client-go `util/jsonpath`, as far as `additionalPrinterColumns` can use it ("JSONPath support" in the kubectl
 //! reference).
 
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 
-/// A path, read.
+/// A parsed path.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JsonPath {
     steps: Vec<Step>,
@@ -58,14 +58,14 @@ enum Operator {
     GreaterOrEqual,
 }
 
-/// Steps of a path; the paths in its filters and unions count for themselves.
+/// Maximum steps of a path; paths in filters and unions count separately.
 const STEPS_MAX: usize = 100;
 
-/// Filters and unions within each other.
+/// Maximum nesting of filters and unions.
 const NESTING_MAX: usize = 2;
 
 impl JsonPath {
-    /// Reads a path; `None` for what is none, or has more steps or is nested deeper than columns need.
+    /// Parses a path; `None` if it is invalid or exceeds the limits on steps and nesting.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         Self::nested(text, NESTING_MAX)
     }
@@ -101,10 +101,10 @@ impl JsonPath {
         Some(Self { steps })
     }
 
-    /// The first value the path leads to; none where a key is missing.
+    /// Returns the first value that matches; `None` if a key is missing.
     pub(crate) fn first<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         let mut found = None;
-        // It ends with the first that is found.
+        // The walk stops at the first match.
         let _ = Search::of(self).walk(value, 0, &mut |value| {
             found = Some(value);
             ControlFlow::Break(())
@@ -123,11 +123,11 @@ impl JsonPath {
     }
 }
 
-/// A walk down a path. A value that a step was tried at leads nowhere else the second time, so that each is tried once:
-/// what a path costs is its steps times what there is to search.
+/// Walk along a path. Each pair of step and value is tried once, because the second try has the same results: the cost of a
+/// path is bounded by its steps times the size of the value.
 struct Search<'p, 'a> {
     steps: &'p [Step],
-    /// Values by their address, with the steps of more than one way: only below a descent can a value be met twice.
+    /// Steps and addresses of values that were tried: below a descent a value can be reached on several ways.
     tried: HashSet<(usize, *const Value)>,
     descends: bool,
     of: PhantomData<&'a Value>,
@@ -143,7 +143,7 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    /// Calls `found` with the values that the steps from this one on lead to, in order.
+    /// Calls `found` for each value that matches the steps from `step` on, in order.
     fn walk(
         &mut self,
         value: &'a Value,
@@ -208,7 +208,7 @@ impl<'p, 'a> Search<'p, 'a> {
         ControlFlow::Continue(())
     }
 
-    /// The value itself and then all below it.
+    /// Visits the value and all its descendants.
     fn descend(
         &mut self,
         value: &'a Value,
@@ -265,7 +265,7 @@ impl Operator {
                 .zip(right.as_f64())
                 .and_then(|(left, right)| left.partial_cmp(&right)),
         };
-        // What cannot be compared does not match, whatever is asked.
+        // Values that cannot be compared do not match, with any operator.
         order.is_some_and(|order| match self {
             Self::Exists => true,
             Self::Equal => order.is_eq(),
@@ -278,7 +278,7 @@ impl Operator {
     }
 }
 
-/// A field's name, up to the next step; a backslash takes the meaning from what follows.
+/// Parses the name of a field, up to the next step; a backslash escapes the next character.
 fn field<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     let mut name = String::new();
     let mut characters = text.char_indices();
@@ -301,7 +301,7 @@ fn field<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     Some(&text[end..])
 }
 
-/// Where the bracket that opens `text` is closed.
+/// Returns the offset of the bracket that closes the one at the start of `text`.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0, None);
     for (at, character) in text.char_indices() {
@@ -468,7 +468,7 @@ mod tests {
         assert!(JsonPath::parse(&".a".repeat(STEPS_MAX)).is_some());
     }
 
-    /// Without remembering, ten descents are as many ways as there are tenths of a path.
+    /// Without the set of tried values, the ways through ten descents multiply.
     #[test]
     fn descents_try_each_value_once() {
         let deep = (0..60).fold(json!({}), |below, _| json!({ "a": below, "b": 1 }));

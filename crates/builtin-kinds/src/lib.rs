@@ -1,5 +1,5 @@
-//! The breadth of Kubernetes: which kinds there are, their types, defaults, validation, columns and conversions, what
-//! definitions of custom resources say, and what patches and server-side apply make of objects.
+//! The built-in kinds of Kubernetes: catalog, types, defaults, validation, printer columns and conversion; definitions of
+//! custom resources; patches and server-side apply.
 //!
 //! Pure functions over JSON and over tables in `data/`. It must not know storage, LIST or WATCH, or HTTP.
 

@@ -1,4 +1,4 @@
-//! Names of objects: what they must look like, and how the server finds one that begins as asked.
+//! Object names: their formats, and names generated from a prefix.
 //!
 //! Source: apimachinery `api/validation`, apiserver `storage/names/generate.go`.
 
@@ -8,20 +8,20 @@ use apimachinery::Version;
 use apimachinery::kind::NameRule;
 use apimachinery::names::{self, LABEL_MAX, SUBDOMAIN_MAX};
 
-/// The letters of generated names: none that makes a word.
+/// Alphabet of generated names: no vowels, so that no word can occur.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Letters a generated name adds.
+/// Length of the generated suffix.
 const ADDED: usize = 5;
 
-/// Letters of the prefix that it keeps, so that the name stays a label.
+/// Maximum length of the prefix, so that the name remains a label.
 const KEPT: usize = 63 - ADDED;
 
-/// A name that begins with `prefix`; `seed` is left as the next one's.
+/// Returns a name that begins with `prefix`; `seed` becomes the seed of the next one.
 pub fn generate(prefix: &str, seed: &mut u64) -> String {
     let mut name: String = prefix.chars().take(KEPT).collect();
     for _ in 0..ADDED {
-        // splitmix64: good from any seed, the small ones too.
+        // splitmix64: good from any seed, including small ones.
         *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = (*seed ^ (*seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -31,7 +31,7 @@ pub fn generate(prefix: &str, seed: &mut u64) -> String {
     name
 }
 
-/// What is wrong with a name, as the server puts it.
+/// Returns the errors of a name, in the texts of kube-apiserver.
 pub(crate) fn problems(rule: NameRule, version: Version, name: &str) -> Vec<String> {
     match rule {
         NameRule::Subdomain => subdomain(name),
@@ -48,14 +48,14 @@ pub(crate) fn problems(rule: NameRule, version: Version, name: &str) -> Vec<Stri
     }
 }
 
-/// A CronJob adds `-` and ten digits, and its jobs are labels.
+/// A CronJob appends `-` and ten digits, and the names of its jobs are labels.
 const SHORT: usize = 63 - 11;
 
 fn too_long(name: &str, longest: usize) -> Option<String> {
     (name.len() > longest).then(|| format!("must be no more than {longest} characters"))
 }
 
-/// What is wrong with a DNS subdomain (RFC 1123).
+/// Returns the errors of a DNS subdomain (RFC 1123).
 pub(crate) fn subdomain(name: &str) -> Vec<String> {
     let mut why: Vec<String> = too_long(name, SUBDOMAIN_MAX).into_iter().collect();
     if !names::has_subdomain_form(name) {
@@ -69,7 +69,7 @@ pub(crate) fn subdomain(name: &str) -> Vec<String> {
     why
 }
 
-/// What is wrong with a DNS label (RFC 1123).
+/// Returns the errors of a DNS label (RFC 1123).
 pub(crate) fn label(name: &str) -> Vec<String> {
     let mut why: Vec<String> = too_long(name, LABEL_MAX).into_iter().collect();
     if names::has_label_form(name) {
@@ -86,7 +86,7 @@ pub(crate) fn label(name: &str) -> Vec<String> {
     why
 }
 
-/// What is wrong with a DNS label that begins with a letter (RFC 1035).
+/// Returns the errors of a DNS label that begins with a letter (RFC 1035).
 pub(crate) fn dns1035_label(name: &str) -> Vec<String> {
     let mut why: Vec<String> = too_long(name, LABEL_MAX).into_iter().collect();
     if !names::has_dns1035_label_form(name) {
@@ -100,7 +100,7 @@ pub(crate) fn dns1035_label(name: &str) -> Vec<String> {
     why
 }
 
-/// What is wrong with a name that stands in paths.
+/// Returns the errors of a path segment.
 pub(crate) fn path_segment(name: &str) -> Vec<String> {
     if matches!(name, "." | "..") {
         return vec![format!("may not be '{name}'")];

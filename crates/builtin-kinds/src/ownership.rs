@@ -1,10 +1,8 @@
-//! Who owns which field of an object (`metadata.managedFields`): kept at every write of a client, and what
-//! server-side apply is decided by.
+//! Field management (`metadata.managedFields`): tracking of the managers at every write, and server-side apply.
 //!
-//! It must not know the store: it is given the object as it is and as it is to be.
+//! It must not know the store: it is given the old and the new object.
 //!
-//! Source: "Server-Side Apply" and KEP-555; structured-merge-diff `merge/update.go`, apimachinery
-//! `util/managedfields`.
+//! Source: "Server-Side Apply" and KEP-555; structured-merge-diff `merge/update.go`, apimachinery `util/managedfields`.
 
 use apimachinery::Version;
 use apimachinery::kind::ApiResource;
@@ -24,20 +22,20 @@ use fields::Changes;
 use owners::{Operation, Owner};
 use set::Fields;
 
-/// Whose applying moved from the client to the server, and where it kept what it had applied last.
+/// Manager that migrates from client-side to server-side apply, and the annotation with its last applied configuration.
 const KUBECTL: &str = "kubectl";
 
-/// The manager of what an object without owners had before it was applied to (`internal/skipnonapplied.go`).
+/// Manager of the existing fields when an object without managers is first applied to (`internal/skipnonapplied.go`).
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// One writer at one kind of objects.
+/// Field management for the writes of one manager to one kind.
 pub struct Ownership<'a> {
     kind: &'a ApiResource,
     schema: SchemaOf,
     manager: &'a str,
-    /// `status`, `scale` …, or nothing.
+    /// Subresource such as `status` or `scale`; empty for the object itself.
     subresource: &'a str,
     /// RFC 3339.
     now: String,
@@ -51,7 +49,7 @@ enum SchemaOf {
 }
 
 impl<'a> Ownership<'a> {
-    /// Of what `manager` writes now.
+    /// Returns the field management for a write by `manager`.
     pub fn new(
         kind: &'a ApiResource,
         version: Version,
@@ -76,8 +74,8 @@ impl<'a> Ownership<'a> {
         }
     }
 
-    /// Writes into `object`, which replaces `live`, who owns its fields now. Where nobody owns anything of a stored
-    /// object, nobody comes to by an update (`internal/skipnonapplied.go`).
+    /// Sets the managers in `object`, which replaces `live`. An object that was stored without managers gets none by an
+    /// update (`internal/skipnonapplied.go`).
     pub fn note_update(&self, live: &Value, object: &mut Value) {
         let mut owners = owners::read(live);
         if owners.is_empty() && is_stored(live) {
@@ -97,10 +95,10 @@ impl<'a> Ownership<'a> {
         owners::write(object, owners);
     }
 
-    /// The same for a write of the scale, of which the object has the replicas at `pointer`.
+    /// Sets the managers after a write of the scale, whose replicas are at `pointer`.
     ///
-    /// What an owner has of a scale is an entry of its own, unless it was applied; it has no time, and where nobody has
-    /// any of it, nobody comes to. So a real server does it, which takes entries apart to look at them as a scale's.
+    /// As in kube-apiserver, which tracks the fields of a scale by themselves: a manager of the scale has a separate entry
+    /// without a time, unless it applied; and if the scale has no manager, it gets none.
     pub fn note_scale(&self, live: &Value, object: &mut Value, pointer: &str) {
         let replicas = field_at(pointer);
         let mut owners = owners::read(live);
@@ -126,19 +124,21 @@ impl<'a> Ownership<'a> {
         owners::write(object, owners);
     }
 
-    /// Does an object that is to be applied have the fields of its kind?
+    /// Checks that the fields of an object to be applied are those of its kind.
     ///
     /// # Errors
+    ///
     /// 500.
     pub fn check(&self, config: &Value) -> Result<(), Status> {
         typed::check(self.schema(), config).map_err(|why| self.untyped(config, &why))
     }
 
-    /// What `live`, whose replicas are at `pointer`, becomes when so many are applied to its scale, and how many it has
-    /// then. `None`: the applier has nothing to say of them any more.
+    /// Applies a scale to `live`, whose replicas are at `pointer`. Returns the object and its replicas. `wanted` is `None` if
+    /// the applied configuration has no replicas.
     ///
     /// # Errors
-    /// 409 when others own them and `force` is not set.
+    ///
+    /// 409 for a conflict with other managers, unless `force` is set.
     pub fn apply_scale(
         &self,
         live: &Value,
@@ -190,10 +190,11 @@ impl<'a> Ownership<'a> {
         Ok((object, wanted.unwrap_or(if owned { there } else { 0 })))
     }
 
-    /// What `live` becomes when `config` is applied to it, with its owners.
+    /// Applies `config` to `live`. Returns the object with its managers.
     ///
     /// # Errors
-    /// 409 when it changes what others own and `force` is not set, 500 when it is no object of the kind.
+    ///
+    /// 409 for a conflict with other managers, unless `force` is set; 500 if it is not an object of the kind.
     pub fn apply(&self, live: &Value, config: &Value, force: bool) -> Result<Value, Status> {
         let schema = self.schema();
         typed::check(schema, config).map_err(|why| self.untyped(config, &why))?;
@@ -245,7 +246,7 @@ impl<'a> Ownership<'a> {
         Ok(object)
     }
 
-    /// Who owns the fields of an object that nobody owned anything of until it is applied to.
+    /// Returns the managers of an object that had none before the apply.
     fn before_first_apply(&self, live: &Value) -> Vec<Owner> {
         let manager = BEFORE_FIRST_APPLY;
         let since = Self::new(
@@ -263,8 +264,8 @@ impl<'a> Ownership<'a> {
         owners::read(&owned)
     }
 
-    /// What kubectl, now that it applies on the server, takes over from whoever has it: the fields that are still as it
-    /// applied them on the client (apiserver `fieldmanager/lastappliedmanager.go`).
+    /// Returns the fields that kubectl takes over when it migrates to server-side apply: those that still have the value of
+    /// the last client-side apply (apiserver `fieldmanager/lastappliedmanager.go`).
     fn applied_by_kubectl_before(&self, live: &Value) -> Fields {
         let annotation = &live["metadata"]["annotations"][LAST_APPLIED];
         let last = annotation
@@ -299,7 +300,7 @@ impl<'a> Ownership<'a> {
         }
     }
 
-    /// Without what nobody owns, because the server decides it or this path does not write it.
+    /// Removes fields that are not tracked: those set by the server, and those this path does not write.
     fn counted(&self, mut fields: Fields) -> Fields {
         fields.keep(|field| {
             let elsewhere = match self.subresource {
@@ -312,7 +313,7 @@ impl<'a> Ownership<'a> {
         fields
     }
 
-    /// What is applied to one path does not reach the others.
+    /// Removes the fields that this path does not write from an applied configuration.
     fn strip(&self, config: &mut Value) {
         let Some(config) = config.as_object_mut() else {
             return;
@@ -373,7 +374,7 @@ impl<'a> Ownership<'a> {
     }
 }
 
-/// Fields of the metadata that are the server's.
+/// Fields of the metadata that are set by the server.
 const UNOWNED: [&str; 10] = [
     "f:name",
     "f:namespace",
@@ -412,12 +413,12 @@ fn conflict(conflicts: &[(String, Fields)]) -> Status {
     Status::apply_conflict(&text, causes)
 }
 
-/// Was the object stored before?
+/// Returns whether the object was stored before.
 fn is_stored(object: &Value) -> bool {
     object.pointer("/metadata/uid").is_some_and(Value::is_string)
 }
 
-/// Does a writer ask, by one empty entry, that nobody own anything of the object any more?
+/// Returns whether the object has a single empty entry, which resets its managed fields.
 pub fn is_reset(object: &Value) -> bool {
     let entries = object
         .pointer("/metadata/managedFields")
@@ -425,14 +426,14 @@ pub fn is_reset(object: &Value) -> bool {
     entries.is_some_and(|entries| matches!(entries.as_slice(), [Value::Object(entry)] if entry.is_empty()))
 }
 
-/// The object without its owners.
+/// Removes the managed fields from an object.
 pub fn without(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.shift_remove(owners::FIELD);
     }
 }
 
-/// The owners of `from` become those of `to`.
+/// Copies the managed fields of `from` to `to`.
 pub fn copy(from: &Value, to: &mut Value) {
     without(to);
     if let (Some(owners), Some(metadata)) = (
@@ -443,7 +444,7 @@ pub fn copy(from: &Value, to: &mut Value) {
     }
 }
 
-/// An object of nothing.
+/// Returns an empty object.
 pub fn nothing() -> Value {
     Value::Object(Map::from_iter([(
         "metadata".to_owned(),
@@ -451,7 +452,7 @@ pub fn nothing() -> Value {
     )]))
 }
 
-/// The one field at a JSON pointer of names.
+/// Returns the set of the field at a JSON pointer of names.
 fn field_at(pointer: &str) -> Fields {
     let path = pointer.split('/').skip(1).map(|name| format!("f:{name}"));
     Fields::from_iter([path.collect()])

@@ -1,4 +1,4 @@
-//! What a patch makes of an object. Whether the outcome may be stored is decided elsewhere.
+//! Application of patches. The result is validated elsewhere.
 
 use apimachinery::encode::encode_json;
 use apimachinery::kind::ApiResource;
@@ -16,11 +16,12 @@ mod json;
 mod strategic;
 mod tree;
 
-/// The object after the patch, and what is to be warned of. `duplicates` is what the patch said twice.
+/// Returns the object after the patch, and warnings. `duplicates` are the duplicate fields of the patch.
 ///
 /// # Errors
-/// 422 when an operation fails, or the outcome is no object of this kind; 400 and 500 for directives of a strategic
-/// merge patch that nobody knows.
+///
+/// 422 if an operation fails or the result is not an object of this kind; 400 and 500 for unknown directives of a strategic
+/// merge patch.
 pub fn patched(
     kind: &ApiResource,
     current: &Value,
@@ -30,7 +31,7 @@ pub fn patched(
     version: Version,
 ) -> Result<(Value, Vec<String>), Status> {
     let mut object = current.clone();
-    // As the refusal of an outcome shows what was sent.
+    // The patch as the error for its result shows it.
     let sent = match patch {
         Patch::Merge(change) => {
             merge(&mut object, change);
@@ -68,7 +69,7 @@ pub fn patched(
         return Err(refused(depth::TOO_DEEP));
     }
     if let Patch::Strategic(_) = patch {
-        // Of its kind the object stays, and what does not fit is found before it is written.
+        // The kind cannot change, and a value of the wrong type is reported before the write.
         types::restorable(kind, &object).map_err(|why| refused(&why))?;
     }
     let read = types::read_tree(kind, &object, version);
@@ -89,10 +90,10 @@ pub fn patched(
     Ok((object, warnings))
 }
 
-/// The object after the operations of a JSON Patch.
+/// Returns the object after the operations of a JSON Patch.
 ///
 /// # Errors
-/// Why an operation fails, or why the outcome is no object.
+/// Message of the operation that fails, or of an outcome that is no object.
 pub fn by_operations(object: Value, operations: &json_patch::Patch) -> Result<Value, String> {
     let object = json::apply(object, operations)?;
     match object.is_object() && !depth::is_too_deep(&object) {
@@ -101,7 +102,7 @@ pub fn by_operations(object: Value, operations: &json_patch::Patch) -> Result<Va
     }
 }
 
-/// What a patch reaches is rewritten, and so sorted; the rest stays as it was.
+/// Sorts the maps that the patch contains, as rewriting them in Go does; others keep their order.
 fn sort_touched(object: &mut Value, change: &Value) {
     if let Value::Object(fields) = object {
         fields.sort_keys();

@@ -1,7 +1,6 @@
-//! What real servers publish of their types and paths, unpacked when it is first asked for.
+//! OpenAPI documents that kube-apiserver publishes, decompressed at first use.
 //!
-//! It must not know what the JSON means. What the files are, and how they are renewed, stands in
-//! `data/openapi/README.md`.
+//! It must not know the meaning of the JSON. `data/openapi/README.md` describes the files and how to regenerate them.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -13,26 +12,26 @@ use flate2::read::GzDecoder;
 /// JSON texts by name.
 pub type Table = BTreeMap<&'static str, &'static str>;
 
-/// A custom resource that real servers were given, so that what they publish of it can be published of any other: its
-/// names stand where another's names go.
+/// Custom resource that was created in kube-apiserver when the documents were recorded. What it publishes of the sample is
+/// published of any custom resource, with the names of the sample replaced.
 #[derive(Debug)]
 pub struct Sample {
     /// API group.
     pub group: &'static str,
     /// Its only version.
     pub version: &'static str,
-    /// The Kind.
+    /// Kind of its objects.
     pub kind: &'static str,
     /// The Kind of its lists.
     pub list_kind: &'static str,
-    /// Its resource.
+    /// Plural of the resource.
     pub plural: &'static str,
     /// `Namespaced` or `Cluster`.
     pub scope: &'static str,
 }
 
 impl Sample {
-    /// One of each scope.
+    /// A namespaced and a cluster-scoped sample.
     pub const ALL: [Self; 2] = [
         Self {
             group: "namespaced.sample",
@@ -52,14 +51,14 @@ impl Sample {
         },
     ];
 
-    /// The one whose objects live in namespaces, or the other.
+    /// Returns the sample of this scope.
     pub fn scoped(namespaced: bool) -> &'static Self {
         const SAMPLES: &[Sample] = &Sample::ALL;
         &SAMPLES[usize::from(!namespaced)]
     }
 }
 
-/// One of the two files, and its tables by version.
+/// One of the two files: its tables by version.
 struct File {
     packed: &'static [u8],
     text: OnceLock<String>,
@@ -91,7 +90,7 @@ impl File {
     }
 }
 
-/// Where a version is among those there are tables of.
+/// Returns the index of a version among those with tables.
 pub(crate) fn nth(version: Version) -> usize {
     match version {
         Version::V1_33 => 0,
@@ -101,7 +100,7 @@ pub(crate) fn nth(version: Version) -> usize {
     }
 }
 
-/// Name and JSON of a line, if `minor` publishes it.
+/// Splits a line into name and JSON; `None` if version `minor` does not publish it.
 fn row(line: &'static str, minor: u8) -> Option<(&'static str, &'static str)> {
     let (versions, rest) = line.split_once('\t')?;
     let (first, last) = versions.split_once('-')?;
@@ -112,12 +111,12 @@ fn row(line: &'static str, minor: u8) -> Option<(&'static str, &'static str)> {
 static SCHEMAS: File = File::new(include_bytes!("../data/openapi/schemas.gz"));
 static PATHS: File = File::new(include_bytes!("../data/openapi/paths.gz"));
 
-/// `components.schemas` of all documents together, by name.
+/// Returns `components.schemas` of all documents, by name.
 pub fn schemas(version: Version) -> &'static Table {
     SCHEMAS.table(version)
 }
 
-/// `paths` of all documents together, by path.
+/// Returns `paths` of all documents, by path.
 pub fn paths(version: Version) -> &'static Table {
     PATHS.table(version)
 }

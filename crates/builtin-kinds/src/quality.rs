@@ -1,4 +1,4 @@
-//! The quality of service of a pod, by what its containers want and may use.
+//! QoS class of a pod, from the requests and limits of its containers.
 //!
 //! Source: "Pod Quality of Service Classes"; kubernetes `pkg/apis/core/helper/qos`.
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::fields::list;
 
-/// Its class.
+/// Returns the QoS class.
 pub fn of(pod: &Value) -> &'static str {
     let spec = &pod["spec"];
     let said = |kind: &str| {
@@ -14,7 +14,7 @@ pub fn of(pod: &Value) -> &'static str {
             .as_object()
             .is_some_and(|amounts| !amounts.is_empty())
     };
-    // What the pod says as a whole counts more than what its containers say.
+    // Resources of the pod take precedence over those of its containers.
     let nothing: &[Value] = &[];
     let (whole, parts) = if said("requests") || said("limits") {
         (Some(spec), [nothing, nothing])

@@ -1,5 +1,4 @@
-//! The `scale` subresource: how many replicas an object wants and has, whatever its kind, as an autoscaler reads and
-//! sets them.
+//! The `scale` subresource: desired and current replicas of an object of any kind.
 //!
 //! Source: kubernetes `pkg/registry/apps/deployment/storage/storage.go` (`scaleFromDeployment`), apiextensions
 //! `registry/customresource/etcd.go` (`scaleFromCustomResource`), apimachinery `meta/v1/helpers.go`.
@@ -11,10 +10,11 @@ use serde_json::{Map, Value, json};
 
 use super::catalog;
 
-/// The scale of an object.
+/// Returns the Scale of an object.
 ///
 /// # Errors
-/// 500 for a custom resource that does not say how many replicas it wants; 404 where there is no scale.
+///
+/// 500 for a custom resource without desired replicas; 404 for a kind without `scale`.
 pub fn of(object: &Stored) -> Result<Stored, Status> {
     let json = shown(object.kind, &object.json())?;
     Ok(Stored::as_is(
@@ -25,7 +25,7 @@ pub fn of(object: &Stored) -> Result<Stored, Status> {
     ))
 }
 
-/// The same as JSON, in the order of the wire.
+/// Returns the Scale as JSON, in the order of the wire. Errors as for [`of`].
 pub fn shown(kind: &ApiResource, object: &Value) -> Result<Value, Status> {
     let scale = kind.scale.ok_or_else(Status::unknown_path)?;
     let wanted = object.pointer(scale.spec).and_then(Value::as_i64);
@@ -61,7 +61,7 @@ pub fn shown(kind: &ApiResource, object: &Value) -> Result<Value, Status> {
     }))
 }
 
-/// Sets how many replicas an object wants.
+/// Sets the desired replicas of an object.
 pub fn set(scale: Scale, object: &mut Value, replicas: i64) {
     let mut here = object;
     for name in scale.spec.split('/').skip(1) {
@@ -73,7 +73,7 @@ pub fn set(scale: Scale, object: &mut Value, replicas: i64) {
     *here = replicas.into();
 }
 
-/// A JSON pointer as the simple path a definition has it as.
+/// Converts a JSON pointer to the simple JSON path of a definition.
 pub fn path(pointer: &str) -> String {
     pointer.replace('/', ".")
 }
@@ -88,7 +88,7 @@ fn selector(scale: Scale, object: &Value) -> String {
     }
 }
 
-/// A `LabelSelector` as the text of one.
+/// Formats a `LabelSelector` as text.
 pub fn label_selector(selector: &Value) -> String {
     let mut terms = labels(&selector["matchLabels"]);
     let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
@@ -96,7 +96,7 @@ pub fn label_selector(selector: &Value) -> String {
     joined(terms)
 }
 
-/// Terms with the keys they are ordered by.
+/// Terms with the keys they are sorted by.
 type Terms = Vec<(String, String)>;
 
 fn joined(mut terms: Terms) -> String {

@@ -1,14 +1,14 @@
-//! What objects may look like: which fields there are, of which type, and how their lists and maps merge. Of built-in
-//! kinds as real servers publish it, of custom resources as their definition says.
+//! Schemas of objects: fields, their types, and how lists and maps are merged. Those of built-in kinds are published by
+//! kube-apiserver, those of custom resources are in their definitions.
 //!
 //! ```text
 //! Schema::of_builtin(kind, version)        the whole object …
-//!     .field("spec")?.field("containers")? … down to a list …
-//!     .merge_key()                         … "name": how a strategic merge patch tells its items apart
-//!     .unknown_fields(&object)             … or everything strict field validation complains of, at once
+//!   .field("spec")?.field("containers")? … down to a list …
+//!   .merge_key()                         … "name": the merge key of a strategic merge patch
+//!   .unknown_fields(&object)             … or all errors of strict field validation at once
 //! ```
 //!
-//! It must not know of requests or of the store.
+//! It must not know requests or the store.
 //!
 //! Source: "Merge strategy" of "Server-Side Apply" and "Notes on the strategic merge patch" (Kubernetes documentation),
 //! KEP-2896 (OpenAPI v3), "Specifying a structural schema" (custom resources).
@@ -23,35 +23,35 @@ use serde_json::Value;
 
 use crate::published;
 
-/// What may stand at one place of an object.
+/// Schema of a value.
 #[derive(Debug, Default)]
 pub struct Schema {
     shape: Shape,
     reference: Option<(Version, String)>,
-    /// What the reference leads to, once it was asked for.
+    /// Target of the reference, once it is resolved.
     referred: OnceLock<Option<&'static Schema>>,
     format: String,
     properties: BTreeMap<String, Schema>,
-    /// Of a list or a map.
+    /// Schema of list items or map values.
     items: Option<Box<Schema>>,
     patch_strategy: String,
     patch_merge_key: Option<String>,
     list_type: Option<String>,
     list_map_keys: Vec<String>,
     atomic: bool,
-    /// May an object have fields that are not named?
+    /// Whether an object can have fields that are not listed.
     open: bool,
     default: Value,
 }
 
-/// Which values there are.
+/// Type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// An object with the fields that are named, and others only if it [preserves](Schema::preserves) them.
+    /// Object with the listed fields, and others only if it [preserves](Schema::preserves) them.
     Object,
-    /// An object with any keys and one schema for all values.
+    /// Object with any keys, and one schema for all values.
     Map,
-    /// A list with one schema for all items.
+    /// List with one schema for all items.
     List,
     /// `string`.
     Text,
@@ -61,13 +61,13 @@ pub enum Shape {
     Number,
     /// `boolean`.
     Boolean,
-    /// Whatever: nothing is said, or one of several types.
+    /// Any value: no type, or several.
     #[default]
     Anything,
 }
 
 impl Schema {
-    /// Of the objects of a built-in kind; `None` for one that this version does not publish.
+    /// Returns the schema of a built-in kind; `None` if this version does not publish it.
     pub fn of_builtin(kind: &ApiResource, version: Version) -> Option<&'static Self> {
         let group = match kind.group {
             "" => "core",
@@ -85,7 +85,7 @@ impl Schema {
         })
     }
 
-    /// Of the objects of a custom resource, whose definition says so (`openAPIV3Schema`).
+    /// Returns the schema of a custom resource from its definition (`openAPIV3Schema`).
     pub fn of_custom(definition: &Value, version: Version) -> Self {
         let raw = Raw::deserialize(definition).unwrap_or_default();
         let preserves = raw.kind == "object" && raw.preserve_unknown_fields;
@@ -99,7 +99,7 @@ impl Schema {
         schema
     }
 
-    /// A definition need not name what every object has.
+    /// Adds the schema of metadata, which a definition can omit.
     fn name_metadata(&mut self, version: Version) {
         for name in ["apiVersion", "kind"] {
             self.properties.entry(name.to_owned()).or_insert_with(|| Self {
@@ -114,22 +114,23 @@ impl Schema {
         self.properties.insert("metadata".to_owned(), metadata);
     }
 
-    /// Which values there are.
+    /// Returns the type of values.
     pub fn shape(&self) -> Shape {
         self.resolved().shape
     }
 
-    /// Narrows [`Shape`] down, as published: `int32`, `date-time`, `int-or-string`, …; empty: not.
+    /// Returns the published format, which narrows [`Shape`]: `int32`, `date-time`, `int-or-string`, …; empty if there is
+    /// none.
     pub fn format(&self) -> &str {
         &self.resolved().format
     }
 
-    /// The name of its type, as published: `io.k8s.api.core.v1.PodSpec`; `None` for one without a name.
+    /// Returns the published type name: `io.k8s.api.core.v1.PodSpec`; `None` if it has none.
     pub fn type_name(&self) -> Option<&str> {
         self.reference.as_ref().map(|(_, name)| name.as_str())
     }
 
-    /// Of a field: of an object one that is named, of a map any. `None`: there is no such field.
+    /// Returns the schema of a field: a listed one of an object, any of a map. `None`: there is no such field.
     pub fn field(&self, name: &str) -> Option<&Self> {
         let resolved = self.resolved();
         match resolved.shape {
@@ -141,7 +142,7 @@ impl Schema {
         }
     }
 
-    /// Of the items of a list.
+    /// Returns the schema of the items of a list.
     pub fn items(&self) -> Option<&Self> {
         let resolved = self.resolved();
         resolved
@@ -150,53 +151,52 @@ impl Schema {
             .filter(|_| resolved.shape == Shape::List)
     }
 
-    /// The field by which a strategic merge patch tells the items of this list apart; `None`: it has none.
+    /// Returns the merge key of a list for strategic merge patches.
     pub fn merge_key(&self) -> Option<&str> {
         self.patch_merge_key.as_deref()
     }
 
-    /// Does a strategic merge patch merge this list, where it would replace it otherwise?
+    /// Returns whether a strategic merge patch merges this list instead of replacing it.
     pub fn merges(&self) -> bool {
         self.has_strategy("merge")
     }
 
-    /// Does a strategic merge patch replace this object, where it would merge it otherwise?
+    /// Returns whether a strategic merge patch replaces this object instead of merging it.
     pub fn replaces(&self) -> bool {
         self.has_strategy("replace")
     }
 
-    /// Does a strategic merge patch take away the keys of this object that it does not name?
+    /// Returns whether a strategic merge patch removes keys of this object that it does not name.
     pub fn retains_keys(&self) -> bool {
         self.has_strategy("retainKeys")
     }
 
-    /// For apply: `atomic`, `set` or `map`; `None`: not said, which is atomic.
+    /// Returns the list type for apply: `atomic`, `set` or `map`; `None`: the default, atomic.
     pub fn list_type(&self) -> Option<&str> {
         self.list_type.as_deref()
     }
 
-    /// For apply: the fields by which it tells the items of a list of type `map` apart.
+    /// Returns the keys of the items of a list of type `map`, for apply.
     pub fn list_map_keys(&self) -> &[String] {
         &self.list_map_keys
     }
 
-    /// What stands here where nothing is said; `None`: nothing.
+    /// Returns the default value.
     pub fn default_value(&self) -> Option<&Value> {
         Some(&self.default).filter(|default| !default.is_null())
     }
 
-    /// For apply: does an object or a map here have one owner, who replaces it as a whole?
+    /// Returns whether apply treats this object or map as atomic: one manager replaces it as a whole.
     pub fn is_atomic(&self) -> bool {
         self.atomic || self.resolved().atomic
     }
 
-    /// May an object here have fields that are not named (`x-kubernetes-preserve-unknown-fields`)?
+    /// Returns whether this object preserves unknown fields (`x-kubernetes-preserve-unknown-fields`).
     pub fn preserves(&self) -> bool {
         self.resolved().open
     }
 
-    /// The paths of everything in `value` that has no place here, in the order found: `spec.replica`,
-    /// `spec.containers[0].nam`.
+    /// Returns the paths of all unknown fields in `value`, in order: `spec.replica`, `spec.containers[0].nam`.
     pub fn unknown_fields(&self, value: &Value) -> Vec<String> {
         let mut unknown = Vec::new();
         self.look_for_unknown(value, "", &mut unknown);
@@ -246,7 +246,7 @@ impl Schema {
 
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// The published type of this name. Each is read when it is first asked for.
+/// Returns the published type of this name, parsed at first use.
 fn definition(version: Version, name: &str) -> Option<&'static Schema> {
     type Definitions = BTreeMap<&'static str, OnceLock<Schema>>;
     static DEFINITIONS: [OnceLock<Definitions>; 4] = [const { OnceLock::new() }; 4];
@@ -264,7 +264,7 @@ fn definition(version: Version, name: &str) -> Option<&'static Schema> {
     }))
 }
 
-/// A schema as it is written, as far as it is of use here.
+/// Schema as published; only the fields that are used here.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Raw {
@@ -296,7 +296,7 @@ struct Raw {
     embedded: bool,
 }
 
-/// `additionalProperties`: a schema, or whether there may be any.
+/// `additionalProperties`: a schema or a boolean.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Values {
@@ -305,7 +305,8 @@ enum Values {
 }
 
 impl Raw {
-    /// `custom`: an object of which no fields are told has none. Of a built-in type that means it reads its JSON itself.
+    /// Converts a raw schema. `custom`: an object without `properties` has no fields; a built-in type without them decodes
+    /// its own JSON.
     fn read(self, version: Version, custom: bool) -> Schema {
         let wrapped = self.all_of.into_iter().find_map(|part| part.reference);
         let reference = self.reference.or(wrapped).and_then(|reference| {

@@ -1,25 +1,25 @@
-//! How large an object may be that is stored, and how large one may become by defaults. etcd has the limit, so what a dry
-//! run asks for is not held against it.
+//! Limits of the size of a stored object, and of the defaults added to one. The limit is etcd's and does not apply to a dry
+//! run.
 //!
-//! It must not know what a way in is.
+//! It must not know the entry points.
 //!
 //! Sources: etcd `server/embed/config.go` (`DefaultMaxRequestBytes`) and `client/v3/options.go`
-//! (`defaultMaxCallSendMsgSize`), which a kube-apiserver leaves as they are.
+//! (`defaultMaxCallSendMsgSize`), which kube-apiserver does not change.
 
 use apimachinery::kind::ApiResource;
 use serde_json::Value;
 
-/// Bytes of an object that etcd takes.
+/// Maximum size of a request to etcd in bytes.
 pub(crate) const SIZE_MAX: usize = 1536 * 1024;
 
-/// Bytes of an object that reaches etcd at all.
+/// Maximum size of a message of the etcd client in bytes.
 const MESSAGE_MAX: usize = 2 * 1024 * 1024;
 
-/// Bytes of defaults that one object is given: more cannot be stored anyway.
+/// Maximum bytes of defaults in one object: an object of that size cannot be stored.
 pub(crate) const DEFAULT_BYTES_MAX: usize = 2 * MESSAGE_MAX;
 
-/// Why an object is too large to be stored, in a real server's words. Built-in kinds are stored in protobuf, which takes at
-/// least about three quarters of their JSON; above that the size is known well enough to be refused.
+/// Returns the error for an object too large to be stored, with the text of kube-apiserver. Built-in kinds are stored in
+/// protobuf, which takes at least about three quarters of their JSON, so the estimate is rejected only above that.
 pub fn refusal(kind: &ApiResource, object: &Value) -> Option<String> {
     let json = json_bytes(object);
     let bytes = if kind.custom { json } else { json / 4 * 3 };
@@ -31,7 +31,7 @@ pub fn refusal(kind: &ApiResource, object: &Value) -> Option<String> {
     (bytes > SIZE_MAX).then(|| "etcdserver: request is too large".to_owned())
 }
 
-/// Bytes of a value as JSON, without the escapes of its texts.
+/// Returns the bytes of a value as JSON, not counting escapes.
 pub(crate) fn json_bytes(value: &Value) -> usize {
     match value {
         Value::Null => 4,

@@ -1,12 +1,12 @@
-//! The Go structs that a real server reads built-in kinds into. They decide which fields there are, in which order they
-//! are written and which are left out when empty. How patches merge them, `schema` knows.
+//! Go structs of the built-in kinds. They determine the fields, their order, and which are omitted when empty. The merge
+//! strategies are in `schema`.
 //!
-//! The table is data (`data/types.txt`), printed from the sources of Kubernetes by `oracle/types`. Custom resources have
-//! no struct and are not in it.
+//! The table is data (`data/types.txt`), generated from the sources of Kubernetes by `oracle/types`. Custom resources have no
+//! struct.
 //!
-//! Its lines: `kind`, apiVersion, Kind, struct; `struct`, name; and below a struct one
-//! line a field, with its name, its type, and what its tags and markers say. A type is a scalar, `*T`, `[]T`,
-//! `{}T` (a map of strings) or the name of a struct, behind its own Go name and `=` if it has one.
+//! Format of its lines: `kind`, apiVersion, Kind, struct; `struct`, name; and after a struct one line for each field, with
+//! its name, its type, and its tags and markers. A type is a scalar, `*T`, `[]T`, `{}T` (a map with string keys) or the name
+//! of a struct, preceded by its Go name and `=` if that differs.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -27,60 +27,60 @@ pub use protobuf::from_protobuf;
 pub use quantities::{amount, difference, sum};
 pub use read::{Reading, conform, duplicates, read_named, read_text, read_tree, restorable};
 
-/// The table.
+/// The parsed table.
 #[derive(Debug)]
 struct Types {
-    /// By Kind, group and version: what differs first is compared first.
+    /// By Kind, group and version: the most distinctive part is compared first.
     kinds: BTreeMap<(&'static str, &'static str, &'static str), Root>,
     structs: Vec<Struct>,
 }
 
-/// The struct of a kind.
+/// Struct of a kind.
 #[derive(Debug)]
 struct Root {
     index: usize,
-    /// What it is where nothing is said, in each version; made once it is asked for.
+    /// Zero value in each version, computed at first use.
     zeros: [OnceLock<Value>; 4],
 }
 
-/// A struct, with the fields of what it embeds.
+/// A struct, including the fields of embedded structs.
 #[derive(Debug)]
 pub struct Struct {
     /// `core/v1.PodSpec`.
     pub name: &'static str,
-    /// In the order they are written.
+    /// Fields in the order of encoding.
     pub fields: Vec<Field>,
-    /// Can a server fill anything in, here or further down? Once `defaults` was asked.
+    /// Whether the struct or one below it has defaults, once `defaults` has determined it.
     pub has_defaults: OnceLock<bool>,
 }
 
-/// A field of a struct.
+/// Field of a struct.
 #[derive(Debug)]
 pub struct Field {
-    /// As JSON has it.
+    /// Name in JSON.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of the field.
     pub holds: Type,
-    /// Is it left out when it is empty?
+    /// Whether it is omitted when empty.
     omit_empty: bool,
-    /// And also when it is a struct without content? (Since 1.34.)
+    /// Whether it is omitted also as a struct without content (since 1.34).
     omit_zero: bool,
-    /// Its value where it is not said.
+    /// Default value.
     pub default: Option<&'static str>,
-    /// In protobuf: `3`, or `2.3` for what is in an embedded struct. Empty where it has none.
+    /// Field number in protobuf: `3`, or `2.3` for a field of an embedded struct. Empty if it has none.
     number: &'static str,
 }
 
 /// A Go type.
 #[derive(Debug)]
 pub struct Type {
-    /// As Go prints it: `[]v1.Container`.
+    /// Name in Go: `[]v1.Container`.
     go: String,
-    /// What JSON it takes.
+    /// Representation in JSON.
     pub shape: Shape,
 }
 
-/// What JSON a type takes.
+/// Representation of a type in JSON.
 #[derive(Debug)]
 pub enum Shape {
     /// A JSON string.
@@ -105,11 +105,11 @@ pub enum Shape {
     Quantity,
     /// An integer of 32 bits or a string.
     IntOrString,
-    /// Whatever.
+    /// Any value.
     Any,
-    /// The struct of this number.
+    /// Struct with this index.
     Struct(usize),
-    /// The same, or null.
+    /// The inner type, or null.
     Pointer(Box<Type>),
     /// A JSON array.
     List(Box<Type>),
@@ -117,13 +117,12 @@ pub enum Shape {
     Map(Box<Type>),
 }
 
-/// The struct of a built-in kind; `None` for custom resources.
+/// Returns the struct of a built-in kind; `None` for a custom resource.
 pub fn of(kind: &ApiResource) -> Option<&'static Struct> {
     root(kind).map(|root| &types().structs[root.index])
 }
 
-/// An object of this kind that says nothing but that it has metadata, in the form of its struct; `None` for custom
-/// resources.
+/// Returns the zero value of this kind with empty metadata, in the form of its struct; `None` for a custom resource.
 pub fn zero(kind: &ApiResource, version: Version) -> Option<&'static Value> {
     let zero = || {
         let nothing = Value::Object(Map::from_iter([(
@@ -142,7 +141,7 @@ fn root(kind: &ApiResource) -> Option<&'static Root> {
     types().kinds.get(&(kind.kind, kind.group, kind.version))
 }
 
-/// The struct of this name.
+/// Returns the struct of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Struct> {
     let structs = &types().structs;
     let index = structs.binary_search_by(|known| known.name.cmp(name)).ok()?;
@@ -150,19 +149,19 @@ pub(crate) fn named(name: &str) -> Option<&'static Struct> {
 }
 
 impl Struct {
-    /// The field of this name.
+    /// Returns the field of this name.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// `PodSpec`.
+    /// Returns the name without package: `PodSpec`.
     fn bare(&self) -> &'static str {
         self.name.rsplit('.').next().unwrap_or_default()
     }
 }
 
 impl Type {
-    /// What is behind the pointer, if it is one.
+    /// Returns the target of a pointer; the type itself if it is none.
     pub(crate) fn target(&self) -> &Type {
         match &self.shape {
             Shape::Pointer(target) => target,
@@ -184,12 +183,12 @@ impl Type {
         }
     }
 
-    /// Is it a pointer?
+    /// Returns whether it is a pointer.
     pub(crate) fn is_pointer(&self) -> bool {
         matches!(self.shape, Shape::Pointer(_))
     }
 
-    /// The struct it is or points to.
+    /// Returns the struct it is or points to.
     pub(crate) fn as_struct(&self) -> Option<&'static Struct> {
         if let Shape::Struct(index) = &self.target().shape {
             return Some(&types().structs[*index]);
@@ -197,7 +196,7 @@ impl Type {
         None
     }
 
-    /// The struct whose values are somewhere in it.
+    /// Returns the struct it contains at any level of lists, maps and pointers.
     pub(crate) fn holder(&self) -> Option<&'static Struct> {
         match self.items().or_else(|| self.values()) {
             Some(below) => below.holder(),
@@ -205,7 +204,7 @@ impl Type {
         }
     }
 
-    /// What it is a list of.
+    /// Returns the type of list items.
     pub(crate) fn items(&self) -> Option<&Type> {
         if let Shape::List(items) = &self.target().shape {
             return Some(items);
@@ -213,7 +212,7 @@ impl Type {
         None
     }
 
-    /// What it is a map of.
+    /// Returns the type of map values.
     pub(crate) fn values(&self) -> Option<&Type> {
         if let Shape::Map(values) = &self.target().shape {
             return Some(values);
@@ -229,7 +228,7 @@ fn types() -> &'static Types {
 
 fn read(text: &'static str) -> Types {
     let words = |line: &'static str| line.split('\t');
-    // Fields refer to structs that may come later, so all names are known first.
+    // Fields can refer to structs further down, so all names are collected first.
     let names: BTreeMap<&'static str, usize> = text
         .lines()
         .filter_map(|line| words(line).nth(1).filter(|_| line.starts_with("struct\t")))
@@ -327,7 +326,7 @@ fn type_of(text: &'static str, names: &BTreeMap<&'static str, usize>) -> Type {
         "microtime" => scalar("string", Shape::MicroTime),
         "duration" => scalar("string", Shape::Duration),
         "quantity" => scalar("resource.Quantity", Shape::Quantity),
-        // Whatever is no text is read as a number.
+        // A value that is not a string is decoded as a number.
         "intorstring" => scalar("int32", Shape::IntOrString),
         "any" => scalar("any", Shape::Any),
         name => {

@@ -1,7 +1,7 @@
-//! What is stored and never evaluated: a real server acts on these objects, the fake only keeps them. Who creates one gets
-//! a warning, and `docs/fidelity.md` lists them.
+//! Kinds that are stored but not evaluated: kube-apiserver acts on these objects, the fake only stores them. Creating one
+//! returns a warning, and `docs/fidelity.md` lists them.
 //!
-//! It must not know of requests or of the store.
+//! It must not know requests or the store.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::expression::Expression;
 pub use crate::expression::missing as missing_of_expressions;
 
-/// How every such warning begins. No warning of a real server does, so that it can be told apart.
+/// Prefix of these warnings, by which they can be told from those of kube-apiserver.
 pub const PREFIX: &str = "fake-apiserver: ";
 
-/// What is stored and never evaluated: group, kind, and what does not happen.
+/// Kinds that are not evaluated: group, kind, and the missing effect.
 pub const KINDS: [(&str, &str, &str); 4] = [
     (
         "admissionregistration.k8s.io",
@@ -38,7 +38,7 @@ pub const KINDS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// The warnings for an object of this kind; none if a real server evaluates nothing of it that the fake does not.
+/// Returns the warnings for an object of this kind; none if the fake evaluates it as kube-apiserver does.
 pub fn warnings(kind: &ApiResource, object: &Value) -> Vec<String> {
     let is_of = |(group, name, _): &&(&str, &str, &str)| (*group, *name) == (kind.group, kind.kind);
     let known = KINDS.iter().find(is_of);
@@ -55,7 +55,7 @@ pub fn warnings(kind: &ApiResource, object: &Value) -> Vec<String> {
     known.into_iter().chain(missing).collect()
 }
 
-/// What the expressions of an object use of CEL that is not there.
+/// Returns the CEL features used by the expressions of an object that are not implemented.
 fn missing(spec: &Value) -> BTreeSet<&'static str> {
     let (mut missing, mut rest) = (BTreeSet::new(), vec![spec]);
     while let Some(value) = rest.pop() {

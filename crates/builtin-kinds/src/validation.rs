@@ -1,8 +1,8 @@
-//! Which objects a server refuses (422): what people forget or mistype when they write them by hand. It is not all that a
-//! real server checks; what is checked is told in its words, in its order.
+//! Validation of objects (422): mistakes that are common in manifests written by hand. It is a subset of the checks of
+//! kube-apiserver, with the same texts in the same order.
 //!
-//! Most of it is data (`data/validation.yaml`); the functions here are for what needs more than one field. It must not
-//! know who writes, nor the store: it is given the object, complete, and the one it replaces.
+//! Most rules are data (`data/validation.yaml`); the functions are for rules over several fields. It must not know users or
+//! the store: it is given the complete object and the one it replaces.
 //!
 //! Source: kubernetes `pkg/apis/*/validation`; apimachinery `api/validation`.
 
@@ -39,7 +39,7 @@ mod zones;
 use indexes::Indexes;
 use place::Place;
 
-/// What is wrong with a new object of this name; empty: it can be stored.
+/// Returns the errors of a new object of this name; none if it is valid.
 pub fn new_faults(kind: &ApiResource, object: &Value, name: &str, version: Version) -> Vec<Cause> {
     let mut found = ErrorList::default();
     metadata::new(kind, &object["metadata"], name, version, &mut found);
@@ -55,16 +55,17 @@ pub fn new_faults(kind: &ApiResource, object: &Value, name: &str, version: Versi
     found.into_causes()
 }
 
-/// What is wrong with a review of access; empty: it can be answered.
+/// Returns the errors of a review of access; none if it is valid.
 pub fn review_faults(review: Review, object: &Value, version: Version) -> Vec<Cause> {
     let mut found = ErrorList::default();
     reviews::check(review, object, version, &mut found);
     found.into_causes()
 }
 
-/// What is wrong with `object`, which is to replace `old`; `part` is the path by which that is done.
+/// Returns the errors of an update from `old` to `object`, through the subresource `part` if there is one.
 ///
-/// What was wrong already is nobody's fault now: only a script can have put it there.
+/// Errors that `old` has as well are not returned: a script can store invalid objects, and an update of one must remain
+/// possible.
 pub fn changed_faults(
     kind: &ApiResource,
     object: &Value,

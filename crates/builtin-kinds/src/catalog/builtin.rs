@@ -1,4 +1,4 @@
-//! The rows of a stock apiserver, by group. Every value is what a real one answers: `oracle/probes/kinds.yaml` asks.
+//! Rows of a stock apiserver, by group. All values were recorded from kube-apiserver (`oracle/probes/kinds.yaml`).
 
 use apimachinery::Version;
 use apimachinery::kind::{
@@ -14,7 +14,7 @@ mod network;
 mod storage;
 mod workloads;
 
-/// All of them.
+/// Returns all rows.
 pub(super) fn rows() -> impl Iterator<Item = &'static ApiResource> {
     let files = [
         core::ROWS,
@@ -28,7 +28,7 @@ pub(super) fn rows() -> impl Iterator<Item = &'static ApiResource> {
     files.into_iter().flatten()
 }
 
-/// A built-in, namespaced kind of the core group with nothing special: what the rows differ from.
+/// A built-in, namespaced kind of the core group without special properties: the base of all rows.
 const CORE: ApiResource = ApiResource {
     group: "",
     version: "v1",
@@ -67,7 +67,7 @@ const CORE: ApiResource = ApiResource {
     definition: None,
 };
 
-/// The scale of what has replicas and a label selector.
+/// `scale` of a kind with replicas and a label selector.
 const REPLICAS: Scale = Scale {
     spec: "/spec/replicas",
     status: "/status/replicas",
@@ -83,17 +83,17 @@ const fn selectable(label: &'static str, pointer: &'static str, default: &'stati
     }
 }
 
-/// Text.
+/// String field.
 const fn field(label: &'static str, pointer: &'static str) -> SelectableField {
     selectable(label, pointer, "")
 }
 
-/// A truth value.
+/// Boolean field.
 const fn flag(label: &'static str, pointer: &'static str) -> SelectableField {
     selectable(label, pointer, "false")
 }
 
-/// A number.
+/// Number field.
 const fn count(label: &'static str, pointer: &'static str) -> SelectableField {
     selectable(label, pointer, "0")
 }
@@ -112,7 +112,7 @@ const fn part(
     }
 }
 
-/// What `scale` subresources are shown as. It has no collection of its own.
+/// Kind of `scale` subresources. It has no collection.
 pub(super) static SCALE: ApiResource = ApiResource {
     group: "autoscaling",
     plural: "scales",
@@ -123,7 +123,7 @@ pub(super) static SCALE: ApiResource = ApiResource {
     ..CORE
 };
 
-/// What is POSTed to a service account to get a token of it. It has no collection of its own.
+/// Kind of requests for a token of a service account. It has no collection.
 pub(super) static TOKEN_REQUEST: ApiResource = ApiResource {
     group: "authentication.k8s.io",
     plural: "tokenrequests",
@@ -135,7 +135,7 @@ pub(super) static TOKEN_REQUEST: ApiResource = ApiResource {
     ..CORE
 };
 
-/// What is POSTed to evict a pod. It has no collection of its own.
+/// Kind of requests to evict a pod. It has no collection.
 pub(super) static EVICTION: ApiResource = ApiResource {
     group: "policy",
     plural: "evictions",
@@ -146,7 +146,7 @@ pub(super) static EVICTION: ApiResource = ApiResource {
     ..CORE
 };
 
-/// The custom resource that scenarios speak of.
+/// Custom resource of the scenarios.
 pub(super) static WIDGET: ApiResource = ApiResource {
     group: "probe.example.com",
     plural: "widgets",

@@ -1,4 +1,4 @@
-//! What must hold of every row, and of the orders a real server has.
+//! Invariants of all rows, and the orders of a real apiserver.
 
 use rstest::rstest;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Cells of what a cluster consists of: nodes, volumes, quotas, bindings of roles, events.
+//! Cells of nodes, volumes, quotas, role bindings and events.
 //!
 //! Source: kubernetes `pkg/printers/internalversion/printers.go`; `pkg/apis/core/v1/helper` for volumes;
 //! `pkg/apis/rbac/helpers.go` for subjects.
@@ -111,7 +111,7 @@ pub(super) fn volume_claim(row: &Row<'_>) -> Value {
         .into()
 }
 
-/// A claim has a capacity once it has a volume.
+/// A claim has a capacity once it is bound to a volume.
 pub(super) fn claim_capacity(row: &Row<'_>) -> Value {
     match row.text("/spec/volumeName") {
         "" => "".into(),
@@ -187,7 +187,7 @@ fn quota(row: &Row<'_>, limits: bool) -> Value {
     shown.join(", ").into()
 }
 
-// ---- bindings of roles
+// ---- role bindings
 
 pub(super) fn bound_role(row: &Row<'_>) -> Value {
     format!("{}/{}", row.text("/roleRef/kind"), row.text("/roleRef/name")).into()
@@ -217,7 +217,7 @@ fn subjects(row: &Row<'_>, kind: &str) -> Value {
     shown.collect::<Vec<_>>().join(", ").into()
 }
 
-// ---- events, of both groups: what one calls deprecated is the other's
+// ---- events of both groups: the deprecated fields of one are those of the other
 
 pub(super) fn event_last_seen(row: &Row<'_>) -> Value {
     if row.object["series"].is_object() {
@@ -282,7 +282,7 @@ pub(super) fn event_count(row: &Row<'_>) -> Value {
         return row.number("/series/count").into();
     }
     match row.number("/count") + row.number("/deprecatedCount") {
-        // A single one is not counted.
+        // A single event has no count.
         0 => 1.into(),
         count => count.into(),
     }

@@ -1,4 +1,4 @@
-//! Cells of what extends a server: custom resources by their own columns, admission, signing, drivers, flow control.
+//! Cells of custom resources, admission webhooks, certificate signing requests, CSI drivers, flow control and API services.
 //!
 //! Source: apiextensions-apiserver `tableconvertor.go` (`cellForJSONValue`); kubernetes
 //! `pkg/printers/internalversion/printers.go`; kube-aggregator `registry/apiservice/etcd`.
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Row, list, text};
 use crate::age;
 
-/// A custom resource's value under a column of this type; null where it does not fit.
+/// Returns the cell of a custom resource's value in a column of this type; null if the value has another type.
 pub(super) fn printed(value: &Value, column_type: &str, now: Duration) -> Value {
     match (column_type, value) {
         ("string", Value::String(_)) | ("boolean", Value::Bool(_)) => value.clone(),
@@ -131,7 +131,7 @@ pub(super) fn admission_parameter(row: &Row<'_>) -> Value {
     }
 }
 
-/// A selector as Go's protobuf prints the struct.
+/// Formats a selector as Go's protobuf `String` does.
 fn go_selector(selector: &Value) -> String {
     let mut labels: Vec<String> = selector["matchLabels"]
         .as_object()
@@ -175,14 +175,14 @@ pub(super) fn claim_state(row: &Row<'_>) -> Value {
     states.collect::<Vec<_>>().join(",").into()
 }
 
-/// Is the priority level of a flow schema missing?
+/// Returns whether the priority level of a flow schema is missing.
 pub(super) fn dangling(row: &Row<'_>) -> Value {
     row.condition("Dangling")
         .map_or("?", |condition| text(condition, "/status"))
         .into()
 }
 
-/// A number of a priority level that has limits.
+/// Returns a number of a priority level of type Limited.
 pub(super) fn limited(row: &Row<'_>, pointer: &str) -> Value {
     row.object
         .pointer(pointer)

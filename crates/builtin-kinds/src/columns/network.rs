@@ -1,4 +1,4 @@
-//! Cells of services, endpoints, ingresses and what belongs to them.
+//! Cells of services, endpoints, ingresses and other network kinds.
 //!
 //! Source: kubernetes `pkg/printers/internalversion/printers.go`.
 
@@ -97,7 +97,7 @@ pub(super) fn ingress_hosts(row: &Row<'_>) -> Value {
         return "*".into();
     }
     let shown = hosts[..hosts.len().min(SHOWN)].join(",");
-    // Rules behind the last host shown count, with or without a host of their own.
+    // The rules after the last host shown are counted, with or without a host.
     let full = rules.iter().scan(0, |found, rule| {
         let before = *found;
         *found += usize::from(!text(rule, "/host").is_empty());
@@ -169,7 +169,7 @@ pub(super) fn cidrs(row: &Row<'_>) -> Value {
     texts(row.list("/spec/cidrs")).join(",").into()
 }
 
-/// Addresses of load balancers, sorted, each once.
+/// Returns the addresses of load balancers, sorted, without duplicates.
 fn balancers(row: &Row<'_>) -> Vec<String> {
     let ingress = row.list("/status/loadBalancer/ingress").iter();
     let addresses: BTreeSet<&str> = ingress

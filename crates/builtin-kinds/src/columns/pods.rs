@@ -1,4 +1,4 @@
-//! What `kubectl get pods` says of a pod.
+//! Cells of pods.
 //!
 //! Source: kubernetes `pkg/printers/internalversion/printers.go` (`printPod`).
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Row, number, text};
 use crate::age;
 
-/// READY: how many of its containers are.
+/// READY: number of ready containers.
 pub(super) fn ready(row: &Row<'_>) -> Value {
     let pod = Pod::read(row);
     format!("{}/{}", pod.ready, pod.containers).into()
@@ -22,7 +22,7 @@ pub(super) fn status(row: &Row<'_>) -> Value {
     Pod::read(row).reason.into()
 }
 
-/// RESTARTS, and when the last one was.
+/// RESTARTS, and the time of the last one.
 pub(super) fn restarts(row: &Row<'_>) -> Value {
     let pod = Pod::read(row);
     match pod.last_restart {
@@ -32,7 +32,7 @@ pub(super) fn restarts(row: &Row<'_>) -> Value {
     }
 }
 
-/// READINESS GATES: how many of its own conditions are met.
+/// READINESS GATES: number of conditions that are met.
 pub(super) fn readiness_gates(row: &Row<'_>) -> Value {
     let gates = row.list("/spec/readinessGates");
     if gates.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn readiness_gates(row: &Row<'_>) -> Value {
     format!("{}/{}", met.count(), gates.len()).into()
 }
 
-/// A pod that is over says so beside its cells.
+/// Returns the row condition of a completed pod.
 pub(super) fn conditions(row: &Row<'_>) -> Option<Value> {
     let (reason, message) = match row.text("/status/phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
@@ -104,7 +104,7 @@ impl<'a> Pod<'a> {
         pod
     }
 
-    /// Its init containers, one after the other; true when one is not through.
+    /// Adds the init containers, in order. Returns true if one of them is not complete.
     fn start(&mut self, row: &Row<'a>, sidecars: &mut Self) -> bool {
         let specified = row.list("/spec/initContainers").iter();
         let sidecar_names: HashSet<&Value> = specified
@@ -140,7 +140,7 @@ impl<'a> Pod<'a> {
         false
     }
 
-    /// Its containers: the first one has the last word.
+    /// Adds the containers; the first one determines the reason.
     fn run(&mut self, row: &Row<'a>) {
         let (mut running, mut error) = (false, None);
         for status in row.list("/status/containerStatuses").iter().rev() {
@@ -184,7 +184,7 @@ impl<'a> Pod<'a> {
     }
 }
 
-/// Why a container ended.
+/// Returns the reason for the end of a container.
 fn end_of(terminated: &Value) -> String {
     match (text(terminated, "/reason"), number(terminated, "/signal")) {
         ("", 0) => format!("ExitCode:{}", number(terminated, "/exitCode")),

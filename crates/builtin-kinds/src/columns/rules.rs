@@ -1,4 +1,4 @@
-//! Which cell stands under each column of each kind, from left to right.
+//! Cell of each column of each kind, from left to right.
 
 use apimachinery::Version;
 use apimachinery::kind::ApiResource;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Cell::{self, Age, Computed, Count, CreatedAt, Flag, Name, Number, Text, TextOr};
 use super::{cluster, extension, network, pods, selectors, workloads};
 
-/// The cells of a kind no printer knows.
+/// Cells of a kind without a printer.
 pub(super) const FALLBACK: &[Cell] = &[Name, CreatedAt];
 
 const NAME_AND_AGE: &[Cell] = &[Name, Age];
@@ -51,7 +51,7 @@ const ADMISSION_BINDING: &[Cell] = &[
     Age,
 ];
 
-/// Group, resource, cells.
+/// Group, resource and cells.
 pub(super) const RULES: &[(&str, &str, &[Cell])] = &[
     ("", "configmaps", &[Name, Count(&["/data", "/binaryData"]), Age]),
     (
@@ -524,7 +524,7 @@ pub(super) const RULES: &[(&str, &str, &[Cell])] = &[
     ),
 ];
 
-/// Cells that older servers had otherwise.
+/// Cells of older versions that differ.
 pub(super) struct Older {
     group: &'static str,
     plural: &'static str,

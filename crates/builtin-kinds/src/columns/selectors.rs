@@ -1,4 +1,4 @@
-//! Label selectors and labels, as tables show them.
+//! Label selectors and labels in table cells.
 //!
 //! Source: apimachinery `meta/v1/helpers.go` (`FormatLabelSelector`), `labels/selector.go`.
 
@@ -8,7 +8,7 @@ use super::{list, text};
 
 const NONE: &str = "<none>";
 
-/// Labels, sorted.
+/// Formats labels, sorted.
 pub(super) fn labels(labels: Option<&Value>) -> String {
     match equalities(labels).join(",") {
         all if all.is_empty() => NONE.to_owned(),
@@ -16,7 +16,7 @@ pub(super) fn labels(labels: Option<&Value>) -> String {
     }
 }
 
-/// A `LabelSelector`, or that there is none.
+/// Formats a `LabelSelector`; `<none>` if it is empty or missing, `<error>` if it is invalid.
 pub(super) fn shown(selector: Option<&Value>) -> String {
     match bare(selector) {
         Some(text) if text.is_empty() => NONE.to_owned(),
@@ -25,7 +25,7 @@ pub(super) fn shown(selector: Option<&Value>) -> String {
     }
 }
 
-/// A `LabelSelector`, nothing where it selects all or nothing; `None` where it is none.
+/// Formats a `LabelSelector`; empty if it selects everything or nothing, `None` if it is invalid.
 pub(super) fn bare(selector: Option<&Value>) -> Option<String> {
     let Some(selector) = selector else {
         return Some(String::new());

@@ -1,4 +1,4 @@
-//! Cells of what runs pods: deployments, jobs, autoscalers and the like.
+//! Cells of workloads: deployments, jobs, autoscalers and others.
 //!
 //! Source: kubernetes `pkg/printers/internalversion/printers.go`.
 
@@ -30,7 +30,7 @@ pub(super) fn selector(row: &Row<'_>) -> Value {
     selectors::shown(row.object.pointer("/spec/selector")).into()
 }
 
-/// A deployment's, which is empty where it selects nothing.
+/// Returns the selector of a deployment; empty if it selects nothing.
 pub(super) fn bare_selector(row: &Row<'_>) -> Value {
     let selector = selectors::bare(row.object.pointer("/spec/selector"));
     selector.unwrap_or_else(|| "<invalid>".to_owned()).into()
@@ -49,7 +49,7 @@ pub(super) fn node_selector(row: &Row<'_>) -> Value {
     selectors::labels(row.object.pointer("/spec/template/spec/nodeSelector")).into()
 }
 
-/// The owner of a revision: `daemonset.apps/name`.
+/// Returns the owner of a revision: `daemonset.apps/name`.
 pub(super) fn controller(row: &Row<'_>) -> Value {
     let owners = row.list("/metadata/ownerReferences");
     let Some(owner) = owners.iter().find(|owner| owner["controller"] == true) else {
@@ -136,7 +136,7 @@ fn number_or_share(row: &Row<'_>, pointer: &str) -> Value {
     }
 }
 
-/// What is scaled.
+/// Returns the scale target.
 pub(super) fn autoscaled(row: &Row<'_>) -> Value {
     let kind = row.text("/spec/scaleTargetRef/kind");
     format!("{kind}/{}", row.text("/spec/scaleTargetRef/name")).into()
@@ -147,10 +147,10 @@ pub(super) fn autoscaler_minimum(row: &Row<'_>) -> Value {
     minimum.map_or("<unset>".into(), |minimum| minimum.to_string().into())
 }
 
-/// Current and wanted value of each metric.
+/// Returns current and target value of each metric.
 pub(super) fn autoscaler_targets(row: &Row<'_>) -> Value {
     let mut targets: Vec<String> = Vec::new();
-    // The first version knew one metric only.
+    // autoscaling/v1 has a single metric.
     if let Some(target) = row.object.pointer("/spec/targetCPUUtilizationPercentage") {
         let current = row.object.pointer("/status/currentCPUUtilizationPercentage");
         let current = current.map_or("<unknown>".to_owned(), |current| format!("{current}%"));
@@ -219,7 +219,7 @@ fn target_of(metric: &Value, status: Option<&Value>) -> String {
     }
 }
 
-/// A quantity may be sent as a number.
+/// Formats a quantity, which can be a number.
 pub(super) fn quantity(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -228,7 +228,7 @@ pub(super) fn quantity(value: &Value) -> String {
     }
 }
 
-/// How many of each resource of a list of quantities; 0 where there is none.
+/// Returns a quantity; 0 if there is none.
 pub(super) fn quantity_at(object: &Value, pointer: &str) -> String {
     object.pointer(pointer).map_or("0".to_owned(), quantity)
 }

@@ -1,5 +1,5 @@
-//! A HorizontalPodAutoscaler in the words of its two versions. What autoscaling/v1 has no field for, it shows in
-//! annotations, in forms of its own.
+//! Conversion of HorizontalPodAutoscalers between autoscaling/v1 and v2. v1 keeps fields it does not have in annotations, in
+//! formats of their own.
 //!
 //! Source: kubernetes `pkg/apis/autoscaling/v1/conversion.go`, `pkg/apis/autoscaling/annotations.go`.
 
@@ -11,13 +11,13 @@ const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 
-/// Of a source of metrics: its field in v1, where it is in v2, and what v1 says where v2 says nothing.
+/// Fields of a metric source: the field in v1, its path in v2, and its default in v1.
 type Fields = &'static [(&'static str, &'static [&'static str], Option<&'static str>)];
 
 const NAME: &[&str] = &["metric", "name"];
 const SELECTOR: &[&str] = &["metric", "selector"];
 
-/// What metrics should be.
+/// Fields of metric targets.
 const TARGETS: [(&str, Fields); 5] = {
     const UTILIZATION: &[&str] = &["target", "averageUtilization"];
     const AVERAGE: &[&str] = &["target", "averageValue"];
@@ -70,7 +70,7 @@ const TARGETS: [(&str, Fields); 5] = {
     ]
 };
 
-/// What they are.
+/// Fields of current metrics.
 const CURRENTS: [(&str, Fields); 5] = {
     const UTILIZATION: &[&str] = &["current", "averageUtilization"];
     const AVERAGE: &[&str] = &["current", "averageValue"];
@@ -123,7 +123,7 @@ const CURRENTS: [(&str, Fields); 5] = {
     ]
 };
 
-/// In the words of autoscaling/v1.
+/// Converts to autoscaling/v1.
 pub(super) fn to_v1(mut object: Value) -> Value {
     let mut annotations = Map::new();
     let metrics = taken(&mut object, "spec", "metrics");
@@ -170,7 +170,7 @@ pub(super) fn to_v1(mut object: Value) -> Value {
     object
 }
 
-/// In the words of autoscaling/v2. An annotation that cannot be read is left out.
+/// Converts to autoscaling/v2. An annotation that cannot be decoded is ignored.
 pub(super) fn to_v2(mut object: Value) -> Value {
     let mut said = |name: &str| -> Option<Value> {
         let annotations = object["metadata"]["annotations"].as_object_mut()?;
@@ -215,7 +215,7 @@ pub(super) fn to_v2(mut object: Value) -> Value {
     object
 }
 
-/// A metric as v1 writes it.
+/// Converts a metric to v1.
 fn old(metric: &Value, sources: &[(&str, Fields)]) -> Value {
     let mut shown = json!({ "type": metric["type"] });
     for (source, fields) in sources.iter().filter(|(source, _)| metric[*source].is_object()) {
@@ -231,7 +231,7 @@ fn old(metric: &Value, sources: &[(&str, Fields)]) -> Value {
     shown
 }
 
-/// A metric as v2 writes it.
+/// Converts a metric to v2.
 fn new(metric: &Value, sources: &[(&str, Fields)]) -> Value {
     let mut shown = json!({ "type": metric["type"] });
     for (source, fields) in sources.iter().filter(|(source, _)| metric[*source].is_object()) {
@@ -258,7 +258,7 @@ fn new(metric: &Value, sources: &[(&str, Fields)]) -> Value {
     shown
 }
 
-/// The behavior in the names of the server's own structs, every field said.
+/// Converts the behavior to the field names of the internal structs, with all fields present.
 fn internal_behavior(behavior: &Value) -> Value {
     let rules = |rules: &Value| {
         if rules.is_null() {
@@ -280,7 +280,7 @@ fn internal_behavior(behavior: &Value) -> Value {
     json!({ "ScaleUp": rules(&behavior["scaleUp"]), "ScaleDown": rules(&behavior["scaleDown"]) })
 }
 
-/// The same in the names of the API, without what says nothing.
+/// Converts the behavior to the field names of the API, without empty fields.
 fn outer_behavior(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -296,7 +296,7 @@ fn outer_behavior(value: &Value) -> Value {
     }
 }
 
-/// The utilization of the cpu, if that is what the first metric of the cpu is about.
+/// Returns the utilization of the first CPU metric, if it has one.
 fn of_cpu<'a>(metrics: &'a [Value], what: &str) -> Option<&'a Value> {
     let cpu = metrics.iter().find(|metric| is_cpu(metric))?;
     Some(&cpu["resource"][what]["averageUtilization"]).filter(|value| !value.is_null())
@@ -320,7 +320,7 @@ fn text(value: &Value) -> String {
     String::from_utf8(encode_json(value)).expect("JSON is UTF-8")
 }
 
-/// A field of a part of the object, taken out; null where there is none.
+/// Removes and returns a field of a part of the object; null if there is none.
 fn taken(object: &mut Value, part: &str, field: &str) -> Value {
     let fields = object.get_mut(part).and_then(Value::as_object_mut);
     fields

@@ -1,13 +1,12 @@
-//! Fields that are said under two names, an old one and the one that took its place: whichever a writer says, the server
-//! gives out both.
+//! Fields with a deprecated and a current name: kube-apiserver returns both, whichever was set.
 //!
-//! It must not know which of the two was written last: one of them always wins.
+//! It must not know which of the two was written last: one of them always takes precedence.
 //!
 //! Source: Kubernetes `pkg/apis/core/v1/conversion.go`.
 
 use serde_json::{Map, Value, json};
 
-/// Makes the two names of a struct's field say the same.
+/// Sets both names of each such field of a struct to the same value.
 pub(super) fn settle(name: &str, object: &mut Map<String, Value>) {
     match name {
         "core/v1.PodSpec" => {
@@ -29,7 +28,7 @@ pub(super) fn settle(name: &str, object: &mut Map<String, Value>) {
     }
 }
 
-/// `one` is the first of `all`, and decides where they differ.
+/// Makes `one` the first item of `all`. `one` takes precedence.
 fn first_of(
     object: &mut Map<String, Value>,
     one: &str,

@@ -1,5 +1,5 @@
-//! The fields of objects: which one has, which two objects differ in, and how objects are merged and pruned. Lists are
-//! taken apart where the schema says how (`x-kubernetes-list-type`).
+//! Field sets of objects: the set of an object, the differences of two, merging and pruning. Lists are split into items
+//! according to the schema (`x-kubernetes-list-type`).
 //!
 //! Source: structured-merge-diff `typed`.
 
@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 use super::set::{Fields, Path};
 use crate::schema::{Schema, Shape};
 
-/// What two objects differ in.
+/// Differences between two objects.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// What is new or has another value.
+    /// Added and changed fields.
     pub(super) written: Fields,
     pub(super) removed: Fields,
 }
 
-/// A path as messages show it: `.spec.containers[name="c"].image`.
+/// Formats a path as in messages: `.spec.containers[name="c"].image`.
 pub(super) fn shown(path: &Path) -> String {
     path.iter()
         .map(|element| match element.split_once(':') {
@@ -30,7 +30,7 @@ pub(super) fn shown(path: &Path) -> String {
         .collect()
 }
 
-/// `{"name":"c"}` as `[name="c"]`.
+/// Formats `{"name":"c"}` as `[name="c"]`.
 pub(super) fn shown_keys(keys: &str) -> String {
     let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
     let keys: Vec<String> = keys
@@ -40,22 +40,22 @@ pub(super) fn shown_keys(keys: &str) -> String {
     format!("[{}]", keys.join(","))
 }
 
-/// What a place holds, as owners see it.
+/// Parts of a value that have managers.
 pub(super) enum Parts<'v> {
-    /// It is owned as a whole.
+    /// None: the value is atomic.
     Leaf,
-    /// By name.
+    /// Entries by name.
     Entries(&'v Map<String, Value>),
-    /// By element.
+    /// Items by path element.
     Items(Vec<(String, &'v Value)>),
 }
 
-/// What tells a part from the others.
+/// Identity of a part.
 #[derive(Clone, Copy)]
 enum Name<'a> {
-    /// The name of an entry.
+    /// Name of an entry.
     Entry(&'a str),
-    /// The element of an item.
+    /// Path element of an item.
     Item(&'a str),
 }
 
@@ -74,7 +74,7 @@ impl<'v> Parts<'v> {
         }
     }
 
-    /// The same, to be looked up.
+    /// Returns an index of the parts.
     fn by_name(&self) -> ByName<'_, 'v> {
         match self {
             Self::Leaf => ByName::Nothing,
@@ -84,7 +84,7 @@ impl<'v> Parts<'v> {
     }
 }
 
-/// Parts by their names.
+/// Index of parts.
 enum ByName<'i, 'v> {
     Nothing,
     Entries(&'v Map<String, Value>),
@@ -122,7 +122,7 @@ impl Name<'_> {
     }
 }
 
-/// Takes a value apart.
+/// Splits a value into parts.
 pub(super) fn parts<'v>(schema: Option<&Schema>, value: &'v Value) -> Parts<'v> {
     let atomic = schema.is_some_and(Schema::is_atomic);
     match value {
@@ -141,7 +141,7 @@ pub(super) fn parts<'v>(schema: Option<&Schema>, value: &'v Value) -> Parts<'v> 
     }
 }
 
-/// `k:{"name":"c"}`; a key that is not said has its default.
+/// Returns the path element of an item by its keys, `k:{"name":"c"}`; an absent key has its default.
 fn key_element(schema: Option<&Schema>, item: &Value) -> String {
     let mut keys = Map::new();
     let of_item = schema.and_then(Schema::items);
@@ -159,14 +159,14 @@ fn key_element(schema: Option<&Schema>, item: &Value) -> String {
     format!("k:{}", Value::Object(keys))
 }
 
-/// The fields an object says.
+/// Returns the field set of an object.
 pub(super) fn of(schema: Option<&Schema>, value: &Value) -> Fields {
     let mut fields = Fields::default();
     let parts = parts(schema, value);
     if let Parts::Leaf = parts {
         return Fields::place();
     }
-    // Only the entries of a map are there by themselves; a struct's fields always are.
+    // Entries of a map are in the set themselves even if empty; fields of a struct always.
     let is_struct = schema.is_some_and(|schema| schema.shape() == Shape::Object);
     for (name, value) in parts.named() {
         let below = name.schema(schema);
@@ -191,7 +191,7 @@ pub(super) fn of(schema: Option<&Schema>, value: &Value) -> Fields {
     fields
 }
 
-/// What is different in `new`.
+/// Returns the differences of `new` from `old`.
 pub(super) fn compare(schema: Option<&Schema>, old: &Value, new: &Value) -> Changes {
     differ(schema, Some(old), Some(new))
 }
@@ -230,7 +230,7 @@ fn differ(schema: Option<&Schema>, old: Option<&Value>, new: Option<&Value>) -> 
     changes
 }
 
-/// `live` with what `config` says.
+/// Merges `config` into `live`.
 pub(super) fn merge(schema: Option<&Schema>, live: Option<&Value>, config: &Value) -> Value {
     let Some(live) = live else { return config.clone() };
     match (parts(schema, live), parts(schema, config)) {
@@ -251,7 +251,7 @@ pub(super) fn merge(schema: Option<&Schema>, live: Option<&Value>, config: &Valu
     }
 }
 
-/// In the order of `config`; what only `live` has keeps its place before what follows it there.
+/// Merges items in the order of `config`; an item only in `live` precedes the item that follows it there.
 fn merge_items(
     schema: Option<&Schema>,
     live: &[(String, &Value)],
@@ -280,7 +280,7 @@ fn merge_items(
     merged
 }
 
-/// The items by their elements; of two with one element the first.
+/// Returns the items by their elements; the first, if two have the same.
 fn first_by_element<'i, 'v>(items: &'i [(String, &'v Value)]) -> BTreeMap<&'i str, &'v Value> {
     let backwards = items.iter().rev();
     backwards
@@ -288,7 +288,7 @@ fn first_by_element<'i, 'v>(items: &'i [(String, &'v Value)]) -> BTreeMap<&'i st
         .collect()
 }
 
-/// Takes fields out of an object, with all below them.
+/// Removes fields from an object, with everything below them.
 pub(super) fn remove(schema: Option<&Schema>, object: &mut Value, fields: &Fields) {
     if fields.is_empty() {
         return;
@@ -313,7 +313,7 @@ pub(super) fn remove(schema: Option<&Schema>, object: &mut Value, fields: &Field
     }
 }
 
-/// Stays a part, without what goes of it?
+/// Removes fields below a part. Returns whether the part itself is kept.
 fn keeps(fields: &Fields, element: &str, schema: Option<&Schema>, value: &mut Value) -> bool {
     let Some(gone) = fields.below(element) else {
         return true;

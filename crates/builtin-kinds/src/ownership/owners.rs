@@ -1,4 +1,4 @@
-//! The entries of `metadata.managedFields`.
+//! Entries of `metadata.managedFields`.
 //!
 //! Source: apimachinery `meta/v1/types.go` (`ManagedFieldsEntry`) and `util/managedfields/internal/managedfields.go`.
 
@@ -9,17 +9,17 @@ use serde_json::{Map, Value};
 
 use super::set::Fields;
 
-/// Where they stand in the metadata.
+/// Field of the metadata.
 pub(super) const FIELD: &str = "managedFields";
 
-/// How an owner came by its fields. Appliers come first.
+/// Operation of an entry. `Apply` sorts first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     Apply,
     Update,
 }
 
-/// Who owns fields, and which.
+/// An entry: a manager and its fields.
 #[derive(Debug, Clone)]
 pub(super) struct Owner {
     pub(super) manager: String,
@@ -31,7 +31,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// What tells owners apart. Appliers are one owner, whatever version they speak.
+    /// Returns the identity of an entry. With `Apply` the version is not part of it.
     fn identity(&self) -> (String, Operation, String, String) {
         let version = match self.operation {
             Operation::Apply => String::new(),
@@ -45,7 +45,7 @@ impl Owner {
         )
     }
 
-    /// As a conflict names it.
+    /// Returns the name of the manager in a conflict message.
     pub(super) fn described(&self) -> String {
         let manager = go_text::quote(&self.manager);
         let with = if self.subresource.is_empty() {
@@ -60,7 +60,7 @@ impl Owner {
     }
 }
 
-/// The owners of an object.
+/// Decodes the entries of an object.
 pub(super) fn read(object: &Value) -> Vec<Owner> {
     let metadata = object.get("metadata");
     let entries = metadata
@@ -79,7 +79,7 @@ pub(super) fn read(object: &Value) -> Vec<Owner> {
         time: entry["time"].as_str().map(str::to_owned),
         fields: Fields::read(&entry["fieldsV1"]),
     });
-    // Of two entries of one owner the first is lost, as on a real server.
+    // Of two entries with one identity the first is dropped, as in kube-apiserver.
     let mut later = BTreeSet::new();
     let mut owners: Vec<Owner> = read
         .rev()
@@ -89,7 +89,7 @@ pub(super) fn read(object: &Value) -> Vec<Owner> {
     owners
 }
 
-/// Writes them into an object, the oldest first; without those that own nothing any more.
+/// Writes entries into an object, the oldest first, without empty ones.
 pub(super) fn write(object: &mut Value, mut owners: Vec<Owner>) {
     owners.retain(|owner| !owner.fields.is_empty());
     owners.sort_by(|a, b| {

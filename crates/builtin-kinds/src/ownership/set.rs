@@ -1,7 +1,7 @@
-//! A set of fields, as a tree: what owners own, and what a write changes. It must not know objects nor schemas.
+//! Set of field paths, as a tree. It must not know objects or schemas.
 //!
-//! An element of a path is written as in FieldsV1: `f:name`, `k:{"name":"c"}` for an item by its keys, `v:"x"` for an item
-//! by itself.
+//! Path elements are written as in FieldsV1: `f:name`, `k:{"name":"c"}` for an item by its keys, `v:"x"` for an item by its
+//! value.
 //!
 //! Source: structured-merge-diff `fieldpath`.
 
@@ -10,15 +10,15 @@ use std::collections::btree_map::Entry;
 
 use serde_json::{Map, Value};
 
-/// From the top of the object.
+/// Path from the root of the object.
 pub(super) type Path = Vec<String>;
 
-/// A set of fields.
+/// A set of field paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Fields {
-    /// Is this very place in it?
+    /// Whether the root of this set is a member.
     itself: bool,
-    /// What is in it further down, by element; none of them is empty.
+    /// Members below the root, by element; none of the sets is empty.
     below: BTreeMap<String, Fields>,
 }
 
@@ -38,7 +38,7 @@ impl FromIterator<Path> for Fields {
 }
 
 impl Fields {
-    /// One place, and nothing below it.
+    /// Returns the set with only its root.
     pub(super) fn place() -> Self {
         Self {
             itself: true,
@@ -46,7 +46,7 @@ impl Fields {
         }
     }
 
-    /// From FieldsV1.
+    /// Decodes FieldsV1.
     pub(super) fn read(written: &Value) -> Self {
         let mut fields = Self::default();
         for (element, written) in written.as_object().into_iter().flatten() {
@@ -60,9 +60,9 @@ impl Fields {
         fields
     }
 
-    /// As FieldsV1.
+    /// Encodes as FieldsV1.
     pub(super) fn written(self) -> Value {
-        // What has nothing below it can only be there by itself.
+        // A set without members below its root has only the root, which needs no `.`.
         let said = self.itself && !self.below.is_empty();
         let mut tree = Map::with_capacity(self.below.len() + usize::from(said));
         if said {
@@ -78,7 +78,7 @@ impl Fields {
         !self.itself && self.below.is_empty()
     }
 
-    /// In order: the places on one level before what is below any of them.
+    /// Returns all paths: those of one level before those below it.
     pub(super) fn paths(&self) -> Vec<Path> {
         let mut paths: Vec<Path> = self.itself.then(Vec::new).into_iter().collect();
         self.collect_paths(&mut Vec::new(), &mut paths);
@@ -96,12 +96,12 @@ impl Fields {
         }
     }
 
-    /// This very place comes in.
+    /// Adds the root.
     pub(super) fn put_itself(&mut self) {
         self.itself = true;
     }
 
-    /// What is below `element` comes in.
+    /// Adds the members of `fields` below `element`.
     pub(super) fn put(&mut self, element: String, fields: Self) {
         if fields.is_empty() {
             return;
@@ -119,12 +119,12 @@ impl Fields {
         }
     }
 
-    /// Drops what is below the elements that do not count.
+    /// Removes the members below all elements that `counts` rejects.
     pub(super) fn keep(&mut self, mut counts: impl FnMut(&str) -> bool) {
         self.below.retain(|element, _| counts(element));
     }
 
-    /// The same one element further down, of which the place itself goes.
+    /// Does the same one level below `element`, and removes the path of that element itself.
     pub(super) fn keep_below(&mut self, element: &str, counts: impl FnMut(&str) -> bool) {
         if let Some(fields) = self.below.get_mut(element) {
             fields.itself = false;
@@ -158,7 +158,7 @@ impl Fields {
         common
     }
 
-    /// Is the path in it, or anything below it?
+    /// Returns whether the path or one below it is a member.
     pub(super) fn has_below(&self, path: &[String]) -> bool {
         match path.split_first() {
             None => true,
@@ -169,12 +169,12 @@ impl Fields {
         }
     }
 
-    /// Is this very place in it?
+    /// Returns whether the root is a member.
     pub(super) fn has_itself(&self) -> bool {
         self.itself
     }
 
-    /// What is in it below an element.
+    /// Returns the members below an element.
     pub(super) fn below(&self, element: &str) -> Option<&Self> {
         self.below.get(element)
     }

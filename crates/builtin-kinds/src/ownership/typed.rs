@@ -1,6 +1,6 @@
-//! Does an applied object fit its schema? Apply has words of its own for what does not.
+//! Type check of an applied configuration, whose error texts differ from those of other writes.
 //!
-//! Source: structured-merge-diff `typed/validate.go`; the recordings.
+//! Source: structured-merge-diff `typed/validate.go`; recordings of kube-apiserver.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,11 @@ use serde_json::Value;
 use super::fields::{self, Parts};
 use crate::schema::{Schema, Shape};
 
+/// Checks the types of an applied configuration.
+///
 /// # Errors
-/// Everything that does not fit, in order: `.spec.replicas: expected numeric (int or float), got string`.
+///
+/// All type errors, in order: `.spec.replicas: expected numeric (int or float), got string`.
 pub(super) fn check(schema: Option<&Schema>, config: &Value) -> Result<(), Vec<String>> {
     let mut faults = Vec::new();
     if let Some(schema) = schema {

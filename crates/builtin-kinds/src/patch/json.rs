@@ -1,7 +1,6 @@
-//! JSON Patch as real servers apply it, which is not in all RFC 6902.
+//! JSON Patch as kube-apiserver applies it, which differs from RFC 6902 in places.
 //!
-//! Source: `evanphx/json-patch` v4, which kube-apiserver applies patches with; apiserver `server/config.go` for the limit
-//! of copies.
+//! Source: `evanphx/json-patch` v4, the library of kube-apiserver; apiserver `server/config.go` for the limit of copies.
 
 use apimachinery::depth::{DEPTH_MAX, TOO_DEEP};
 use apimachinery::encode::encode_json;
@@ -11,16 +10,17 @@ use serde_json::Value;
 
 use super::tree::{Container, Id, Tree};
 
-/// Bytes that all copies of a patch may have together (`JSONPatchMaxCopyBytes`, 3 MiB).
+/// Maximum bytes of all copies of a patch together (`JSONPatchMaxCopyBytes`, 3 MiB).
 const COPIED_BYTES_MAX: usize = 3 * 1024 * 1024;
 
-/// Levels that the outcome may have while nobody asked yet whose they are.
+/// Maximum depth of the result before it is decoded as its kind, which has the final limit.
 const LEVELS_MAX: usize = DEPTH_MAX * 2;
 
-/// Applies the operations one after the other.
+/// Applies the operations in order.
 ///
 /// # Errors
-/// Why the first operation that fails does, or why the outcome cannot be had.
+///
+/// The error of the first operation that fails, or of a result above a limit.
 pub(super) fn apply(object: Value, operations: &[PatchOperation]) -> Result<Value, String> {
     let mut tree = Tree::new();
     let root = tree.put(object);
@@ -45,14 +45,14 @@ struct Document {
     copied_bytes: usize,
 }
 
-/// Where a path ends.
+/// Target of a path: a container and a key in it.
 struct Target {
     holder: Container,
     key: String,
 }
 
 impl Document {
-    /// `None`: it cannot be carried out.
+    /// Applies an operation. `None`: it fails.
     fn apply(&mut self, operation: &PatchOperation) -> Option<()> {
         match operation {
             PatchOperation::Add(add) => {
@@ -89,7 +89,7 @@ impl Document {
                 let from = self.target(&change.from)?;
                 let source = self.get(&from)?;
                 let target = self.target(&change.path)?;
-                // What an object does not have is null.
+                // A missing field of an object is null.
                 let copy = source.map_or(Some(Value::Null), |id| self.tree.copied(id, LEVELS_MAX))?;
                 self.copied_bytes += encode_json(&copy).len();
                 if self.copied_bytes > COPIED_BYTES_MAX {
@@ -103,8 +103,8 @@ impl Document {
                     return self.tree.equals(self.root, &test.value).then_some(());
                 }
                 let target = self.target(&test.path)?;
-                // What an object does not have equals null. Controllers ask in this way whether they are the first, for
-                // instance to write a finalizer (kube-runtime's `finalizer`).
+                // A missing field of an object equals null. Controllers use such a test before they write the first finalizer
+                // (kube-runtime's `finalizer`).
                 let equal = match self.get(&target)? {
                     None => test.value.is_null(),
                     Some(id) => self.tree.equals(id, &test.value),
@@ -126,7 +126,8 @@ impl Document {
         Some(Target { holder, key })
     }
 
-    /// What stands there: `Some(None)`, if an object has no such field, or null under it; `None`: a list has no such item.
+    /// Returns the value at the target: `Some(None)` if an object has no such field or it is null; `None` if a list has no
+    /// such item.
     fn get(&mut self, target: &Target) -> Option<Option<Id>> {
         match target.holder {
             Container::Object(id) => {
@@ -148,7 +149,7 @@ impl Document {
             }
             Container::List(id) => {
                 let items = self.tree.items(id)?;
-                // Negative ones count from behind the end.
+                // Negative indices count from the end.
                 let at = match target.key.as_str() {
                     "-" => items.len(),
                     key => index(key, items.len() + 1)?,
@@ -159,7 +160,7 @@ impl Document {
         Some(())
     }
 
-    /// Puts what is to replace something also where an object has nothing yet, as if it were added.
+    /// Replaces a value; in an object a missing field is added.
     fn replace(&mut self, target: &Target, value: Id) -> Option<()> {
         match target.holder {
             Container::Object(_) => self.add(target, value),
@@ -185,7 +186,7 @@ impl Document {
     }
 }
 
-/// The index that a key is in a list of this length; negative ones count from its end.
+/// Parses a key as index of a list of this length; negative ones count from its end.
 fn index(key: &str, length: usize) -> Option<usize> {
     let index: i64 = key.parse().ok()?;
     let length = i64::try_from(length).ok()?;

@@ -1,7 +1,5 @@
-//! Strategic merge patches: a merge patch that knows which lists are merged, and by which key.
-//!
-//! What it knows comes from the schema of the kind. Whether the outcome is an object of the kind is
-//! decided elsewhere.
+//! Strategic merge patch: a merge patch that merges some lists by a key, according to the schema of the kind. The result is
+//! decoded as its kind elsewhere.
 //!
 //! Source: "Update API Objects in Place Using kubectl patch"; community design `strategic-merge-patch.md` for `$patch`,
 //! `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`.
@@ -19,10 +17,11 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
 const ELEMENT_ORDER: &str = "$setElementOrder/";
 
-/// Changes `object` as `patch` says.
+/// Applies `patch` to `object`.
 ///
 /// # Errors
-/// 400 for a directive in the wrong form, 500 (as the real server has it) for one that cannot be carried out.
+///
+/// 400 for an invalid directive, 500 (as in kube-apiserver) for one that cannot be applied.
 pub(super) fn merge(
     schema: Option<&Schema>,
     object: &mut Map<String, Value>,
@@ -98,14 +97,14 @@ fn merge_object(
             }
         }
     }
-    // All at once: each removal alone moves what is behind it.
+    // All at once: each removal alone moves the items after it.
     if !removed.is_empty() {
         object.retain(|name, _| !removed.contains(name));
     }
     Ok(())
 }
 
-/// Of what is there, only what is listed stays; what is changed must be listed.
+/// Removes the fields that `$retainKeys` does not list; the fields of the patch must be in the list.
 fn retain(object: &mut Map<String, Value>, patch: &Map<String, Value>, kept: &Value) -> Result<(), Status> {
     let malformed = || Status::bad_request("invalid patch format of retainKeys");
     let kept = kept.as_array().ok_or_else(malformed)?;
@@ -120,7 +119,7 @@ fn retain(object: &mut Map<String, Value>, patch: &Map<String, Value>, kept: &Va
     Ok(())
 }
 
-/// Merges `items` into the list `name`, with what the directives beside it say.
+/// Merges `items` into the list `name`, according to the directives for that list.
 fn merge_list_at(
     schema: Option<&Schema>,
     object: &mut Map<String, Value>,
@@ -155,9 +154,9 @@ fn merge_list_at(
     Ok(())
 }
 
-/// A list that is merged.
+/// A list with merge strategy.
 struct List<'a> {
-    /// What tells its items apart; `None`: they themselves.
+    /// Merge key; `None`: the items are compared as a whole.
     key: Option<&'a str>,
     items: Option<&'a Schema>,
 }
@@ -229,7 +228,7 @@ impl List<'_> {
         self.ordered(merged, &order, &live)
     }
 
-    /// What tells the item apart.
+    /// Returns the merge key of an item.
     fn identity<'v>(&self, item: &'v Value) -> Result<&'v Value, Status> {
         let Some(key) = self.key else { return Ok(item) };
         item.get(key).ok_or_else(|| {
@@ -238,7 +237,7 @@ impl List<'_> {
         })
     }
 
-    /// The patch's own items must come in the order it asks for.
+    /// Checks that the items of the patch are in the order of `$setElementOrder`.
     fn check_order(&self, items: &[&Value], order: &[Value]) -> Result<(), Status> {
         let mut rest = order.iter();
         for item in items {
@@ -260,7 +259,7 @@ impl List<'_> {
         Ok(())
     }
 
-    /// What is in `order` in that order; among it the others, each before the first that comes after it in `live`.
+    /// Sorts items in `order` accordingly; each of the others precedes the first item that follows it in `live`.
     fn ordered(&self, merged: Vec<Value>, order: &[Value], live: &[Value]) -> Result<Vec<Value>, Status> {
         let places = |list: &[Value]| {
             let backwards = list.iter().cloned().enumerate().rev();
@@ -295,7 +294,7 @@ impl List<'_> {
     }
 }
 
-/// What is new needs no directives, and has no nulls.
+/// Removes directives and nulls from a new value.
 fn drop_directives(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,5 +1,5 @@
-//! A document while a JSON Patch is applied to it: a value is taken apart where a path goes through it, and nowhere else.
-//! Moving a value costs nothing, and inserting into a long list does not move what is behind it.
+//! Document during the application of a JSON Patch: values are split into nodes only along the paths of operations. Moving a
+//! value costs nothing, and inserting into a long list does not move all items after it.
 //!
 //! It must not know operations.
 //!
@@ -10,26 +10,26 @@ use std::collections::BTreeMap;
 use apimachinery::depth::is_deeper_than;
 use serde_json::Value;
 
-/// Place of a node in [`Tree::nodes`].
+/// Index of a node in [`Tree::nodes`].
 pub(super) type Id = usize;
 
-/// A document.
+/// A document as a tree of nodes.
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// Nodes that were taken out of the document stay here until its end: nothing is dropped by recursion.
+    /// Removed nodes are dropped together with the tree, so that no drop recurses.
     nodes: Vec<Node>,
 }
 
 #[derive(Debug)]
 enum Node {
-    /// Not taken apart.
+    /// Not split.
     Whole(Value),
-    /// Sorted, as Go writes what it took apart.
+    /// Sorted, as Go encodes the nodes it has decoded.
     Object(BTreeMap<String, Id>),
     List(Chunks),
 }
 
-/// What an operation works on: a map or a list.
+/// Operand of an operation: a map or a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Container {
     Object(Id),
@@ -46,7 +46,7 @@ impl Tree {
         self.nodes.len() - 1
     }
 
-    /// The node as a map or list, taken apart if it is not yet; `None`: it is neither.
+    /// Returns the node as a map or list, splitting it if necessary; `None` if it is neither.
     pub(super) fn container(&mut self, id: Id) -> Option<Container> {
         let value = match &mut self.nodes[id] {
             Node::Object(_) => return Some(Container::Object(id)),
@@ -90,7 +90,7 @@ impl Tree {
         }
     }
 
-    /// A copy of a node as a value; `None`: it has more levels than these.
+    /// Returns a copy of a node as a value; `None` if it is deeper than `levels`.
     pub(super) fn copied(&self, id: Id, levels: usize) -> Option<Value> {
         match &self.nodes[id] {
             Node::Whole(value) => (!is_deeper_than(value, levels)).then(|| value.clone()),
@@ -109,7 +109,7 @@ impl Tree {
         }
     }
 
-    /// The same for the document itself, which is not needed any more.
+    /// Returns the document as a value; `None` if it is deeper than `levels`.
     pub(super) fn into_value(mut self, id: Id, levels: usize) -> Option<Value> {
         self.taken(id, levels)
     }
@@ -132,7 +132,7 @@ impl Tree {
         }
     }
 
-    /// Is the node this value? It costs no more than to read the value.
+    /// Returns whether the node equals the value, at the cost of reading the value.
     pub(super) fn equals(&self, id: Id, value: &Value) -> bool {
         match (&self.nodes[id], value) {
             (Node::Whole(whole), value) => whole == value,
@@ -151,14 +151,14 @@ impl Tree {
     }
 }
 
-/// A list in pieces.
+/// List in chunks.
 #[derive(Debug)]
 pub(super) struct Chunks {
     chunks: Vec<Vec<Id>>,
     length: usize,
 }
 
-/// A piece is cut in two when it is twice as long.
+/// Half of the length at which a chunk is split.
 const CHUNK: usize = 512;
 
 impl Chunks {
@@ -177,7 +177,7 @@ impl Chunks {
         self.chunks.iter().flatten().copied()
     }
 
-    /// The piece that has the item, and where in it.
+    /// Returns the chunk of an item, and the index in the chunk.
     fn find(&self, mut index: usize) -> Option<(usize, usize)> {
         for (nth, chunk) in self.chunks.iter().enumerate() {
             if index < chunk.len() {
@@ -198,7 +198,7 @@ impl Chunks {
         }
     }
 
-    /// Puts an item before that of this index; one that nobody has is the end.
+    /// Inserts an item before the one at `index`; a larger index appends.
     pub(super) fn insert(&mut self, index: usize, id: Id) {
         if self.chunks.is_empty() {
             self.chunks.push(Vec::new());

@@ -1,4 +1,4 @@
-//! What can be read from the published types and from definitions.
+//! Tests of schemas from published types and from definitions.
 
 use apimachinery::Version;
 use apimachinery::kind::ApiResource;

@@ -1,33 +1,33 @@
-//! What a strict reader finds wrong with a body, remembered in the order it came. It must not know what is read.
+//! Errors of strict decoding, in the order found. It must not know what is decoded.
 //!
 //! Source: sigs.k8s.io/json `kubernetes_patch.go` (`saveStrictError`).
 
 use std::fmt;
 
-/// Fields that nobody knows or that come twice, the first [`PROBLEMS_MAX`] of them.
+/// Unknown and duplicate fields, at most [`PROBLEMS_MAX`].
 #[derive(Default)]
 pub(super) struct Problems(Vec<String>);
 
-/// How many a real server remembers (sigs.k8s.io/json `saveStrictError`).
+/// Maximum in kube-apiserver (sigs.k8s.io/json `saveStrictError`).
 const PROBLEMS_MAX: usize = 100;
 
 impl Problems {
-    /// All of them, in order.
+    /// Returns all errors, in order.
     pub(super) fn into_texts(self) -> Vec<String> {
         self.0
     }
 
-    /// How many there are, for [`Self::insert`].
+    /// Returns their number, for [`Self::insert`].
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// A problem of the field at this place; the same twice is one.
+    /// Adds an error for the field at `path`, unless it exists already.
     pub(super) fn push(&mut self, what: &str, path: &dyn fmt::Display) {
         self.insert(self.len(), what, path);
     }
 
-    /// The same, before what came since there were so many.
+    /// Inserts an error at index `before`.
     pub(super) fn insert(&mut self, before: usize, what: &str, path: &dyn fmt::Display) {
         if before >= PROBLEMS_MAX {
             return;

@@ -1,9 +1,9 @@
-//! Built-in kinds out of protobuf: the message that a typed Go client sends, as the JSON it stands for.
+//! Decoder of built-in kinds in protobuf, as typed Go clients send them, to JSON.
 //!
-//! Go's generated code writes fields that are no pointers even where they are empty; what of them stays, `conform`
-//! decides afterwards, as it does for JSON. Numbers that a struct does not have are passed over, as Go does.
+//! Generated Go code encodes fields that are not pointers even if they are empty; `conform` decides afterwards which are
+//! kept, as for JSON. Unknown field numbers are skipped, as in Go.
 //!
-//! Source: "Encoding" (Protocol Buffers documentation); the types that write themselves in apimachinery:
+//! Source: "Encoding" (Protocol Buffers documentation); types with their own encoding in apimachinery:
 //! `meta/v1/time_proto.go`, `util/intstr/generated.proto`, `api/resource/generated.proto`, `runtime/generated.proto`.
 
 use std::ops::Range;
@@ -18,10 +18,11 @@ use super::{Field, Shape, Struct, Type, of, types};
 
 mod schema;
 
-/// The object in a message of its kind, without `apiVersion` and `kind`, which are in the envelope.
+/// Decodes a message of this kind, without `apiVersion` and `kind`, which are in the envelope.
 ///
 /// # Errors
-/// Why it is none. Custom resources have no messages.
+///
+/// The message is invalid, or the kind is a custom resource, which has no messages.
 pub fn from_protobuf(kind: &ApiResource, message: &[u8]) -> Result<Map<String, Value>, String> {
     let known = of(kind).ok_or_else(|| format!("{} has no protobuf", kind.kind))?;
     let mut object = Map::new();
@@ -29,7 +30,7 @@ pub fn from_protobuf(kind: &ApiResource, message: &[u8]) -> Result<Map<String, V
     Ok(object)
 }
 
-/// The fields of a struct, or of a message it embeds: those whose numbers begin with `within`.
+/// Decodes the fields of a struct, or of an embedded message: those whose numbers begin with `within`.
 fn fields(
     known: &'static Struct,
     within: &str,
@@ -56,10 +57,10 @@ fn fields(
     Ok(())
 }
 
-/// The field of a definition that JSON takes as it comes.
+/// Field of a definition that is not decoded by a struct.
 const SCHEMA: &str = "openAPIV3Schema";
 
-/// One occurrence of a field: lists and maps grow by it.
+/// Sets a field from one occurrence in the message; lists and maps grow by it.
 fn set(field: &Field, wire: &Wire<'_>, out: &mut Map<String, Value>) -> Result<(), String> {
     match &field.holds.target().shape {
         Shape::List(items) => {
@@ -104,7 +105,7 @@ fn map_entry(values: &Type, wire: &Wire<'_>) -> Result<(String, Value), String> 
     let Wire::Bytes(entry) = wire else {
         return Err(wrong_wire());
     };
-    // An empty value may be left out.
+    // An empty value can be omitted.
     let (mut key, mut held) = (String::new(), value(values, &Wire::Bytes(&[]))?);
     for entry in entries(entry) {
         match entry? {
@@ -133,7 +134,7 @@ fn value(of: &Type, wire: &Wire<'_>) -> Result<Value, String> {
             fields(&types().structs[*index], "", message, &mut out)?;
             Ok(Value::Object(out))
         }
-        // A list where only one value may stand is a message of its own, with the items as its first field.
+        // A list inside a type that is not repeated is a separate message, with the items as its first field.
         (Shape::List(items), Wire::Bytes(message)) => {
             let items: Result<_, _> = entries(message)
                 .map(|entry| entry.and_then(|(_, wire)| value(items, &wire)))
@@ -144,10 +145,10 @@ fn value(of: &Type, wire: &Wire<'_>) -> Result<Value, String> {
     }
 }
 
-/// Seconds since 1970 of the years 1 to 9999, which RFC 3339 can write.
+/// Seconds since 1970 of the years 1 to 9999, the range of RFC 3339.
 const WRITABLE: Range<i64> = -62_135_596_800..253_402_300_800;
 
-/// `Timestamp{seconds=1, nanos=2}`; without content, no time at all.
+/// Decodes `Timestamp{seconds=1, nanos=2}`; an empty message is a null time.
 fn time(message: &[u8], micro: bool) -> Result<Value, String> {
     if message.is_empty() {
         return Ok(Value::Null);
@@ -172,7 +173,7 @@ fn time(message: &[u8], micro: bool) -> Result<Value, String> {
     })
 }
 
-/// `IntOrString{type=1, intVal=2, strVal=3}`, where type 1 is a text.
+/// Decodes `IntOrString{type=1, intVal=2, strVal=3}`; type 1 is a string.
 fn int_or_string(message: &[u8]) -> Result<Value, String> {
     let (mut is_text, mut number, mut words) = (false, 0, String::new());
     for entry in entries(message) {
@@ -186,7 +187,7 @@ fn int_or_string(message: &[u8]) -> Result<Value, String> {
     Ok(if is_text { words.into() } else { number.into() })
 }
 
-/// JSON within a message: `RawExtension`, `FieldsV1`, `JSON`.
+/// Decodes JSON inside a message: `RawExtension`, `FieldsV1`, `JSON`.
 fn raw(message: &[u8]) -> Result<Value, String> {
     match entries(message).next().transpose()? {
         Some((1, Wire::Bytes(json))) if !json.is_empty() => {
@@ -211,7 +212,7 @@ fn wrong_wire() -> String {
     "proto: wrong wireType".to_owned()
 }
 
-/// What a field holds before its type is known.
+/// Value of a field before its type is known.
 enum Wire<'a> {
     Varint(u64),
     Fixed64(u64),
@@ -219,7 +220,7 @@ enum Wire<'a> {
     Fixed32,
 }
 
-/// The fields of a message, in the order they come. After an error there are none.
+/// Returns the fields of a message in order. Iteration ends after an error.
 fn entries(mut rest: &[u8]) -> impl Iterator<Item = Result<(u64, Wire<'_>), String>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -280,7 +281,7 @@ mod tests {
         from_protobuf(kind, message).map(Value::Object)
     }
 
-    /// A field of a message within.
+    /// Encodes a field that contains a message.
     fn within(number: u8, message: &[u8]) -> Vec<u8> {
         let length = u8::try_from(message.len()).unwrap();
         [&[number << 3 | 2, length], message].concat()

@@ -1,13 +1,12 @@
-//! Quantities: how a server writes them, how much they are, and what they come to together.
+//! Quantities: canonical form, value, sum and difference.
 //!
-//! It must not know what there is so much of.
+//! It must not know resources.
 //!
 //! Source: apimachinery `api/resource/quantity.go`.
 
 use serde_json::Value;
 
-/// A quantity as the server writes it: a number as text, otherwise as it came; what is finer than this power of ten is
-/// rounded up.
+/// Returns the canonical form of a quantity; digits below 10^`finest` are rounded up. A number is formatted as a string.
 pub(super) fn quantity(value: &Value, finest: i32) -> Result<Value, String> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
@@ -24,7 +23,7 @@ pub(super) fn quantity(value: &Value, finest: i32) -> Result<Value, String> {
     }
 }
 
-/// How much a quantity is, in billionths, which is as fine as it can be; 0 where there is none.
+/// Returns the value of a quantity in billionths, the finest unit; 0 if it is invalid.
 pub fn amount(text: &str) -> i128 {
     let (number, suffix) = split(text);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -50,7 +49,7 @@ pub fn amount(text: &str) -> i128 {
     }
 }
 
-/// The sum of some quantities, in the form of the first.
+/// Returns the sum of quantities, in the format of the first.
 pub fn sum<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let (mut total, mut form) = (0_i128, "");
     for text in texts {
@@ -67,7 +66,7 @@ pub fn sum<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// What is left of a quantity without another one, in its own form; never less than nothing.
+/// Returns a quantity minus another one, in the format of the former; at least 0.
 pub fn difference(text: &str, less: &str) -> String {
     let left = amount(text).saturating_sub(amount(less));
     match left {
@@ -77,18 +76,18 @@ pub fn difference(text: &str, less: &str) -> String {
     }
 }
 
-/// Billionths of one.
+/// Billionths per unit.
 const UNIT: i128 = 1_000_000_000;
 
 const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// Digits, and what is behind them.
+/// Splits a quantity into its number and suffix.
 fn split(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')));
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// `None`: an exponent is written out.
+/// Returns the exponent of a decimal suffix; `None` for a suffix with an explicit exponent.
 fn decimal_exponent(suffix: &str) -> Option<i32> {
     let exponent = match suffix {
         "n" => -9,
@@ -106,7 +105,7 @@ fn decimal_exponent(suffix: &str) -> Option<i32> {
     Some(exponent)
 }
 
-/// The largest suffix that leaves a whole number, as `Quantity.CanonicalizeBytes` has it.
+/// Returns the canonical form: the largest suffix with an integer (`Quantity.CanonicalizeBytes`).
 fn canonical_quantity(text: &str, finest: i32) -> String {
     let (number, suffix) = split(text);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -116,7 +115,7 @@ fn canonical_quantity(text: &str, finest: i32) -> String {
     if let Some(power) = BINARY.iter().position(|known| *known == suffix) {
         return binary_quantity(text, mantissa, fraction, power + 1);
     }
-    // Written with an exponent, it stays so.
+    // The format with an exponent is kept.
     let Some(exponent) = decimal_exponent(suffix) else {
         return text.to_owned();
     };
@@ -172,11 +171,11 @@ fn binary_quantity(text: &str, mantissa: i128, fraction: &str, power: usize) -> 
         bytes /= 1024;
         power += 1;
     }
-    // Small numbers without a binary factor are written as decimal ones.
+    // Small numbers without a binary factor are formatted as decimal.
     format!("{bytes}{}", ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power])
 }
 
-/// Is this text a quantity?
+/// Returns whether the text is a quantity.
 pub(crate) fn is_quantity(text: &str) -> bool {
     let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     let digits = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');

@@ -1,8 +1,8 @@
-//! An object as a real server writes it after it has read it into its struct: fields in order, unknown ones gone, empty
-//! ones left out or there, as the struct says; Go's words for what does not fit, and what a strict reader finds beside:
-//! fields that nobody knows and fields that come twice, in the order they come.
+//! Decoder of objects into the form kube-apiserver encodes them in: fields in the order of their struct, unknown ones
+//! dropped, empty ones omitted or present according to the struct. It returns Go's messages for values of the wrong type, and
+//! the unknown and duplicate fields of strict decoding, in the order found.
 //!
-//! A text is read once, from which the object comes out in its form; trees are read the same way.
+//! Text is decoded in a single pass; trees are decoded the same way.
 //!
 //! Source: Go `encoding/json` and sigs.k8s.io/json (`UnmarshalStrict`).
 
@@ -19,21 +19,23 @@ use super::quantities::quantity;
 use super::scalars::{bytes, fits, time};
 use super::{Field, Shape, Struct, Type, of, types};
 
-/// What was read.
+/// Result of decoding.
 #[derive(Debug)]
 pub struct Reading {
-    /// In the form of its kind, as far as it fits; of a custom resource, or if it is no object at all: as it came.
+    /// The object in the form of its kind, as far as its types are valid; unchanged for a custom resource, or if it is not a
+    /// map.
     pub object: Value,
-    /// `unknown field "spec.x"`, `duplicate field "spec.replicas"`.
+    /// Strict errors: `unknown field "spec.x"`, `duplicate field "spec.replicas"`.
     pub problems: Vec<String>,
-    /// Go's words for the first value that does not fit: `json: cannot unmarshal string into Go struct field …`.
+    /// Go's message for the first value of the wrong type: `json: cannot unmarshal string into Go struct field …`.
     pub misfit: Option<String>,
 }
 
-/// Reads an object of this kind.
+/// Decodes an object of this kind.
 ///
 /// # Errors
-/// What is wrong with a text that is no JSON.
+///
+/// The text is not JSON.
 pub fn read_text(kind: &ApiResource, text: &[u8], version: Version) -> Result<Reading, serde_json::Error> {
     let mut text = serde_json::Deserializer::from_slice(text);
     let read = Reader::new(version, Words::Json).read(of(kind), &mut text)?;
@@ -41,22 +43,23 @@ pub fn read_text(kind: &ApiResource, text: &[u8], version: Version) -> Result<Re
     Ok(read)
 }
 
-/// The same of a tree.
+/// Decodes a tree as an object of this kind.
 pub fn read_tree(kind: &ApiResource, object: &Value, version: Version) -> Reading {
     let reader = Reader::new(version, Words::Json);
     reader.read(of(kind), object).expect(TREES_ARE_READ)
 }
 
-/// The same of a value of the struct of this name.
+/// Decodes a value as the struct of this name.
 pub fn read_named(name: &str, value: &Value, version: Version) -> Reading {
     let reader = Reader::new(version, Words::Json);
     reader.read(super::named(name), value).expect(TREES_ARE_READ)
 }
 
-/// The object in the form of its struct; `None` for a custom resource, which stays as it is.
+/// Returns the object in the form of its struct; `None` for a custom resource, which needs no conversion.
 ///
 /// # Errors
-/// Go's words for the first value that does not fit.
+///
+/// Go's message for the first value of the wrong type.
 pub fn conform(kind: &ApiResource, object: &Value, version: Version) -> Result<Option<Value>, String> {
     if of(kind).is_none() {
         return Ok(None);
@@ -65,18 +68,19 @@ pub fn conform(kind: &ApiResource, object: &Value, version: Version) -> Result<O
     misfit.map_or(Ok(Some(object)), Err)
 }
 
-/// Does the object fit its kind? A real server makes the outcome of a strategic merge patch an object without a detour
-/// over text, and has other words for what does not fit.
+/// Checks the types of the result of a strategic merge patch, which kube-apiserver converts without encoding it, with other
+/// messages.
 ///
 /// # Errors
-/// Those words: `cannot convert int64 to string`.
+///
+/// The message: `cannot convert int64 to string`.
 pub fn restorable(kind: &ApiResource, object: &Value) -> Result<(), String> {
     let reader = Reader::new(Version::default(), Words::Unstructured);
     let read = reader.read(of(kind), object).expect(TREES_ARE_READ);
     read.misfit.map_or(Ok(()), Err)
 }
 
-/// What comes twice in a body that is no whole object; nothing where it is no JSON.
+/// Returns the duplicate fields in a body that is not a whole object; none if it is not JSON.
 pub fn duplicates(body: &[u8]) -> Vec<String> {
     let mut text = serde_json::Deserializer::from_slice(body);
     match Reader::new(Version::default(), Words::Json).read(None, &mut text) {
@@ -90,7 +94,7 @@ pub fn duplicates(body: &[u8]) -> Vec<String> {
 
 const TREES_ARE_READ: &str = "a tree of values is as JSON has it, and the reader itself refuses nothing";
 
-/// What is found on the way.
+/// State of the decoder.
 struct Reader {
     version: Version,
     words: Words,
@@ -98,7 +102,7 @@ struct Reader {
     misfit: Option<String>,
 }
 
-/// Whose words are used for what does not fit.
+/// Source of the messages for values of the wrong type.
 #[derive(Clone, Copy)]
 enum Words {
     /// `encoding/json`.
@@ -136,7 +140,7 @@ impl Reader {
         })
     }
 
-    /// The fields of a struct in order; `values` are those that were read, by their places.
+    /// Returns the fields of a struct in order; `values` are the decoded ones with their indices.
     fn written(&self, known: &Struct, mut values: Vec<(usize, Value)>) -> Value {
         values.sort_unstable_by_key(|(place, _)| *place);
         let always = known.fields.iter().filter(|field| !field.omit_empty);
@@ -152,7 +156,7 @@ impl Reader {
         Value::Object(out)
     }
 
-    /// What Go has where nothing is said.
+    /// Returns Go's zero value.
     fn zero(&self, of: &Type) -> Value {
         match &of.shape {
             Shape::Text => "".into(),
@@ -192,29 +196,29 @@ impl Reader {
     }
 }
 
-/// Where the reader is.
+/// Position of the decoder.
 struct Place<'a> {
     holds: Holds,
-    /// The struct whose field is read.
+    /// Struct of the current field.
     holder: Option<&'static Struct>,
     path: Path<'a>,
     reader: &'a mut Reader,
 }
 
-/// What is to be expected at a place.
+/// Expected type at a position.
 #[derive(Clone, Copy)]
 enum Holds {
     Anything,
-    /// An object that begins here; what is none is not looked into.
+    /// An object that begins here; other values are not decoded further.
     Object(&'static Struct),
     Of(&'static Type),
 }
 
-/// How a place is reached.
+/// Path of a position.
 #[derive(Clone, Copy)]
 enum Path<'a> {
     Top,
-    /// A field of a struct.
+    /// Field of a struct.
     Field(&'a Path<'a>, &'static str),
     Key(&'a Path<'a>, &'a str),
     Item(&'a Path<'a>, usize),
@@ -236,7 +240,7 @@ impl fmt::Display for Path<'_> {
 }
 
 impl Path<'_> {
-    /// The fields down to it, as `encoding/json` has them.
+    /// Returns the fields on the path, as `encoding/json` reports them.
     fn fields(&self) -> Vec<&'static str> {
         match self {
             Self::Top => Vec::new(),
@@ -276,7 +280,7 @@ impl<'de> Visitor<'de> for Place<'_> {
         }
         if let Some(values) = of.values() {
             let mut map = self.entries(Holds::Of(values), entries)?;
-            // Go writes maps sorted.
+            // Go encodes maps sorted.
             if !map.keys().is_sorted() {
                 map.sort_keys();
             }
@@ -332,7 +336,7 @@ impl Place<'_> {
         mut entries: A,
     ) -> Result<Value, A::Error> {
         let Self { path, reader, .. } = self;
-        // Few objects say more.
+        // Few objects have more fields.
         let mut values: Vec<(usize, Value)> = Vec::with_capacity(known.fields.len().min(8));
         while let Some(key) = entries.next_key_seed(KeyOf(known))? {
             match key {
@@ -408,7 +412,7 @@ impl Place<'_> {
         Ok(Value::Array(out))
     }
 
-    /// A value that is read before it is seen whether it fits.
+    /// Decodes a value before its type is checked.
     fn whatever<E>(self, read: impl FnOnce(Place<'_>) -> Result<Value, E>) -> Result<Value, E> {
         let value = read(Place {
             holds: Holds::Anything,
@@ -419,7 +423,7 @@ impl Place<'_> {
         Ok(self.fitted(value))
     }
 
-    /// The value as it is written here; of those that do not fit, the first is remembered.
+    /// Returns the value in its encoded form, and records the first value of the wrong type.
     fn fitted(self, value: Value) -> Value {
         let Holds::Of(of) = self.holds else { return value };
         self.fit(of, value).unwrap_or_else(|misfit| {
@@ -443,7 +447,7 @@ impl Place<'_> {
             (Shape::Time | Shape::MicroTime, Value::String(text)) => time(&text),
             (Shape::Bytes, Value::String(text)) => bytes(&text),
             (Shape::Quantity, value) => {
-                // Of resources nothing is finer than a thousandth.
+                // The finest unit of resources is a thousandth.
                 let finest = if matches!(self.path, Path::Key(..)) {
                     -3
                 } else {
@@ -459,7 +463,7 @@ impl Place<'_> {
     }
 
     fn json_misfit(&self, of: &Type, value: &Value) -> String {
-        // A number that is one, but not of this type, is shown.
+        // A valid number of another type is part of the message.
         let shown = match (&of.shape, value) {
             (Shape::Int32 | Shape::Int64 | Shape::IntOrString, Value::Number(number)) => format!(" {number}"),
             (_, _) => String::new(),
@@ -474,11 +478,11 @@ impl Place<'_> {
     }
 }
 
-/// Reads the name of a field.
+/// Decodes the name of a field.
 struct KeyOf(&'static Struct);
 
 enum Key {
-    /// The place of the field in its struct.
+    /// Index of the field in its struct.
     Field(usize),
     Unknown(String),
 }
@@ -518,7 +522,7 @@ fn unstructured_misfit(of: &Type, value: &Value) -> String {
         Shape::List(_) | Shape::Bytes => format!("cannot restore slice from {what}"),
         Shape::Map(_) => format!("cannot restore map from {what}"),
         Shape::Struct(_) => format!("cannot restore struct from: {what}"),
-        // Numbers and flags are converted among themselves, and text to neither.
+        // Numbers and booleans are converted into each other, but not to or from strings.
         Shape::Int32 | Shape::Int64 | Shape::Float | Shape::Bool if value.is_string() => {
             format!("unrecognized type: {}", of.go)
         }

@@ -1,4 +1,4 @@
-//! Numbers, times, bytes and quantities as a real server reads and writes them, and Go's words for what is none.
+//! Numbers, times, bytes and quantities as kube-apiserver decodes and encodes them, with Go's messages for invalid ones.
 //!
 //! Source: Go `encoding/json`.
 
@@ -11,7 +11,7 @@ pub(super) fn fits<T: TryFrom<i64>>(value: &Value) -> bool {
 }
 
 pub(super) fn bytes(text: &str) -> Result<Value, String> {
-    // Line breaks are passed over.
+    // Line breaks are ignored.
     let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     match STANDARD.decode(&compact) {
         Ok(_) if compact.len() == text.len() => Ok(text.into()),
@@ -23,14 +23,14 @@ pub(super) fn bytes(text: &str) -> Result<Value, String> {
     }
 }
 
-/// Where Go finds fault with what is no base64: at the first foreign character, or where the last group begins.
+/// Returns the offset of an error in base64 as Go reports it: the first invalid character, or the start of the last group.
 fn illegal_byte(text: &str) -> usize {
     let foreign = |byte: u8| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
     let whole = text.trim_end_matches('=').len() / 4 * 4;
     text.bytes().position(foreign).unwrap_or(whole)
 }
 
-/// RFC 3339, as far as a typing error would break it.
+/// Checks the format of a time (RFC 3339).
 pub(super) fn time(text: &str) -> Result<Value, String> {
     let bytes = text.as_bytes();
     let digits = |from: usize, to: usize| {

@@ -1,4 +1,4 @@
-//! How much of what a namespace may have: LimitRanges and ResourceQuotas.
+//! Validation of LimitRanges and ResourceQuotas.
 //!
 //! Source: kubernetes `pkg/apis/core/validation/validation.go` (`ValidateLimitRange`, `ValidateResourceQuota`).
 
@@ -14,7 +14,7 @@ use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::types;
 
-/// What is counted, in whole numbers.
+/// Resources whose quantities are integers.
 const COUNTED: [&str; 9] = [
     "pods",
     "resourcequotas",
@@ -27,7 +27,7 @@ const COUNTED: [&str; 9] = [
     "services.loadbalancers",
 ];
 
-/// What is measured.
+/// Resources whose quantities can be fractions.
 const MEASURED: [&str; 10] = [
     "cpu",
     "memory",
@@ -41,7 +41,7 @@ const MEASURED: [&str; 10] = [
     "limits.ephemeral-storage",
 ];
 
-/// One line of a LimitRange.
+/// Validates an item of a LimitRange.
 pub(super) fn limit(place: &Place<'_>, found: &mut ErrorList) {
     let (kind, version) = (place.text("type"), place.version);
     let at = place.at("type");
@@ -123,7 +123,7 @@ fn is_quota(name: &str) -> bool {
     COUNTED.contains(&name) || MEASURED.contains(&name) || huge
 }
 
-/// The least, what is given, and the most of one resource.
+/// Validates that minimum, defaults and maximum of one resource are in ascending order.
 fn in_order(place: &Place<'_>, name: &str, found: &mut ErrorList) {
     let said = |field: &str| {
         let pod = place.text("type") == "Pod" && field.starts_with("default");
@@ -179,7 +179,7 @@ fn in_order(place: &Place<'_>, name: &str, found: &mut ErrorList) {
     }
 }
 
-/// What a ResourceQuota allows.
+/// Validates the hard limits and scopes of a ResourceQuota.
 pub(super) fn quota(place: &Place<'_>, found: &mut ErrorList) {
     for (name, amount) in place.value["hard"].as_object().into_iter().flatten() {
         let at = place.at(&format!("hard[{name}]"));

@@ -1,4 +1,4 @@
-//! By what an autoscaler decides, and how fast.
+//! Validation of HorizontalPodAutoscalers: metrics and scaling behaviour.
 //!
 //! Source: kubernetes `pkg/apis/autoscaling/validation/validation.go`.
 
@@ -9,7 +9,7 @@ use super::place::Place;
 use crate::error_list::ErrorList;
 use crate::types;
 
-/// Types of metrics, and the field with the rest.
+/// Types of metrics, and the field of each.
 const SOURCES: [(&str, &str); 5] = [
     ("ContainerResource", "containerResource"),
     ("External", "external"),
@@ -18,7 +18,7 @@ const SOURCES: [(&str, &str); 5] = [
     ("Resource", "resource"),
 ];
 
-/// What is scaled is of a group, and says which.
+/// Validates that the version of the scale target has a group.
 pub(super) fn target_version(place: &Place<'_>, found: &mut ErrorList) {
     let target = &place.value["scaleTargetRef"];
     let version = target["apiVersion"].as_str().unwrap_or_default();
@@ -29,7 +29,7 @@ pub(super) fn target_version(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// A metric says how it is meant, and nothing else.
+/// Validates that a metric has exactly the field of its type.
 pub(super) fn metric(place: &Place<'_>, found: &mut ErrorList) {
     let kind = place.text("type");
     let types = SOURCES.map(|(kind, _)| kind);
@@ -40,7 +40,7 @@ pub(super) fn metric(place: &Place<'_>, found: &mut ErrorList) {
         found.unsupported(&place.at("type"), &kind.into(), &types);
     }
     let said = |field: &str| !place.value[field].is_null();
-    // The first of them is looked at, in the order of the server.
+    // kube-apiserver reports the first of them in this order.
     let order = ["object", "external", "pods", "resource", "containerResource"];
     if let Some(first) = order.into_iter().find(|field| said(field)) {
         source(first, &place.value[first], &place.at(first), found);
@@ -131,7 +131,7 @@ fn is_empty(value: &Value) -> bool {
     value.as_str().is_none_or(str::is_empty)
 }
 
-/// How fast it goes in one direction.
+/// Validates the scaling rules of one direction.
 pub(super) fn pace(place: &Place<'_>, found: &mut ErrorList) {
     within(
         place,
@@ -142,7 +142,7 @@ pub(super) fn pace(place: &Place<'_>, found: &mut ErrorList) {
     );
 }
 
-/// One step of it.
+/// Validates a scaling policy.
 pub(super) fn step(place: &Place<'_>, found: &mut ErrorList) {
     let positive = (1, "must be greater than zero");
     within(place, "value", positive, i64::MAX, found);

@@ -1,4 +1,4 @@
-//! What of an object must not change once it is there.
+//! Validation of updates: immutable fields.
 //!
 //! Source: the `Validate…Update` functions of kubernetes `pkg/apis/*/validation`.
 
@@ -11,7 +11,7 @@ use crate::fields::list;
 use crate::types;
 use crate::types::Struct;
 
-/// Checks `object`, which is to replace `old`; both are complete.
+/// Validates the update from `old` to `object`; both are complete.
 pub(super) fn check(known: &Struct, object: &Value, old: &Value, found: &mut ErrorList) {
     let (spec, old_spec) = (&object["spec"], &old["spec"]);
     match known.name {
@@ -56,7 +56,7 @@ fn immutable(path: &str, value: &Value, old: &Value, found: &mut ErrorList) {
     }
 }
 
-/// What calls itself immutable stays so, and as it is.
+/// Validates that an object with `immutable` set keeps it, and the fields `fields`.
 fn sealed(object: &Value, old: &Value, fields: &[&str], found: &mut ErrorList) {
     if old["immutable"] != true {
         return;
@@ -94,7 +94,7 @@ fn pod(spec: &Value, old: &Value, found: &mut ErrorList) {
         ),
         (_, _) => {}
     }
-    // A real server shows the difference behind it, in structs of its own.
+    // kube-apiserver appends a diff of its internal structs.
     if fixed(spec, old) != fixed(old, old) {
         found.forbidden(
             "spec",
@@ -105,7 +105,7 @@ fn pod(spec: &Value, old: &Value, found: &mut ErrorList) {
     }
 }
 
-/// A container that came later stays as it came.
+/// Validates an update of ephemeral containers: existing ones must not change.
 pub(super) fn ephemeral_containers(object: &Value, old: &Value, found: &mut ErrorList) {
     let containers = list(&object["spec"], "ephemeralContainers");
     for before in list(&old["spec"], "ephemeralContainers") {
@@ -119,7 +119,7 @@ pub(super) fn ephemeral_containers(object: &Value, old: &Value, found: &mut Erro
                 "spec.ephemeralContainers",
                 &format!("{what} may not be removed\n"),
             ),
-            // A real server shows the difference behind it, in structs of its own.
+            // kube-apiserver appends a diff of its internal structs.
             Some(now) if now != before => found.forbidden(
                 "spec.ephemeralContainers",
                 &format!("{what} may not be changed\n"),
@@ -129,7 +129,7 @@ pub(super) fn ephemeral_containers(object: &Value, old: &Value, found: &mut Erro
     }
 }
 
-/// The spec without what may change.
+/// Returns the spec without its mutable fields.
 fn fixed(spec: &Value, old: &Value) -> Map<String, Value> {
     let mut fixed = spec.as_object().cloned().unwrap_or_default();
     let grace = |spec: &Value| spec["terminationGracePeriodSeconds"].as_i64();
@@ -138,7 +138,7 @@ fn fixed(spec: &Value, old: &Value) -> Map<String, Value> {
     fixed.retain(|field, _| match field.as_str() {
         "activeDeadlineSeconds" | "tolerations" | "schedulingGates" => false,
         "terminationGracePeriodSeconds" => !shortened && grace(old).is_none_or(|seconds| seconds >= 0),
-        // Where it shall run may be said more exactly as long as nobody looks for a place.
+        // Node selection can be narrowed while the pod has scheduling gates.
         "nodeSelector" | "affinity" => !gated,
         _ => true,
     });
@@ -151,7 +151,8 @@ fn fixed(spec: &Value, old: &Value) -> Map<String, Value> {
     fixed
 }
 
-/// A claim is what it is from its creation on, but for the volume it gets, and for what a bound one may ask for more.
+/// Validates an update of a claim: immutable, except for its volume and, once bound, a larger request and its attributes
+/// class.
 fn claim(object: &Value, old: &Value, found: &mut ErrorList) {
     let (spec, was) = (&object["spec"], &old["spec"]);
     let bound = object["status"]["phase"] == "Bound";
@@ -167,7 +168,7 @@ fn claim(object: &Value, old: &Value, found: &mut ErrorList) {
         }
         fixed
     };
-    // A real server shows the difference behind it, in structs of its own.
+    // kube-apiserver appends a diff of its internal structs.
     if fixed(spec) != fixed(was) {
         found.forbidden(
             "spec",
@@ -188,7 +189,7 @@ fn claim(object: &Value, old: &Value, found: &mut ErrorList) {
     immutable("volumeMode", &spec["volumeMode"], &was["volumeMode"], found);
 }
 
-/// A service keeps its first address as long as it has one of its own.
+/// Validates that a service keeps its primary cluster IP.
 fn addresses(spec: &Value, old: &Value, found: &mut ErrorList) {
     let named = |spec: &Value| spec["type"] == "ExternalName";
     let first = |spec: &Value| spec["clusterIPs"][0].as_str().unwrap_or_default().to_owned();
@@ -231,7 +232,7 @@ fn stateful_set(spec: &Value, old: &Value, found: &mut ErrorList) {
 }
 
 fn job(spec: &Value, old: &Value, found: &mut ErrorList) {
-    // An indexed job may grow and shrink along with its parallelism.
+    // An indexed job can be scaled by changing completions and parallelism together.
     let elastic = spec["completionMode"] == "Indexed" && spec["completions"] == spec["parallelism"];
     if !elastic {
         immutable(
@@ -242,7 +243,7 @@ fn job(spec: &Value, old: &Value, found: &mut ErrorList) {
         );
     }
     immutable("spec.selector", &spec["selector"], &old["selector"], found);
-    // Where the pods of a suspended job go may be said before they are there.
+    // The scheduling fields of a suspended job's template are mutable.
     if old["suspend"] != true {
         immutable("spec.template", &spec["template"], &old["template"], found);
     }

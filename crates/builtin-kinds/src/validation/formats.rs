@@ -1,4 +1,4 @@
-//! What texts and numbers must look like, and how the server says that they do not.
+//! Formats of strings and numbers, and the error texts for them.
 //!
 //! Source: apimachinery `util/validation/validation.go`; kubernetes `pkg/apis/core/validation`.
 
@@ -13,53 +13,53 @@ use super::{schedule, zones};
 use crate::error_list::ErrorList;
 use crate::naming::{dns1035_label, label, path_segment, subdomain};
 
-/// The words of `is` in the table.
+/// Formats, by their names in the table (`is`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Format {
-    /// A map of labels.
+    /// Map of labels.
     Labels,
-    /// A map of annotations.
+    /// Map of annotations.
     Annotations,
     Label,
     Subdomain,
     PathSegment,
     QualifiedName,
-    /// The name of a container's port.
+    /// Name of a container port.
     PortName,
-    /// A number, 0 being none.
+    /// Port number; 0: unset.
     PortNumber,
-    /// A number or a name.
+    /// Port number or name.
     Port,
-    /// The name of an environment variable.
+    /// Name of an environment variable.
     Variable,
     ConfigKey,
     NotNegative,
-    /// The same in other words, for generations.
+    /// Non-negative integer, with the error text of generations.
     NoNegativeInteger,
     AboveZero,
     PositiveInt32,
-    /// Of a file: who may read and write it.
+    /// Permission bits of a file.
     FileMode,
-    /// A path that stays below where it begins.
+    /// Relative path without `..`.
     LocalPath,
-    /// Of a user or group.
+    /// User or group id.
     Id,
     Weight,
     CountOrPercent,
     Ip,
     UnusualIp,
     Cidr,
-    /// A subdomain, or one with a star before it.
+    /// Subdomain, possibly with a wildcard.
     Host,
-    /// When a CronJob runs.
+    /// Schedule of a CronJob.
     Schedule,
-    /// Where its times are told.
+    /// Time zone of a CronJob.
     TimeZone,
 }
 
 impl Format {
-    /// Is an empty text a value? It is where the server tells it from none.
+    /// Returns whether an empty string is a value of the format. For other formats it means that the field is not set.
     pub(super) fn takes_empty(self) -> bool {
         self == Self::TimeZone
     }
@@ -74,7 +74,7 @@ const A_NAME_PART: &str = "name part must consist of alphanumeric characters, '-
                            an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
                            validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
-/// Says what is wrong with a value.
+/// Validates a value.
 pub(super) fn check(format: Format, value: &Value, path: &str, version: Version, found: &mut ErrorList) {
     let text = value.as_str().unwrap_or_default();
     let number = value.as_i64().unwrap_or_default();
@@ -140,7 +140,7 @@ pub(super) fn check(format: Format, value: &Value, path: &str, version: Version,
     }
 }
 
-/// A map of labels.
+/// Validates a map of labels.
 pub(super) fn labels(
     labels: Option<&Map<String, Value>>,
     path: &str,
@@ -157,10 +157,10 @@ pub(super) fn labels(
     }
 }
 
-/// The most bytes all annotations of an object may have.
+/// Maximum size of all annotations of an object in bytes.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
 
-/// A map of annotations.
+/// Validates a map of annotations.
 pub(super) fn annotations(
     annotations: Option<&Map<String, Value>>,
     path: &str,
@@ -169,7 +169,7 @@ pub(super) fn annotations(
 ) {
     let mut total = 0;
     for (key, value) in annotations.into_iter().flatten() {
-        // Keys may be written large.
+        // Upper-case letters are allowed in keys.
         for why in qualified_name(&key.to_ascii_lowercase(), version) {
             found.invalid(path, &key.as_str().into(), &why);
         }
@@ -189,7 +189,7 @@ fn too_long(text: &str, longest: usize, version: Version) -> Option<String> {
     (text.len() > longest).then(|| format!("must be no more than {longest} {unit}"))
 }
 
-/// What is wrong with the key of a label: a name, perhaps with a domain before it.
+/// Returns the errors of a label key: a name, optionally with a DNS prefix.
 pub(super) fn qualified_name(text: &str, version: Version) -> Vec<String> {
     let mut why = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();
@@ -230,7 +230,7 @@ pub(super) fn qualified_name(text: &str, version: Version) -> Vec<String> {
     why
 }
 
-/// What is wrong with the value of a label.
+/// Returns the errors of a label value.
 pub(super) fn label_value(text: &str, version: Version) -> Vec<String> {
     let mut why: Vec<String> = too_long(text, 63, version).into_iter().collect();
     if !text.is_empty() && !has_word_form(text) {
@@ -244,12 +244,12 @@ pub(super) fn label_value(text: &str, version: Version) -> Vec<String> {
     why
 }
 
-/// Is it the number of a port?
+/// Returns whether the value is a port number.
 pub(super) fn is_port(value: &Value) -> bool {
     value.as_i64().is_some_and(|port| (1..=65535).contains(&port))
 }
 
-/// What is wrong with the name of a port.
+/// Returns the errors of a port name.
 pub(super) fn port_name(text: &str) -> Vec<String> {
     let mut why = Vec::new();
     if text.len() > 15 {
@@ -273,7 +273,7 @@ pub(super) fn port_name(text: &str) -> Vec<String> {
     why.into_iter().map(str::to_owned).collect()
 }
 
-/// What is wrong with a key of a ConfigMap or Secret.
+/// Returns the errors of a key of a ConfigMap or Secret.
 pub(super) fn config_key(text: &str) -> Vec<String> {
     let mut why = Vec::new();
     if text.len() > 253 {
@@ -308,14 +308,14 @@ fn count_or_percent(value: &Value) -> Vec<String> {
     vec![why.to_owned()]
 }
 
-/// The number before the `%`.
+/// Returns the number before `%`.
 pub(super) fn percent(text: &str) -> Option<u64> {
     let digits = text.strip_suffix('%')?;
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| plain)
 }
 
-/// The address and the length of its prefix.
+/// Parses a CIDR into its address and prefix length.
 pub(super) fn cidr(text: &str) -> Option<(IpAddr, u8)> {
     let (address, length) = text.split_once('/')?;
     let address: IpAddr = address.parse().ok()?;
@@ -347,7 +347,7 @@ fn host(text: &str) -> Vec<String> {
     ]
 }
 
-/// What is wrong with the name of a service.
+/// Returns the errors of a service name.
 pub(super) fn service_name(text: &str, version: Version) -> Vec<String> {
     if version >= Version::V1_36 {
         label(text)

@@ -1,7 +1,6 @@
-//! Which items of a list have the same fields, asked of each item and answered in one pass over the list: without it,
-//! every item would be compared with all others.
+//! Index of list items by some of their fields: one pass over a list instead of comparing each item with all others.
 //!
-//! It must not know what the fields mean.
+//! It must not know the meaning of the fields.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,20 +8,20 @@ use std::collections::HashMap;
 use crate::fields::below;
 use serde_json::Value;
 
-/// A list by its address, and the fields its items are told apart by.
+/// Address of a list, and the fields of its index.
 type ListAndFields = (*const Value, String);
 
-/// The first and the last item with these values.
+/// First and last item by values.
 type Places = HashMap<Vec<Value>, (usize, usize)>;
 
-/// The lists of one object that were asked for.
+/// Indexes of the lists of one object, built on first use.
 #[derive(Debug, Default)]
 pub(super) struct Indexes {
     known: RefCell<HashMap<ListAndFields, Places>>,
 }
 
 impl Indexes {
-    /// The first and the last item of the list that has `values` in `fields`.
+    /// Returns the indices of the first and last item of `list` that has `values` in `fields`.
     pub(super) fn find(&self, list: &[Value], fields: &[&str], values: Vec<Value>) -> Option<(usize, usize)> {
         if list.is_empty() {
             return None;

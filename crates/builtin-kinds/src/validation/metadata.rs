@@ -1,4 +1,4 @@
-//! Metadata: what every object has, custom ones too.
+//! Validation of metadata, for custom resources too.
 //!
 //! Source: apimachinery `api/validation/objectmeta.go`; kubernetes `pkg/apis/core/validation` for finalizers.
 
@@ -11,14 +11,14 @@ use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::naming;
 
-/// Fields that nobody can set.
+/// Fields that only the server sets.
 const SERVER_OWNED: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds"];
 
-/// Checks the metadata of a new object of this name.
+/// Validates the metadata of a new object of this name.
 pub(super) fn new(kind: &ApiResource, metadata: &Value, name: &str, version: Version, found: &mut ErrorList) {
     let prefix = metadata["generateName"].as_str().unwrap_or_default();
     if !prefix.is_empty() {
-        // What is added to it begins with a letter.
+        // The generated suffix begins with a letter.
         let whole = match prefix.strip_suffix('-') {
             Some(stem) => format!("{stem}a"),
             None => prefix.to_owned(),
@@ -45,7 +45,7 @@ pub(super) fn new(kind: &ApiResource, metadata: &Value, name: &str, version: Ver
     finalizers(kind, metadata, version, found);
 }
 
-/// Checks metadata that replace others.
+/// Validates an update of metadata.
 pub(super) fn changed(
     kind: &ApiResource,
     metadata: &Value,
@@ -59,7 +59,7 @@ pub(super) fn changed(
     }
     for field in SERVER_OWNED {
         let value = &metadata[field];
-        // Leaving it out changes nothing.
+        // Omitting it keeps the value.
         if !value.is_null() && value != &old[field] {
             found.invalid(&format!("metadata.{field}"), value, IMMUTABLE);
         }
@@ -73,7 +73,7 @@ pub(super) fn changed(
     found.extend_with_new(fresh.into_causes(), &before.into_causes());
 }
 
-/// What is said of fields that must not change.
+/// Error text for an immutable field.
 pub(super) const IMMUTABLE: &str = "field is immutable";
 
 fn common(metadata: &Value, version: Version, found: &mut ErrorList) {
@@ -89,7 +89,7 @@ fn common(metadata: &Value, version: Version, found: &mut ErrorList) {
     let mut controller: Option<String> = None;
     for owner in owners {
         let text = |field: &str| owner[field].as_str().unwrap_or_default();
-        // An apiVersion that cannot be read has no version either.
+        // An apiVersion that cannot be parsed has no version either.
         let version_of = match text("apiVersion").split('/').collect::<Vec<_>>().as_slice() {
             [version] | [_, version] => (*version).to_owned(),
             _ => String::new(),

@@ -1,4 +1,4 @@
-//! Services, ingresses and policies: what is reached over a network, and how.
+//! Validation of services, ingresses, network policies and endpoints.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::naming::{label, subdomain};
 
 const AN_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
-/// What a type of service needs, or cannot have.
+/// Validates the address fields of a service by its type.
 pub(super) fn service_addresses(place: &Place<'_>, found: &mut ErrorList) {
     let spec = &place.value["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
@@ -30,7 +30,7 @@ pub(super) fn service_addresses(place: &Place<'_>, found: &mut ErrorList) {
         ),
         "ExternalName" => {
             for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-                // The first of them is the one without an s.
+                // `clusterIPs[0]` and `clusterIP` are the same value.
                 let said = !spec[field].is_null() || field == "clusterIPs" && !spec["clusterIP"].is_null();
                 if said {
                     found.forbidden(
@@ -57,7 +57,7 @@ fn is_headless(spec: &Value) -> bool {
     spec["clusterIPs"] == json!(["None"])
 }
 
-/// How long a client stays with a pod, and under which addresses.
+/// Validates session affinity, IP families and cluster IPs of a service.
 pub(super) fn cluster_ips(place: &Place<'_>, found: &mut ErrorList) {
     let timeout = &place.value["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"];
     if place.text("sessionAffinity") == "ClientIP"
@@ -93,7 +93,7 @@ pub(super) fn cluster_ips(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// What goes with which type.
+/// Validates the fields of a service that need a certain type.
 pub(super) fn service_types(place: &Place<'_>, found: &mut ErrorList) {
     let spec = &place.value["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
@@ -181,7 +181,7 @@ pub(super) fn service_types(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// Several ports are told apart by their names.
+/// Validates a port of a service; several ports need names.
 pub(super) fn service_port(place: &Place<'_>, found: &mut ErrorList) {
     let name = place.text("name");
     let at = place.at("name");
@@ -290,7 +290,7 @@ fn backend_at(backend: &Value, path: &str, place: &Place<'_>, found: &mut ErrorL
     }
 }
 
-/// A peer of a policy is somebody.
+/// Validates a peer of a NetworkPolicy: it must not be empty.
 pub(super) fn peer(place: &Place<'_>, found: &mut ErrorList) {
     if place.value.as_object().is_none_or(serde_json::Map::is_empty) {
         found.required(place.path, "must specify a peer");
@@ -320,7 +320,7 @@ fn excepted(place: &Place<'_>, block: &Value, found: &mut ErrorList) {
     }
 }
 
-/// A port of a policy, or the first of some.
+/// Validates a port or port range of a NetworkPolicy.
 pub(super) fn policy_port(place: &Place<'_>, found: &mut ErrorList) {
     let (port, last) = (&place.value["port"], &place.value["endPort"]);
     let at = place.at("endPort");
@@ -347,7 +347,7 @@ pub(super) fn policy_port(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// Who carries out the ingresses of a class.
+/// Validates the controller of an IngressClass.
 pub(super) fn controller(place: &Place<'_>, found: &mut ErrorList) {
     let (at, name) = (place.at("controller"), place.text("controller"));
     if name.is_empty() {
@@ -362,7 +362,7 @@ pub(super) fn controller(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// An endpoint of a slice has addresses of its type.
+/// Validates the addresses of an endpoint against the address type of its slice.
 pub(super) fn endpoint(place: &Place<'_>, found: &mut ErrorList) {
     let at = place.at("addresses");
     let addresses = place.list("addresses");
@@ -391,7 +391,7 @@ fn contains(network: IpAddr, length: u8, address: IpAddr) -> bool {
     width == other_width && network & mask == address & mask
 }
 
-/// The addresses and ports of Endpoints.
+/// Validates a subset of Endpoints.
 pub(super) fn subset(place: &Place<'_>, found: &mut ErrorList) {
     let fields = ["addresses", "notReadyAddresses"];
     if fields.iter().all(|field| place.list(field).is_empty()) {
@@ -417,7 +417,7 @@ pub(super) fn subset(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// What a load balancer says of itself; a service that has none says nothing.
+/// Validates the load balancer status of a service; only one of type LoadBalancer can have it.
 pub(super) fn balancer(place: &Place<'_>, found: &mut ErrorList) {
     let ingress = place.list("ingress");
     if place.root["spec"]["type"] != "LoadBalancer" && !ingress.is_empty() {
@@ -456,7 +456,7 @@ pub(super) fn balancer(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// Where a load balancer is reached by name.
+/// Validates a hostname of the load balancer status.
 pub(super) fn balanced_host(place: &Place<'_>, found: &mut ErrorList) {
     let host = &place.value["hostname"];
     let text = place.text("hostname");

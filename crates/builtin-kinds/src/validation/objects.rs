@@ -1,4 +1,4 @@
-//! Objects that only hold something: configuration, rights, claims, taints, events, priorities.
+//! Validation of ConfigMaps, Secrets, RBAC objects, taints, events, priority classes and other objects.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::naming::subdomain;
 
-/// The most bytes the values of a ConfigMap or Secret may have.
+/// Maximum size of the values of a ConfigMap or Secret in bytes.
 const VALUES_MAX: usize = 1024 * 1024;
 
 pub(super) fn config_map(place: &Place<'_>, found: &mut ErrorList) {
@@ -37,12 +37,12 @@ pub(super) fn config_map(place: &Place<'_>, found: &mut ErrorList) {
         total += decoded_length(value);
     }
     if total > VALUES_MAX {
-        // So it is told: of no field.
+        // kube-apiserver reports it without a field.
         found.too_long("[]", VALUES_MAX);
     }
 }
 
-/// Of base64.
+/// Returns the length of base64 text after decoding.
 fn decoded_length(value: &Value) -> usize {
     let text = value.as_str().unwrap_or_default();
     let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
@@ -78,7 +78,7 @@ pub(super) fn secret(place: &Place<'_>, found: &mut ErrorList) {
         "kubernetes.io/dockerconfigjson" => need(&[".dockerconfigjson"]),
         "kubernetes.io/basic-auth" => {
             let known = ["username", "password"];
-            // One of the two is enough.
+            // Either key is sufficient.
             if !known.iter().any(|key| data.get(key).is_some()) {
                 need(&known);
             }
@@ -187,7 +187,7 @@ pub(super) fn taints(place: &Place<'_>, found: &mut ErrorList) {
     let taints = list(&place.value["spec"], "taints");
     let mut known = HashSet::new();
     for (nth, taint) in taints.iter().enumerate() {
-        // They stand in the spec, and are told of as if in the metadata.
+        // kube-apiserver reports taints below metadata although they are in the spec.
         let at = format!("metadata.taints[{nth}]");
         let text = |field: &str| taint[field].as_str().unwrap_or_default();
         for why in qualified_name(text("key"), place.version) {
@@ -209,7 +209,7 @@ pub(super) fn taints(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// What a taint does, or a toleration is for.
+/// Validates the effect of a taint or toleration.
 pub(super) fn effect(effect: &str, path: &str, found: &mut ErrorList) {
     const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
     match effect {
@@ -224,7 +224,7 @@ pub(super) fn event(place: &Place<'_>, found: &mut ErrorList) {
         .as_str()
         .unwrap_or_default();
     let own = place.root["metadata"]["namespace"].as_str().unwrap_or_default();
-    // What is in no namespace tells its events in the default one.
+    // Events about cluster-scoped objects are in the namespace `default`.
     if involved != own && !(involved.is_empty() && own == "default") {
         found.invalid(
             "involvedObject.namespace",
@@ -234,7 +234,7 @@ pub(super) fn event(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// The highest priority that is not the system's own.
+/// Highest priority that is not reserved for the system.
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 
 pub(super) fn priority(place: &Place<'_>, found: &mut ErrorList) {

@@ -1,4 +1,4 @@
-//! Where a rule is asked: a struct somewhere in an object, with what its rule may look at.
+//! Context of a validation rule: a struct in an object, and what the rule can read around it.
 //!
 //! It must not know the rules.
 
@@ -10,32 +10,32 @@ use crate::error_list::ErrorList;
 use crate::fields::{below, list};
 use crate::types::Struct;
 
-/// Checks a struct and everything below it.
+/// Validates a struct and everything below it.
 pub(super) type Walk = fn(&'static Struct, &Place<'_>, &mut ErrorList);
 
-/// A struct somewhere in an object.
+/// A struct in an object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) value: &'a Value,
-    /// Where it is, as refusals say it.
+    /// Field path, as in error messages.
     pub(super) path: &'a str,
-    /// The list it is in, and which of its items it is; empty where it is in none.
+    /// The list that contains it, and its index in it; an empty list if none does.
     pub(super) list: &'a [Value],
     pub(super) nth: usize,
-    /// What was asked of the lists of the object.
+    /// Indexes of the lists of the object.
     pub(super) indexes: &'a Indexes,
-    /// The spec of the pod it belongs to.
+    /// The pod spec that contains it.
     pub(super) pod: &'a Value,
     /// The whole object, and its struct.
     pub(super) root: &'a Value,
     pub(super) kind: &'static str,
     pub(super) version: Version,
-    /// Checks a struct and everything below it: `rules::check`, which must not be imported by what it calls.
+    /// Validates a struct and everything below it: `rules::check`, which its callees cannot import.
     pub(super) walk: Walk,
 }
 
 impl<'a> Place<'a> {
-    /// An object.
+    /// Returns the context of an object.
     pub(super) fn of(object: &'a Value, kind: &'static str, version: Version, indexes: &'a Indexes) -> Self {
         Self {
             value: object,
@@ -51,17 +51,17 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// With rules that [`Self::check`] asks; without them it checks nothing.
+    /// Sets the function that [`Self::check`] calls; without it nothing is checked.
     pub(super) fn walked_by(self, walk: Walk) -> Self {
         Self { walk, ..self }
     }
 
-    /// Checks this struct and everything below it.
+    /// Validates this struct and everything below it.
     pub(super) fn check(&self, known: &'static Struct, found: &mut ErrorList) {
         (self.walk)(known, self, found);
     }
 
-    /// The path of a field of it.
+    /// Returns the path of one of its fields.
     pub(super) fn at(&self, field: &str) -> String {
         if self.path.is_empty() {
             field.to_owned()
@@ -70,18 +70,18 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// A text in it; empty where there is none.
+    /// Returns a string field; empty if there is none.
     pub(super) fn text(&self, field: &str) -> &'a str {
         below(self.value, field).as_str().unwrap_or_default()
     }
 
-    /// Does an item before it have the same in these fields?
+    /// Returns whether an earlier item of the list has the same values in `fields`.
     pub(super) fn repeats(&self, fields: &[&str]) -> bool {
         self.of_its_kind(fields)
             .is_some_and(|(first, _)| first < self.nth)
     }
 
-    /// Does an item behind it?
+    /// Returns whether a later item of the list has the same values in `fields`.
     pub(super) fn is_repeated(&self, fields: &[&str]) -> bool {
         self.of_its_kind(fields).is_some_and(|(_, last)| last > self.nth)
     }
@@ -91,12 +91,12 @@ impl<'a> Place<'a> {
         self.indexes.find(self.list, fields, own.collect())
     }
 
-    /// Has an item of the list this value in its field?
+    /// Returns whether an item of `list` has this value in `field`.
     pub(super) fn has(&self, list: &[Value], field: &str, value: &Value) -> bool {
         self.indexes.find(list, &[field], vec![value.clone()]).is_some()
     }
 
-    /// A list in it; empty where there is none.
+    /// Returns a list field; empty if there is none.
     pub(super) fn list(&self, field: &str) -> &'a [Value] {
         list(self.value, field)
     }

@@ -1,4 +1,4 @@
-//! Where pods may go: tolerations, affinities, how they spread, and what they wait for.
+//! Validation of pod scheduling: tolerations, affinity, topology spread constraints, scheduling gates.
 
 use super::formats::{label_value, qualified_name};
 use super::objects::effect;
@@ -18,7 +18,7 @@ pub(super) fn scheduling_gate(place: &Place<'_>, found: &mut ErrorList) {
 }
 
 pub(super) fn spread_once(place: &Place<'_>, found: &mut ErrorList) {
-    // The first of two is told of: the list is read on from there.
+    // The error has the path of the list and the index of the first of the two.
     let at = place.path.rsplit_once('[').map_or(place.path, |(list, _)| list);
     if place.is_repeated(&["topologyKey", "whenUnsatisfiable"]) {
         let (key, otherwise) = (place.text("topologyKey"), place.text("whenUnsatisfiable"));

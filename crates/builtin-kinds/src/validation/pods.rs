@@ -1,4 +1,4 @@
-//! Pods, and the templates of pods.
+//! Validation of pods and pod templates.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::naming::subdomain;
 use crate::types;
 use crate::types::Struct;
 
-/// What only a new pod must not have.
+/// Validates what is forbidden only in a new pod.
 pub(super) fn created(known: &Struct, object: &Value, found: &mut ErrorList) {
     if known.name != "core/v1.Pod" {
         return;
@@ -31,7 +31,7 @@ pub(super) fn created(known: &Struct, object: &Value, found: &mut ErrorList) {
     }
 }
 
-/// In templates spaces may stand for something; in pods they may not.
+/// Spaces around an image are allowed in templates, not in pods.
 pub(super) fn images(place: &Place<'_>, found: &mut ErrorList) {
     for field in ["containers", "initContainers"] {
         for (nth, container) in list(&place.value["spec"], field).iter().enumerate() {
@@ -55,7 +55,7 @@ fn ports(spec: &Value) -> impl Iterator<Item = (String, &Value)> {
     })
 }
 
-/// A port of the node can be given once.
+/// Validates that host ports are unique.
 pub(super) fn host_ports(place: &Place<'_>, found: &mut ErrorList) {
     let mut taken = HashSet::new();
     for (at, port) in ports(place.value) {
@@ -75,7 +75,7 @@ pub(super) fn host_network(place: &Place<'_>, found: &mut ErrorList) {
         return;
     }
     for (at, port) in ports(place.value) {
-        // In a template it may be left out: pods get it when they are made.
+        // A template can omit it: it is defaulted in the pod.
         let said = port["hostPort"].as_i64().is_some_and(|number| number != 0);
         if said && port["hostPort"] != port["containerPort"] {
             found.invalid(
@@ -157,7 +157,7 @@ pub(super) fn liveness(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// Only a pod that is stopped for it is given time.
+/// Validates that a readiness probe has no grace period.
 pub(super) fn readiness(place: &Place<'_>, found: &mut ErrorList) {
     let seconds = &place.value["readinessProbe"]["terminationGracePeriodSeconds"];
     if !seconds.is_null() {
@@ -166,7 +166,7 @@ pub(super) fn readiness(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// The resources of a container that it can be told of.
+/// Validates the resource of a `resourceFieldRef`.
 pub(super) fn resource_field(place: &Place<'_>, found: &mut ErrorList) {
     const KNOWN: [&str; 6] = [
         "limits.cpu",
@@ -205,7 +205,7 @@ pub(super) fn init_container(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// What only comes to look into a pod has no part in it.
+/// Validates an ephemeral container, for which many fields are forbidden.
 pub(super) fn ephemeral_container(place: &Place<'_>, found: &mut ErrorList) {
     const WHY: &str = "cannot be set for an Ephemeral Container";
     const FIELDS: [&str; 9] = [
@@ -248,7 +248,7 @@ pub(super) fn ephemeral_container(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// The name a pod calls itself, if not its own.
+/// Validates `hostnameOverride` of a pod.
 pub(super) fn host_name(place: &Place<'_>, found: &mut ErrorList) {
     let name = &place.value["hostnameOverride"];
     let Some(text) = name.as_str() else { return };
@@ -267,7 +267,7 @@ pub(super) fn host_name(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// Parameters of the kernel: well named, once, and not those of the node.
+/// Validates sysctls: valid names, no duplicates, none that need the host's namespaces.
 pub(super) fn sysctls(place: &Place<'_>, found: &mut ErrorList) {
     const LONGEST: usize = 253;
     const SHARED: [&str; 6] = [
@@ -312,7 +312,7 @@ pub(super) fn sysctls(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// Lower-case names with dots or slashes between them.
+/// Returns whether `name` consists of lower-case segments separated by dots or slashes.
 fn is_sysctl(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     name.split(['.', '/']).all(|part| {
@@ -324,7 +324,7 @@ fn is_sysctl(name: &str) -> bool {
     })
 }
 
-/// Where the first separator is a slash, slashes and dots change places.
+/// Swaps slashes and dots if the first separator is a slash.
 fn with_dots(name: &str) -> String {
     match name.find(['.', '/']) {
         Some(first) if name[first..].starts_with('/') => {
@@ -409,7 +409,7 @@ pub(super) fn variables_source(place: &Place<'_>, found: &mut ErrorList) {
             found.required(&place.at(&format!("{source}.name")), "");
         }
     }
-    // It is told of the whole list.
+    // The error has the path of the list.
     let at = place.path.rsplit_once('[').map_or(place.path, |(list, _)| list);
     match sources.len() {
         0 => found.invalid(
@@ -432,7 +432,7 @@ pub(super) fn mount(place: &Place<'_>, found: &mut ErrorList) {
         found.required(&place.at("name"), "");
     }
     let volumes = list(place.pod, "volumes");
-    // A StatefulSet adds the volumes of its claims.
+    // A StatefulSet adds the volumes of its claim templates.
     let claims = list(&place.root["spec"], "volumeClaimTemplates");
     let said = &place.value["name"];
     let known = place.has(volumes, "name", said) || place.has(claims, "metadata.name", said);
@@ -447,7 +447,7 @@ pub(super) fn mount(place: &Place<'_>, found: &mut ErrorList) {
     }
     for field in ["subPath", "subPathExpr"] {
         let sub = place.text(field);
-        // It is told of the whole list.
+        // The error has the path of the list.
         let list = place.path.rsplit_once('[').map_or(place.path, |(list, _)| list);
         let at = format!("{list}.{field}");
         if sub.starts_with('/') {
@@ -460,13 +460,13 @@ pub(super) fn mount(place: &Place<'_>, found: &mut ErrorList) {
     let propagation = &place.value["mountPropagation"];
     let known = ["Bidirectional", "HostToContainer", "None"];
     if propagation.as_str().is_some_and(|word| !known.contains(&word)) {
-        // It is told of the whole list.
+        // The error has the path of the list.
         let list = place.path.rsplit_once('[').map_or(place.path, |(list, _)| list);
         found.unsupported(&format!("{list}.mountPropagation"), propagation, &known);
     }
 }
 
-/// A probe or a hook does one thing.
+/// Validates that a probe or lifecycle hook has exactly one action.
 pub(super) fn handler(place: &Place<'_>, found: &mut ErrorList) {
     let kinds = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
     let mut done = kinds.into_iter().filter(|kind| !place.value[*kind].is_null());

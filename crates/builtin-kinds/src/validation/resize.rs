@@ -1,4 +1,4 @@
-//! What of a pod must not change as it is resized.
+//! Validation of updates through the `resize` subresource of a pod.
 //!
 //! Source: `ValidatePodResize` of kubernetes `pkg/apis/core/validation`.
 
@@ -9,10 +9,10 @@ use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::quality;
 
-/// The lists of containers, each with what it is called.
+/// Lists of containers, each with its name in error texts.
 const LISTS: [(&str, &str); 2] = [("containers", "containers"), ("initContainers", "initContainers")];
 
-/// Checks `object`, which is to replace `old`; both are complete.
+/// Validates the update from `old` to `object`; both are complete.
 pub(super) fn check(object: &Value, old: &Value, version: Version, found: &mut ErrorList) {
     let (spec, before) = (&object["spec"], &old["spec"]);
     let class = old["status"]["qosClass"].as_str();
@@ -62,7 +62,7 @@ pub(super) fn check(object: &Value, old: &Value, version: Version, found: &mut E
     }
 }
 
-/// A node tells of the resources of what runs on it, if it can change them.
+/// Returns whether the node of the pod supports resizing: if it does, it reports container resources.
 fn can_resize(status: &Value) -> bool {
     let mut running = list(status, "containerStatuses")
         .iter()
@@ -72,7 +72,7 @@ fn can_resize(status: &Value) -> bool {
         .is_none_or(|container| !container["resources"].is_null())
 }
 
-/// Containers that run to their end before the others can be resized since 1.36.
+/// Non-restartable init containers can be resized since 1.36.
 fn may_be_resized(container: &Value, version: Version) -> bool {
     container["restartPolicy"] == "Always" || version >= Version::V1_36
 }
@@ -98,7 +98,7 @@ fn same_containers(spec: &Value, before: &Value, found: &mut ErrorList) -> bool 
     same
 }
 
-/// What was wanted is wanted still, more of it or less.
+/// Validates that no request or limit is removed.
 fn removed(now: &Value, was: &Value, at: &str, found: &mut ErrorList) {
     for field in ["requests", "limits"] {
         let of = |container: &Value| {
@@ -115,7 +115,7 @@ fn removed(now: &Value, was: &Value, at: &str, found: &mut ErrorList) {
     }
 }
 
-/// A container without what it may use of processors and memory.
+/// Returns the container without its mutable resources.
 fn fixed(container: &Value) -> Value {
     let mut fixed = container.clone();
     for field in ["requests", "limits"] {

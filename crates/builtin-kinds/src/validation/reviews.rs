@@ -1,4 +1,4 @@
-//! Which reviews of access a server refuses.
+//! Validation of reviews of access.
 //!
 //! Source: kubernetes `pkg/apis/authorization/validation`.
 
@@ -14,7 +14,7 @@ use crate::error_list::ErrorList;
 const SPEC_OF_RESOURCE: &str = "spec.resourceAttributes";
 const SPEC_OF_PATH: &str = "spec.nonResourceAttributes";
 
-/// What is wrong with a review of access, its namespace and owners included.
+/// Validates a review of access, including its metadata.
 pub(super) fn check(review: Review, object: &Value, version: Version, found: &mut ErrorList) {
     let spec = &object["spec"];
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
@@ -27,7 +27,7 @@ pub(super) fn check(review: Review, object: &Value, version: Version, found: &mu
         ),
         (false, false) => {
             let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            // Go's word for nothing, before 1.34 as a text.
+            // Go's `nil`; before 1.34 as a string.
             let nothing = match version {
                 Version::V1_33 => "null".into(),
                 Version::V1_34 | Version::V1_35 | Version::V1_36 => Value::Null,
@@ -76,7 +76,7 @@ pub(super) fn check(review: Review, object: &Value, version: Version, found: &mu
     }
 }
 
-/// What is asked of one requirement of a selector.
+/// Validates a requirement of a selector.
 type Requirement = fn(&Place<'_>, &mut ErrorList);
 
 const SELECTORS: [(&str, Requirement); 2] = [
@@ -123,14 +123,14 @@ fn field_requirement(place: &Place<'_>, found: &mut ErrorList) {
     fits_operator(place, found);
 }
 
-/// An operator nobody knows is for the authorizer to judge.
+/// Unknown operators are left to the authorizer.
 fn label_requirement(place: &Place<'_>, found: &mut ErrorList) {
     fits_operator(place, found);
     key(place, found);
     label_values(place, found);
 }
 
-/// The attributes are shown by the names they have inside of the server.
+/// The attributes are printed with the field names of the Go struct.
 fn refuse_path(attributes: &Value, why: &str, version: Version, found: &mut ErrorList) {
     let of = |field: &str| attributes[field].as_str().unwrap_or_default();
     let (path, verb) = (of("path"), of("verb"));

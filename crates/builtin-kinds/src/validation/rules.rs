@@ -1,4 +1,4 @@
-//! The rules of `data/validation.yaml`, and the walk through an object that asks them.
+//! The rules of `data/validation.yaml`, and the walk through an object that applies them.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ use crate::error_list::ErrorList;
 use crate::fields::below;
 use crate::types::{Struct, Type};
 
-/// Asks all there is to ask of a struct and what is below it.
+/// Validates a struct and everything below it.
 pub(super) fn check(known: &'static Struct, place: &Place<'_>, found: &mut ErrorList) {
     let mut place = *place;
     if known.name == "core/v1.PodSpec" {
@@ -36,7 +36,7 @@ fn rules() -> &'static BTreeMap<String, Vec<Rule>> {
     })
 }
 
-/// One line of the table; what its keys mean stands there.
+/// A rule of the table, whose header describes the keys.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
@@ -62,7 +62,7 @@ enum Required {
     Because(String),
 }
 
-/// Another field of the same struct, and what is said when it is less.
+/// Another field of the same struct that must not be less, and the error text.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AtMost {
@@ -120,7 +120,7 @@ impl Rule {
         }
     }
 
-    /// Looks into the structs of the field.
+    /// Validates the structs in a field.
     fn check_below(
         &self,
         known: &'static Struct,
@@ -139,7 +139,7 @@ impl Rule {
             }
         };
         match (of.as_struct(), of.items().and_then(Type::as_struct)) {
-            // A struct that is no pointer is there even when nothing is said of it.
+            // A struct that is not a pointer exists even if the field is absent.
             (Some(inner), _) if value.is_object() || !of.is_pointer() => {
                 let alone = Place {
                     value,
@@ -184,10 +184,10 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Makes the words of the table of the functions that stand for them.
+/// Declares the checks by their names in the table.
 macro_rules! checks {
     ($($word:ident => $function:path,)+) => {
-        /// What needs more than one field.
+        /// Checks over several fields.
         #[derive(Debug, Clone, Copy, Deserialize)]
         #[serde(rename_all = "snake_case")]
         #[expect(non_camel_case_types, reason = "they are the words of the table")]
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn every_rule_is_about_a_field_there_is() {
         for (name, of) in rules() {
-            // Lists of rules that only others name have words for names.
+            // Rule lists that only other lists refer to have no type name.
             let Some(known) = name.contains('/').then(|| types::named(name)) else {
                 continue;
             };

@@ -1,10 +1,10 @@
-//! When a CronJob runs: the five fields, or a descriptor, and what is said of those that cannot be read.
+//! Parser of CronJob schedules: five fields, or a descriptor; with the error texts for invalid ones.
 //!
-//! Source: github.com/robfig/cron `parser.go`, which the server reads schedules with.
+//! Source: github.com/robfig/cron `parser.go`, which kube-apiserver uses.
 
 use apimachinery::go_text;
 
-/// The lowest and the highest number of each field, and the words for its numbers.
+/// Minimum, maximum and names of the values of each field.
 const FIELDS: [(u32, u32, &[&str]); 5] = [
     (0, 59, &[]),
     (0, 23, &[]),
@@ -29,7 +29,7 @@ const DESCRIPTORS: [&str; 7] = [
     "@hourly",
 ];
 
-/// Why the text is no schedule.
+/// Returns the error of an invalid schedule.
 pub(super) fn fault(text: &str) -> Option<String> {
     if let Some(duration) = text.strip_prefix("@every ") {
         let why = go_text::check_duration(duration).err()?;
@@ -96,7 +96,7 @@ fn range_fault(text: &str, (lowest, highest, words): (u32, u32, &[&str])) -> Res
 fn number(text: &str, words: &[&str]) -> Result<u32, String> {
     let lower = text.to_ascii_lowercase();
     if let Some(place) = words.iter().position(|word| *word == lower) {
-        // Months are counted from one.
+        // Months count from one.
         return Ok(u32::try_from(place + usize::from(words.len() == 12)).unwrap_or_default());
     }
     match go_text::parse_int(text) {

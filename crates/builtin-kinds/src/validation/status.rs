@@ -1,7 +1,7 @@
-//! What a status must be when it is written, and what of it never goes back. A real server lets controllers say much, and
-//! looks at what only a mistake can say.
+//! Validation of writes to `status`, and of transitions that are not allowed. kube-apiserver checks little of what
+//! controllers write.
 //!
-//! Most of it is data, as for the rest of an object. It must not know what a status is true of.
+//! Most rules are data, as for the rest of an object.
 //!
 //! Source: the `Validate…StatusUpdate` functions of kubernetes `pkg/apis/*/validation`.
 
@@ -18,7 +18,7 @@ use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::types::{Struct, Type};
 
-/// Asks what there is to ask of the status of an object.
+/// Validates the status of an object.
 pub(super) fn check(
     known: &'static Struct,
     object: &Value,
@@ -39,7 +39,7 @@ pub(super) fn check(
     }
 }
 
-/// Checks what the status of `object` makes of that of `old`.
+/// Validates the change of the status from `old` to `object`.
 pub(super) fn check_change(known: &Struct, object: &Value, old: &Value, found: &mut ErrorList) {
     let (status, before) = (&object["status"], &old["status"]);
     match known.name {
@@ -64,7 +64,7 @@ pub(super) fn check_change(known: &Struct, object: &Value, old: &Value, found: &
     }
 }
 
-/// The type of a condition of a pod.
+/// Validates the type of a pod condition.
 pub(super) fn condition_type(place: &Place<'_>, found: &mut ErrorList) {
     let name = place.text("type");
     for why in qualified_name(name, place.version) {
@@ -72,7 +72,7 @@ pub(super) fn condition_type(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// Where a pod is reached, and where its node is: an address of each family.
+/// Validates the addresses of a pod or its host: one of each IP family.
 pub(super) fn addresses(place: &Place<'_>, found: &mut ErrorList) {
     for (field, one) in [("podIPs", None), ("hostIPs", Some("hostIP"))] {
         let (at, addresses) = (place.at(field), place.list(field));
@@ -103,7 +103,7 @@ pub(super) fn addresses(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// A container that is not to run again does not.
+/// Validates that a container that must not restart does not.
 fn containers(object: &Value, before: &Value, found: &mut ErrorList) {
     let policy = &object["spec"]["restartPolicy"];
     if policy == "Always" {

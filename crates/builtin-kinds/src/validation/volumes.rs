@@ -1,4 +1,4 @@
-//! Volumes, of pods and of their own, and claims of them.
+//! Validation of volumes, PersistentVolumes and claims.
 //!
 //! Source: kubernetes `pkg/apis/core/validation/validation.go`.
 
@@ -6,7 +6,7 @@ use super::place::Place;
 use crate::error_list::ErrorList;
 use crate::types;
 
-/// What the sources of volumes cannot be without.
+/// Required fields of volume sources.
 const NEEDED: [(&str, &str); 4] = [
     ("hostPath", "path"),
     ("configMap", "name"),
@@ -20,7 +20,7 @@ pub(super) fn volume_source(place: &Place<'_>, found: &mut ErrorList) {
         .map(|(field, _)| field)
         .filter(|field| *field != "name")
         .collect();
-    // It is looked at first.
+    // kube-apiserver checks `emptyDir` first.
     sources.sort_by_key(|source| *source != "emptyDir");
     for second in sources.iter().skip(1) {
         found.forbidden(&place.at(second), "may not specify more than 1 volume type");
@@ -35,7 +35,7 @@ pub(super) fn volume_source(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// Who may use it at once.
+/// Validates access modes.
 pub(super) fn access_modes(place: &Place<'_>, found: &mut ErrorList) {
     const MODES: [&str; 4] = [
         "ReadOnlyMany",
@@ -67,7 +67,7 @@ pub(super) fn claim(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// How much a volume holds.
+/// Validates the capacity of a volume.
 pub(super) fn capacity(place: &Place<'_>, found: &mut ErrorList) {
     let (at, capacity) = (place.at("capacity"), &place.value["capacity"]);
     let amounts = capacity.as_object();
@@ -81,7 +81,7 @@ pub(super) fn capacity(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// What of a PersistentVolume says nothing of where it is.
+/// Fields of a PersistentVolume that are not its source.
 const NO_SOURCES: [&str; 9] = [
     "accessModes",
     "capacity",
@@ -94,7 +94,7 @@ const NO_SOURCES: [&str; 9] = [
     "volumeMode",
 ];
 
-/// A volume is in one place.
+/// Validates that a PersistentVolume has exactly one source.
 pub(super) fn lasting_source(place: &Place<'_>, found: &mut ErrorList) {
     let fields = place.value.as_object().into_iter().flatten();
     let sources: Vec<&String> = fields
@@ -120,7 +120,7 @@ pub(super) fn lasting_source(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// What the sources of PersistentVolumes cannot be without.
+/// Required fields of PersistentVolume sources.
 const NEEDED_TO_LAST: [(&str, &str); 6] = [
     ("hostPath", "path"),
     ("csi", "driver"),

@@ -1,4 +1,4 @@
-//! Webhooks that take part in admission: who is called, about what.
+//! Validation of admission webhooks: name, rules and client configuration.
 //!
 //! Source: kubernetes `pkg/apis/admissionregistration/validation/validation.go`; apiserver `pkg/util/webhook/validation.go`.
 
@@ -8,7 +8,7 @@ use super::place::Place;
 use crate::error_list::ErrorList;
 use crate::naming::subdomain;
 
-/// Its name, which is a domain.
+/// Validates the name, a domain of at least three labels.
 pub(super) fn webhook_name(place: &Place<'_>, found: &mut ErrorList) {
     let (at, name) = (place.at("name"), place.text("name"));
     let why = subdomain(name);
@@ -23,7 +23,7 @@ pub(super) fn webhook_name(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// What it is told of.
+/// Validates a rule: operations, groups, versions and resources.
 pub(super) fn webhook_rule(place: &Place<'_>, found: &mut ErrorList) {
     let others = [
         ("operations", "operations"),
@@ -55,7 +55,7 @@ pub(super) fn webhook_rule(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// How it is called, and in which words.
+/// Validates the client configuration, review versions and timeouts.
 pub(super) fn webhook_call(place: &Place<'_>, found: &mut ErrorList) {
     let seconds = &place.value["timeoutSeconds"];
     if seconds

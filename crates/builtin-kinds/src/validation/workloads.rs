@@ -1,4 +1,4 @@
-//! What makes pods of templates, and what counts them.
+//! Validation of workload controllers: selectors and pod templates.
 
 use apimachinery::Version;
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::types;
 
-/// One requirement of a label selector.
+/// Validates a requirement of a label selector.
 pub(super) fn requirement(place: &Place<'_>, found: &mut ErrorList) {
     operator_and_key(place, found);
     label_values(place, found);
 }
 
-/// The values it is about.
+/// Validates the values of a requirement.
 pub(super) fn label_values(place: &Place<'_>, found: &mut ErrorList) {
     for (nth, value) in place.list("values").iter().enumerate() {
         for why in label_value(value.as_str().unwrap_or_default(), place.version) {
@@ -25,7 +25,7 @@ pub(super) fn label_values(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// What requirements of labels and of nodes have in common.
+/// Validates operator and key, in the same way for labels and nodes.
 pub(super) fn operator_and_key(place: &Place<'_>, found: &mut ErrorList) {
     if !fits_operator(place, found) {
         found.invalid(
@@ -37,8 +37,7 @@ pub(super) fn operator_and_key(place: &Place<'_>, found: &mut ErrorList) {
     key(place, found);
 }
 
-/// Are there values where the operator of a requirement needs them, and none where it takes none? False: nobody knows
-/// that operator.
+/// Validates that the number of values fits the operator. Returns false for an unknown operator.
 pub(super) fn fits_operator(place: &Place<'_>, found: &mut ErrorList) -> bool {
     let values = place.list("values");
     match place.text("operator") {
@@ -63,14 +62,14 @@ pub(super) fn fits_operator(place: &Place<'_>, found: &mut ErrorList) -> bool {
     true
 }
 
-/// What a requirement is about.
+/// Validates the key of a requirement.
 pub(super) fn key(place: &Place<'_>, found: &mut ErrorList) {
     for why in qualified_name(place.text("key"), place.version) {
         found.invalid(&place.at("key"), &place.text("key").into(), &why);
     }
 }
 
-/// Can the selector be read?
+/// Returns whether a selector is valid.
 fn is_readable(selector: &Value, version: Version) -> bool {
     let requirements = list(selector, "matchExpressions");
     let wanted = selector["matchLabels"].as_object().into_iter().flatten();
@@ -91,7 +90,7 @@ fn is_readable(selector: &Value, version: Version) -> bool {
     labels && faults.into_causes().is_empty()
 }
 
-/// Does the selector select these labels? None selects nothing, an empty one everything.
+/// Returns whether a selector selects these labels. A null selector selects nothing, an empty one everything.
 fn selects(selector: &Value, labels: &Value) -> bool {
     if selector.is_null() {
         return false;
@@ -117,12 +116,12 @@ fn is_empty_selector(selector: &Value) -> bool {
 
 const UNSELECTED: &str = "`selector` does not match template `labels`";
 
-/// A selector, and a template whose pods it selects, which always run.
+/// Validates the selector and the template: the selector selects its pods, which always restart.
 pub(super) fn selected_template(place: &Place<'_>, found: &mut ErrorList) {
     let (name, shown, unreadable) = match place.kind {
         "apps/v1.StatefulSet" => ("statefulset", "StatefulSet", ""),
         "apps/v1.DaemonSet" => ("daemonset", "DaemonSet", ""),
-        // So it is told of ReplicaSets, too.
+        // kube-apiserver reports `deployment` for ReplicaSets too.
         _ => ("deployment", "ReplicaSet", "invalid label selector"),
     };
     let selector = &place.value["selector"];
@@ -147,7 +146,7 @@ pub(super) fn selected_template(place: &Place<'_>, found: &mut ErrorList) {
         found.invalid(&at, selector, "empty selector is invalid for daemonset");
     }
     if name == "statefulset" && place.version < Version::V1_34 {
-        // The pods of its template were looked at only when they were made.
+        // Before 1.34 the pod spec in the template of a StatefulSet was not validated.
         template_metadata(place, found);
     } else if readable || daemons {
         template(place, found);
@@ -323,7 +322,7 @@ pub(super) fn daemon_strategy(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-/// A job's pods are selected by its uid, unless its author sees to it.
+/// Validates the selector of a job, which contains its uid unless `manualSelector` is set.
 pub(super) fn job_selector(place: &Place<'_>, found: &mut ErrorList) {
     let spec = &place.value["spec"];
     let selector = &spec["selector"];

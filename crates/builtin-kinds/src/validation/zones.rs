@@ -1,11 +1,11 @@
-//! Time zones by name, and what is said of those that no server knows. It knows names only, no offsets.
+//! Names of time zones, and the error texts for unknown ones. Offsets are not needed.
 //!
 //! Source: kubernetes `pkg/apis/batch/validation/validation.go` (`validateTimeZone`); the names are those of the IANA time
 //! zone database in Go's `lib/time/zoneinfo.zip`.
 
 const NAMES: &str = include_str!("../../data/zones.txt");
 
-/// What is wrong with the name of a time zone.
+/// Returns the errors of the name of a time zone.
 pub(super) fn faults(name: &str) -> Vec<String> {
     if name.is_empty() {
         return vec!["timeZone must be nil or non-empty string".to_owned()];

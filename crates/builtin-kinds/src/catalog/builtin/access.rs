@@ -1,4 +1,4 @@
-//! Roles, reviews of access and certificates.
+//! RBAC, reviews of access and certificates.
 
 use apimachinery::kind::{ApiResource, NameRule, Review, UnknownField};
 

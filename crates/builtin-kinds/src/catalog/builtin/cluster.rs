@@ -1,4 +1,4 @@
-//! Leases, events, priorities and what nodes run with.
+//! Leases, events, priority classes and runtime classes.
 
 use apimachinery::kind::{ApiResource, UnknownField};
 

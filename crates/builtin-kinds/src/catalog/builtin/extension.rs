@@ -1,4 +1,4 @@
-//! What extends the apiserver: admission, definitions of custom resources, other apiservers.
+//! Extension of the apiserver: admission, custom resource definitions, API services.
 
 use apimachinery::Version;
 use apimachinery::kind::{ApiResource, NameRule};

@@ -1,4 +1,4 @@
-//! Storage classes and devices.
+//! Storage classes, CSI and devices.
 
 use apimachinery::Version;
 use apimachinery::kind::{ApiResource, UnknownField};

@@ -1,4 +1,4 @@
-//! What runs: apps, batch, autoscaling and policy.
+//! Workloads: apps, batch, autoscaling and policy.
 
 use apimachinery::kind::{ApiResource, NameRule, UnknownField};
 

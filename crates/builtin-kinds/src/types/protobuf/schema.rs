@@ -1,6 +1,6 @@
-//! The schema of a definition out of protobuf. In JSON it is taken as it comes; only its message needs to be known.
+//! Decoder of the schema of a definition in protobuf. In JSON it is not decoded by a struct.
 //!
-//! What says nothing (an empty text, a false) is left out, as Go leaves it out of the JSON; behind a pointer it stays.
+//! Empty values (an empty string, false) are omitted, as Go omits them in JSON; behind a pointer they are kept.
 //!
 //! Source: apiextensions `apis/apiextensions/v1/generated.proto` and the JSON names in `types_jsonschema.go`.
 
@@ -9,15 +9,15 @@ use serde_json::{Map, Value};
 
 use super::{Wire, entries, raw, text, wrong_wire};
 
-/// What a field of a schema holds.
+/// Type of a field of a schema.
 #[derive(Clone, Copy)]
 enum Holds {
     Text,
-    /// Behind a pointer.
+    /// Pointer to a string.
     TextOrNone,
     Texts,
     Flag,
-    /// Behind a pointer.
+    /// Pointer to a boolean.
     FlagOrNone,
     Count,
     Number,
@@ -26,17 +26,17 @@ enum Holds {
     Schema,
     Schemas,
     SchemaMap,
-    /// Message of a schema or a list of them.
+    /// Message with a schema or a list of them.
     Items,
-    /// Message of a truth value or a schema.
+    /// Message with a boolean or a schema.
     Allowed,
-    /// A map of messages of a schema or names.
+    /// Map of messages with a schema or names.
     Dependencies,
     Documentation,
     Rules,
 }
 
-/// The fields by number, from 1.
+/// Fields by number, from 1.
 const FIELDS: [(&str, Holds); 44] = [
     ("id", Holds::Text),
     ("$schema", Holds::Text),
@@ -95,15 +95,16 @@ const RULE: [(&str, Holds); 6] = [
     ("optionalOldSelf", Holds::FlagOrNone),
 ];
 
-/// The schema in a message.
+/// Decodes the schema in a message.
 ///
 /// # Errors
-/// Why it is none.
+///
+/// The message is invalid.
 pub(super) fn schema(message: &[u8]) -> Result<Value, String> {
     schema_within(message, DEPTH_MAX)
 }
 
-/// The same, of at most so many levels.
+/// Decodes a schema of at most `levels` levels.
 fn schema_within(message: &[u8], levels: usize) -> Result<Value, String> {
     let levels = levels.checked_sub(1).ok_or_else(|| TOO_DEEP.to_owned())?;
     message_of(&FIELDS, message, levels)
@@ -189,7 +190,7 @@ fn set(
     Ok(())
 }
 
-/// A whole number is written as one.
+/// Returns an integral number as an integer.
 fn number(number: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "only what fits is written so")]
     if number.fract() == 0.0 && number.abs() < 1e15 {
@@ -198,7 +199,7 @@ fn number(number: f64) -> Value {
     number.into()
 }
 
-/// A schema, or what stands in its place: a truth value, schemas, names. `otherwise` is what says nothing.
+/// Decodes a schema or its alternative: a boolean, schemas, names. `otherwise` is the value of an empty message.
 fn either(message: &[u8], otherwise: &Value, levels: usize) -> Result<Value, String> {
     let schema = |message: &[u8]| schema_within(message, levels);
     let mut found = otherwise.clone();
