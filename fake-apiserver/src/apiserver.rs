@@ -85,6 +85,8 @@ struct Open {
     edit: Option<PageEdit>,
     /// Next deadline of its watch, the same as in `wakes`.
     wake: Option<Duration>,
+    /// Calls of webhooks without an outcome: until then it is not decided, and a watch sends nothing.
+    calls: usize,
 }
 
 /// The part of a request that is kept after parsing.
@@ -366,6 +368,7 @@ impl ApiServer {
                 asked,
                 edit: None,
                 wake: None,
+                calls: 0,
             }),
         );
     }

@@ -20,6 +20,7 @@ use crate::api::access::Asker;
 mod beginning;
 mod bootstrap;
 mod components;
+pub(crate) mod conversions;
 mod definitions;
 mod derived;
 pub(crate) mod hooks;
@@ -49,6 +50,7 @@ use builtin_kinds::admission_webhook::Hooks;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::rbac::Policy;
 pub use builtin_kinds::{catalog, unevaluated};
+use conversions::Conversions;
 use definitions::Installed;
 use derived::Derived;
 pub use hooks::{HookCall, Replies};
@@ -113,6 +115,7 @@ pub struct Model {
     admission: Derived<Policies>,
     mutating_hooks: Derived<Hooks>,
     validating_hooks: Derived<Hooks>,
+    conversions: Conversions,
 }
 
 impl Model {
@@ -160,6 +163,7 @@ impl Model {
             admission: Derived::default(),
             mutating_hooks: Derived::default(),
             validating_hooks: Derived::default(),
+            conversions: Conversions::default(),
         };
         for kind in catalog.kinds() {
             model.make_room(kind);
@@ -294,7 +298,10 @@ impl Model {
         match self.write_as(now, request, seed, None, &mut Replies::default()) {
             Ok(done) => Ok(done),
             Err(Undone::Refused(refused)) => Err(refused),
-            Err(Undone::Waits) => unreachable!("the server itself asks no webhooks"),
+            Err(Undone::Waits | Undone::Converts) => Err(Refused {
+                status: Status::internal_error("a webhook is needed, and there is nobody to call it"),
+                warnings: Vec::new(),
+            }),
         }
     }
 

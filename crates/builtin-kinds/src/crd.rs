@@ -22,6 +22,7 @@ use sha2::{Digest as _, Sha256};
 use super::catalog::by_age;
 
 mod check;
+pub mod conversion;
 mod formats;
 pub mod names;
 mod patterns;
@@ -34,6 +35,7 @@ mod structural;
 mod validate;
 mod wire;
 
+use conversion::Conversion;
 pub use rules::Found;
 use structural::Schema;
 pub use wire::prepared;
@@ -48,6 +50,10 @@ pub struct Definition {
     structural: Schema,
     /// The schema of the version that is stored; `None`: this one.
     stored: Option<Arc<Schema>>,
+    /// The version that is stored; `None`: this one.
+    pub storage: Option<&'static ApiResource>,
+    /// The webhook that converts to this version.
+    pub conversion: Option<Conversion>,
 }
 
 /// One of `additionalPrinterColumns`.
@@ -91,6 +97,9 @@ impl Definition {
     /// Makes of an object in this version what it is once it was stored and is read again: what the stored version does
     /// not know is lost.
     pub fn store(&self, object: &mut Value) {
+        if self.conversion.is_some() {
+            return;
+        }
         if let Some(stored) = &self.stored {
             prune::prune(object, stored);
             self.read(object);
@@ -284,7 +293,14 @@ pub fn rows(definition: &Value) -> Vec<&'static ApiResource> {
             .map_or(&Value::Null, |version| &version["schema"]["openAPIV3Schema"]),
         "terminating": terminating(definition),
         "newest": newest(versions),
+        "name": definition["metadata"]["name"],
+        "conversion": definition["spec"]["conversion"],
     }));
+    if let Some(stored) = stored.filter(|_| versions.len() > 1) {
+        let row = interned(&common, stored);
+        // Nobody else knows it.
+        let _ = common.storage.set(row);
+    }
     let served = versions.iter().filter(|version| version["served"] == true);
     served.map(|version| interned(&common, version)).collect()
 }
@@ -294,6 +310,8 @@ struct Common {
     said: Value,
     /// The schema of the version that is stored; one for all versions.
     stored: OnceLock<Arc<Schema>>,
+    /// The row of that version, which need not be served.
+    storage: OnceLock<&'static ApiResource>,
     /// Stands for it among [`interned`] rows: its length must not count once a version.
     digest: String,
     short_names: &'static [&'static str],
@@ -307,6 +325,7 @@ impl Common {
             short_names: lasting_list(&said["names"]["shortNames"]),
             categories: lasting_list(&said["names"]["categories"]),
             stored: OnceLock::new(),
+            storage: OnceLock::new(),
             said,
         }
     }
@@ -346,6 +365,11 @@ fn row(common: &Common, version: &Value) -> ApiResource {
     let stored = || Arc::new(Schema::read(&said["storedSchema"]));
     let definition = Definition {
         stored: (!is_stored).then(|| Arc::clone(common.stored.get_or_init(stored))),
+        storage: common.storage.get().copied().filter(|_| !is_stored),
+        conversion: Conversion::read(
+            said["name"].as_str().unwrap_or_default().to_owned(),
+            &said["conversion"],
+        ),
         columns: columns(&version["additionalPrinterColumns"]),
         structural: Schema::read(&schema),
         schema,

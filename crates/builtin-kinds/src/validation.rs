@@ -32,7 +32,7 @@ mod rules;
 mod schedule;
 mod status;
 mod volumes;
-mod webhooks;
+pub(crate) mod webhooks;
 mod workloads;
 mod zones;
 

@@ -167,6 +167,40 @@ enum State<O> {
     Over,
 }
 
+/// A copy reads ahead, and takes nothing from the original.
+impl<O> Clone for Watch<O> {
+    fn clone(&self) -> Self {
+        let state = match &self.state {
+            State::Waiting {
+                revision,
+                until,
+                marked,
+            } => State::Waiting {
+                revision: *revision,
+                until: *until,
+                marked: *marked,
+            },
+            State::Initial {
+                objects,
+                marked,
+                position,
+            } => State::Initial {
+                objects: objects.clone(),
+                marked: *marked,
+                position: *position,
+            },
+            State::Live { position } => State::Live { position: *position },
+            State::Refused(status) => State::Refused(status.clone()),
+            State::Over => State::Over,
+        };
+        Self {
+            namespace: self.namespace.clone(),
+            state,
+            ..*self
+        }
+    }
+}
+
 impl<O: Object> Watch<O> {
     /// Opens a watch at `now`. A request that cannot be answered is refused in the stream, as an ERROR event.
     pub fn open<K>(

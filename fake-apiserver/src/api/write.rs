@@ -119,6 +119,21 @@ pub enum WriteAction {
     },
 }
 
+impl WriteAction {
+    /// Name of the object that it changes; `None`: it creates one, or deletes several.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Create { .. } | Self::DeleteCollection { .. } => None,
+            Self::Update { name, .. }
+            | Self::Patch { name, .. }
+            | Self::Apply { name, .. }
+            | Self::Delete { name, .. }
+            | Self::Bind { name, .. }
+            | Self::Evict { name, .. } => Some(name),
+        }
+    }
+}
+
 /// What a path names, as far as a write cares.
 pub(super) struct Place {
     pub(super) collection: Collection,

@@ -15,7 +15,7 @@ use super::exchange::Head;
 use super::{ApiServer, Asked, Open, Source};
 use crate::api;
 use crate::api::{Answer, Document, HttpRequest, Request, StyledText, websocket};
-use crate::model::{GetOutcome, ListOutcome, Page};
+use crate::model::{GetOutcome, ListOutcome, Model, Page};
 
 /// Longest body that is parsed as a Status for the trace, in bytes.
 const LONGEST_STATUS: usize = 64 * 1024;
@@ -26,7 +26,7 @@ impl ApiServer {
         let Some(open) = self.open.get_mut(&stream) else {
             return;
         };
-        if open.exchange.decided() {
+        if open.exchange.decided() || open.calls > 0 {
             return;
         }
         match std::mem::replace(&mut open.source, Source::Decided) {
@@ -34,10 +34,15 @@ impl ApiServer {
             source @ (Source::Watch(_) | Source::Page { .. } | Source::Hooked(_)) => open.source = source,
             Source::Refused(refusal) => self.answer(stream, refusal),
             Source::Undecided(Request::Watch(_), _) if self.refuses_upgrade(stream) => {}
-            Source::Undecided(Request::Watch(request), _) => {
+            Source::Undecided(Request::Watch(request), user) => {
                 let lifetime = self.draw_lifetime();
                 let replica = self.replica_at(stream);
-                match self.model.open_watch_at(replica, now, &request, lifetime) {
+                let opened = self.model.open_watch_at(replica, now, &request, lifetime);
+                let converts = Model::may_convert(request.collection.kind);
+                match opened {
+                    Ok(_) if converts && self.model.needs() => {
+                        self.convert(now, stream, Source::Undecided(Request::Watch(request), user));
+                    }
                     Ok(session) => {
                         self.with(stream, |open| open.source = Source::Watch(Box::new(session)));
                         self.begin_watch(stream);
@@ -84,10 +89,13 @@ impl ApiServer {
     }
 
     fn decide_list(&mut self, now: Duration, stream: StreamId, request: ListRequest, arrived: Duration) {
-        match self
+        let listed = self
             .model
-            .list_at(self.replica_at(stream), now, arrived, &request)
-        {
+            .list_at(self.replica_at(stream), now, arrived, &request);
+        if Model::may_convert(request.collection.kind) && self.model.needs() {
+            return self.convert(now, stream, Source::Waiting { request, arrived });
+        }
+        match listed {
             ListOutcome::Page(page) => match self.fits(stream, |asked| api::page_fits(asked, page.kind)) {
                 Ok(()) => self.answer_page(stream, page),
                 Err(status) => self.answer(stream, status.into()),
@@ -100,7 +108,11 @@ impl ApiServer {
     }
 
     fn decide_get(&mut self, now: Duration, stream: StreamId, request: GetRequest, arrived: Duration) {
-        match self.model.get_at(self.replica_at(stream), now, arrived, &request) {
+        let found = self.model.get_at(self.replica_at(stream), now, arrived, &request);
+        if Model::may_convert(request.collection.kind) && self.model.needs() {
+            return self.convert(now, stream, Source::WaitingGet { request, arrived });
+        }
+        match found {
             GetOutcome::Found { object, body } => {
                 let fits = self.fits(stream, |asked| api::object_fits(asked, object.kind));
                 self.answer(stream, fits.map_or_else(Answer::from, |()| api::ok(body)));

@@ -13,7 +13,8 @@ use super::log::Log;
 use super::memory::EVENT_BYTES_MAX;
 use super::output::Output;
 use super::{ApiServer, Asked, Open, Source};
-use crate::model::{Model, WatchPoll};
+use crate::model::conversions::Need;
+use crate::model::{Model, WatchPoll, error_frame};
 
 /// Observer of what is sent on a response, called while its request is still open.
 pub(crate) trait Observer {
@@ -83,6 +84,21 @@ impl ApiServer {
                     Some(open) => open,
                     None => return,
                 };
+            }
+            if open.calls > 0 {
+                return;
+            }
+            if let Source::Watch(session) = &open.source {
+                session.read_ahead(&self.model, now);
+                match self.model.take_need() {
+                    Need::Nothing => {}
+                    Need::Calls(calls) => return self.begin_conversions(now, stream, None, calls),
+                    Need::Failed(status) => {
+                        open.exchange.push_line(error_frame(&status), false);
+                        open.source = Source::Decided;
+                        open.exchange.end(Ending::Eof);
+                    }
+                }
             }
             open.exchange.set_share(share);
             let more = open.refill(

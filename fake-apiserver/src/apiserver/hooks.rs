@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use apimachinery::status::Status;
 use builtin_kinds::webhook::{self, Outcome};
 use trace::record::{StreamId, What};
 
 use super::output::Output;
 use super::{ApiServer, Source};
 use crate::api::{User, WriteRequest};
+use crate::model::conversions::{Batch, Need};
 use crate::model::{HookCall, Replies};
 
 /// A call of a webhook, numbered from 1.
@@ -25,8 +27,6 @@ pub(super) struct Waiting {
     /// Decides generated names: the same in all attempts.
     pub(super) seed: u64,
     pub(super) replies: Replies,
-    /// Calls without an outcome.
-    left: usize,
 }
 
 impl Waiting {
@@ -36,7 +36,6 @@ impl Waiting {
             user,
             seed,
             replies: Replies::default(),
-            left: 0,
         })
     }
 }
@@ -45,32 +44,78 @@ impl Waiting {
 #[derive(Debug)]
 pub(super) struct Calling {
     stream: StreamId,
-    key: String,
+    purpose: Purpose,
     call: HookCall,
     since: Duration,
+}
+
+/// What an outcome is for.
+#[derive(Debug)]
+enum Purpose {
+    /// The next attempt at a write.
+    Reply { key: String },
+    /// Objects in another version.
+    Conversion(Batch),
 }
 
 impl ApiServer {
     /// Begins the calls that the last attempt waits for.
     pub(super) fn call_hooks(&mut self, now: Duration, stream: StreamId, mut waiting: Box<Waiting>) {
         let calls = waiting.replies.take_wanted();
-        waiting.left = calls.len();
-        if let Some(open) = self.open.get_mut(&stream) {
-            open.source = Source::Hooked(waiting);
+        let calls = calls
+            .into_iter()
+            .map(|(key, call)| (Purpose::Reply { key }, call));
+        self.begin_calls(now, stream, Some(Source::Hooked(waiting)), calls.collect());
+    }
+
+    /// Begins the conversions that the last answer needs, which goes on from `then`; or answers that they failed.
+    pub(super) fn convert(&mut self, now: Duration, stream: StreamId, then: Source) {
+        match self.model.take_need() {
+            Need::Failed(status) => self.answer(stream, status.into()),
+            Need::Nothing => {
+                let status = Status::internal_error("a conversion was needed, and is not any more");
+                self.answer(stream, status.into());
+            }
+            Need::Calls(calls) => self.begin_conversions(now, stream, Some(then), calls),
         }
-        for (key, call) in calls {
+    }
+
+    /// Begins conversions; `then`: `None` for a watch, which goes on.
+    pub(super) fn begin_conversions(
+        &mut self,
+        now: Duration,
+        stream: StreamId,
+        then: Option<Source>,
+        calls: Vec<(Batch, HookCall)>,
+    ) {
+        let calls = calls.into_iter();
+        let calls = calls.map(|(batch, call)| (Purpose::Conversion(batch), call));
+        self.begin_calls(now, stream, then, calls.collect());
+    }
+
+    fn begin_calls(
+        &mut self,
+        now: Duration,
+        stream: StreamId,
+        then: Option<Source>,
+        calls: Vec<(Purpose, HookCall)>,
+    ) {
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        open.source = then.unwrap_or_else(|| std::mem::replace(&mut open.source, Source::Decided));
+        open.calls += calls.len();
+        for (purpose, call) in calls {
             self.calls += 1;
             let id = CallId(self.calls);
             let nowhere = call.address.clone().err();
-            self.calling.insert(
-                id,
-                Calling {
-                    stream,
-                    key,
-                    call: call.clone(),
-                    since: now,
-                },
-            );
+            let calling = Calling {
+                stream,
+                purpose,
+                call: call.clone(),
+                since: now,
+            };
+            self.calling.insert(id, calling);
             match nowhere {
                 Some(why) => self.hook_answered(now, id, Outcome::Failed(why)),
                 None => self.outputs.push_back(Output::Call { id, call }),
@@ -80,15 +125,15 @@ impl ApiServer {
 
     /// A call has an outcome. The last one leads to the next attempt. Outcomes of a request that is gone have no effect.
     pub(crate) fn hook_answered(&mut self, now: Duration, id: CallId, outcome: Outcome) {
-        let Some(Calling {
-            stream,
-            key,
-            call,
-            since,
-        }) = self.calling.remove(&id)
-        else {
+        let Some(calling) = self.calling.remove(&id) else {
             return;
         };
+        let Calling {
+            stream,
+            purpose,
+            call,
+            since,
+        } = calling;
         self.log.push(
             now,
             What::Webhook {
@@ -99,20 +144,29 @@ impl ApiServer {
                 took: now.saturating_sub(since),
             },
         );
+        let open = self.open.get_mut(&stream);
+        match purpose {
+            Purpose::Conversion(batch) => self.model.add_converted(batch, &call.url, &outcome),
+            Purpose::Reply { key } => {
+                if let Some(Source::Hooked(waiting)) = open.map(|open| &mut open.source) {
+                    waiting.replies.add(key, call, outcome);
+                }
+            }
+        }
         let Some(open) = self.open.get_mut(&stream) else {
             return;
         };
-        let Source::Hooked(waiting) = &mut open.source else {
-            return;
-        };
-        waiting.replies.add(key, call, outcome);
-        waiting.left -= 1;
-        if waiting.left > 0 {
+        open.calls = open.calls.saturating_sub(1);
+        if open.calls > 0 {
             return;
         }
-        if let Source::Hooked(waiting) = std::mem::replace(&mut open.source, Source::Decided) {
+        self.touched.insert(stream);
+        if let Source::Hooked(_) = open.source
+            && let Source::Hooked(waiting) = std::mem::replace(&mut open.source, Source::Decided)
+        {
             self.attempt_write(now, stream, waiting);
-            self.touched.insert(stream);
+        } else {
+            self.decide(now, stream);
         }
     }
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use trace::record::StreamId;
 
-use super::ApiServer;
 use super::hooks::Waiting;
+use super::{ApiServer, Source};
 use crate::api::access::{Asker, Authorizer, User};
 use crate::api::{self, Answer, WriteRequest};
-use crate::model::{Undone, Written};
+use crate::model::{Model, Undone, Written};
 
 impl ApiServer {
     /// Carries out a write of `user` and queues its response, or begins the calls of webhooks that it waits for; waiting reads
@@ -30,7 +30,7 @@ impl ApiServer {
             return;
         };
         let kind = request.collection.kind;
-        waiting.request = self.model.has_hooks().then(|| request.clone());
+        waiting.request = (self.model.has_hooks() || Model::may_convert(kind)).then(|| request.clone());
         let authorizer = self.limits(&waiting.user).unwrap_or(Authorizer::AlwaysAllow);
         let Waiting {
             user, replies, seed, ..
@@ -58,6 +58,7 @@ impl ApiServer {
                 self.answer(stream, answer);
             }
             Err(Undone::Waits) => self.call_hooks(now, stream, waiting),
+            Err(Undone::Converts) => self.convert(now, stream, Source::Hooked(waiting)),
         }
     }
 

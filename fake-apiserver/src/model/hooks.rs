@@ -162,7 +162,7 @@ impl Model {
     ///
     /// # Errors
     /// The words of apiserver for a Service that leads nowhere.
-    fn address_of(&self, client: &ClientConfig) -> Result<(String, u16), String> {
+    pub(super) fn address_of(&self, client: &ClientConfig) -> Result<(String, u16), String> {
         let (namespace, name, port) = match &client.place {
             Place::Url(_) => return client.address().ok_or_else(String::new),
             Place::Service {

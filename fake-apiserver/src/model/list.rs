@@ -69,6 +69,7 @@ impl Model {
         let kind = request.collection.kind;
         let view = View {
             kind,
+            conversions: &self.conversions,
             selector: &request.selector,
         };
         let page = |revision, continue_token, remaining, items| Page {
@@ -130,6 +131,7 @@ impl Model {
         let answer = if kind.is_stored() {
             let view = View {
                 kind,
+                conversions: &self.conversions,
                 selector: &Selector::default(),
             };
             let read = self.read(kind, replica, arrived);

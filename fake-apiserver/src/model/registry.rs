@@ -90,6 +90,8 @@ struct Writer<'a> {
     part: Option<Subresource>,
     /// Whether webhooks let a deletion pass already.
     admitted: bool,
+    /// Whether it needs objects in other versions.
+    converts: bool,
 }
 
 /// A write that was not done.
@@ -99,6 +101,8 @@ pub enum Undone {
     Refused(Refused),
     /// It waits for webhooks.
     Waits,
+    /// It needs objects in other versions.
+    Converts,
 }
 
 /// A write that was refused.
@@ -130,6 +134,7 @@ pub(super) fn write(
         nonce,
         part: None,
         admitted: false,
+        converts: false,
         collection: request.collection,
         asker,
         dry_run: request.dry_run,
@@ -138,14 +143,29 @@ pub(super) fn write(
         warnings: request.warnings,
         written: Vec::new(),
     };
+    // What it changes is converted before anything is decided.
+    if Model::may_convert(writer.kind) {
+        writer.model.conversions.begin();
+        if let Some(name) = request.action.name() {
+            writer.find(name);
+        }
+        match writer.model.needs() {
+            true => return Err(Undone::Converts),
+            false => writer.model.conversions.begin(),
+        }
+    }
     let done = writer.act(request.action, seed);
     let Writer {
         warnings,
         written,
         replies,
         model,
+        converts,
         ..
     } = writer;
+    if converts {
+        return Err(Undone::Converts);
+    }
     if replies.waits() {
         if replies.waits_first() {
             // Nothing else gets the identifiers of this write.
@@ -193,7 +213,10 @@ impl Writer<'_> {
                         | Subresource::Finalize
                         | Subresource::EphemeralContainers
                         | Subresource::Resize,
-                    ) => (self.asked(), convert::as_kind(&current, self.asked()).json()),
+                    ) => {
+                        let shown = self.model.conversions.as_kind(&current, self.asked());
+                        (self.asked(), shown.json())
+                    }
                 };
                 let (object, more) =
                     patch::patched(of, &whole, &patch, &duplicates, validation, self.model.version)?;
@@ -272,7 +295,7 @@ impl Writer<'_> {
         self.model
             .objects(self.kind())
             .get(key.as_str())
-            .map(|object| convert::as_kind(object, self.kind()))
+            .map(|object| self.model.conversions.as_kind(object, self.kind()))
     }
 
     fn current(&self, name: &str) -> Result<Arc<Stored>, Status> {
@@ -420,19 +443,25 @@ impl Writer<'_> {
     }
 
     /// Stores what came of it, unless that is only asked for; gives the object as the writer is shown it.
-    fn commit(&mut self, key: String, previous: Option<&Arc<Stored>>, outcome: Outcome) -> Bytes {
+    fn commit(
+        &mut self,
+        key: String,
+        previous: Option<&Arc<Stored>>,
+        outcome: Outcome,
+    ) -> Result<Bytes, Status> {
         let kind = self.kind();
+        let (stored_as, outcome, shown) = self.in_storage(outcome)?;
         if self.dry_run {
             self.model.dry_runs += 1;
             let revision = previous.map_or(0, |previous| previous.revision);
-            return match (outcome, previous) {
+            return Ok(match (outcome, previous) {
                 (Outcome::Put(json) | Outcome::Released(json), _) => {
                     self.shown(&Stored::as_is(kind, key, revision, json))
                 }
                 (Outcome::Same(stored), _) => self.shown(&stored),
                 (Outcome::Gone, Some(last)) => self.shown(last),
                 (Outcome::Gone, None) => unreachable!("only an object that is there can go"),
-            };
+            });
         }
         let released = match &outcome {
             // Its writer is shown it under the version it last had.
@@ -441,15 +470,23 @@ impl Writer<'_> {
         };
         let written = self
             .model
-            .carry_out(self.now, kind, key, previous.cloned(), outcome);
-        let shown = match &released {
-            Some(released) => self.shown(released),
-            None => self.shown(&written.stored),
+            .carry_out(self.now, stored_as, key, previous.cloned(), outcome);
+        let read_back = shown.map(|json| {
+            let stored = &written.stored;
+            let shown = Stored::new(kind, stored.key.clone(), stored.revision, json);
+            let shown = Arc::new(shown);
+            self.model.conversions.keep(Arc::clone(&shown));
+            shown
+        });
+        let shown = match (&released, &read_back) {
+            (Some(released), _) => self.shown(released),
+            (None, Some(read_back)) => self.shown(read_back),
+            (None, None) => self.shown(&written.stored),
         };
         if written.op.is_some() {
             self.written.push(written);
         }
-        shown
+        Ok(shown)
     }
 
     /// The object in the form its writer asked for.

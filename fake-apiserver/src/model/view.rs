@@ -6,12 +6,15 @@ use std::sync::Arc;
 use apimachinery::kind::ApiResource;
 use apimachinery::object::Stored;
 use apimachinery::selector::Selector;
-use builtin_kinds::convert;
+
+use super::conversions::Conversions;
 
 /// The view of one request.
 pub(super) struct View<'a> {
     /// The requested kind, which may be another version than the stored one.
     pub(super) kind: &'static ApiResource,
+    /// Objects that a webhook converted.
+    pub(super) conversions: &'a Conversions,
     /// Selector, which reads the converted object.
     pub(super) selector: &'a Selector,
 }
@@ -25,7 +28,7 @@ impl watchcache::View<Stored> for View<'_> {
         if object.kind == self.kind {
             Cow::Borrowed(object)
         } else {
-            Cow::Owned(convert::as_kind(object, self.kind))
+            Cow::Owned(self.conversions.as_kind(object, self.kind))
         }
     }
 }

@@ -81,6 +81,7 @@ impl WatchSession {
         };
         let view = View {
             kind,
+            conversions: &model.conversions,
             selector: &request.selector,
         };
         let place = model.place(kind);
@@ -138,6 +139,7 @@ impl WatchSession {
     pub fn poll(&mut self, model: &Model, now: Duration) -> WatchPoll {
         let view = View {
             kind: self.collection.kind,
+            conversions: &model.conversions,
             selector: &self.selector,
         };
         match self.watch.poll(&model.storage, now, &view) {
@@ -145,6 +147,20 @@ impl WatchSession {
             Poll::Pending { wake } => WatchPoll::Pending { wake: Some(wake) },
             Poll::End => WatchPoll::End,
         }
+    }
+
+    /// Reads ahead, so that [`Model::take_need`] says which conversions the next lines need.
+    pub(crate) fn read_ahead(&self, model: &Model, now: Duration) {
+        if !Model::may_convert(self.collection.kind) {
+            return;
+        }
+        let view = View {
+            kind: self.collection.kind,
+            conversions: &model.conversions,
+            selector: &self.selector,
+        };
+        let mut ahead = self.watch.clone();
+        while let Poll::Send(_) = ahead.poll(&model.storage, now, &view) {}
     }
 
     fn encoded(&mut self, model: &Model, now: Duration, frame: Frame<Stored, Lines>) -> WatchFrame {

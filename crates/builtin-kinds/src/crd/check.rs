@@ -15,6 +15,7 @@ use super::structural::texts;
 use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::naming::{dns1035_label, subdomain};
+use crate::validation::webhooks::is_https;
 
 /// Types a printer column can have.
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
@@ -283,16 +284,49 @@ fn names_of(found: &mut ErrorList, names: &Value) {
     }
 }
 
-/// Only `None` is carried out here; a webhook is nothing this server could call.
 fn conversion(found: &mut ErrorList, conversion: &Value) {
     let at = "spec.conversion";
+    let webhook = &conversion["webhook"];
     match text(&conversion["strategy"]) {
-        "None" => {}
+        "None" => {
+            let why = "should not be set when strategy is not set to Webhook";
+            if webhook["clientConfig"].is_object() {
+                found.forbidden(&format!("{at}.webhookClientConfig"), why);
+            }
+            if !texts(&webhook["conversionReviewVersions"]).is_empty() {
+                found.forbidden(&format!("{at}.conversionReviewVersions"), why);
+            }
+        }
         "" => found.required(&format!("{at}.strategy"), ""),
-        "Webhook" => found.forbidden(
-            &format!("{at}.strategy"),
-            "webhooks are not called by this server; serve one version, or use strategy None",
-        ),
+        "Webhook" => {
+            let client = &webhook["clientConfig"];
+            let place = format!("{at}.webhookClientConfig");
+            match (client["url"].as_str(), client["service"].is_object()) {
+                _ if !client.is_object() => {
+                    found.required(&place, "required when strategy is set to Webhook");
+                }
+                (Some(url), false) => is_https(url, &format!("{place}.url"), found),
+                (None, true) => {
+                    for field in ["name", "namespace"] {
+                        if text(&client["service"][field]).is_empty() {
+                            found.required(&format!("{place}.service.{field}"), "");
+                        }
+                    }
+                }
+                (_, _) => found.required(&place, "exactly one of url or service is required"),
+            }
+            let place = format!("{at}.conversionReviewVersions");
+            let versions = texts(&webhook["conversionReviewVersions"]);
+            if versions.is_empty() {
+                found.required(&place, "");
+            } else if !versions
+                .iter()
+                .any(|version| ["v1", "v1beta1"].contains(&version.as_str()))
+            {
+                let why = "must include at least one of v1, v1beta1";
+                found.invalid(&place, &webhook["conversionReviewVersions"], why);
+            }
+        }
         _ => found.unsupported(
             &format!("{at}.strategy"),
             &conversion["strategy"],

@@ -14,6 +14,10 @@ pub fn prepared(mut definition: Value, old: Option<&Value>) -> Value {
     if spec["conversion"].is_null() {
         spec["conversion"] = json!({ "strategy": "None" });
     }
+    let service = spec.pointer_mut("/conversion/webhook/clientConfig/service");
+    if let Some(service) = service.filter(|service| service.is_object() && service["port"].is_null()) {
+        service["port"] = 443.into();
+    }
     // Only ever false, which is left out.
     if spec["preserveUnknownFields"] == false {
         shift_remove(spec, "preserveUnknownFields");

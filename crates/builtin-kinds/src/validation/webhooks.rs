@@ -94,7 +94,7 @@ pub(super) fn webhook_call(place: &Place<'_>, found: &mut ErrorList) {
     }
 }
 
-fn is_https(url: &str, at: &str, found: &mut ErrorList) {
+pub(crate) fn is_https(url: &str, at: &str, found: &mut ErrorList) {
     const FORM: &str = "; desired format: https://host[/path]";
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     if scheme != "https" {

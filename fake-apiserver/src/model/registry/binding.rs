@@ -70,7 +70,7 @@ impl Writer<'_> {
         if let Outcome::Put(bound) = &mut outcome {
             bound["metadata"]["generation"] = current.json()["metadata"]["generation"].take();
         }
-        self.commit(key, Some(&current), outcome);
+        self.commit(key, Some(&current), outcome)?;
         Ok((201, Bytes::from_static(DONE)))
     }
 

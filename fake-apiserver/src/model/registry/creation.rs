@@ -139,7 +139,7 @@ impl Writer<'_> {
             }
         }
         self.check_size(&outcome)?;
-        Ok((201, self.commit(key, None, outcome)))
+        Ok((201, self.commit(key, None, outcome)?))
     }
 
     /// A new object must be legal, and have no version.

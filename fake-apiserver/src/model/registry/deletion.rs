@@ -11,8 +11,10 @@ use apimachinery::status::Status;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::webhooks::suspended;
 use super::{Writer, finalizers, is_terminating};
 use crate::api::write::{DeleteOptions, Propagation};
+use crate::model::Model;
 use crate::model::list::ListOutcome;
 use crate::model::write::{self, Outcome};
 
@@ -45,7 +47,7 @@ impl Writer<'_> {
         let terminating = is_terminating(&marked);
         if kind.defines && !terminating {
             self.model.definition_marked(self.now, &mut marked);
-            return Ok((200, self.commit(key, Some(&current), Outcome::Put(marked))));
+            return Ok((200, self.commit(key, Some(&current), Outcome::Put(marked))?));
         }
         propagate(kind, &mut marked, options);
         let has_finalizers = finalizers(&marked).next().is_some();
@@ -75,17 +77,17 @@ impl Writer<'_> {
             if waits {
                 marked["status"]["phase"] = "Terminating".into();
             }
-            let body = self.commit(key.clone(), Some(&last), Outcome::Put(marked));
+            let body = self.commit(key.clone(), Some(&last), Outcome::Put(marked))?;
             if pending || self.dry_run {
                 return Ok((pending_status(pending, options), body));
             }
             last = self.find(name).unwrap_or(last);
         } else if pending {
-            let body = self.commit(key, Some(&last), Outcome::Same(Arc::clone(&last)));
+            let body = self.commit(key, Some(&last), Outcome::Same(Arc::clone(&last)))?;
             return Ok((pending_status(true, options), body));
         }
         let uid = last.uid.clone();
-        let body = self.commit(key, Some(&last), Outcome::Gone);
+        let body = self.commit(key, Some(&last), Outcome::Gone)?;
         self.delete_endpoints(name);
         Ok((
             200,
@@ -135,6 +137,10 @@ impl Writer<'_> {
             ListOutcome::Refused(status) => return Err(status),
             ListOutcome::Wait { .. } => unreachable!("the wait is over"),
         };
+        if Model::may_convert(self.kind()) && self.model.needs() {
+            self.converts = true;
+            return Err(suspended());
+        }
         // Nothing is deleted before all of them are admitted.
         for item in &page.items {
             if let Some(current) = self.find(item.name()) {

@@ -151,7 +151,7 @@ impl Writer<'_> {
         let (kind, key) = (self.kind(), current.key.clone());
         let object = self.conformed(object);
         let outcome = write::replace(kind, &key, Some(current), object, self.time(), String::new());
-        self.commit(key, Some(current), outcome);
+        self.commit(key, Some(current), outcome)?;
         Ok(())
     }
 }

@@ -267,7 +267,7 @@ impl Writer<'_> {
             String::new(),
         );
         self.check_size(&outcome)?;
-        Ok((200, self.commit(current.key.clone(), Some(current), outcome)))
+        Ok((200, self.commit(current.key.clone(), Some(current), outcome)?))
     }
 
     /// Checks that the uid in the object is that of the stored one. A patch that changes it is rejected later.

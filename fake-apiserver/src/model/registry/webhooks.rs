@@ -14,12 +14,14 @@ use apimachinery::write::Subresource;
 use builtin_kinds::admission_policy::{GROUP, Request};
 use builtin_kinds::admission_webhook::{Hook, Hooks, Patch};
 use builtin_kinds::crd::Definition;
+use builtin_kinds::crd::conversion::{self, Conversion};
 use builtin_kinds::{catalog, convert, ownership, scale, types};
 use serde_json::{Value, json};
 
 use super::{Writer, parts, remove};
 use crate::model::Model;
 use crate::model::hooks::Reply;
+use crate::model::write::Outcome;
 
 /// A write as webhooks are asked about it, in the words in which its object is stored.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +57,7 @@ impl Model {
 }
 
 /// The Status of an attempt that waits for webhooks. It is never sent.
-fn suspended() -> Status {
+pub(super) fn suspended() -> Status {
     Status::internal_error("waits for a webhook")
 }
 
@@ -329,6 +331,50 @@ impl Writer<'_> {
         // Who owns which field is the server's to say.
         ownership::copy(&before, &mut object);
         Ok(object)
+    }
+
+    /// What is stored of an outcome, in which kind, and what is read of it then; a webhook may have to convert it both ways.
+    ///
+    /// # Errors
+    /// The conversion fails; a Status that is not sent, while one is waited for.
+    pub(super) fn in_storage(
+        &mut self,
+        outcome: Outcome,
+    ) -> Result<(&'static ApiResource, Outcome, Option<Value>), Status> {
+        let kind = self.kind();
+        let storage = Definition::of(kind).and_then(|definition| definition.storage);
+        let conversion = storage.and_then(|storage| Conversion::between(kind, storage));
+        let (Some(storage), Some(conversion)) = (storage, conversion) else {
+            return Ok((kind, outcome, None));
+        };
+        let Outcome::Put(object) = outcome else {
+            return Ok((kind, outcome, None));
+        };
+        let stored = self.by_webhook(conversion, &canonical(kind, object), (kind, storage))?;
+        let read = self.by_webhook(conversion, &stored, (storage, kind))?;
+        Ok((storage, Outcome::Put(stored), Some(read)))
+    }
+
+    /// An object as a webhook converts it.
+    fn by_webhook(
+        &mut self,
+        conversion: &Conversion,
+        object: &Value,
+        (from, to): (&'static ApiResource, &'static ApiResource),
+    ) -> Result<Value, Status> {
+        let sent = [object.clone()];
+        let called = (conversion.name.as_str(), &conversion.client, conversion::TIMEOUT);
+        let review = |uid: &str| conversion.review(&sent, to, uid);
+        let Some(reply) = self.replies.ask(self.model, self.now, called, 0, review)? else {
+            return Err(suspended());
+        };
+        let answered = (reply.uid.as_str(), reply.url.as_str(), &reply.outcome);
+        let converted = conversion.converted(answered, &sent, (from, to));
+        let mut object = converted.map_err(Status::unexplained)?.pop().unwrap_or_default();
+        if let Some(definition) = Definition::of(to) {
+            definition.receive(&mut object);
+        }
+        Ok(canonical(to, object))
     }
 
     fn in_words_of(&self, kind: &'static ApiResource, object: Value) -> Value {

@@ -1,0 +1,186 @@
+//! Webhooks that convert custom resources between the versions of their definition: what is sent, and what an answer means.
+//!
+//! Source: apiextensions `apiserver/conversion/webhook_converter.go`.
+
+use std::time::Duration;
+
+use apimachinery::go_text;
+use apimachinery::kind::ApiResource;
+use serde_json::{Map, Value, json};
+
+use super::Definition;
+use crate::webhook::{self, ClientConfig, Outcome};
+
+/// How long a call may take.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// `spec.conversion.webhook` of a definition.
+#[derive(Debug)]
+pub struct Conversion {
+    /// Name of the definition.
+    pub name: String,
+    /// Where the webhook is.
+    pub client: ClientConfig,
+    /// Version of the reviews; `None`: it takes none that is known.
+    version: Option<&'static str>,
+}
+
+impl Conversion {
+    /// Reads the conversion of a definition; `None`: its versions differ in nothing but their schemas.
+    pub(super) fn read(name: String, conversion: &Value) -> Option<Self> {
+        if conversion["strategy"] != "Webhook" {
+            return None;
+        }
+        let webhook = &conversion["webhook"];
+        let versions = webhook["conversionReviewVersions"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        let mut known =
+            versions.filter_map(|version| ["v1", "v1beta1"].into_iter().find(|known| version == known));
+        Some(Self {
+            name,
+            client: ClientConfig::read(&webhook["clientConfig"]),
+            version: known.next(),
+        })
+    }
+
+    /// Returns the webhook that makes of an object of one kind one of the other; `None`: none is needed.
+    pub fn between(from: &ApiResource, to: &ApiResource) -> Option<&'static Self> {
+        let conversion = Definition::of(to)?.conversion.as_ref()?;
+        (from.version != to.version).then_some(conversion)
+    }
+
+    /// The `ConversionReview` of objects.
+    pub fn review(&self, objects: &[Value], to: &ApiResource, uid: &str) -> Value {
+        json!({
+            "kind": "ConversionReview",
+            "apiVersion": format!("apiextensions.k8s.io/{}", self.version.unwrap_or("v1")),
+            "request": { "uid": uid, "desiredAPIVersion": to.api_version(), "objects": objects },
+        })
+    }
+
+    /// Reads what came of a call to `url` with the review of `sent` and this uid.
+    ///
+    /// # Errors
+    /// The words of apiserver for a call or an answer that is not as it must be.
+    pub fn converted(
+        &self,
+        (uid, url, outcome): (&str, &str, &Outcome),
+        sent: &[Value],
+        (from, to): (&ApiResource, &ApiResource),
+    ) -> Result<Vec<Value>, String> {
+        let what = format!(
+            "conversion webhook for {}, Kind={}",
+            from.api_version(),
+            from.kind
+        );
+        if self.version.is_none() {
+            return Err("no supported conversion review versions".to_owned());
+        }
+        let review = webhook::response(url, outcome).map_err(|why| format!("{what} failed: {why}"))?;
+        let objects = self
+            .checked(uid, &review)
+            .map_err(|why| format!("{what} failed: {why}"))?;
+        if objects.len() != sent.len() {
+            let (returned, expected) = (objects.len(), sent.len());
+            return Err(format!("{what} returned {returned} objects, expected {expected}"));
+        }
+        let read = objects.iter().zip(sent).enumerate();
+        let read = read.map(|(index, (object, sent))| {
+            restored(object, sent, to).map_err(|fault| match fault {
+                Fault::Type(why) => format!("{what} returned invalid object at index {index}: {why}"),
+                Fault::Object(why) => format!("{what} returned invalid object: {why}"),
+                Fault::Metadata(why) => format!("{what} returned invalid metadata: {why}"),
+            })
+        });
+        read.collect()
+    }
+
+    fn checked<'a>(&self, uid: &str, review: &'a Value) -> Result<&'a [Value], String> {
+        let response = &review["response"];
+        let is_v1 = self.version == Some("v1");
+        let api_version = text(&review["apiVersion"]);
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let got = format!("{group}/{version}, Kind={}", text(&review["kind"]));
+        let expected = "apiextensions.k8s.io/v1, Kind=ConversionReview";
+        if is_v1 && got != expected {
+            return Err(format!("expected webhook response of {expected}, got {got}"));
+        }
+        if !response.is_object() {
+            return Err("no response provided".to_owned());
+        }
+        if is_v1 && text(&response["uid"]) != uid {
+            let [uid, got] = [uid, text(&response["uid"])].map(go_text::quote);
+            return Err(format!("expected response.uid={uid}, got {got}"));
+        }
+        let result = &response["result"];
+        match (text(&result["status"]), text(&result["message"])) {
+            ("Success", _) => {}
+            (status, "") => return Err(format!("response.result.status was '{status}', not 'Success'")),
+            (_, message) => return Err(message.to_owned()),
+        }
+        let objects = response["convertedObjects"].as_array();
+        Ok(objects.map(Vec::as_slice).unwrap_or_default())
+    }
+}
+
+/// What is wrong with a converted object.
+enum Fault {
+    Type(String),
+    Object(String),
+    Metadata(String),
+}
+
+/// The converted object with the metadata that was sent: only labels and annotations may differ.
+fn restored(object: &Value, sent: &Value, to: &ApiResource) -> Result<Value, Fault> {
+    let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    if api_version != to.api_version() {
+        let expected = to.api_version();
+        let why = format!("invalid groupVersion (expected {expected}, received {api_version})");
+        return Err(Fault::Type(why));
+    }
+    if kind != to.kind {
+        return Err(Fault::Type(format!(
+            "invalid kind (expected {}, received {kind})",
+            to.kind
+        )));
+    }
+    for field in ["name", "namespace", "uid"] {
+        let [before, after] = [sent, object].map(|object| text(&object["metadata"][field]));
+        if before != after {
+            let field = if field == "uid" { "UID" } else { field };
+            return Err(Fault::Object(format!(
+                "must have the same {field}: {before} != {after}"
+            )));
+        }
+    }
+    let Some(returned) = object["metadata"].as_object() else {
+        let why = "invalid metadata of type <nil> in converted object".to_owned();
+        return Err(Fault::Metadata(why));
+    };
+    let mut metadata = sent["metadata"].as_object().cloned().unwrap_or_default();
+    for field in ["labels", "annotations"] {
+        let own = returned.get(field).and_then(Value::as_object);
+        match own.filter(|own| !own.is_empty()) {
+            Some(own) => drop(metadata.insert(field.to_owned(), Value::Object(texts(own)?))),
+            None => drop(metadata.shift_remove(field)),
+        }
+    }
+    let mut object = object.clone();
+    object["metadata"] = Value::Object(metadata);
+    Ok(object)
+}
+
+fn texts(map: &Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+    match map.values().all(Value::is_string) {
+        true => Ok(map.clone()),
+        false => Err(Fault::Metadata(
+            "labels and annotations must be strings".to_owned(),
+        )),
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
