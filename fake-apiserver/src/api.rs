@@ -1,7 +1,7 @@
-//! What was asked, and the bodies of refusals: method, path, query and headers become a typed, legal [`Request`], or
-//! the whole truthful refusal.
+//! Requests and responses of the API: method, path, query and headers are parsed into a valid [`Request`], or the response of
+//! kube-apiserver to an invalid one.
 //!
-//! Nothing here looks at the store: what a request is refused for here, any server would refuse.
+//! The store is not read: errors returned here are the same for any content.
 
 use apimachinery::kind::{ApiResource, Deletion, Review};
 use apimachinery::path::ResourcePath;
@@ -51,10 +51,10 @@ pub(crate) use style::{gzip_headers, gzip_member, takes_gzip};
 pub use warnings::{warning, warnings};
 pub use write::WriteRequest;
 
-/// A request as it came off the wire.
+/// A request as received.
 #[derive(Debug, Clone)]
 pub struct HttpRequest {
-    /// The method.
+    /// HTTP method.
     pub method: Method,
     /// Path, still percent-encoded.
     pub path: String,
@@ -62,7 +62,7 @@ pub struct HttpRequest {
     pub query: String,
     /// Headers.
     pub headers: http::HeaderMap,
-    /// The whole body, bounded by the edge.
+    /// The whole body; its length is limited by the caller.
     pub body: Bytes,
 }
 
@@ -72,20 +72,20 @@ impl HttpRequest {
     }
 }
 
-/// An answer that is ready to be sent.
+/// A complete response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// Headers, but for `Date`, framing and the ones every answer has ([`common_headers`]). An empty value
-    /// suppresses the default header.
+    /// Headers, except `Date`, framing and those of every response ([`common_headers`]). An empty value suppresses the
+    /// default header.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Bytes,
 }
 
 impl Answer {
-    /// JSON, as is.
+    /// Returns a response with JSON.
     pub fn json(status: u16, body: Bytes) -> Self {
         Self {
             status,
@@ -94,7 +94,7 @@ impl Answer {
         }
     }
 
-    /// 204: there is nothing to say.
+    /// Returns 204 without a body.
     pub fn nothing() -> Self {
         Self {
             status: 204,
@@ -103,7 +103,7 @@ impl Answer {
         }
     }
 
-    /// Plain text, as is.
+    /// Returns a response with plain text.
     pub fn text(status: u16, body: &str) -> Self {
         let headers = vec![
             ("Content-Type".to_owned(), "text/plain; charset=utf-8".to_owned()),
@@ -118,7 +118,7 @@ impl Answer {
 }
 
 impl From<Status> for Answer {
-    /// The whole answer: code, `Content-Type`, `Retry-After` where the details say so, body.
+    /// Returns the response with code, `Content-Type`, body, and `Retry-After` if the details have it.
     fn from(status: Status) -> Self {
         let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
         let retry_after = status
@@ -136,11 +136,12 @@ impl From<Status> for Answer {
     }
 }
 
-/// Turns a request into a legal one, or into the whole truthful refusal.
+/// Parses a request.
 ///
 /// # Errors
-/// The refusal, ready to be sent: 400, 404 in both dialects, 405, 406, 413, 415, 422, and 500 for an unreadable
-/// `resourceVersion` of a watch or a single object.
+///
+/// The response of kube-apiserver to an invalid request: 400, 404 (as Status or text), 405, 406, 413, 415, 422, and 500 for
+/// an invalid `resourceVersion` of a watch or a single object.
 pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Result<Request, Answer> {
     let route = path::route(&request.path, catalog);
     let deprecation = match &route {
@@ -154,7 +155,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
         | Route::UnknownText => "",
     };
     read(request, route, version).map_err(|mut refusal| {
-        // Handlers warn of what is deprecated; what no handler gets to see is refused before.
+        // Handlers send deprecation warnings, so requests that are rejected before a handler have none.
         let handled =
             !matches!(refusal.status, 404 | 405) && check_timeout(&query_pairs(&request.query)).is_ok();
         if handled && !deprecation.is_empty() {
@@ -174,7 +175,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
         Route::Incomplete(why) => Err(Status::bad_request(why)),
         Route::Nameless(kind) => Err(match request.method {
             Method::PUT | Method::PATCH => Status::bad_request(path::NO_NAME),
-            // Without a name the verb is that of a collection, and no subresource has those.
+            // Without a name the verb is that of a collection, which subresources do not support.
             _ => Status::not_supported(kind, verb(&request.method, true)),
         }),
         Route::Document(document) => Ok(Request::Document(document)),
@@ -247,7 +248,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                         Some(known) if !known.verbs.contains(&verb(&request.method, false)) => {
                             return Err(refuse(Status::method_not_allowed()));
                         }
-                        // The object under another path: who may write it there is a matter of rights.
+                        // `approval` has the same fields as `status`; it differs in authorization.
                         Some(_) if part == "approval" => Some(Some(Subresource::Status)),
                         Some(_) if part == "ephemeralcontainers" => {
                             Some(Some(Subresource::EphemeralContainers))
@@ -316,7 +317,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
     parsed.map_err(refuse)
 }
 
-/// The verb of discovery that a method stands for.
+/// Returns the verb of a method, as in discovery.
 fn verb(method: &Method, whole: bool) -> &'static str {
     match (method, whole) {
         (&Method::POST, _) => "create",
@@ -335,8 +336,8 @@ fn refuse(status: Status) -> Answer {
     status.into()
 }
 
-/// Which option rules of the API a request breaks, in words (INV-15); empty for a legal one. The `continue` token and
-/// what a selector says are the server's or the user's and not judged.
+/// Returns the option rules that a request violates (INV-15); none for a valid request. The `continue` token is the server's
+/// and selectors are the user's, so neither is checked.
 pub fn violations(
     method: &Method,
     path: &str,
@@ -361,7 +362,7 @@ pub fn violations(
     reads::broken_rules(query, watch_path, version)
 }
 
-/// The headers of who was seen by flow control.
+/// Headers of requests that pass flow control.
 const FLOW_CONTROL: [(&str, &str); 2] = [
     (
         "X-Kubernetes-Pf-Flowschema-Uid",
@@ -373,13 +374,13 @@ const FLOW_CONTROL: [(&str, &str); 2] = [
     ),
 ];
 
-/// The headers every answer has (but `Date`): `Audit-Id` (echoed, or made from `nth`), `Cache-Control` and, where flow
-/// control got to see the request, its uids. A `timeout` that cannot be read is refused before that.
+/// Returns the headers of every response except `Date`: `Audit-Id` (echoed, or generated from `nth`), `Cache-Control` and,
+/// for a request that passes flow control, its UIDs. A request with an invalid `timeout` is rejected before that.
 pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> {
     let audit_id = request
         .header("audit-id")
         .map_or_else(|| format!("00000000-0000-4000-8000-{nth:012x}"), str::to_owned);
-    // With room for those of the answer itself.
+    // Capacity includes the headers of the response itself.
     let mut headers = Vec::with_capacity(8);
     headers.push(("Audit-Id".to_owned(), audit_id));
     headers.push(("Cache-Control".to_owned(), "no-cache, private".to_owned()));
@@ -391,41 +392,43 @@ pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> 
     headers
 }
 
-/// Does it lead to what a kubelet is asked for? Flow control lets that pass unseen.
+/// Returns whether the path is that of a connection to a kubelet, which bypasses flow control.
 fn is_connection(path: &str) -> bool {
     let path = decoded_path(path);
     ResourcePath::read(&path)
         .is_some_and(|place| Connection::of(place.subresource.unwrap_or_default()).is_some())
 }
 
-/// Does the path end where a collection does, whether or not it is served?
+/// Returns whether the path is that of a collection, served or not.
 pub(crate) fn names_collection(path: &str) -> bool {
     let path = decoded_path(path);
     ResourcePath::read(&path).is_some_and(|place| place.is_collection())
 }
 
-/// Can a page of this kind be had in the form asked for?
+/// Checks that a page of this kind is available in the requested representation.
 ///
 /// # Errors
-/// 400 and 406, instead of the page.
+///
+/// 400 and 406, sent in place of the page.
 pub fn page_fits(request: &HttpRequest, kind: &ApiResource) -> Result<(), Status> {
     accept::fit(request, Shape::List, kind)
 }
 
-/// Can an object of this kind be had in the form asked for?
+/// Checks that an object of this kind is available in the requested representation.
 ///
 /// # Errors
-/// 400 and 406, instead of the object; what was done to it is done.
+///
+/// 400 and 406, sent in place of the object; a write has been executed nevertheless.
 pub fn object_fits(request: &HttpRequest, kind: &ApiResource) -> Result<(), Status> {
     accept::fit(request, Shape::Object, kind)
 }
 
-/// The head of a watch, beside [`common_headers`].
+/// Returns the headers of a watch in addition to [`common_headers`].
 pub fn watch_headers() -> Vec<(String, String)> {
     vec![("Content-Type".to_owned(), "application/json".to_owned())]
 }
 
-/// The words of a status line, where Go's `net/http` has others than everybody else.
+/// Returns the reason phrase of a status if Go's `net/http` has another one than the standard.
 pub fn reason_phrase(status: u16) -> Option<&'static str> {
     match status {
         413 => Some("Request Entity Too Large"),
@@ -435,12 +438,12 @@ pub fn reason_phrase(status: u16) -> Option<&'static str> {
     }
 }
 
-/// A body of JSON with status 200: a page, an object.
+/// Returns a response with JSON and status 200.
 pub fn ok(body: Bytes) -> Answer {
     Answer::json(200, body)
 }
 
-/// Is it a watch, or a connection to a pod? `timeout` does not bound these.
+/// Returns whether the request is a watch or a connection to a pod, to which `timeout` does not apply.
 fn is_long_running(request: &HttpRequest, route: &Route) -> bool {
     match route {
         Route::Collection { watch: true, .. } | Route::Object { watch: true, .. } => true,
@@ -459,7 +462,7 @@ fn is_long_running(request: &HttpRequest, route: &Route) -> bool {
     }
 }
 
-/// `timeout` bounds every request that is not long-running, and must be a duration, whatever the path leads to.
+/// Checks `timeout`, which applies to every request that is not long-running, and must be a duration on any path.
 fn check_timeout(query: &[(String, String)]) -> Result<(), Status> {
     match query
         .iter()

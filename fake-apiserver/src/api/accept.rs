@@ -1,7 +1,7 @@
-//! Which form an answer takes and what it is written in, from `Accept`.
+//! Content negotiation: representation and encoding of a response, from `Accept`.
 //!
-//! The fake writes JSON and YAML. A clause for protobuf or CBOR is passed over where another one can be met; who takes
-//! nothing but protobuf is refused, and told so in it.
+//! The fake encodes JSON and YAML. Clauses for protobuf or CBOR are skipped if another one can be satisfied; a client that
+//! accepts only protobuf gets a 406 in protobuf.
 //!
 //! Source: go-restful's route selection (built-in kinds only), then apiserver `endpoints/handlers/negotiation` and
 //! `endpoints/handlers/response.go`.
@@ -18,7 +18,7 @@ const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// What is asked for.
+/// Type of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     List,
@@ -27,21 +27,22 @@ pub(super) enum Shape {
     Watch,
 }
 
-/// What a body is written in.
+/// Encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writing {
-    /// Compact, with a newline.
+    /// Compact JSON with a newline.
     Json,
-    /// Indented, without a newline: for people, and for a Status that nobody said how to write.
+    /// Indented JSON without a newline: for browsers and curl, and for a Status without a requested encoding.
     Indented,
     Yaml,
     Protobuf,
 }
 
-/// The form of the answer. Whether it fits the answer is looked at when there is one: [`fit`].
+/// Returns the requested representation. Whether the response supports it is checked later, in [`fit`].
 ///
 /// # Errors
-/// 406 when nothing asked for can be written.
+///
+/// 406 if nothing that is requested can be encoded.
 pub(super) fn form(
     request: &HttpRequest,
     shape: Shape,
@@ -66,22 +67,23 @@ pub(super) fn form(
             version,
             object: included(request).unwrap_or(RowObject::Metadata),
         }),
-        // An event whose object cannot be had in another form is sent as it is.
+        // An event whose object has no such representation is sent in full.
         Some((Transform::List, _)) if shape == Shape::Watch => Representation::Full,
         Some((Transform::Object | Transform::List, version)) => Representation::Metadata(version),
     })
 }
 
-/// 406: what is answered is shown in no table.
+/// 406: the response has no table.
 pub(super) fn no_table() -> Status {
     Status::not_acceptable(&[JSON, YAML, PROTOBUF])
 }
 
-/// Can the answer, now that there is one, be had in the form asked for?
+/// Checks that the response is available in the requested representation.
 ///
 /// # Errors
-/// 406 when the form is one of a list and the answer is an object, or the other way round; 400 for an `includeObject`
-/// nobody knows.
+///
+/// 406 if the representation is that of a list and the response is an object, or the reverse; 400 for an unknown
+/// `includeObject`.
 pub(super) fn fit(request: &HttpRequest, shape: Shape, kind: &ApiResource) -> Result<(), Status> {
     let chosen = choose(request.header("accept").unwrap_or_default());
     match (chosen.and_then(|chosen| chosen.transform), shape) {
@@ -98,7 +100,7 @@ pub(super) fn fit(request: &HttpRequest, shape: Shape, kind: &ApiResource) -> Re
     }
 }
 
-/// What the body of an answer is written in.
+/// Returns the encoding of a response.
 pub(super) fn writing(request: &HttpRequest) -> Writing {
     let accept = request.header("accept").unwrap_or_default();
     let chosen = choose(accept);
@@ -108,7 +110,7 @@ pub(super) fn writing(request: &HttpRequest) -> Writing {
     }
 }
 
-/// What a Status is written in. It has no form but its own, so clauses that ask for a transform are passed over.
+/// Returns the encoding of a Status. It has no other representations, so clauses with a transform are skipped.
 pub(super) fn status_writing(request: &HttpRequest) -> Writing {
     let accept = request.header("accept").unwrap_or_default();
     if accept.is_empty() {
@@ -126,7 +128,7 @@ pub(super) fn status_writing(request: &HttpRequest) -> Writing {
     }
 }
 
-/// A clause that can be met.
+/// A clause that can be satisfied.
 #[derive(Debug)]
 struct Chosen {
     writing: Writing,
@@ -154,7 +156,7 @@ fn choose(accept: &str) -> Option<Chosen> {
     clauses(accept).iter().find_map(Clause::chosen)
 }
 
-/// Would go-restful route a request with this `Accept` to a built-in kind?
+/// Returns whether go-restful routes a request with this `Accept` to a built-in kind.
 fn is_routed(accept: &str) -> bool {
     accept.is_empty()
         || accept.split(',').any(|clause| {
@@ -163,7 +165,7 @@ fn is_routed(accept: &str) -> bool {
         })
 }
 
-/// Nobody lists protobuf as a type to ask for to someone who did, and is refused.
+/// 406 with the accepted types: protobuf is not among them if the client requested protobuf.
 fn not_acceptable(accept: &str, kind: &ApiResource, shape: Shape) -> Status {
     let protobuf = clauses(accept).iter().any(Clause::is_protobuf);
     match (protobuf && !kind.custom, shape) {
@@ -189,8 +191,7 @@ fn included(request: &HttpRequest) -> Result<RowObject, Status> {
     }
 }
 
-/// Does the asker want indented JSON: in the clause that was met, by `pretty`, or by being a program that people read
-/// the output of?
+/// Returns whether the client wants indented JSON: by the satisfied clause, by `pretty`, or by its `User-Agent`.
 fn wants_indentation(request: &HttpRequest, chosen: Option<&Chosen>) -> bool {
     let query = query_pairs(&request.query);
     let by_query = query
@@ -217,13 +218,13 @@ struct Clause<'a> {
     pretty: bool,
 }
 
-/// The clauses, those of more weight first, and of one weight those without wildcards.
+/// Returns the clauses by descending weight; those of equal weight without wildcards first.
 fn clauses(accept: &str) -> Vec<Clause<'_>> {
     let mut sorted: Vec<Clause<'_>> = Vec::new();
     let mut read = accept.split(',').filter_map(Clause::read);
     for clause in read.by_ref().take(CLAUSES_INSERTED) {
-        // An insertion sort, as Go does it with so few: "before" is no order where weights and wildcards disagree, and
-        // another algorithm would give another one.
+        // Insertion sort, as in Go for so few elements: the comparison is no order if weights and wildcards disagree, so
+        // another algorithm has other results.
         let mut at = sorted.len();
         while at > 0 && clause.is_before(&sorted[at - 1]) {
             at -= 1;
@@ -244,7 +245,7 @@ fn clauses(accept: &str) -> Vec<Clause<'_>> {
     sorted
 }
 
-/// Clauses that Go sorts by insertion (`sort.Sort`).
+/// Number of elements up to which Go uses insertion sort (`sort.Sort`).
 const CLAUSES_INSERTED: usize = 12;
 
 impl<'a> Clause<'a> {
@@ -295,7 +296,7 @@ impl<'a> Clause<'a> {
         self.main == "application" && self.sub == "vnd.kubernetes.protobuf"
     }
 
-    /// How it is met, if it can be.
+    /// Returns how the clause is satisfied; `None` if it cannot be.
     fn chosen(&self) -> Option<Chosen> {
         let writing = match (self.main, self.sub) {
             ("application", "json" | "*") | ("*", "*") => Writing::Json,

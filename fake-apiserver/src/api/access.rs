@@ -1,7 +1,6 @@
-//! Who asks: by a client certificate, by one of two bearer tokens, by the token of a service account, or nobody in
-//! particular.
+//! Authentication: by a client certificate, by one of two bearer tokens, by a service account token, or as anonymous user.
 //!
-//! What they may do then is `rights`' matter, and whether a service account's token is good is for who signed it to say.
+//! Authorization is in `rights`; service account tokens are verified by their issuer.
 //!
 //! Source: "Authenticating" and "User impersonation"; apiserver `endpoints/handlers/responsewriters/errors.go`.
 
@@ -27,42 +26,42 @@ pub use rights::Authorization;
 pub(crate) use rights::{Authorizer, subject};
 pub use settings::AccessSettings;
 
-/// The group whose members may do everything ("Using RBAC Authorization").
+/// Group whose members are authorized to do everything ("Using RBAC Authorization").
 pub const ADMINS: &str = "system:masters";
 
-/// The group of everybody who says who they are.
+/// Group of all authenticated users.
 pub const AUTHENTICATED: &str = "system:authenticated";
 
-/// Under which of a user's extras stands what was shown to prove who they are (KEP-4193).
+/// Key of the credential in the extras of a user (KEP-4193).
 pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
-/// Whom tokens for this server are meant for, and who signs them.
+/// Audience and issuer of tokens for this server.
 pub(crate) const API_AUDIENCE: &str = "https://kubernetes.default.svc";
 
-/// The group of anonymous requests.
+/// Group of anonymous requests.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// The name of anonymous requests.
+/// Name of anonymous requests.
 const ANONYMOUS: &str = "system:anonymous";
 
-/// The group of all service accounts.
+/// Group of all service accounts.
 const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
-/// Whom requests come from.
+/// User of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct User {
-    /// The name; of a client certificate, the CN.
+    /// Name; of a client certificate, its CN.
     pub name: String,
-    /// What tells users of one name apart; may be empty.
+    /// Distinguishes users of one name; may be empty.
     pub uid: String,
-    /// The groups; of a client certificate, every O and [`AUTHENTICATED`]. A member of [`ADMINS`] may do everything.
+    /// Groups; of a client certificate, every O and [`AUTHENTICATED`]. A member of [`ADMINS`] is authorized to do everything.
     pub groups: Vec<String>,
-    /// What else is known of them.
+    /// Additional attributes.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
-    /// Somebody whose token is written down, as in a file of tokens (`--token-auth-file`).
+    /// Returns a user as a token file defines it (`--token-auth-file`).
     fn listed(name: &str, groups: &[&str]) -> Self {
         Self {
             name: name.to_owned(),
@@ -72,12 +71,12 @@ impl User {
         }
     }
 
-    /// Has nobody said who this is?
+    /// Returns whether the user is anonymous.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.is_in(UNAUTHENTICATED)
     }
 
-    /// Is it a member?
+    /// Returns whether the user is a member of `group`.
     pub(crate) fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|of| of == group)
     }
@@ -90,29 +89,29 @@ static NOBODY: LazyLock<User> = LazyLock::new(|| User {
     ..User::listed(ANONYMOUS, &[UNAUTHENTICATED])
 });
 
-/// In whose name a request is made, and who decides what they may do.
+/// User of a request, and its authorizer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asker<'a> {
     pub(crate) user: &'a User,
     pub(crate) authorizer: &'a Authorizer,
 }
 
-/// Accepted tokens. Requests with another token get 401; requests without token and certificate are allowed to read version
+/// Accepted tokens. A request with another token gets 401; one without token and certificate is authorized to read version
 /// and health only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// Of the user `admin`, who may do everything.
+    /// Token of the user `admin`, who is authorized to do everything.
     pub token: String,
-    /// Of the user `limited`, who may read discovery and review their own rights, and nothing else.
+    /// Token of the user `limited`, who is authorized to read discovery and review their own rights only.
     pub limited_token: Option<String>,
-    /// What the key is made of that signs the tokens of service accounts. Nobody else must know it, nor guess it.
+    /// Secret from which the signing key of service account tokens is derived. It must be unpredictable.
     pub signing_secret: [u8; 32],
 }
 
 impl Access {
-    /// Whose token it is, if it is one of these.
+    /// Returns the user of a token, if it is one of these.
     pub(crate) fn user_of(&self, sent: &str) -> Option<&'static User> {
-        // Both are compared, so that the time taken tells neither.
+        // Both tokens are compared, so that the time does not depend on which one matches.
         let full = same(sent, &self.token);
         let limited = self
             .limited_token
@@ -126,11 +125,12 @@ impl Access {
     }
 }
 
-/// Returns the user of a request. A client certificate precedes a token; without `access`, an unknown token is an anonymous
-/// user.
+/// Returns the user of a request. A client certificate takes precedence over a token; without `access`, a request with an
+/// unknown token is anonymous.
 ///
 /// # Errors
-/// 401 for a token nobody knows.
+///
+/// 401 for an unknown token.
 pub(crate) fn authenticate<'a>(
     access: Option<&Access>,
     request: &HttpRequest,
@@ -158,7 +158,7 @@ pub(crate) fn authenticate<'a>(
     }
 }
 
-/// The groups of every service account of a namespace.
+/// Returns the groups of every service account of a namespace.
 pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
     let of_namespace = format!("{SERVICE_ACCOUNTS}:{namespace}");
     vec![
@@ -168,7 +168,7 @@ pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
     ]
 }
 
-/// The answer to who has no right to what they ask. It has a header that those of handlers have not.
+/// Returns the response to an unauthorized request. It has a header that responses of handlers do not have.
 pub(crate) fn refused(status: Status) -> Answer {
     let mut answer = Answer::from(status);
     let header = ("X-Content-Type-Options".to_owned(), "nosniff".to_owned());
@@ -176,7 +176,7 @@ pub(crate) fn refused(status: Status) -> Answer {
     answer
 }
 
-/// The answer to who is not let in: authentication and impersonation come before flow control.
+/// Returns the response to a request that fails authentication or impersonation, which precede flow control.
 pub(crate) fn not_let_in(status: Status) -> Answer {
     let mut answer = match status.code {
         401 => status.into(),
@@ -187,7 +187,7 @@ pub(crate) fn not_let_in(status: Status) -> Answer {
     answer
 }
 
-/// Compares without telling by its time where the texts differ. An empty token is nobody's.
+/// Compares in constant time. An empty token matches nothing.
 fn same(sent: &str, known: &str) -> Choice {
     sent.as_bytes().ct_eq(known.as_bytes()) & Choice::from(u8::from(!known.is_empty()))
 }
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
     use crate::model::policy::default_policy;
 
-    /// Somebody with a certificate, of this group.
+    /// A user with a certificate, in this group.
     const CERTIFIED: &str = "alice of ";
 
     const MAY: &str = "";

@@ -1,6 +1,6 @@
-//! Bodies of writes: text becomes an object of the kind the path names, or the server's words for why it does not.
+//! Decoding of request bodies into objects of the kind in the path, with the error messages of kube-apiserver.
 //!
-//! What a kind's fields are, `model::types` knows; here is how a body becomes an object at all.
+//! The fields of kinds are in `builtin_kinds::types`.
 //!
 //! Source: apimachinery `runtime/serializer/json`, apiserver `endpoints/handlers/rest.go` (`transformDecodeError`).
 
@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::accept::PROTOBUF;
 use super::{HttpRequest, protobuf, yaml_keys};
 
-/// What a body is written in.
+/// Encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MediaType {
     Json,
@@ -27,17 +27,19 @@ pub(super) enum MediaType {
     Protobuf,
 }
 
-/// `Content-Type` without its parameters.
+/// Returns `Content-Type` without its parameters.
 pub(super) fn content_type(request: &HttpRequest) -> Option<String> {
     let text = request.header("content-type")?;
     let media_type = text.split(';').next().unwrap_or_default().trim();
     Some(media_type.to_ascii_lowercase())
 }
 
-/// What the body of a create or update is written in.
+/// Returns the encoding of the body of a create or update.
 ///
 /// # Errors
-/// 415. Definitions of custom resources are not read from protobuf, as they are by real servers, and the list says so.
+///
+/// 415: as in kube-apiserver, custom resources are not decoded from protobuf, and the list of accepted types does not have
+/// it.
 pub(super) fn media_type(request: &HttpRequest, kind: &ApiResource) -> Result<MediaType, Status> {
     match content_type(request).as_deref() {
         None | Some("" | "application/json") => Ok(MediaType::Json),
@@ -53,10 +55,11 @@ pub(super) fn media_type(request: &HttpRequest, kind: &ApiResource) -> Result<Me
     }
 }
 
-/// The object, and what is to be warned of.
+/// Returns the object and its warnings.
 ///
 /// # Errors
-/// 400: no JSON, another kind or version, a type that does not fit, a field nobody knows where that is refused.
+///
+/// 400: not JSON, another kind or version, a value of the wrong type or, with strict validation, an unknown field.
 pub(super) fn object(
     body: &[u8],
     media_type: MediaType,
@@ -110,7 +113,7 @@ pub(super) fn object(
     if media_type == MediaType::Yaml {
         let twice = yaml_keys::duplicates(body);
         let problems = match validation {
-            // Before what is unknown, as one problem.
+            // Duplicate keys precede unknown fields, as a single error.
             FieldValidation::Strict if !twice.is_empty() => vec![yaml_keys::strict_error(&twice)],
             FieldValidation::Ignore | FieldValidation::Strict | FieldValidation::Warn => twice,
         };
@@ -119,10 +122,11 @@ pub(super) fn object(
     fitting(kind, read, validation, version).map_err(|why| cannot(&sent_kind, &why))
 }
 
-/// The body of a deletion.
+/// Returns the body of a deletion.
 ///
 /// # Errors
-/// 400 for what is no `DeleteOptions`, 415 for what cannot be read here.
+///
+/// 400 for a body that is not `DeleteOptions`, 415 for an unsupported encoding.
 pub(super) fn delete_options(request: &HttpRequest) -> Result<Value, Status> {
     let read = match content_type(request).as_deref() {
         None | Some("" | "application/json") => json(&request.body),
@@ -151,7 +155,7 @@ fn json(body: &[u8]) -> Result<Value, String> {
     Ok(value)
 }
 
-/// The same, read as the object of a kind.
+/// Decodes JSON as an object of a kind.
 fn typed_json(body: &[u8], kind: &ApiResource, version: Version) -> Result<Reading, String> {
     let read = types::read_text(kind, body, version).map_err(|error| no_json(body, &error))?;
     check_tree(&read.object)?;
@@ -171,10 +175,10 @@ fn yaml(body: &[u8]) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Levels of YAML that are read; what may be an object is decided afterwards.
+/// Maximum depth of YAML while it is parsed; that of objects is checked afterwards.
 const YAML_DEPTH: usize = 120;
 
-/// Reads YAML that is no deeper than JSON may be. Of a key that comes twice the last value counts.
+/// Parses YAML up to that depth. Of duplicate keys the last value is kept.
 pub(super) fn yaml_tree(body: &[u8]) -> Result<Value, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
@@ -183,7 +187,7 @@ pub(super) fn yaml_tree(body: &[u8]) -> Result<Value, serde_saphyr::Error> {
     serde_saphyr::from_slice_with_options(body, options)
 }
 
-/// Is it an object, and none that is too deep?
+/// Checks that the value is a map, and not too deep.
 fn check_tree(value: &Value) -> Result<(), String> {
     if depth::is_too_deep(value) {
         return Err(format!(
@@ -202,7 +206,7 @@ fn check_tree(value: &Value) -> Result<(), String> {
     ))
 }
 
-/// Why an object of one kind is none of another: both known, or the sent one not.
+/// Returns the error of a conversion from one kind to another: both known, or the sent one unknown.
 fn unknown_conversion(kind: &ApiResource, api_version: &str, sent: &str) -> String {
     let sent_version = if api_version.is_empty() {
         kind.api_version()
@@ -228,7 +232,7 @@ fn unknown_conversion(kind: &ApiResource, api_version: &str, sent: &str) -> Stri
     }
 }
 
-/// The beginning of a body: as text if it looks like JSON, else in hex.
+/// Returns the beginning of a body: as text if it looks like JSON, else in hex.
 fn summary(body: &[u8]) -> String {
     const SHOWN: usize = 30;
     let head = &body[..body.len().min(SHOWN)];

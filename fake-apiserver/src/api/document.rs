@@ -1,7 +1,6 @@
-//! Documents that are no objects: discovery, version, health, OpenAPI. What kubectl and discovery clients ask for before
-//! they ask for objects.
+//! Documents that are not objects: discovery, version, health, OpenAPI.
 //!
-//! It knows the catalog and nothing of what is stored.
+//! It must not know stored objects.
 
 use apimachinery::Version;
 use apimachinery::encode::{encode_json, encode_json_indented};
@@ -23,21 +22,21 @@ pub use discovery::Discovery;
 /// A document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Document {
-    /// `/`: the paths there are.
+    /// `/`: the list of paths.
     Root,
     /// `/version`.
     Version,
     /// `/healthz`, `/livez`, `/readyz`.
     Health(Endpoint),
-    /// One check below them, by name.
+    /// A single check below them, by name.
     Check(Endpoint, String),
-    /// `/api`, `/apis` and what is below them, down to a group version.
+    /// `/api`, `/apis` and paths below them, down to a group version.
     Discovery(Discovery),
     /// `/openapi/v2`.
     OpenApiV2,
     /// `/openapi/v3`.
     OpenApiIndex,
-    /// Below it, by its name there: `apis/apps/v1`.
+    /// A document below it, by name: `apis/apps/v1`.
     OpenApi(String),
     /// `/metrics`.
     Metrics,
@@ -51,7 +50,7 @@ pub enum Document {
     IssuerKeys,
 }
 
-/// Where health is asked for.
+/// Health endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
     /// `/healthz`.
@@ -63,7 +62,7 @@ pub enum Endpoint {
 }
 
 impl Document {
-    /// The document a path names, if it names one outside the groups: `segments` is the path, decoded and split.
+    /// Returns the document at a path outside of the groups. `segments` is the path, decoded and split.
     pub(super) fn named(segments: &[&str]) -> Option<Self> {
         let endpoint = |name: &str| match name {
             "healthz" => Some(Endpoint::Healthz),
@@ -88,9 +87,9 @@ impl Document {
         }
     }
 
-    /// The document, whole, or the refusal.
+    /// Returns the response with the document, or the error.
     ///
-    /// What go-restful routes takes GET only; the others do not look at the method.
+    /// Documents routed by go-restful support GET only; others ignore the method.
     pub(crate) fn answer(
         &self,
         request: &HttpRequest,
@@ -119,7 +118,7 @@ impl Document {
     }
 }
 
-/// What go-restful asks before it lets a request through: GET, and one of the types the route writes.
+/// Returns the answer if go-restful routes the request: GET, and one of the types of the route.
 fn routed(request: &HttpRequest, types: &[&str], answer: impl FnOnce() -> Answer) -> Answer {
     if request.method != Method::GET {
         return Answer::from(Status::method_not_allowed()).in_the_style_of(request);
@@ -136,7 +135,7 @@ fn routed(request: &HttpRequest, types: &[&str], answer: impl FnOnce() -> Answer
     }
 }
 
-/// 406 of the router: it writes nothing but these.
+/// 406 of the router: the route has only these types.
 fn unrouted_type(types: &[&str]) -> Status {
     Status {
         code: 406,
@@ -160,7 +159,7 @@ fn indented(document: &serde_json::Value) -> Answer {
     Answer::json(200, encode_json_indented(document).into())
 }
 
-/// What `/` lists.
+/// Returns the paths listed by `/`.
 fn paths(catalog: &Catalog, version: Version) -> Vec<String> {
     let mut paths: Vec<String> = [
         "/.well-known/openid-configuration",
@@ -195,7 +194,7 @@ fn paths(catalog: &Catalog, version: Version) -> Vec<String> {
     paths
 }
 
-/// The patch of each minor that was recorded (`oracle/go.mod`, `oracle/versions`).
+/// Returns the recorded patch release of each minor version (`oracle/go.mod`, `oracle/versions`).
 fn git_version(version: Version) -> &'static str {
     match version {
         Version::V1_33 => "v1.33.13",

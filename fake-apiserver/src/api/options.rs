@@ -1,13 +1,12 @@
-//! The options of LIST and WATCH: read, defaulted and validated as a real server does it, without looking at the
-//! store.
+//! Options of LIST and WATCH: parsed, defaulted and validated as in kube-apiserver, without reading the store.
 //!
-//! Source: apimachinery `meta/internalversion/validation`; "Resource versions" and "Streaming lists" in the API
-//! concepts page.
+//! Source: apimachinery `meta/internalversion/validation`; "Resource versions" and "Streaming lists" in the API concepts
+//! page.
 
 use apimachinery::status::Cause;
 use apimachinery::{Version, go_text};
 
-/// The options as read from a query. The first value of a name counts; names that are not options are passed over.
+/// Options in a query. Of several values the first is used; unknown parameters are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ListOptions {
     pub(super) label_selector: String,
@@ -23,10 +22,11 @@ pub(super) struct ListOptions {
 }
 
 impl ListOptions {
-    /// Reads the options.
+    /// Parses the options.
     ///
     /// # Errors
-    /// The server's message for a number that is none.
+    ///
+    /// The message of kube-apiserver for an invalid number.
     pub(super) fn read(query: &[(String, String)]) -> Result<Self, String> {
         let first = |name: &str| {
             query
@@ -55,7 +55,7 @@ impl ListOptions {
         })
     }
 
-    /// A watch that asks for no particular state is a streaming list where those are known (since 1.34).
+    /// A watch without a requested state is a streaming list if that is supported (since 1.34).
     pub(super) fn set_defaults(&mut self, version: Version) {
         let unset = matches!(self.resource_version.as_str(), "" | "0")
             && self.version_match.is_empty()
@@ -66,7 +66,7 @@ impl ListOptions {
         }
     }
 
-    /// Options that contradict each other, each as the server puts it.
+    /// Returns the errors of options that contradict each other.
     pub(super) fn faults(&self, version: Version) -> Vec<Cause> {
         if self.watch {
             self.watch_faults(version)
@@ -148,7 +148,7 @@ impl ListOptions {
     }
 }
 
-/// Only nothing, `0` and `false` are false; an empty text is true.
+/// Returns false for an absent value, `0` and `false`; true for any other text, including an empty one.
 pub(super) fn truthy(value: &str) -> bool {
     !(value == "0" || value.eq_ignore_ascii_case("false"))
 }

@@ -1,5 +1,5 @@
-//! Which collection, object or document a path names, and which of the two 404 dialects a path that names nothing is
-//! refused in. It is the only reader of paths: authorization takes its attributes from here, too.
+//! Routing: the collection, object or document of a path, or one of two kinds of 404. Authorization takes its attributes from
+//! the same parser.
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
 
@@ -9,17 +9,17 @@ use builtin_kinds::catalog::Catalog;
 
 use super::document::{Discovery, Document};
 
-/// Where a path leads.
+/// Target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Route {
-    /// To a collection.
+    /// A collection.
     Collection {
         kind: &'static ApiResource,
         namespace: Option<String>,
         /// Below the deprecated `/watch/` prefix.
         watch: bool,
     },
-    /// To one object, or to a subresource of it.
+    /// An object, or a subresource of it.
     Object {
         kind: &'static ApiResource,
         namespace: Option<String>,
@@ -28,33 +28,33 @@ pub(super) enum Route {
         /// Below the deprecated `/watch/` prefix.
         watch: bool,
     },
-    /// To something that discovery shows and nothing is stored of: reviews, bindings, component statuses.
+    /// A resource in discovery that is not stored: reviews, bindings, component statuses.
     Unstored {
         kind: &'static ApiResource,
         namespace: Option<String>,
         /// `None`: the collection.
         name: Option<String>,
     },
-    /// To no object.
+    /// A document that is not an object.
     Document(Document),
-    /// To one object of which the path leaves the name or the namespace empty: refused in these words.
+    /// An object whose name or namespace is empty in the path: rejected with this text.
     Incomplete(&'static str),
-    /// To a subresource of a custom object whose name the path leaves empty.
+    /// A subresource of a custom object whose name is empty in the path.
     Nameless(&'static ApiResource),
-    /// Nowhere, below a group that the apiserver itself serves: refused as a Status.
+    /// No target, below a group of the apiserver itself: rejected with a Status.
     Unknown,
-    /// Nowhere at all: refused as plain text.
+    /// No target: rejected with plain text.
     UnknownText,
 }
 
-/// What is refused without a look at what is asked.
+/// Rejected before the request is parsed.
 const NO_NAMESPACE: &str = "Namespace parameter required.";
 pub(super) const NO_NAME: &str = "name must be provided";
 
-/// Nearly no path has more.
+/// Capacity: nearly all paths have fewer.
 const SEGMENTS: usize = 8;
 
-/// Where `path` leads. Every segment is percent-decoded.
+/// Returns the target of `path`. Every segment is percent-decoded.
 pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
     let path = decoded_path(path);
     let mut exact = Vec::with_capacity(SEGMENTS);
@@ -62,7 +62,7 @@ pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
     if let Some(document) = Document::named(&exact) {
         return Route::Document(document);
     }
-    // A slash too many at the end means nothing, one at the beginning is of another path.
+    // A trailing slash is ignored, a second leading one is not.
     if path.starts_with("//") {
         return Route::UnknownText;
     }
@@ -88,7 +88,7 @@ pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
     }
 }
 
-/// The resources of a group and version.
+/// Returns the route of a discovery document of a group version.
 fn discovered(group: &str, version: &str, catalog: &Catalog) -> Route {
     if !serves(group, version, catalog) {
         return unknown(group, catalog);
@@ -116,7 +116,8 @@ fn below_version(path: &ResourcePath<'_>, catalog: &Catalog) -> Route {
     let ends = |kind: &ApiResource| {
         let part = path.subresource.unwrap_or_default();
         let known = kind.subresources().iter().any(|known| known.name == part);
-        // What is behind a proxied object is its own affair; of a custom object, anything is a part that is not there.
+        // The path after a proxied object belongs to its backend; any segment after a custom object is an unknown
+        // subresource.
         !path.continues || known && part == "proxy" || kind.custom && !known
     };
     let Some(kind) = found.filter(|kind| is_known && ends(kind)) else {
@@ -126,7 +127,7 @@ fn below_version(path: &ResourcePath<'_>, catalog: &Catalog) -> Route {
     if path.within.is_some() != kind.namespaced && !(whole && path.within.is_none()) {
         return unknown(group, catalog);
     }
-    // An empty namespace is all of them.
+    // An empty namespace means all namespaces.
     let namespace = path.within.filter(|namespace| !namespace.is_empty());
     let namespace = namespace.map(str::to_owned);
     match (path.name, path.subresource) {

@@ -1,6 +1,6 @@
-//! The protobuf there is: the envelope of every body, what typed Go clients send in it (objects of built-in kinds, whose
-//! messages `model::types` knows, and the options of a deletion), and a Status for who takes nothing else. Objects are
-//! not written in it: clients that accept it accept JSON too.
+//! Supported protobuf: the envelope of bodies, the bodies of typed Go clients (objects of built-in kinds, decoded in
+//! `builtin_kinds::types`, and options of a deletion), and a Status for clients that accept nothing else. Objects are not
+//! encoded: clients that accept protobuf accept JSON too.
 //!
 //! Source: apimachinery `runtime/serializer/protobuf`, `runtime/generated.proto`, `meta/v1/generated.proto`.
 
@@ -9,13 +9,15 @@ use builtin_kinds::types;
 use prost::Message;
 use serde_json::{Map, Value};
 
-/// What every body begins with.
+/// Prefix of every body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// The object in a body, as JSON. Of another kind than this one only its type is read: who asked refuses it.
+/// Decodes the object in a body to JSON. For an object of another kind only its type is decoded, with which the caller
+/// rejects it.
 ///
 /// # Errors
-/// Why it has none.
+///
+/// The body is invalid.
 pub(super) fn object(body: &[u8], kind: &ApiResource) -> Result<Value, String> {
     let (mut object, message) = opened(body)?;
     if object
@@ -27,13 +29,14 @@ pub(super) fn object(body: &[u8], kind: &ApiResource) -> Result<Value, String> {
     Ok(Value::Object(object))
 }
 
-/// The `DeleteOptions` in a body, as JSON.
+/// Decodes the `DeleteOptions` in a body to JSON.
 ///
 /// # Errors
-/// Why it has none.
+///
+/// The body is invalid.
 pub(super) fn delete_options(body: &[u8]) -> Result<Value, String> {
     let (mut object, message) = opened(body)?;
-    // What another kind says is not read: that it is another one is enough for who asked.
+    // An object of another kind is not decoded: the caller only needs its type.
     if !object
         .get("kind")
         .is_none_or(|kind| kind == "DeleteOptions" || kind == "")
@@ -66,7 +69,7 @@ pub(super) fn delete_options(body: &[u8]) -> Result<Value, String> {
     Ok(Value::Object(object))
 }
 
-/// The envelope: `kind` and `apiVersion`, as far as they are said, and the message.
+/// Decodes the envelope: `kind` and `apiVersion`, if present, and the message.
 fn opened(body: &[u8]) -> Result<(Map<String, Value>, Vec<u8>), String> {
     let Some(envelope) = body.strip_prefix(MAGIC) else {
         return Err(format!(
@@ -89,7 +92,7 @@ fn unreadable(error: prost::DecodeError) -> String {
     format!("proto: {error}")
 }
 
-/// A Status, in its envelope.
+/// Encodes a Status in its envelope.
 pub(super) fn encode_status(status: &Value) -> Vec<u8> {
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
     let number = |value: &Value, field: &str| {
@@ -182,7 +185,7 @@ struct Preconditions {
     resource_version: Option<String>,
 }
 
-// Go writes fields that are no pointers even where they are empty, hence `required`.
+// Go encodes fields that are not pointers even if they are empty, hence `required`.
 
 #[derive(Clone, PartialEq, Message)]
 struct Status {
@@ -243,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// The envelope as Go writes it, with and without options.
+    /// The envelope as Go encodes it, with and without options.
     #[rstest]
     #[case::nothing(
         b"k8s\0\n\x13\n\x02v1\x12\rDeleteOptions\x12\0\x1a\0\"\0",

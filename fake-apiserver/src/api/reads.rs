@@ -1,6 +1,6 @@
-//! Reads: the options of a LIST, WATCH or GET become a legal request, or the refusal of those that contradict each other.
+//! Reads: the options of a LIST, WATCH or GET are parsed into a valid request, or rejected if they contradict each other.
 //!
-//! It must not know what a path leads to.
+//! It must not know routing.
 
 use apimachinery::continue_token::ContinueToken;
 use apimachinery::kind::ApiResource;
@@ -20,8 +20,7 @@ use super::request::Request;
 pub(super) const VERSION_WITH_CONTINUE: &str =
     "specifying resource version is not allowed when using continue";
 
-/// Which rules of the options a read breaks, in words; empty for a legal one. `watch_path`: its path is that of a deprecated
-/// watch.
+/// Returns the option rules that a read violates; none for a valid one. `watch_path`: its path is that of a deprecated watch.
 pub(super) fn broken_rules(query: &[(String, String)], watch_path: bool, version: Version) -> Vec<String> {
     let options = match ListOptions::read(query) {
         Ok(mut options) => {
@@ -47,7 +46,7 @@ pub(super) fn broken_rules(query: &[(String, String)], watch_path: bool, version
     broken
 }
 
-/// Reads the options of a LIST or WATCH; `name` is that in the path of a deprecated watch.
+/// Parses the options of a LIST or WATCH; `name` is that in the path of a deprecated watch.
 pub(super) fn read_collection(
     request: &HttpRequest,
     collection: Collection,
@@ -100,7 +99,7 @@ pub(super) fn read_collection(
     }))
 }
 
-/// The selector with the name of a deprecated watch path, and only with fields the kind knows.
+/// Restricts the selector to the name of a deprecated watch path, and checks that the kind supports its fields.
 fn restricted_to(mut selector: Selector, name: Option<&str>, kind: &ApiResource) -> Result<Selector, Status> {
     selector.fields.check(kind).map_err(Status::bad_request)?;
     match name {
@@ -127,7 +126,7 @@ fn continue_token(options: &ListOptions) -> Result<Option<ContinueToken>, Status
     Ok(Some(token))
 }
 
-/// Reads the options of a GET.
+/// Parses the options of a GET.
 pub(super) fn read_object(
     request: &HttpRequest,
     collection: Collection,
@@ -148,7 +147,7 @@ pub(super) fn read_object(
     }))
 }
 
-/// Reads what is made for every read: it has neither versions nor pages, and nobody asks which are wanted.
+/// Parses the options of a read of computed objects, which ignores versions and pages.
 pub(super) fn read_unstored(
     request: &HttpRequest,
     collection: Collection,
@@ -194,7 +193,7 @@ fn selector(options: &ListOptions) -> Result<Selector, Status> {
     })
 }
 
-/// `resourceVersion`, or the server's words for one that is no number.
+/// Parses `resourceVersion`. The error is the message of kube-apiserver.
 fn requested_version(text: &str) -> Result<RequestedVersion, String> {
     if text.is_empty() {
         return Ok(RequestedVersion::Newest);

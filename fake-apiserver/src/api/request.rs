@@ -1,4 +1,4 @@
-//! What was asked, once parsed: past this point nobody asks whether an option is legal.
+//! Parsed requests: their options are valid.
 
 use apimachinery::kind::Review;
 use apimachinery::options::{Collection, GetRequest, ListRequest, Representation, WatchRequest};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::write::WriteRequest;
 
-/// A request that is legal, for a collection or object of a kind that is served.
+/// A valid request for a collection or object of a served kind.
 #[derive(Debug, Clone)]
 pub enum Request {
     /// A collection read.
@@ -18,26 +18,26 @@ pub enum Request {
     Get(GetRequest),
     /// A create, update, patch or delete.
     Write(WriteRequest),
-    /// Something that the kubelet of a pod would be asked for.
+    /// Connection to the kubelet of a pod, or a proxy.
     Connect(ConnectRequest),
-    /// A question about rights or identities, put by creating it.
+    /// Create of a review.
     Review(ReviewRequest),
     /// Discovery, version, health.
     Document(Document),
 }
 
-/// What can be had of a kubelet.
+/// Type of a connection to a kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connection {
-    /// What a container wrote.
+    /// Log of a container.
     Log,
     /// A command in a container.
     Exec,
     /// The streams of a container.
     Attach,
-    /// A port of the pod.
+    /// Port of the pod.
     PortForward,
-    /// Requests to a pod, a service or a node.
+    /// Proxy to a pod, a service or a node.
     Proxy,
 }
 
@@ -50,12 +50,12 @@ impl Connection {
         Self::Proxy,
     ];
 
-    /// That of this subresource.
+    /// Returns the type of this subresource.
     pub(super) fn of(part: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|connection| connection.part() == part)
     }
 
-    /// The subresource.
+    /// Returns the name of the subresource.
     pub(crate) fn part(self) -> &'static str {
         match self {
             Self::Log => "log",
@@ -67,33 +67,33 @@ impl Connection {
     }
 }
 
-/// A legal request of what a server passes on.
+/// A valid request that kube-apiserver would forward.
 #[derive(Debug, Clone)]
 pub struct ConnectRequest {
-    /// Where the pod, service or node is.
+    /// Collection of the pod, service or node.
     pub collection: Collection,
-    /// Its name; of a proxied one also `name:port` and `scheme:name:port`.
+    /// Name of the object; for a proxy also `name:port` and `scheme:name:port`.
     pub name: String,
-    /// What of it.
+    /// Type of the connection.
     pub connection: Connection,
-    /// The container; empty: its only one.
+    /// Container; empty: the only one.
     pub container: String,
 }
 
-/// A legal review.
+/// A valid review.
 #[derive(Debug, Clone)]
 pub struct ReviewRequest {
-    /// What is asked.
+    /// Type of the review.
     pub review: Review,
-    /// Of what kind, and where.
+    /// Kind and namespace.
     pub collection: Collection,
-    /// The service account whose token is asked for; empty for all other reviews.
+    /// Service account of a token request; empty for other reviews.
     pub name: String,
-    /// The body.
+    /// Body of the request.
     pub object: Value,
-    /// Who asks: `fieldManager`, or the program's name.
+    /// Field manager: `fieldManager`, or the name of the program.
     pub manager: String,
-    /// How much of it is answered; never a table.
+    /// Representation of the response; never a table.
     pub form: Representation,
     /// Texts of `Warning` headers.
     pub warnings: Vec<String>,

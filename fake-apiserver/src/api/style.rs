@@ -1,6 +1,6 @@
-//! How the body of an answer is written: JSON, indented JSON, YAML or protobuf, and compressed where it is long.
+//! Encoding of response bodies: JSON, indented JSON, YAML or protobuf, and compression of long ones.
 //!
-//! It must not know what the body says. What is decided before, and recorded, is always compact JSON.
+//! It must not know the content. Responses are computed and recorded as compact JSON before they are encoded here.
 //!
 //! Source: apiserver `endpoints/handlers/responsewriters/writers.go`.
 
@@ -16,12 +16,12 @@ use serde_json::{Map, Value};
 use super::accept::{self, PROTOBUF, Writing};
 use super::{Answer, HttpRequest, protobuf, yaml};
 
-/// Bodies up to this long are never compressed (apiserver `defaultGzipThresholdBytes`).
+/// Maximum length of a body that is never compressed (apiserver `defaultGzipThresholdBytes`).
 const COMPRESSED_ABOVE: usize = 128 * 1024;
 
 impl Answer {
-    /// The same answer, written as the request wants it: indented, in YAML, compressed; a Status perhaps in protobuf.
-    /// Never for watches.
+    /// Returns the response in the encoding of the request: indented, in YAML, compressed; a Status possibly in protobuf. Not
+    /// for watches.
     #[must_use]
     pub fn in_the_style_of(mut self, request: &HttpRequest) -> Self {
         let Some(content_type) = self
@@ -65,16 +65,16 @@ impl Answer {
     }
 }
 
-/// A list that is written while it leaves. As an iterator it gives its compact JSON, in pieces.
+/// A list that is encoded while it is sent. The iterator returns its compact JSON in chunks.
 pub trait LongList: Iterator<Item = Bytes> {
-    /// The list without its items, in the order of the wire, and the key of the empty array that they belong into.
+    /// Returns the list without its items, in the order of the wire, and the key of the empty array for them.
     fn envelope(&self) -> (Map<String, Value>, &'static str);
 
-    /// The next item. Items and pieces are never mixed.
+    /// Returns the next item. A caller uses either items or chunks.
     fn next_item(&mut self) -> Option<Value>;
 }
 
-/// How the items of a long list are written.
+/// Encoding of the items of a long list.
 #[derive(Debug)]
 enum Items {
     Compact,
@@ -82,25 +82,25 @@ enum Items {
     Yaml,
 }
 
-/// A long list, made piece by piece, as the request wants it written, and compressed where the request takes that.
+/// A long list in the encoding of the request, encoded in chunks, and compressed if the client accepts that.
 #[derive(Debug)]
 pub struct StyledText<T> {
     text: T,
     items: Items,
-    /// What stands before the items and is not taken yet.
+    /// Bytes before the items that are not sent yet.
     before: Vec<u8>,
-    /// What stands behind them and is not taken yet.
+    /// Bytes after the items that are not sent yet.
     after: Vec<u8>,
-    /// Was an item written?
+    /// Whether an item was encoded.
     begun: bool,
     gzip: Option<GzEncoder<Vec<u8>>>,
-    /// The compressed text came to its end.
+    /// Whether the compressed stream has ended.
     finished: bool,
 }
 
 impl<T: LongList> StyledText<T> {
-    /// The text, and the head it is answered with; `None` where the request wants it in a style that takes the whole
-    /// text, and where it wants no body.
+    /// Returns the encoder and the head of the response; `None` if the encoding needs the whole list, or the request wants no
+    /// body.
     pub fn new(text: T, request: &HttpRequest) -> Option<(Self, Answer)> {
         if request.method != http::Method::GET {
             return None;
@@ -132,7 +132,7 @@ impl<T: LongList> StyledText<T> {
         Some((styled, head))
     }
 
-    /// The next piece, before it is compressed.
+    /// Returns the next chunk before compression.
     fn next_piece(&mut self) -> Option<Bytes> {
         if matches!(self.items, Items::Compact) {
             return self.text.next();
@@ -159,10 +159,10 @@ impl<T: LongList> StyledText<T> {
     }
 }
 
-/// What stands before and behind the items of an indented list. `None`: there is no place for them, and never is.
+/// Returns the bytes before and after the items of an indented list. `None`: it has no place for items, which does not occur.
 fn indented_frame((envelope, key): (Map<String, Value>, &str)) -> Option<(Vec<u8>, Vec<u8>)> {
     let text = encode_json_indented(&Value::Object(envelope));
-    // Below the first level lines are indented further, and no text holds a newline.
+    // Deeper lines are indented further, and strings contain no newline.
     let place = format!("\n  \"{key}\": [");
     let at = text
         .windows(place.len())
@@ -171,7 +171,7 @@ fn indented_frame((envelope, key): (Map<String, Value>, &str)) -> Option<(Vec<u8
     Some((before.to_vec(), [b"\n  ", after].concat()))
 }
 
-/// An item below the key of an indented list, with the newline before it.
+/// Encodes an item of an indented list, with the newline before it.
 fn indented_item(item: &Value, out: &mut Vec<u8>) {
     out.extend_from_slice(ITEM_INDENT);
     for byte in encode_json_indented(item) {
@@ -184,7 +184,7 @@ fn indented_item(item: &Value, out: &mut Vec<u8>) {
 
 const ITEM_INDENT: &[u8] = b"\n    ";
 
-/// Bytes of a piece of a text that is not compact, about.
+/// Approximate size in bytes of a chunk that is not compact JSON.
 const PIECE: usize = 64 * 1024;
 
 impl<T: LongList> Iterator for StyledText<T> {
@@ -213,19 +213,19 @@ impl<T: LongList> Iterator for StyledText<T> {
     }
 }
 
-/// Bytes of a piece of a compressed text, at least.
+/// Minimum size in bytes of a compressed chunk.
 const COMPRESSED_PIECE: usize = 16 * 1024;
 
 const IN_MEMORY: &str = "writing into memory does not fail";
 
-/// The text as one member of a gzip stream (RFC 1952).
+/// Compresses a text to a member of a gzip stream (RFC 1952).
 pub(crate) fn gzip_member(text: &[u8]) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let compressed = encoder.write_all(text).and_then(|()| encoder.finish());
     compressed.expect(IN_MEMORY).into()
 }
 
-/// Does the request offer to read gzip?
+/// Returns whether the client accepts gzip.
 pub(crate) fn takes_gzip(request: &HttpRequest) -> bool {
     let accepted = request.header("accept-encoding").unwrap_or_default();
     request.method == http::Method::GET
@@ -234,7 +234,7 @@ pub(crate) fn takes_gzip(request: &HttpRequest) -> bool {
             .any(|encoding| encoding.split(';').next().unwrap_or_default().trim() == "gzip")
 }
 
-/// What the head of a compressed answer says of it.
+/// Returns the headers of a compressed response.
 pub(crate) fn gzip_headers() -> [(String, String); 2] {
     [
         ("Content-Encoding".to_owned(), "gzip".to_owned()),

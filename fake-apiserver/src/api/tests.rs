@@ -1,4 +1,4 @@
-//! What is refused before anything looks at the store, one row a rule, and what is understood of the rest.
+//! Requests that are rejected without reading the store, one row per rule, and the parsing of others.
 
 use apimachinery::continue_token::ContinueToken;
 use rstest::rstest;
@@ -35,7 +35,7 @@ fn get(version: Version, target: &str) -> Result<Request, Answer> {
     )
 }
 
-/// The refusal as `code reason|message|details`, or the whole body where it is no Status.
+/// Formats an error as `code reason|message|details`, or the whole body if it is not a Status.
 fn told(answer: &Answer) -> String {
     let Ok(body) = serde_json::from_slice::<serde_json::Value>(&answer.body) else {
         return format!("{} text {}", answer.status, String::from_utf8_lossy(&answer.body));
@@ -284,7 +284,7 @@ fn what_leads_nowhere_is_refused(#[case] method: Method, #[case] target: &str, #
     assert_eq!(told(&answer), expected);
 }
 
-/// What a target is understood as.
+/// Results of parsing a target.
 #[rstest]
 #[case("/api/v1/configmaps", "list configmaps - Newest")]
 #[case("/api/v1/namespaces", "list namespaces - Newest")]
@@ -447,7 +447,7 @@ fn accept_says_how_much_of_an_object_is_shown(
 const ROUTED: &str = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
                       application/vnd.kubernetes.protobuf";
 
-/// What cannot be written is refused, in a form that depends on what can be.
+/// A 406 is encoded in a format that the client accepts, if possible.
 #[rstest]
 #[case::html("text/html", CM, ROUTED, "application/json", "{\n")]
 #[case::half_a_wildcard("application/*", CM, ROUTED, "application/json", "{\"")]
@@ -476,7 +476,7 @@ fn what_nobody_can_write_is_refused(
     assert!(styled.body.starts_with(begins.as_bytes()));
 }
 
-/// Above 128 KiB, for who takes it.
+/// Above 128 KiB, if the client accepts it.
 #[rstest]
 #[case::long("gzip", 128 * 1024 + 1, true)]
 #[case::short("gzip", 128 * 1024, false)]
@@ -490,7 +490,7 @@ fn long_bodies_are_compressed(#[case] accepted: &str, #[case] length: usize, #[c
     assert_eq!(answer.body.starts_with(&[0x1f, 0x8b, 8, 0]), compressed);
 }
 
-/// What breaks a rule, though a server may pass over some of it.
+/// Violated rules, including those that servers ignore in places.
 #[rstest]
 #[case::legal("resourceVersion=7&limit=5", &[])]
 #[case::legal_continuation("limit=5&continue=invented", &[])]

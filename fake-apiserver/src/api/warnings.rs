@@ -1,14 +1,14 @@
-//! `Warning` headers, of which clients take only so many.
+//! `Warning` headers, whose number and length clients limit.
 //!
 //! Source: apiserver `endpoints/filters/warning.go`.
 
 use std::collections::HashSet;
 
-/// What the texts of warnings of one answer may have together before each is cut, and to how many characters.
+/// Length of all warnings of a response above which each is truncated, and the maximum length then.
 const WARNINGS_MAX: usize = 4096;
 const WARNING_CUT: usize = 256;
 
-/// The `Warning` headers of an answer: each text once, and no more of them than clients take.
+/// Returns the `Warning` headers of a response, without duplicates and within the limits.
 pub fn warnings(texts: &[String]) -> Vec<(String, String)> {
     let mut known = HashSet::new();
     let texts: Vec<&str> = texts
@@ -34,7 +34,7 @@ pub fn warnings(texts: &[String]) -> Vec<(String, String)> {
     fitting.map(warning).collect()
 }
 
-/// A `Warning` header (RFC 7234).
+/// Returns a `Warning` header (RFC 7234).
 pub fn warning(text: &str) -> (String, String) {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     ("Warning".to_owned(), format!("299 - \"{text}\""))

@@ -1,18 +1,18 @@
-//! The upgrade of a watch to a WebSocket: who asks for one, and the head of what is answered.
+//! Upgrade of a watch to a WebSocket: detection, and the head of the response.
 //!
-//! Frames are the edge's. Source: recordings of probe 106; RFC 6455, section 4; Go `x/net/websocket`, which apiserver uses
-//! and which writes its refusals by hand, without any header.
+//! Frames are handled in `net`. Source: recordings of probe 106; RFC 6455, section 4; Go `x/net/websocket`, which
+//! kube-apiserver uses and which writes its errors without any header.
 
 use tungstenite::handshake::derive_accept_key;
 
 use super::HttpRequest;
 
-/// The only version there is.
+/// The only supported version.
 const VERSION: &str = "13";
 
-/// The head of the answer to a watch that asks for a WebSocket: status and headers. `None`: it does not ask.
+/// Returns status and headers of the response to a watch that requests a WebSocket. `None`: it does not.
 ///
-/// 101 is followed by a text message for every event; anything else is a refusal without a body.
+/// After a 101 each event is a text message; any other status is an error without a body.
 pub fn handshake(request: &HttpRequest) -> Option<(u16, Vec<(String, String)>)> {
     let has_token = |name: &str, token: &str| {
         let mut tokens = request.header(name).unwrap_or_default().split(',');
@@ -25,7 +25,7 @@ pub fn handshake(request: &HttpRequest) -> Option<(u16, Vec<(String, String)>)> 
     if key.is_empty() || request.header("sec-websocket-version") != Some(VERSION) {
         return Some((400, Vec::new()));
     }
-    // A page's script cannot leave it out, and a page is what the rule is about.
+    // Browsers always send it, and the check is meant for pages in browsers.
     if request.header("origin").is_none_or(str::is_empty) {
         return Some((403, Vec::new()));
     }
@@ -63,7 +63,7 @@ mod tests {
     )]
     fn who_asks_is_upgraded_or_refused(#[case] sent: &[(&str, &str)], #[case] status: Option<u16>) {
         let mut headers = http::HeaderMap::new();
-        // The key of RFC 6455, section 1.3.
+        // Example key of RFC 6455, section 1.3.
         headers.insert("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==".parse().unwrap());
         headers.insert("sec-websocket-version", "13".parse().unwrap());
         for (name, value) in sent {

@@ -1,5 +1,4 @@
-//! Writes as they are asked for: a method, options and a body become a typed [`WriteRequest`], or the refusal that needs
-//! no look at the store.
+//! Parsing of writes: method, options and body become a typed [`WriteRequest`], or an error that needs no read of the store.
 //!
 //! Source: apiserver `endpoints/handlers/{create,update,patch,delete}.go`; "Dry-run", "Field validation" and "Resource
 //! deletion" in the API concepts page; RFC 6902 and RFC 7386 for patches.
@@ -27,94 +26,94 @@ pub use deletion::{DeleteOptions, Propagation};
 use options::Options;
 use patch::Format;
 
-/// A write whose form is legal. Whether it may be done, the store decides.
+/// A well-formed write. The store decides whether it succeeds.
 #[derive(Debug, Clone)]
 pub struct WriteRequest {
-    /// Where it is done.
+    /// Collection of the object.
     pub collection: Collection,
-    /// What is done.
+    /// Type of the write.
     pub action: WriteAction,
-    /// `dryRun=All`: answer as if, and store nothing.
+    /// `dryRun=All`: the response without the write.
     pub dry_run: bool,
-    /// How much of the object is answered.
+    /// Representation of the object in the response.
     pub form: Representation,
-    /// Who writes: `fieldManager`, or the program's name.
+    /// Field manager: `fieldManager`, or the name of the program.
     pub manager: String,
     /// Texts of `Warning` headers.
     pub warnings: Vec<String>,
 }
 
-/// What a write does.
+/// Type of a write.
 #[derive(Debug, Clone)]
 pub enum WriteAction {
     /// POST.
     Create {
-        /// The body.
+        /// Body of the request.
         object: Value,
     },
     /// PUT.
     Update {
-        /// The name in the path.
+        /// Name in the path.
         name: String,
-        /// The part of the object it is about.
+        /// Subresource in the path.
         subresource: Option<Subresource>,
-        /// The body.
+        /// Body of the request.
         object: Value,
     },
     /// PATCH.
     Patch {
-        /// The name in the path.
+        /// Name in the path.
         name: String,
-        /// The part of the object it is about.
+        /// Subresource in the path.
         subresource: Option<Subresource>,
-        /// The body.
+        /// Body of the request.
         patch: Patch,
-        /// What the body said twice: `duplicate field "spec.x"`.
+        /// Duplicate fields of the body: `duplicate field "spec.x"`.
         duplicates: Vec<String>,
-        /// What becomes of fields that nobody knows.
+        /// Handling of unknown fields.
         validation: FieldValidation,
     },
     /// PATCH: server-side apply.
     Apply {
-        /// The name in the path.
+        /// Name in the path.
         name: String,
-        /// The part of the object it is about.
+        /// Subresource in the path.
         subresource: Option<Subresource>,
-        /// What is to be so.
+        /// Applied configuration.
         config: Value,
-        /// Whatever others own.
+        /// Whether to take over the fields of other managers.
         force: bool,
     },
     /// DELETE of one object.
     Delete {
-        /// The name in the path.
+        /// Name in the path.
         name: String,
-        /// How.
+        /// Options of the deletion.
         options: DeleteOptions,
     },
-    /// POST of a binding: the pod is placed on a node.
+    /// POST of a binding: sets the node of a pod.
     Bind {
-        /// The name in the path.
+        /// Name in the path.
         name: String,
-        /// The body.
+        /// Body of the request.
         binding: Box<Value>,
-        /// What it was POSTed to: pods, or bindings.
+        /// Resource of the POST: pods, or bindings.
         resource: &'static ApiResource,
     },
-    /// POST of an eviction: a deletion that budgets can forbid.
+    /// POST of an eviction: a deletion that disruption budgets can forbid.
     Evict {
-        /// The name in the path.
+        /// Name in the path.
         name: String,
-        /// The body.
+        /// Body of the request.
         eviction: Box<Value>,
-        /// How.
+        /// Options of the deletion.
         options: DeleteOptions,
     },
-    /// DELETE of what a LIST would give.
+    /// DELETE of the objects of a LIST.
     DeleteCollection {
-        /// That LIST.
+        /// The LIST.
         list: Box<ListRequest>,
-        /// How.
+        /// Options of the deletion.
         options: DeleteOptions,
     },
 }
@@ -134,18 +133,19 @@ impl WriteAction {
     }
 }
 
-/// What a path names, as far as a write cares.
+/// Target of a path, for a write.
 pub(super) struct Place {
     pub(super) collection: Collection,
-    /// `None`: the collection itself.
+    /// Name of the object; `None`: the collection.
     pub(super) name: Option<String>,
     pub(super) subresource: Option<Subresource>,
 }
 
-/// Reads a write.
+/// Parses a write.
 ///
 /// # Errors
-/// 400, 405, 413, 415 and 422 in the order of the handlers of each method.
+///
+/// 400, 405, 413, 415 and 422, in the order of the handlers of each method.
 pub(super) fn parse(request: &HttpRequest, place: Place, version: Version) -> Result<WriteRequest, Status> {
     let Place {
         collection,
@@ -153,7 +153,7 @@ pub(super) fn parse(request: &HttpRequest, place: Place, version: Version) -> Re
         subresource,
     } = place;
     let kind = collection.kind;
-    // A namespaced kind is written in its namespace, never across all.
+    // A namespaced kind can only be written in a namespace.
     let placed = collection.namespace.is_some() || !kind.namespaced;
     let asked = Asked {
         request,
@@ -176,10 +176,11 @@ pub(super) fn parse(request: &HttpRequest, place: Place, version: Version) -> Re
     }
 }
 
-/// Reads a POST to a part of a pod; `None`: nothing can be POSTed there. Without a name in the path, the body has it.
+/// Parses a POST to a subresource of a pod; `None`: it does not support POST. Without a name in the path, the body has it.
 ///
 /// # Errors
-/// Those of a creation.
+///
+/// Those of a create.
 pub(super) fn parse_posted(
     request: &HttpRequest,
     collection: Collection,
@@ -209,10 +210,11 @@ pub(super) fn parse_posted(
     Ok(Some(write))
 }
 
-/// Reads a review: a creation, but for that nothing comes into being.
+/// Parses a review: a create that stores nothing.
 ///
 /// # Errors
-/// Those of a creation; 406 for a table, which reviews are not shown in.
+///
+/// Those of a create; 406 for a table.
 pub(super) fn parse_review(
     request: &HttpRequest,
     review: Review,
@@ -240,7 +242,7 @@ pub(super) fn parse_review(
     })
 }
 
-/// A write that is being read.
+/// A write that is being parsed.
 struct Asked<'a> {
     request: &'a HttpRequest,
     collection: Collection,
@@ -291,7 +293,7 @@ impl Asked<'_> {
         Ok(self.into_write(action, form, warnings))
     }
 
-    /// Where what is written to this part is, in its own kind.
+    /// Returns the collection of the subresource's bodies.
     fn written(&self, subresource: Option<Subresource>) -> Collection {
         let kind = match subresource {
             Some(Subresource::Scale) => catalog::scale(),
@@ -342,7 +344,7 @@ impl Asked<'_> {
         })
     }
 
-    /// The object of a create or update, the form of the answer, and what is to be warned of. `options` is the kind of
+    /// Returns the object of a create or update, the representation of the response, and warnings. `options` is the kind of
     /// its options.
     fn object(
         &self,
@@ -363,7 +365,7 @@ impl Asked<'_> {
         accept::form(self.request, Shape::Object, self.collection.kind)
     }
 
-    /// Who writes.
+    /// Returns the field manager.
     fn manager(&self) -> String {
         let manager = self
             .options
@@ -412,9 +414,10 @@ fn bounded(request: &HttpRequest) -> Result<(), Status> {
     Ok(())
 }
 
-/// A body may leave its namespace out, and must not name another one. Where there is none, what it names does not matter.
+/// Checks the namespace in a body, which may be absent, but must not be another one. For a cluster-scoped kind it is ignored.
 ///
 /// # Errors
+///
 /// 400.
 pub(crate) fn check_namespace(object: &Value, collection: &Collection) -> Result<(), Status> {
     match (text(object, "namespace"), collection.namespace.as_deref()) {
@@ -426,9 +429,10 @@ pub(crate) fn check_namespace(object: &Value, collection: &Collection) -> Result
     }
 }
 
-/// An object must have the name it is written under.
+/// Checks that an object has the name in the path.
 ///
 /// # Errors
+///
 /// 400.
 pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Status> {
     match text(object, "name") {

@@ -1,8 +1,7 @@
-//! YAML as the server writes it: keys sorted, long lines folded, quotes only where a text would be read as something
-//! else.
+//! YAML encoder equal to that of kube-apiserver: keys sorted, long lines folded, strings quoted only if they would be parsed
+//! as another type.
 //!
-//! It must not know what it writes. Reading YAML is a library's; writing it to the byte is not, because every writer
-//! folds and quotes in its own way.
+//! It must not know the content. A library parses YAML; encoding is separate because libraries differ in folding and quoting.
 //!
 //! Source: `sigs.k8s.io/yaml` over `go.yaml.in/yaml/v2` (`encode.go`, `resolve.go`, `sorter.go`, `emitterc.go`).
 
@@ -13,13 +12,13 @@ mod scalar;
 
 use scalar::Scalar;
 
-/// Columns after which a line is folded at its next space.
+/// Column after which a line is folded at its next space.
 const WIDTH: usize = 80;
 
-/// Longest key that stands on one line with its value.
+/// Maximum length of a key on one line with its value.
 const KEY_MAX: usize = 128;
 
-/// The document, with its newline.
+/// Encodes the document, with its newline.
 pub(super) fn encode(value: &Value) -> Vec<u8> {
     let mut emitter = Emitter::default();
     emitter.value(value, Place::Root);
@@ -27,7 +26,7 @@ pub(super) fn encode(value: &Value) -> Vec<u8> {
     emitter.out.into_bytes()
 }
 
-/// What stands before and behind the items of a list that is written while it leaves: `key` is that of its empty array.
+/// Returns the bytes before and after the items of a list that is encoded while it is sent: `key` is that of its empty array.
 pub(super) fn frame((envelope, key): (Map<String, Value>, &str)) -> (Vec<u8>, Vec<u8>) {
     let is_before = |other: &str| plain::key_order(other, key).is_lt();
     let (before, after): (Map<_, _>, Map<_, _>) = envelope
@@ -42,7 +41,7 @@ pub(super) fn frame((envelope, key): (Map<String, Value>, &str)) -> (Vec<u8>, Ve
     (head, [b"\n".to_vec(), fields(after)].concat())
 }
 
-/// An item of such a list, with the newline before it.
+/// Encodes an item of such a list, with the newline before it.
 pub(super) fn item(value: &Value) -> Vec<u8> {
     let mut emitter = Emitter::default();
     emitter.new_line(0);
@@ -51,13 +50,13 @@ pub(super) fn item(value: &Value) -> Vec<u8> {
     emitter.out.into_bytes()
 }
 
-/// What stands before a value on its line.
+/// Position of a value on its line.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     Root,
-    /// After the key of a mapping indented so far.
+    /// After the key of a mapping with this indentation.
     Key(usize),
-    /// After the dash of a sequence indented so far.
+    /// After the dash of a sequence with this indentation.
     Item(usize),
 }
 
@@ -320,7 +319,7 @@ mod tests {
         assert_eq!(written, expected);
     }
 
-    /// Recorded: the data of a ConfigMap, read back in YAML.
+    /// Recorded: the data of a ConfigMap in YAML.
     #[test]
     fn texts_are_written_as_a_real_server_wrote_them() {
         let sent = serde_json::from_str(include_str!("yaml/recorded.json")).expect("JSON");

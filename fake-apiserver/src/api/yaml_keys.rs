@@ -1,7 +1,7 @@
-//! Keys that a YAML document sets twice, in the words of a real server. The document itself is read by a library, which
-//! keeps the last value of such a key and does not report where it stands.
+//! Duplicate keys of a YAML document, with the messages of kube-apiserver. The document itself is parsed by a library, which
+//! keeps the last value of such a key and does not report its position.
 //!
-//! It must not know what the document is about.
+//! It must not know the content.
 //!
 //! Source: `sigs.k8s.io/yaml` over `go.yaml.in/yaml/v2` (`decode.go`, `setMapIndex`).
 
@@ -10,24 +10,24 @@ use std::collections::BTreeSet;
 use apimachinery::go_text;
 use granit_parser::{Event, Parser, ScalarStyle};
 
-/// A collection that is being read.
+/// A collection that is being parsed.
 enum Open {
     Sequence,
     Mapping {
         keys: BTreeSet<String>,
-        /// The key whose value comes next, as Go prints it, and its line; `None`: a key comes next.
+        /// The key of the next value, as Go prints it, and its line; `None`: a key is next.
         key: Option<(String, usize)>,
     },
 }
 
-/// The keys of `body` that are set again, in the order a real server reports them: `line 6: key "foo" already set in
-/// map`, with the line on which the value begins. What is not YAML has none.
+/// Returns the duplicate keys of `body` in the order of kube-apiserver: `line 6: key "foo" already set in map`, with the line
+/// on which the value begins. A body that is not YAML has none.
 pub(super) fn duplicates(body: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let Ok(text) = std::str::from_utf8(body) else {
         return found;
     };
-    // Each with the line it begins on.
+    // Each with its first line.
     let mut open: Vec<(Open, usize)> = Vec::new();
     for event in Parser::new_from_str(text) {
         let Ok((event, span)) = event else { break };
@@ -38,7 +38,7 @@ pub(super) fn duplicates(body: &[u8]) -> Vec<String> {
                     *key = Some((shown(&value, style), line));
                     continue;
                 }
-                // A block begins with its indicator, behind the key.
+                // A block begins with its indicator, after the key.
                 match (open.last(), style) {
                     (
                         Some((
@@ -84,7 +84,7 @@ pub(super) fn duplicates(body: &[u8]) -> Vec<String> {
                     found.push(format!("line {ended}: key {key} already set in map"));
                 }
                 Some((key, _)) => drop(keys.insert(key)),
-                // A key that is no scalar: no object has one.
+                // A key that is not a scalar, which no object has.
                 None => *key = Some((String::new(), ended)),
             }
         }
@@ -92,12 +92,12 @@ pub(super) fn duplicates(body: &[u8]) -> Vec<String> {
     found
 }
 
-/// The error of a reader that rejects such keys.
+/// Returns the error of strict decoding for these keys.
 pub(super) fn strict_error(duplicates: &[String]) -> String {
     format!("yaml: unmarshal errors:\n  {}", duplicates.join("\n  "))
 }
 
-/// A key as Go prints it: numbers and truth values bare, all else quoted.
+/// Formats a key as Go does: numbers and booleans unquoted, all others quoted.
 fn shown(key: &str, style: ScalarStyle) -> String {
     let bare = style == ScalarStyle::Plain
         && (matches!(key, "true" | "false") || key.parse::<i64>().is_ok() || key.parse::<f64>().is_ok());

@@ -1,5 +1,5 @@
-//! What is asked for, as far as rights are a matter of it: method and path alone, before anything asks whether the path
-//! leads anywhere, as on a real server. Also how a refusal reads.
+//! Attributes of a request for authorization: method and path only, whether or not the path exists, as in kube-apiserver; and
+//! the text of a 403.
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`.
 
@@ -13,7 +13,7 @@ use super::{HttpRequest, User};
 
 pub(crate) use builtin_kinds::rbac::Attributes;
 
-/// Attributes of a request.
+/// Returns the attributes of a request.
 pub(super) fn of(request: &HttpRequest) -> Attributes {
     let path = decoded_path(&request.path);
     let Some(place) = ResourcePath::read(&path) else {
@@ -56,14 +56,14 @@ pub(super) fn of(request: &HttpRequest) -> Attributes {
     }
 }
 
-/// The same with a prefix to the verb.
+/// Returns the attributes with a prefix to the verb.
 pub(super) fn with_verb_prefix(mut attributes: Attributes, prefix: &str) -> Attributes {
     let (Attributes::Path { verb, .. } | Attributes::Resource { verb, .. }) = &mut attributes;
     verb.insert_str(0, prefix);
     attributes
 }
 
-/// Returns the 403 for a user without the right to this. `reason`: the authorizer's; often empty.
+/// Returns the 403 for a user who is not authorized. `reason`: that of the authorizer; often empty.
 pub(super) fn refusal(attributes: &Attributes, user: &User, reason: &str) -> Status {
     let user = &user.name;
     let reason = match reason {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::api::path::{Route, route};
 
-    /// Pieces of paths, slashes among them, in any order.
+    /// Random sequences of path segments and slashes.
     fn paths() -> impl Strategy<Value = String> {
         const PIECES: &[&str] = &[
             "/",
@@ -141,7 +141,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// Nothing is reached that was authorized as something else.
+        /// No request is authorized as another than the one it is routed to.
         #[test]
         fn what_is_routed_is_what_was_authorized(path in paths()) {
             let catalog = Catalog::builtin(Version::V1_36);
@@ -172,7 +172,7 @@ mod tests {
             if kind.is_stored() {
                 prop_assert_eq!((name, subresource), (&named, &part.unwrap_or_default()));
             }
-            // Rights in a namespace are asked for with itself.
+            // The namespace of a namespace is itself.
             let itself = if kind.plural == "namespaces" { named } else { String::new() };
             prop_assert_eq!(namespace, &within.unwrap_or(itself));
         }

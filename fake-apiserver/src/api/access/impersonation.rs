@@ -1,6 +1,6 @@
-//! Who asks in the name of another, and whether they may.
+//! Impersonation: the user of a request with `Impersonate-` headers, and its authorization.
 //!
-//! Source: "User impersonation"; apiserver `endpoints/filters/impersonation`; KEP-5284 for the verbs from 1.36 on.
+//! Source: "User impersonation"; apiserver `endpoints/filters/impersonation`; KEP-5284 for the verbs since 1.36.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,13 +16,14 @@ use super::{
 
 const PREFIX: &str = "impersonate-";
 
-/// API group of the resources that stand for uids and extras.
+/// API group of the resources for uids and extras.
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// In whose name the request is made: the user's own, or that of whom its `Impersonate-` headers name.
+/// Returns the impersonated user, or the user itself if the request has no `Impersonate-` headers.
 ///
 /// # Errors
-/// 400 for groups and the like without a name, 403 for a user who may not.
+///
+/// 400 for groups, uid or extras without a user name, 403 for a user who is not authorized.
 pub(crate) fn impersonated<'a>(
     user: Cow<'a, User>,
     request: &HttpRequest,
@@ -58,7 +59,7 @@ pub(crate) fn impersonated<'a>(
     Err(attributes::refusal(&attributes, &user, ""))
 }
 
-/// The rights it takes to ask in this name: to each thing that the headers name.
+/// Returns the rights that the impersonation requires, one for each value of the headers.
 fn rights(wanted: &User, account: Option<(&str, &str)>) -> Vec<Attributes> {
     let right =
         |group: &str, resource: &str, subresource: &str, name: &str, namespace: &str| Attributes::Resource {
@@ -92,12 +93,12 @@ fn rights(wanted: &User, account: Option<(&str, &str)>) -> Vec<Attributes> {
     rights
 }
 
-/// Whom the headers name, as they do.
+/// Returns the user of the headers.
 fn wanted(request: &HttpRequest) -> User {
     let headers = &request.headers;
     let mut wanted = User::default();
     for (name, value) in headers {
-        // Nearly every request has none of these.
+        // Nearly all requests have none of these headers.
         let Some(what) = name.as_str().strip_prefix(PREFIX) else {
             continue;
         };
@@ -120,7 +121,7 @@ fn wanted(request: &HttpRequest) -> User {
     wanted
 }
 
-/// With the groups that everybody of that name has.
+/// Adds the groups that every user of that name has.
 fn completed(mut user: User) -> User {
     if user.groups.is_empty()
         && let Some((namespace, _)) = service_account(&user.name)
@@ -138,13 +139,13 @@ fn completed(mut user: User) -> User {
     user
 }
 
-/// Namespace and name of the service account whose user name it is.
+/// Returns namespace and name of the service account of a user name.
 fn service_account(name: &str) -> Option<(&str, &str)> {
     let (namespace, name) = name.strip_prefix("system:serviceaccount:")?.split_once(':')?;
     (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
 }
 
-/// As Go's `%#v` has it.
+/// Formats a user as Go's `%#v` does.
 fn go_syntax(user: &User) -> String {
     let texts = |texts: &[String]| {
         let quoted: Vec<String> = texts.iter().map(|text| go_text::quote(text)).collect();

@@ -1,6 +1,6 @@
-//! Who signs the tokens of service accounts, and who verifies them. It must not know what they say.
+//! Signing and verification of service account tokens. It must not know the claims.
 //!
-//! Source: RFC 7519 (JSON Web Token), RFC 7518 (ES256), RFC 7517 and 7638 (keys and their names).
+//! Source: RFC 7519 (JSON Web Token), RFC 7518 (ES256), RFC 7517 and 7638 (keys and their ids).
 
 use std::sync::OnceLock;
 
@@ -12,10 +12,10 @@ use p256::ecdsa::{Signature, SigningKey};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// How it signs, as tokens and keys name it.
+/// Name of the signature algorithm in tokens and keys.
 pub(crate) const ALGORITHM: &str = "ES256";
 
-/// A key, made when it is first needed.
+/// A key, derived at first use.
 pub(crate) struct Issuer {
     secret: [u8; 32],
     key: OnceLock<SigningKey>,
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Issuer {
 }
 
 impl Issuer {
-    /// Whose key is made of this, and of nothing else.
+    /// Returns the issuer whose key is derived from `secret`.
     pub(crate) fn new(secret: [u8; 32]) -> Self {
         Self {
             secret,
@@ -36,14 +36,14 @@ impl Issuer {
         }
     }
 
-    /// Whose key everybody can know: where everybody may do everything, there is nothing to win by it.
+    /// Returns an issuer with a predictable key, for servers that authorize everything.
     pub(crate) fn from_seed(seed: u64) -> Self {
         let mut secret = [0; 32];
         secret[..8].copy_from_slice(&seed.to_le_bytes());
         Self::new(secret)
     }
 
-    /// The token that says this.
+    /// Signs claims as a token.
     pub(crate) fn sign(&self, claims: &Value) -> String {
         let head = json!({ "alg": ALGORITHM, "kid": self.key_id() });
         let signed = format!("{}.{}", encoded(&head), encoded(claims));
@@ -51,7 +51,7 @@ impl Issuer {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.to_bytes()))
     }
 
-    /// What a token says; `None` for what this key did not sign.
+    /// Returns the claims of a token; `None` if this key did not sign it.
     pub(crate) fn verified(&self, token: &str) -> Option<Value> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (head, claims) = signed.split_once('.')?;
@@ -63,7 +63,7 @@ impl Issuer {
         verified.ok().and_then(|()| decoded(claims))
     }
 
-    /// The key that verifies, as `/openid/v1/jwks` shows it.
+    /// Returns the public key, as in `/openid/v1/jwks`.
     pub(crate) fn public_key(&self) -> Value {
         let (x, y) = self.coordinates();
         json!({
@@ -88,7 +88,7 @@ impl Issuer {
 
     fn key(&self) -> &SigningKey {
         self.key.get_or_init(|| {
-            // Nearly every number of that length is a key.
+            // Nearly every number of that length is a valid key.
             let mut secret = Sha256::digest(self.secret);
             loop {
                 match SigningKey::from_slice(&secret) {

@@ -1,6 +1,6 @@
-//! Authorization of requests: everything is allowed, or what the roles and bindings of the cluster grant.
+//! Authorization of requests: everything is allowed, or the rights granted by roles and bindings.
 //!
-//! Members of `system:masters` may do everything. What roles mean is `builtin_kinds::rbac`'s matter.
+//! Members of `system:masters` are authorized to do everything. Roles are evaluated in `builtin_kinds::rbac`.
 //!
 //! Source: "Authorization", "Using RBAC Authorization"; apiserver `authorization/authorizerfactory`.
 
@@ -21,19 +21,20 @@ pub enum Authorization {
     Rbac,
 }
 
-/// Decides what users may do.
+/// Authorizer of requests.
 #[derive(Debug, Clone)]
 pub(crate) enum Authorizer {
     /// [`Authorization::AlwaysAllow`].
     AlwaysAllow,
-    /// [`Authorization::Rbac`], with the roles and bindings of this moment.
+    /// [`Authorization::Rbac`], with the current roles and bindings.
     Roles(Arc<Policy>),
 }
 
 impl Authorizer {
-    /// May `user` send this request?
+    /// Checks that `user` is authorized to send this request.
     ///
     /// # Errors
+    ///
     /// 403.
     pub(crate) fn check(&self, user: &User, request: &HttpRequest) -> Result<(), Status> {
         if self.allows_everything(user) {
@@ -42,9 +43,10 @@ impl Authorizer {
         self.require(user, &attributes::of(request))
     }
 
-    /// May `user` do this?
+    /// Checks that `user` is authorized to do this.
     ///
     /// # Errors
+    ///
     /// 403.
     pub(super) fn require(&self, user: &User, attributes: &Attributes) -> Result<(), Status> {
         let decision = self.decide(user, attributes);
@@ -54,7 +56,7 @@ impl Authorizer {
         }
     }
 
-    /// Decides whether `user` may do this.
+    /// Decides whether `user` is authorized to do this.
     pub(crate) fn decide(&self, user: &User, attributes: &Attributes) -> Decision {
         match self {
             Self::Roles(policy) if !self.allows_everything(user) => policy.decide(subject(user), attributes),
@@ -65,7 +67,7 @@ impl Authorizer {
         }
     }
 
-    /// Returns why everything is allowed to everybody; `None`: it is not.
+    /// Returns the reason if everything is allowed to everybody; `None` otherwise.
     pub(crate) fn open(&self) -> Option<&'static str> {
         match self {
             Self::AlwaysAllow => {
@@ -99,7 +101,7 @@ impl Authorizer {
     }
 }
 
-/// The user, as bindings name users.
+/// Returns the user as the subject of bindings.
 pub(crate) fn subject(user: &User) -> rbac::User<'_> {
     rbac::User {
         name: &user.name,

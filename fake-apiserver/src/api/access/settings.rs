@@ -1,4 +1,4 @@
-//! Settings of authentication that the flags of kube-apiserver have. It must not read files.
+//! Authentication settings that are flags of kube-apiserver. It must not read files.
 //!
 //! Source: "Authenticating" (static token file, anonymous requests).
 

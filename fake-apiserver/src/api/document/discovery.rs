@@ -1,5 +1,4 @@
-//! Which groups, versions and resources there are, in both dialects: the plain documents, and the aggregated one that
-//! tells all in one answer.
+//! Discovery: groups, versions and resources, as separate documents and as the aggregated one.
 //!
 //! Source: KEP-3352 (aggregated discovery), `apidiscovery.k8s.io/v2`; apiserver `endpoints/discovery`.
 
@@ -13,14 +12,14 @@ use sha2::{Digest as _, Sha512};
 use super::{compact, routed};
 use crate::api::{Answer, HttpRequest};
 
-/// What the plain documents are written in.
+/// Encodings of the separate documents.
 const TYPES: [&str; 3] = [
     "application/json",
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
 ];
 
-/// What the aggregated document adds to the type it is written in.
+/// Suffix of the type of the aggregated document.
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Discovery document.
@@ -34,15 +33,15 @@ pub enum Discovery {
     Group(String),
     /// `/api/v1`, `/apis/{group}/{version}`.
     Resources {
-        /// The group, empty for core.
+        /// API group, empty for core.
         group: String,
-        /// The version.
+        /// API version.
         version: String,
     },
 }
 
 impl Discovery {
-    /// The document in the dialect that is asked for, or the refusal.
+    /// Returns the response with the document in the requested format, or the error.
     pub(super) fn answer(&self, request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
         let dialect = dialect(request, matches!(self, Self::Versions | Self::Groups));
         let answer = || match dialect {
@@ -103,7 +102,7 @@ enum Dialect {
     Aggregated,
 }
 
-/// What the first clause of `Accept` that can be met asks for.
+/// Returns the format of the first clause of `Accept` that can be satisfied.
 fn dialect(request: &HttpRequest, aggregates: bool) -> Option<Dialect> {
     let accept = request.header("accept").unwrap_or_default();
     if accept.is_empty() {
@@ -141,7 +140,7 @@ fn refused(request: &HttpRequest) -> Answer {
     Answer::from(Status::wrong_form(message)).in_the_style_of(request)
 }
 
-// ---- the plain documents
+// ---- the separate documents
 
 fn api_group(group: &Group) -> Value {
     let versions: Vec<Value> = group
@@ -175,7 +174,7 @@ fn resources(catalog: &Catalog, group: &str, group_version: &str, version: Versi
     Value::Object(document)
 }
 
-/// The kinds of a group version, by plural.
+/// Returns the kinds of a group version, by plural.
 fn kinds(catalog: &Catalog, group: &str, version: &str) -> Vec<&'static ApiResource> {
     let mut kinds: Vec<&'static ApiResource> = catalog
         .kinds()
@@ -325,7 +324,7 @@ fn aggregated_resource(kind: &'static ApiResource) -> Value {
     entry
 }
 
-/// A built-in kind leaves out what its group version says already.
+/// A built-in kind omits the group and version of its document.
 fn response_kind(of: &ApiResource, kind: &str, group_version: Option<(&str, &str)>) -> Value {
     let (group, version) = match group_version {
         Some(other) => other,
@@ -335,7 +334,7 @@ fn response_kind(of: &ApiResource, kind: &str, group_version: Option<(&str, &str
     json!({ "group": group, "version": version, "kind": kind })
 }
 
-/// SHA-512, in capitals: what real servers tag documents with.
+/// Returns the SHA-512 in upper-case hex, as in the ETags of kube-apiserver.
 pub(super) fn hash(bytes: &[u8]) -> String {
     Sha512::digest(bytes)
         .iter()

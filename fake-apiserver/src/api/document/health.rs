@@ -1,6 +1,6 @@
-//! Health: every check of a real server, and all of them pass.
+//! Health: all checks of kube-apiserver, which always pass.
 //!
-//! Source: apiserver `server/healthz/healthz.go`; the names and their order are what real servers answered.
+//! Source: apiserver `server/healthz/healthz.go`; names and order were recorded.
 
 use apimachinery::Version;
 use apimachinery::path::query_pairs;
@@ -8,7 +8,7 @@ use apimachinery::path::query_pairs;
 use super::Endpoint;
 use crate::api::Answer;
 
-/// The hooks that run after the start, in the order they are registered, with the first minor that has them.
+/// Post-start hooks in the order of registration, with the first minor version that has them.
 const HOOKS: [(&str, Version); 30] = [
     ("start-apiserver-admission-initializer", Version::V1_33),
     ("generic-apiserver-start-informers", Version::V1_33),
@@ -40,7 +40,7 @@ const HOOKS: [(&str, Version); 30] = [
     ("apiservice-registration-controller", Version::V1_33),
     ("apiservice-discovery-controller", Version::V1_33),
     ("kube-apiserver-autoregistration", Version::V1_33),
-    // A separate check, listed among them.
+    // Not a hook, but listed among them.
     ("autoregister-completion", Version::V1_33),
     ("apiservice-openapi-controller", Version::V1_33),
     ("apiservice-openapiv3-controller", Version::V1_33),
@@ -49,7 +49,7 @@ const HOOKS: [(&str, Version); 30] = [
 impl Endpoint {
     pub(super) const ALL: [Self; 3] = [Self::Healthz, Self::Livez, Self::Readyz];
 
-    /// Its path, without the slash.
+    /// Returns the path without the slash.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Healthz => "healthz",
@@ -58,7 +58,7 @@ impl Endpoint {
         }
     }
 
-    /// Its checks, in order.
+    /// Returns the names of its checks, in order.
     pub(super) fn checks(self, version: Version) -> Vec<String> {
         let ready = self == Self::Readyz;
         let mut checks = vec!["ping", "log"];
@@ -83,7 +83,7 @@ impl Endpoint {
     }
 }
 
-/// All checks of an endpoint: `ok`, or with `verbose` a line each; with `exclude` some are passed over.
+/// Returns the response for all checks of an endpoint: `ok`, or a line for each with `verbose`; `exclude` skips checks.
 pub(super) fn all(endpoint: Endpoint, query: &str, version: Version) -> Answer {
     let query = query_pairs(query);
     if !query.iter().any(|(name, _)| name == "verbose") {
@@ -116,7 +116,7 @@ pub(super) fn all(endpoint: Endpoint, query: &str, version: Version) -> Answer {
     Answer::text(200, &text)
 }
 
-/// One check.
+/// Returns the response for a single check.
 pub(super) fn one(endpoint: Endpoint, check: &str, version: Version) -> Answer {
     if !endpoint.checks(version).iter().any(|known| known == check) {
         return Answer::text(404, "404 page not found\n");
@@ -128,7 +128,7 @@ pub(super) fn one(endpoint: Endpoint, check: &str, version: Version) -> Answer {
     answer
 }
 
-/// What `/` lists of them.
+/// Returns its paths listed by `/`.
 pub(super) fn paths(version: Version) -> impl Iterator<Item = String> {
     Endpoint::ALL.into_iter().flat_map(move |endpoint| {
         let checks = endpoint.checks(version).into_iter();

@@ -1,7 +1,7 @@
-//! OpenAPI: the index, and a document for each group version, put together of what real servers publish and of what the
-//! definitions of custom resources say. Only what is served stands in it.
+//! OpenAPI: the index, and a document for each group version, composed of the documents of kube-apiserver and the schemas of
+//! definitions. Only served kinds are included.
 //!
-//! Source: KEP-2896 (OpenAPI v3); kube-openapi `handler3/handler.go` for tags and caching.
+//! Source: KEP-2896 (OpenAPI v3); kube-openapi `handler3/handler.go` for ETags and caching.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ mod version_2;
 
 use custom::Draft;
 
-/// When the documents were made, as far as one who caches them must know.
+/// Constant modification time for caches.
 const LAST_MODIFIED: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 const EXPIRES: &str = "Fri, 01 Jan 2027 00:00:00 UTC";
 
@@ -39,7 +39,7 @@ pub(super) fn index(catalog: &Catalog, version: Version) -> Answer {
     whole("text/plain; charset=utf-8", body, Vec::new())
 }
 
-/// A document below it.
+/// Returns a document below it.
 pub(super) fn document(name: &str, request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
     let contents = contents(catalog, version);
     let Some(paths) = contents.get(name) else {
@@ -82,10 +82,10 @@ pub(super) fn version_2(request: &HttpRequest, catalog: &Catalog, version: Versi
     version_2::answer(request, catalog, version)
 }
 
-/// The JSON of a path or a schema, by name.
+/// JSON of paths or schemas, by name.
 type Texts = BTreeMap<String, String>;
 
-/// The documents there are, each with its paths.
+/// Returns the paths of each document.
 fn contents(catalog: &Catalog, version: Version) -> BTreeMap<String, Texts> {
     let mut documents: BTreeMap<String, Texts> = BTreeMap::new();
     for (path, text) in published::paths(version) {
@@ -112,7 +112,7 @@ fn document_of(path: &str) -> String {
     segments[..length.min(segments.len())].join("/")
 }
 
-/// Does the path lead to something here? What leads to no kind always does.
+/// Returns whether the path is served. A path without a kind always is.
 fn is_served(path: &str, catalog: &Catalog) -> bool {
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, version, below) = match segments.as_slice() {
@@ -142,7 +142,8 @@ fn is_served(path: &str, catalog: &Catalog) -> bool {
     }
 }
 
-/// Changes when the document does: what is published does not, and of custom resources all that counts goes in.
+/// Returns the ETag, which changes with the document: recorded documents are constant, of custom resources all relevant input
+/// is hashed.
 fn tag(name: &str, paths: &Texts, catalog: &Catalog, version: Version) -> String {
     let mut text = format!("{} 1.{} {name}\n", env!("CARGO_PKG_VERSION"), version.minor());
     for path in paths.keys() {
@@ -155,7 +156,7 @@ fn tag(name: &str, paths: &Texts, catalog: &Catalog, version: Version) -> String
     hash(text.as_bytes())
 }
 
-/// The custom kinds a document tells of.
+/// Returns the custom kinds in a document.
 fn customs(name: &str, catalog: &Catalog) -> impl Iterator<Item = &'static ApiResource> {
     let kinds = catalog.kinds().iter().copied();
     kinds.filter(move |kind| kind.custom && custom::document_of(kind) == name)
@@ -187,7 +188,7 @@ const SECURITY: &str = concat!(
     r#""name":"authorization","in":"header"}}"#
 );
 
-/// All schemas the paths of a document need, however indirectly.
+/// Returns all schemas that the paths of a document refer to, directly or indirectly.
 fn schemas_of(document: &str, paths: &Texts, catalog: &Catalog, version: Version) -> Texts {
     let known: Texts = customs(document, catalog)
         .flat_map(|kind| custom::schemas(kind, version))
@@ -210,14 +211,14 @@ fn schemas_of(document: &str, paths: &Texts, catalog: &Catalog, version: Version
     schemas
 }
 
-/// The names of the schemas a text refers to.
+/// Returns the names of the schemas that a text refers to.
 fn references(text: &str) -> impl Iterator<Item = &str> {
     text.split("\"#/components/schemas/")
         .skip(1)
         .filter_map(|rest| rest.split('"').next())
 }
 
-/// Since 1.36 the types every group version has are published in each as its own, beside the core group's.
+/// Since 1.36 types common to all group versions have a copy in each.
 fn of_document(name: &str, text: &str, document: &str, version: Version) -> String {
     let shared = ["DeleteOptions", "WatchEvent"]
         .into_iter()
@@ -233,7 +234,7 @@ fn of_document(name: &str, text: &str, document: &str, version: Version) -> Stri
     }
 }
 
-/// Texts of JSON as one object. The names need no escaping: none has a quote.
+/// Joins JSON texts to an object. The names need no escapes: none has a quote.
 fn object(texts: &Texts) -> String {
     let mut out = String::from("{");
     for (name, text) in texts {
@@ -249,7 +250,7 @@ fn object(texts: &Texts) -> String {
     out
 }
 
-/// Is JSON among what is asked for? Nothing else is written.
+/// Returns whether the client accepts JSON, the only encoding of these documents.
 fn takes_json(request: &HttpRequest) -> bool {
     let accept = request.header("accept").unwrap_or_default();
     accept.is_empty()
@@ -259,7 +260,7 @@ fn takes_json(request: &HttpRequest) -> bool {
         })
 }
 
-/// A document, with its length: Go's `http.ServeContent` knows it beforehand.
+/// Returns a document with its length, as Go's `http.ServeContent` does.
 fn whole(content_type: &str, body: Vec<u8>, mut headers: Vec<(String, String)>) -> Answer {
     headers.extend([
         ("Accept-Ranges".to_owned(), "bytes".to_owned()),

@@ -1,5 +1,5 @@
-//! What a server tells of itself as a process: metrics, status, who signs its tokens. As little as is true of the fake,
-//! which measures nothing.
+//! Documents about the server as a process: metrics, status, token issuer. They are minimal, because the fake measures
+//! nothing.
 
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
@@ -56,7 +56,7 @@ pub(super) fn statusz(version: Version) -> Answer {
     plain("text/plain; charset=utf-8", text)
 }
 
-/// `/.well-known/openid-configuration`: where verifiers of tokens find the issuer.
+/// `/.well-known/openid-configuration`: discovery document of the token issuer.
 pub(super) fn issuer(request: &HttpRequest) -> Answer {
     let authority = request.header("host").unwrap_or("kubernetes.default.svc");
     let document = json!({

@@ -1,4 +1,4 @@
-//! Documents, asked for in every way that is answered differently.
+//! Documents in all formats.
 
 use std::collections::BTreeSet;
 
@@ -263,7 +263,7 @@ fn version_2_speaks_the_words_of_version_2() {
         definitions["io.k8s.api.core.v1.Pod"]["properties"]["metadata"]["$ref"],
         meta
     );
-    // It takes any field, and so has none that a reader could take for all there are.
+    // It allows any field, and so lists none, because a list would be taken as complete.
     let names = json!([{"group": "probe.example.com", "kind": "Widget", "version": "v1"}]);
     assert_eq!(
         definitions["com.example.probe.v1.Widget"],

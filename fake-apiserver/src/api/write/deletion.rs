@@ -1,4 +1,4 @@
-//! How a deletion is asked for: `DeleteOptions`, from the body, or from the query where there is no body.
+//! Parsing of `DeleteOptions`, from the body, or from the query if there is no body.
 
 use apimachinery::status::{Cause, Status};
 use apimachinery::{Version, go_text};
@@ -17,25 +17,25 @@ pub struct DeleteOptions {
     pub uid: Option<String>,
     /// `preconditions.resourceVersion`.
     pub resource_version: Option<String>,
-    /// `propagationPolicy`, or what `orphanDependents` says of it.
+    /// `propagationPolicy`, or its equivalent by `orphanDependents`.
     pub propagation: Option<Propagation>,
-    /// `orphanDependents: false`: the deletion of what cannot go at once is only accepted (202).
+    /// `orphanDependents: false`: a deletion that does not complete is accepted (202).
     pub accepted_only: bool,
 }
 
 /// `propagationPolicy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// Dependents go first.
+    /// Dependents are deleted first.
     Foreground,
-    /// Dependents go later.
+    /// Dependents are deleted later.
     Background,
-    /// Dependents stay.
+    /// Dependents are kept.
     Orphan,
 }
 
 impl DeleteOptions {
-    /// What the body says beside the propagation.
+    /// Decodes all options except the propagation.
     pub(super) fn of(body: &Value) -> Self {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         Self {
@@ -47,10 +47,11 @@ impl DeleteOptions {
     }
 }
 
-/// The options, and whether it is a dry run.
+/// Returns the options, and whether it is a dry run.
 ///
 /// # Errors
-/// 400, 413, 415, and 422 for options that contradict each other or nobody knows.
+///
+/// 400, 413, 415, and 422 for unknown options or options that contradict each other.
 pub(super) fn read(
     request: &HttpRequest,
     options: &Options,

@@ -1,4 +1,4 @@
-//! What the query of a write says.
+//! Query parameters of writes.
 
 use apimachinery::path::query_pairs;
 use apimachinery::status::{Cause, Status};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::api::HttpRequest;
 use crate::api::options::truthy;
 
-/// What the query says of a write.
+/// Query parameters of a write.
 pub(super) struct Options {
     pub(super) query: Vec<(String, String)>,
 }
@@ -69,7 +69,7 @@ impl Options {
         }
     }
 
-    /// The options of a deletion as their body would have them.
+    /// Returns the options of a deletion in the form of their body.
     pub(super) fn as_delete_options(&self) -> Result<Value, Status> {
         let mut body = json!({ "dryRun": self.all("dryRun") });
         for name in ["propagationPolicy", "orphanDependents", "gracePeriodSeconds"] {
@@ -89,7 +89,7 @@ impl Options {
     }
 }
 
-/// Only `All` is known. Before 1.34 lists are shown the Go way.
+/// Validates `dryRun`: only `All` is supported. Before 1.34 lists are formatted as in Go.
 pub(super) fn dry_run_faults(values: &[String], version: Version) -> Vec<Cause> {
     if values.iter().all(|value| value == "All") {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! How an object is asked to change: which patch a body is, and whether it is one at all.
+//! Parsing of patches: their format, and the bodies of each.
 //!
 //! Source: RFC 6902, RFC 7386, apiserver `endpoints/handlers/patch.go`.
 
@@ -14,7 +14,7 @@ use super::options::Options;
 use crate::api::options::truthy;
 use crate::api::{HttpRequest, body, yaml_keys};
 
-/// Operations a JSON patch may have (apiserver `maxJSONPatchOperations`).
+/// Maximum operations of a JSON patch (apiserver `maxJSONPatchOperations`).
 const OPERATIONS_MAX: usize = 10_000;
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -22,7 +22,7 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_YAML: &str = "application/apply-patch+yaml";
 
-/// What a patch is written in.
+/// Format of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
@@ -31,9 +31,10 @@ pub(super) enum Format {
     Apply,
 }
 
-/// What the request says its patch is written in.
+/// Returns the format of the patch of a request.
 ///
 /// # Errors
+///
 /// 415, from the router for built-in kinds, from the handler for others.
 pub(super) fn format(request: &HttpRequest, kind: &ApiResource) -> Result<Format, Status> {
     match body::content_type(request).as_deref() {
@@ -46,9 +47,10 @@ pub(super) fn format(request: &HttpRequest, kind: &ApiResource) -> Result<Format
     }
 }
 
-/// Do the options go with the patch?
+/// Checks that the options are valid for the format.
 ///
 /// # Errors
+///
 /// 422.
 pub(super) fn check_options(format: Format, options: &Options, version: Version) -> Result<(), Status> {
     let mut faults = options.faults(version);
@@ -73,7 +75,7 @@ pub(super) fn check_options(format: Format, options: &Options, version: Version)
     }
 }
 
-/// What the body says twice, where it is a partial object.
+/// Returns the duplicate fields of a body that is a partial object.
 pub(super) fn duplicates(patch: &Patch, body: &[u8]) -> Vec<String> {
     match patch {
         Patch::Merge(_) | Patch::Strategic(_) => types::duplicates(body),
@@ -81,9 +83,10 @@ pub(super) fn duplicates(patch: &Patch, body: &[u8]) -> Vec<String> {
     }
 }
 
-/// The applied configuration: YAML, of which JSON is a subset. Its name is compared with the path when it is merged.
+/// Parses an applied configuration: YAML, a superset of JSON. Its name is compared with the path when it is merged.
 ///
 /// # Errors
+///
 /// 400: not an object, or not one of this kind.
 pub(super) fn config(body: &[u8], collection: &Collection) -> Result<Value, Status> {
     let kind = collection.kind;
@@ -131,10 +134,11 @@ pub(super) fn config(body: &[u8], collection: &Collection) -> Result<Value, Stat
     Ok(decoded)
 }
 
-/// Warnings for the keys that an applied configuration sets twice.
+/// Returns warnings for the duplicate keys of an applied configuration.
 ///
 /// # Errors
-/// 400 where `fieldValidation=Strict` rejects them.
+///
+/// 400 if `fieldValidation=Strict` rejects them.
 pub(super) fn duplicate_keys(body: &[u8], validation: FieldValidation) -> Result<Vec<String>, Status> {
     if validation == FieldValidation::Ignore {
         return Ok(Vec::new());
@@ -149,8 +153,11 @@ pub(super) fn duplicate_keys(body: &[u8], validation: FieldValidation) -> Result
     Ok(twice)
 }
 
+/// Parses a JSON patch.
+///
 /// # Errors
-/// 400 and 413 for a body that is no list of operations.
+///
+/// 400 and 413 for a body that is not a list of operations.
 pub(super) fn operations(body: &[u8]) -> Result<Patch, Status> {
     let operations: Vec<Value> = match serde_json::from_slice::<Value>(body) {
         Ok(Value::Array(operations)) => operations,
@@ -172,14 +179,17 @@ pub(super) fn operations(body: &[u8]) -> Result<Patch, Status> {
             operations.len()
         )));
     }
-    // An operation nobody knows is refused when it is carried out, as one that fails.
+    // An unknown operation fails when it is applied.
     serde_json::from_value(Value::Array(operations))
         .map(Patch::Json)
         .map_err(|_| Status::patch_failed())
 }
 
+/// Parses a strategic merge patch.
+///
 /// # Errors
-/// 400 for a body that is no object.
+///
+/// 400 for a body that is not an object.
 pub(super) fn strategic(body: &[u8]) -> Result<Patch, Status> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(patch)) => Ok(Patch::Strategic(patch)),
@@ -191,8 +201,11 @@ pub(super) fn strategic(body: &[u8]) -> Result<Patch, Status> {
     }
 }
 
+/// Parses a JSON merge patch.
+///
 /// # Errors
-/// 400 for a body that is no object.
+///
+/// 400 for a body that is not an object.
 pub(super) fn merge(body: &[u8]) -> Result<Patch, Status> {
     match serde_json::from_slice(body) {
         Ok(patch @ Value::Object(_)) => Ok(Patch::Merge(patch)),

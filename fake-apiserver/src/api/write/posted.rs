@@ -1,6 +1,6 @@
-//! What is POSTed to a pod and stored nowhere: its binding to a node, its eviction.
+//! POSTs to subresources of a pod: binding and eviction.
 //!
-//! It must not know the pod: whether it can be bound or evicted, the store decides.
+//! It must not know the pod: the store decides whether it can be bound or evicted.
 //!
 //! Source: kubernetes `pkg/registry/core/pod/storage/{storage,eviction}.go`.
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::deletion::body_dry_run;
 use super::{DeleteOptions, WriteAction};
 
-/// The Kind of what is POSTed to this part of a pod; `None`: nothing can be POSTed there.
+/// Returns the kind of a POST to this subresource of a pod; `None`: it does not support POST.
 pub(super) fn kind(part: &str) -> Option<&'static ApiResource> {
     match part {
         "binding" => Some(catalog::binding()),
@@ -20,7 +20,7 @@ pub(super) fn kind(part: &str) -> Option<&'static ApiResource> {
     }
 }
 
-/// What the POST of `object` to `resource` does to the pod of this name, and whether it is itself a dry run.
+/// Returns the action of a POST of `object` to `resource` for the pod of this name, and whether the body makes it a dry run.
 pub(super) fn action(
     kind: &ApiResource,
     object: Value,

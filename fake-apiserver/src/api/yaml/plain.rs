@@ -1,10 +1,10 @@
-//! Which texts would be read as something else than text if they stood without quotes, and how keys are sorted.
+//! Strings that need quotes because they would be parsed as another type, and the order of keys.
 //!
 //! Source: `resolve.go`, `encode.go` (`isBase60Float`) and `sorter.go` of `go.yaml.in/yaml/v2`.
 
 use std::cmp::Ordering;
 
-/// Would an unquoted `text` be read as null, a flag, a number, a date or a merge key?
+/// Returns whether an unquoted `text` would be parsed as null, a boolean, a number, a date or a merge key.
 pub(super) fn means_something_else(text: &str) -> bool {
     let Some(first) = text.chars().next() else {
         return true;
@@ -19,7 +19,7 @@ pub(super) fn means_something_else(text: &str) -> bool {
     }
 }
 
-/// Numbers within keys count as numbers, and letters come after all else.
+/// Compares keys: numbers inside keys by value, letters after all other characters.
 pub(super) fn key_order(a: &str, b: &str) -> Ordering {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let Some(at) = a.iter().zip(&b).position(|(a, b)| a != b) else {
@@ -31,7 +31,7 @@ pub(super) fn key_order(a: &str, b: &str) -> Ordering {
         (false, true) => return Ordering::Less,
         (false, false) => {}
     }
-    // A zero that follows another digit counts as part of its number.
+    // A zero after another digit is part of its number.
     let begun = (a[at] == '0' || b[at] == '0')
         && a[..at]
             .iter()
@@ -123,11 +123,11 @@ fn is_float(text: &str) -> bool {
         Some(("", fraction)) => digits(fraction),
         Some((whole, fraction)) => digits(whole) && (fraction.is_empty() || digits(fraction)),
     };
-    // A number too large to be one is none.
+    // A number that overflows is a string.
     exponent_fits && number_fits && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// `12:30:45` was a number once.
+/// `12:30:45` is a number in YAML 1.1.
 fn is_base_60(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut parts = unsigned.split(':');
@@ -152,7 +152,7 @@ fn is_base_60(text: &str) -> bool {
         && parts.iter().all(sixtieth)
 }
 
-/// `2006-1-2`, alone or with a time behind it.
+/// `2006-1-2`, alone or with a time.
 fn is_timestamp(text: &str) -> bool {
     let (date, time) = match text.find(['T', 't', ' ']) {
         None => (text, None),

@@ -1,10 +1,10 @@
-//! In which style a text is written: plain if it may be, quoted or literal if it must.
+//! Style of a string: plain if possible, otherwise quoted or literal.
 //!
 //! Source: `yaml_emitter_analyze_scalar` and `yaml_emitter_select_scalar_style` in `emitterc.go`.
 
 use super::plain;
 
-/// A style.
+/// Style of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scalar {
     Plain,
@@ -14,7 +14,7 @@ pub(super) enum Scalar {
 }
 
 impl Scalar {
-    /// The style of `text`.
+    /// Returns the style of `text`.
     pub(super) fn of(text: &str, is_key: bool) -> Self {
         let found = Found::in_text(text);
         if text.contains('\n') {
@@ -29,7 +29,7 @@ impl Scalar {
             return Self::DoubleQuoted;
         }
         if found.special || found.break_ {
-            // A line break other than a newline has no other style that keeps it.
+            // No other style keeps a line break other than a newline.
             Self::DoubleQuoted
         } else if found.indicator || text.starts_with(' ') || text.ends_with(' ') {
             Self::SingleQuoted
@@ -39,12 +39,12 @@ impl Scalar {
     }
 }
 
-/// What a text has that not every style can show.
+/// Properties of a string that exclude styles.
 #[derive(Debug, Default)]
 struct Found {
-    /// A character that begins something in YAML, in its place.
+    /// A YAML indicator at a position where it is one.
     indicator: bool,
-    /// A character that cannot be printed.
+    /// An unprintable character.
     special: bool,
     /// A line break.
     break_: bool,
@@ -83,7 +83,7 @@ impl Found {
     }
 }
 
-/// How a character is written between double quotes, if not as itself.
+/// Returns the escape of a character between double quotes, if it needs one.
 pub(super) fn escape(character: char) -> Option<String> {
     let short = match character {
         '\0' => '0',
@@ -117,7 +117,7 @@ fn is_break(character: char) -> bool {
     matches!(character, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Not beyond the basic plane: the emitter knows nothing of it.
+/// Only in the basic plane: the emitter escapes all others.
 fn is_printable(character: char) -> bool {
     matches!(character, '\n' | ' '..='~' | '\u{A0}'..='\u{D7FF}' | '\u{E000}'..='\u{FEFE}' | '\u{FF00}'..='\u{FFFD}')
 }

@@ -1,5 +1,5 @@
-//! The paths and schemas of a custom resource: those a real server publishes for a definition written for that purpose,
-//! with the names replaced, and the schema of the definition itself.
+//! Paths and schemas of a custom resource: those recorded for a sample definition, with the names replaced, and the schema of
+//! the definition.
 //!
 //! Source: apiextensions-apiserver `controller/openapi/builder`.
 
@@ -17,7 +17,7 @@ pub(super) fn document_of(kind: &ApiResource) -> String {
     format!("apis/{}/{}", kind.group, kind.version)
 }
 
-/// Its paths.
+/// Returns its paths.
 pub(super) fn paths(kind: &ApiResource, version: Version) -> Texts {
     let sample = Sample::scoped(kind.namespaced);
     let prefix = format!("/apis/{}/{}/", sample.group, sample.version);
@@ -33,7 +33,7 @@ pub(super) fn paths(kind: &ApiResource, version: Version) -> Texts {
         .collect()
 }
 
-/// The schemas only it has: of its objects, and of its lists.
+/// Returns the schemas of its objects and of its lists.
 pub(super) fn schemas(kind: &ApiResource, version: Version) -> Texts {
     let sample = Sample::scoped(kind.namespaced);
     let list = name_of(sample.group, sample.version, sample.list_kind);
@@ -53,7 +53,7 @@ pub(super) fn schemas(kind: &ApiResource, version: Version) -> Texts {
     schemas
 }
 
-/// The name of the schema of its objects.
+/// Returns the name of the schema of its objects.
 pub(super) fn name(kind: &ApiResource) -> String {
     name_of(kind.group, kind.version, kind.kind)
 }
@@ -62,10 +62,10 @@ fn name_of(group: &str, version: &str, kind: &str) -> String {
     format!("{}.{version}.{kind}", reversed(group))
 }
 
-/// What a schema is written for.
+/// OpenAPI version of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Draft {
-    /// OpenAPI v2, whose readers take what has properties for complete, and know no alternatives.
+    /// OpenAPI v2, whose clients take the listed properties as complete, and which has no alternatives.
     Version2,
     /// OpenAPI v3.
     Version3,
@@ -74,7 +74,7 @@ pub(super) enum Draft {
 const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 
-/// The schema of its objects.
+/// Returns the schema of its objects.
 pub(super) fn schema(kind: &ApiResource, version: Version, draft: Draft) -> Value {
     let every = every_object(version);
     let own = Definition::of(kind).map(|definition| &definition.schema);
@@ -113,7 +113,7 @@ fn name_selectable(schema: &mut Map<String, Value>, kind: &ApiResource) {
     schema.insert("x-kubernetes-selectable-fields".to_owned(), fields);
 }
 
-/// Takes away what OpenAPI v2 has no words for, or what makes its readers refuse what a server accepts.
+/// Removes what OpenAPI v2 cannot express, or what makes its clients reject objects that the server accepts.
 ///
 /// Source: apiextensions-apiserver `controller/openapi/v2/conversion.go`.
 fn reduce(schema: &mut Map<String, Value>) {
@@ -150,7 +150,7 @@ fn reduce(schema: &mut Map<String, Value>) {
     }
 }
 
-/// The schemas of properties, items and values.
+/// Returns the schemas of properties, items and values.
 fn parts(schema: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
     schema.iter_mut().flat_map(|(name, value)| {
         let (properties, below) = match (name.as_str(), value) {
@@ -163,8 +163,8 @@ fn parts(schema: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<Strin
     })
 }
 
-/// Says what a definition may leave out, and puts properties in order, as Go writes a map. `named` is what an embedded
-/// object has.
+/// Adds what a definition can omit, and sorts properties, as Go encodes a map. `named` has the properties of an embedded
+/// object.
 fn complete(schema: &mut Map<String, Value>, named: &Map<String, Value>, draft: Draft) {
     let either = is(schema, "x-kubernetes-int-or-string") && draft == Draft::Version3;
     let is_embedded = is(schema, EMBEDDED) && (draft == Draft::Version3 || !is(schema, OPEN));
@@ -190,7 +190,7 @@ fn complete(schema: &mut Map<String, Value>, named: &Map<String, Value>, draft: 
     }
 }
 
-/// The fields of an embedded object: those of every object, in other words.
+/// Returns the properties of an embedded object: those of every object, with other descriptions.
 fn embedded(every: &Map<String, Value>) -> Map<String, Value> {
     const CONVENTIONS: &str =
         "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
@@ -217,7 +217,7 @@ fn embedded(every: &Map<String, Value>) -> Map<String, Value> {
     fields
 }
 
-/// Adds the fields every object has.
+/// Adds the properties of every object.
 fn name_type(schema: &mut Map<String, Value>, every: &Map<String, Value>) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Value::Object(properties) = properties {
@@ -226,7 +226,7 @@ fn name_type(schema: &mut Map<String, Value>, every: &Map<String, Value>) {
     }
 }
 
-/// What the sample has, whose definition says nothing: `apiVersion`, `kind`, `metadata`.
+/// Returns the properties of the sample, whose definition is empty: `apiVersion`, `kind`, `metadata`.
 fn every_object(version: Version) -> Map<String, Value> {
     let sample = Sample::scoped(true);
     let name = name_of(sample.group, sample.version, sample.kind);
@@ -238,7 +238,7 @@ fn every_object(version: Version) -> Map<String, Value> {
     }
 }
 
-/// A text of the sample with this kind's names.
+/// Replaces the names of the sample by those of this kind.
 fn renamed(text: &str, sample: &Sample, kind: &ApiResource) -> String {
     let names = [
         (sample.list_kind.to_owned(), kind.list_kind.to_owned()),
@@ -296,7 +296,7 @@ mod tests {
 
     use super::{Draft, complete, reduce};
 
-    /// What a real server 1.36 publishes of such a node in OpenAPI v2.
+    /// Published for such a node in OpenAPI v2 by kube-apiserver 1.36.
     #[rstest]
     #[case::plain(json!({"type": "string", "pattern": "^a", "maxLength": 5}), json!({"type": "string", "pattern": "^a", "maxLength": 5}))]
     #[case::nullable(json!({"type": "object", "nullable": true, "description": "A", "properties": {"x": {"type": "string"}}}), json!({"description": "A"}))]

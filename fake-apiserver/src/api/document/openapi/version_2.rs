@@ -1,7 +1,6 @@
-//! OpenAPI v2: the same paths and schemas in one document, in the words of Swagger, for tools that read nothing newer.
-//! Clients that can choose ask for version 3, which tells more.
+//! OpenAPI v2 (Swagger): the same paths and schemas in one document, for tools that do not support version 3.
 //!
-//! Source: OpenAPI Specification 2.0; kube-openapi `builder` for what is lost on the way from 3.0.
+//! Source: OpenAPI Specification 2.0; kube-openapi `builder` for the conversion from 3.0.
 
 mod protobuf;
 
@@ -14,7 +13,7 @@ use super::custom::{self, Draft};
 use super::{bare, contents, customs, hash, schemas_of, tag, takes_json, whole};
 use crate::api::{Answer, HttpRequest};
 
-/// `/openapi/v2`: in protobuf if the client accepts it, else in JSON.
+/// Returns `/openapi/v2`: in protobuf if the client accepts it, else in JSON.
 pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
     let vary = ("Vary".to_owned(), "Accept".to_owned());
     let accept = request.header("accept").unwrap_or_default();
@@ -120,7 +119,7 @@ fn operation(operation: Value) -> Value {
     Value::Object(operation)
 }
 
-/// Takes `content` away: its types, and the schema they share.
+/// Removes `content`; returns its media types, and the schema they share.
 fn content(of: &mut Value) -> (Vec<Value>, Value) {
     let content = of.as_object_mut().and_then(|of| of.remove("content"));
     let Some(Value::Object(content)) = content else {
@@ -132,7 +131,7 @@ fn content(of: &mut Value) -> (Vec<Value>, Value) {
     (types, schema.map(self::schema).unwrap_or_default())
 }
 
-/// A parameter of version 2 has its type beside its name.
+/// Converts a parameter: in version 2 its type is next to its name.
 fn parameter(parameter: Value) -> Value {
     let Value::Object(mut parameter) = parameter else {
         return parameter;
@@ -143,8 +142,8 @@ fn parameter(parameter: Value) -> Value {
     Value::Object(parameter)
 }
 
-/// Version 2 has neither `nullable` nor one of several types, no defaults are published in it, and a reference stands
-/// alone.
+/// Converts a schema: version 2 has neither `nullable` nor alternatives, published defaults are removed, and a reference has
+/// no siblings.
 fn schema(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else {
         return schema;

@@ -1,24 +1,24 @@
-//! A document of OpenAPI v2 in protobuf, which is what kubectl asks for: for lists of the kind `List` and for kinds that
-//! version 3 does not tell of it has nothing else to validate by.
+//! OpenAPI v2 in protobuf, as requested by kubectl, which uses it to validate objects of the kind `List` and of kinds missing
+//! in version 3.
 //!
-//! The numbers of the fields stand in tables, for what our documents hold; what has no place there is left out. It must not
-//! know what a document says.
+//! Field numbers are in tables, for the fields of our documents; other fields are omitted. It must not know the meaning of a
+//! document.
 //!
-//! Source: `openapi.v2` of gnostic (`openapiv2/OpenAPIv2.proto`), as kube-openapi writes it.
+//! Source: `openapi.v2` of gnostic (`openapiv2/OpenAPIv2.proto`), as kube-openapi encodes it.
 
 use prost::encoding::{WireType, encode_key, encode_varint};
 use serde_json::Value;
 
-/// What kubectl asks for.
+/// Media type requested by kubectl.
 pub(super) const ASKED_FOR: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
-/// What a real server then says it is.
+/// Media type of the response of kube-apiserver.
 pub(super) const CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// Writes the fields of a message.
+/// Encoder of the fields of a message.
 type Message = fn(&Value, &mut Vec<u8>);
 
-/// The fields of a message: their names in JSON, their numbers, and how their values are written.
+/// Fields of a message: names in JSON, numbers, and encodings.
 type Fields = &'static [(&'static str, u32, As)];
 
 enum As {
@@ -26,11 +26,11 @@ enum As {
     Texts,
     Flag,
     Float,
-    /// Each of a list as YAML, which JSON is.
+    /// Each item of a list as YAML, a superset of JSON.
     Anything,
     One(Message),
     Each(Message),
-    /// A message that has what the object has, by name, at a number.
+    /// Message at this number with the entries of the object, by name.
     Named(u32, Message),
 }
 
@@ -124,7 +124,7 @@ const API_KEY: Fields = &[
     ("description", 4, Text),
 ];
 
-/// The whole document.
+/// Encodes the whole document.
 pub(super) fn encode(document: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     fields(document, DOCUMENT, 16, &mut out);
@@ -200,7 +200,7 @@ fn security_definition(definition: &Value, out: &mut Vec<u8>) {
     embed(2, out, |out| fields(definition, API_KEY, 5, out));
 }
 
-/// Writes what an object holds, by a table; its extensions are at a number of their own.
+/// Encodes the fields of an object by a table; extensions have a separate number.
 fn fields(object: &Value, table: Fields, extensions: u32, out: &mut Vec<u8>) {
     for (name, value) in object.as_object().into_iter().flatten() {
         if name.starts_with("x-") {
@@ -231,7 +231,7 @@ fn field(value: &Value, number: u32, how: &As, out: &mut Vec<u8>) {
     }
 }
 
-/// Each of an object, as a message of name and value.
+/// Encodes each entry of an object as a message of name and value.
 fn named(number: u32, object: &Value, out: &mut Vec<u8>, message: impl Fn(&Value, &mut Vec<u8>)) {
     for (name, value) in object.as_object().into_iter().flatten() {
         embed(number, out, |out| {
@@ -241,7 +241,7 @@ fn named(number: u32, object: &Value, out: &mut Vec<u8>, message: impl Fn(&Value
     }
 }
 
-/// `Any`, with its text.
+/// Encodes `Any` with its text.
 fn anything(value: &Value, out: &mut Vec<u8>) {
     bytes(2, value.to_string().as_bytes(), out);
 }
@@ -261,7 +261,7 @@ fn bytes(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// A message within one.
+/// Encodes a nested message.
 fn embed(number: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let mut message = Vec::new();
     write(&mut message);
